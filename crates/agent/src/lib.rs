@@ -1,0 +1,3 @@
+//! Drives turns: the loop, its tools, its conversations.
+
+pub mod tools;

@@ -1,0 +1,1 @@
+//! What is spoken: params out, results in.

@@ -1,0 +1,239 @@
+//! The named points of a turn at which hooks can act.
+
+use std::fmt::Debug;
+
+use crate::id::HookName;
+use crate::verdict::{Heard, Reason, Verdict, Word};
+
+pub mod after_llm;
+pub mod after_tool;
+pub mod approve_tool;
+pub mod before_llm;
+pub mod before_tool;
+pub mod notice;
+pub mod pre_tool_use;
+pub mod runtime;
+pub mod user_prompt_submit;
+
+pub use after_llm::AfterLlm;
+pub use after_tool::AfterTool;
+pub use approve_tool::ApproveTool;
+pub use before_llm::{BeforeLlm, LlmPatch};
+pub use before_tool::{BeforeTool, CallPatch, Substitute};
+pub use notice::{Notice, Observed};
+pub use pre_tool_use::PreToolUse;
+pub use runtime::{RuntimeEvent, RuntimeKind};
+pub use user_prompt_submit::UserPromptSubmit;
+
+/// A point at which hooks are asked and may answer. The five associated types are the column "may answer":
+/// [`Never`](crate::verdict::Never) where an answer is not allowed.
+pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
+    /// Its name.
+    const KIND: CheckpointKind;
+    /// What a rewrite carries.
+    type Modify: Clone + Debug + PartialEq + Send;
+    /// What an answer in the tool's place carries.
+    type Respond: Clone + Debug + PartialEq + Send;
+    /// What a question for a human carries.
+    type Ask: Clone + Debug + PartialEq + Send;
+    /// What a refusal carries.
+    type Deny: Clone + Debug + PartialEq + Send;
+    /// What an abort carries.
+    type Abort: Clone + Debug + PartialEq + Send;
+
+    /// What matchers may see.
+    fn facts(&self) -> Facts<'_>;
+
+    /// Applies a rewrite by the hook `by`.
+    ///
+    /// # Errors
+    /// Why the rewrite is not allowed here; the value is then unchanged.
+    fn modify(&mut self, with: Self::Modify, by: &HookName, known: &dyn Known) -> Result<Vec<String>, String>;
+
+    /// The verdict that a fault becomes when the hook's duty is to close; `None` where nothing can be closed.
+    fn closed(why: Reason) -> Option<Verdict<Self>>;
+
+    /// The verdict that ends the turn, where that is allowed.
+    fn aborted(why: Reason) -> Option<Verdict<Self>>;
+
+    /// The word and the reason of `verdict`, for the record.
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>);
+
+    /// What is asked, for a handler that serves several checkpoints.
+    fn subject(&self) -> Subject<'_>;
+
+    /// Takes the answer to [`Checkpoint::subject`] out of a reply; `None` if it answers another question.
+    fn heard(reply: Reply) -> Option<Heard<Self>>;
+
+    /// The value as it is compared and recorded.
+    fn snapshot(&self) -> Snapshot;
+}
+
+/// What is known of the agent that the event belongs to.
+pub trait Known: Send + Sync {
+    /// The canonical name of a tool of this agent.
+    fn tool(&self, name: &str) -> Option<String>;
+    /// Whether `model` can be resolved like a configured one.
+    fn model(&self, model: &str) -> bool;
+}
+
+/// What matchers may see of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// The canonical name of the tool and the one that the model wrote, where there is a tool.
+    pub tool: Option<(&'a str, &'a str)>,
+}
+
+/// What a handler is asked.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "each is the checkpoint of the same name")]
+pub enum Subject<'a> {
+    UserPromptSubmit(&'a UserPromptSubmit),
+    BeforeLlm(&'a BeforeLlm),
+    AfterLlm(&'a AfterLlm),
+    BeforeTool(&'a BeforeTool),
+    PreToolUse(&'a PreToolUse),
+    ApproveTool(&'a ApproveTool),
+    AfterTool(&'a AfterTool),
+}
+
+impl Subject<'_> {
+    /// The checkpoint's name.
+    pub fn kind(&self) -> CheckpointKind {
+        match self {
+            Self::UserPromptSubmit(_) => CheckpointKind::UserPromptSubmit,
+            Self::BeforeLlm(_) => CheckpointKind::BeforeLlm,
+            Self::AfterLlm(_) => CheckpointKind::AfterLlm,
+            Self::BeforeTool(_) => CheckpointKind::BeforeTool,
+            Self::PreToolUse(_) => CheckpointKind::PreToolUse,
+            Self::ApproveTool(_) => CheckpointKind::ApproveTool,
+            Self::AfterTool(_) => CheckpointKind::AfterTool,
+        }
+    }
+}
+
+/// What a handler answered.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is the checkpoint of the same name")]
+pub enum Reply {
+    UserPromptSubmit(Heard<UserPromptSubmit>),
+    BeforeLlm(Heard<BeforeLlm>),
+    AfterLlm(Heard<AfterLlm>),
+    BeforeTool(Heard<BeforeTool>),
+    PreToolUse(Heard<PreToolUse>),
+    ApproveTool(Heard<ApproveTool>),
+    AfterTool(Heard<AfterTool>),
+}
+
+/// A value before or after a hook, cheap to keep: long conversations are shared, not copied.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "each is the value of the checkpoint that carries it")]
+pub enum Snapshot {
+    Prompt(String),
+    Request(crate::llm::LlmRequest),
+    Reply(crate::llm::LlmReply),
+    Call { tool: String, arguments: crate::json::Object },
+    Output(crate::tool::ToolOutput),
+}
+
+/// The name of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "`CHECKPOINTS` says what each is")]
+pub enum CheckpointKind {
+    SessionStart,
+    UserPromptSubmit,
+    BeforeLlm,
+    AfterLlm,
+    BeforeTool,
+    PreToolUse,
+    ApproveTool,
+    AfterTool,
+    PostToolUse,
+    Stop,
+    Runtime,
+}
+
+/// How many checkpoints there are.
+pub const CHECKPOINT_COUNT: usize = CHECKPOINTS.len();
+
+/// One row of the table of checkpoints.
+#[derive(Debug)]
+pub struct CheckpointRow {
+    /// Its name.
+    pub kind: CheckpointKind,
+    /// The name on the wire, in configuration and in listings.
+    pub name: &'static str,
+    /// What a hook is there.
+    pub duty: Duty,
+    /// When it happens.
+    pub when: &'static str,
+}
+
+/// What a hook may be at a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duty {
+    /// Sees, changes nothing.
+    Observer,
+    /// Lets pass or blocks; a fault blocks.
+    Gate,
+    /// Changes what is on its way; a fault lets it pass unchanged, but for `before_tool`, where it denies.
+    Rewriter,
+    /// Approves or refuses a call; a fault refuses.
+    Approver,
+}
+
+/// Every checkpoint, in the order of a turn. Each has an emit site in the agent's loop.
+pub const CHECKPOINTS: [CheckpointRow; 11] = [
+    row(CheckpointKind::SessionStart, "session_start", Duty::Observer, "a session is new"),
+    row(CheckpointKind::UserPromptSubmit, "user_prompt_submit", Duty::Gate, "a message may reach the model"),
+    row(CheckpointKind::BeforeLlm, "before_llm", Duty::Rewriter, "a request is about to leave for a model"),
+    row(CheckpointKind::AfterLlm, "after_llm", Duty::Rewriter, "a model has answered"),
+    row(CheckpointKind::BeforeTool, "before_tool", Duty::Rewriter, "a model asks for a tool"),
+    row(CheckpointKind::PreToolUse, "pre_tool_use", Duty::Gate, "a tool call has its final input"),
+    row(CheckpointKind::ApproveTool, "approve_tool", Duty::Approver, "a tool call passed the gates"),
+    row(CheckpointKind::AfterTool, "after_tool", Duty::Rewriter, "a tool has run"),
+    row(CheckpointKind::PostToolUse, "post_tool_use", Duty::Observer, "a tool's result is settled"),
+    row(CheckpointKind::Stop, "stop", Duty::Observer, "a turn completed"),
+    row(CheckpointKind::Runtime, "runtime", Duty::Observer, "something happened in the run"),
+];
+
+const fn row(kind: CheckpointKind, name: &'static str, duty: Duty, when: &'static str) -> CheckpointRow {
+    CheckpointRow { kind, name, duty, when }
+}
+
+impl CheckpointKind {
+    /// Its row in [`CHECKPOINTS`].
+    pub fn row(self) -> &'static CheckpointRow {
+        &CHECKPOINTS[self as usize]
+    }
+
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// What a hook is there.
+    pub fn duty(self) -> Duty {
+        self.row().duty
+    }
+
+    /// The checkpoint called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        CHECKPOINTS.iter().find(|row| row.name == name).map(|row| row.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_where_their_kind_points() {
+        for (i, row) in CHECKPOINTS.iter().enumerate() {
+            assert_eq!(row.kind as usize, i, "{}", row.name);
+            assert_eq!(CheckpointKind::named(row.name), Some(row.kind));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `after_llm`: a model has answered; hooks rewrite the answer before anyone reads it.
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::llm::LlmReply;
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+
+/// A model's answer on its way to the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AfterLlm {
+    /// The model that answered; read-only.
+    pub model: String,
+    /// The answer.
+    pub response: LlmReply,
+}
+
+impl Checkpoint for AfterLlm {
+    const KIND: CheckpointKind = CheckpointKind::AfterLlm;
+    /// The whole answer; its `usage` is ignored, the provider's stays.
+    type Modify = LlmReply;
+    type Respond = Never;
+    type Ask = Never;
+    type Deny = Never;
+    type Abort = Abort;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts::default()
+    }
+
+    fn modify(&mut self, with: LlmReply, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+        let usage = self.response.usage;
+        // A changed answer is no longer what the provider signed.
+        let private = std::mem::take(&mut self.response.private);
+        let same = with.content == self.response.content
+            && with.tool_calls == self.response.tool_calls
+            && with.reasoning_content == self.response.reasoning_content;
+        self.response = LlmReply { usage, ..with };
+        if same {
+            self.response.private = private;
+        }
+        if self.response.finish_reason.is_empty() {
+            let word = if self.response.tool_calls.is_empty() { "stop" } else { "tool_calls" };
+            self.response.finish_reason = word.into();
+        }
+        Ok(Vec::new())
+    }
+
+    fn closed(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn aborted(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Modify(_) => (Word::Modify, None),
+            Verdict::Abort(abort) => abort.told(),
+            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Deny(never) => match *never {},
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::AfterLlm(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::AfterLlm(heard) => Some(heard),
+            Reply::UserPromptSubmit(_)
+            | Reply::BeforeLlm(_)
+            | Reply::BeforeTool(_)
+            | Reply::PreToolUse(_)
+            | Reply::ApproveTool(_)
+            | Reply::AfterTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Reply(self.response.clone())
+    }
+}

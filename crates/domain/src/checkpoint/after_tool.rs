@@ -1,0 +1,75 @@
+//! `after_tool`: a tool has run; hooks rewrite its result before anyone reads it.
+
+use std::time::Duration;
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::tool::{ToolCall, ToolOutput};
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+
+/// A tool's result on its way to the model and the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AfterTool {
+    /// The call that ran; read-only.
+    pub call: ToolCall,
+    /// The result.
+    pub result: ToolOutput,
+    /// How long the tool ran.
+    pub duration: Duration,
+}
+
+impl Checkpoint for AfterTool {
+    const KIND: CheckpointKind = CheckpointKind::AfterTool;
+    /// The whole result.
+    type Modify = ToolOutput;
+    type Respond = Never;
+    type Ask = Never;
+    type Deny = Never;
+    type Abort = Abort;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+    }
+
+    fn modify(&mut self, with: ToolOutput, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+        self.result = with;
+        Ok(Vec::new())
+    }
+
+    fn closed(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn aborted(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Modify(_) => (Word::Modify, None),
+            Verdict::Abort(abort) => abort.told(),
+            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Deny(never) => match *never {},
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::AfterTool(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::AfterTool(heard) => Some(heard),
+            Reply::UserPromptSubmit(_)
+            | Reply::BeforeLlm(_)
+            | Reply::AfterLlm(_)
+            | Reply::BeforeTool(_)
+            | Reply::PreToolUse(_)
+            | Reply::ApproveTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Output(self.result.clone())
+    }
+}

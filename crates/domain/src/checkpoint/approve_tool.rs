@@ -1,0 +1,68 @@
+//! `approve_tool`: a tool call passed the gates; approvers approve exactly this call or refuse it.
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::tool::ToolCall;
+use crate::verdict::{Heard, Never, Reason, Verdict, Word};
+
+/// A call that waits for approval. [`Verdict::Continue`] approves it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApproveTool {
+    /// The final call.
+    pub call: ToolCall,
+}
+
+impl Checkpoint for ApproveTool {
+    const KIND: CheckpointKind = CheckpointKind::ApproveTool;
+    type Modify = Never;
+    type Respond = Never;
+    type Ask = Never;
+    type Deny = Reason;
+    type Abort = Never;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+    }
+
+    fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+        match with {}
+    }
+
+    fn closed(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Deny(why))
+    }
+
+    fn aborted(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Deny(why) => (Word::Deny, Some(why)),
+            Verdict::Modify(never) | Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Abort(never) => {
+                match *never {}
+            }
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::ApproveTool(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::ApproveTool(heard) => Some(heard),
+            Reply::UserPromptSubmit(_)
+            | Reply::BeforeLlm(_)
+            | Reply::AfterLlm(_)
+            | Reply::BeforeTool(_)
+            | Reply::PreToolUse(_)
+            | Reply::AfterTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Call { tool: self.call.tool.clone(), arguments: self.call.arguments.clone() }
+    }
+}

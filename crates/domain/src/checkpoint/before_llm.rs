@@ -1,0 +1,134 @@
+//! `before_llm`: a request is about to leave for a model; hooks rewrite it, and may bring tools of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::json::{Object, Rendered};
+use crate::llm::{LlmRequest, ToolDef};
+use crate::message::Message;
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+
+/// A request on its way to a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeforeLlm {
+    /// What will be sent.
+    pub request: LlmRequest,
+    /// Which hook answers for which injected tool, for the calls of this response.
+    pub owners: BTreeMap<String, HookName>,
+}
+
+/// What a hook puts in the place of parts of a request. An absent member keeps its value;
+/// a present one replaces it whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LlmPatch {
+    /// Another model.
+    pub model: Option<String>,
+    /// The whole conversation.
+    pub messages: Option<Vec<Rendered<Message>>>,
+    /// The whole list of offered tools.
+    pub tools: Option<Vec<Rendered<ToolDef>>>,
+    /// All options.
+    pub options: Option<Object>,
+}
+
+impl BeforeLlm {
+    /// A request that no hook has seen yet.
+    pub fn new(request: LlmRequest) -> Self {
+        Self { request, owners: BTreeMap::new() }
+    }
+
+    /// Takes the tools that `by` left. A name that was not in its input makes it the owner;
+    /// of two definitions with one name the first stays, so no other tool is taken over.
+    fn take_tools(&mut self, tools: Vec<Rendered<ToolDef>>, by: &HookName) -> Vec<String> {
+        let before: BTreeSet<String> = self.request.tools.iter().map(|t| t.get().function.name.clone()).collect();
+        let mut kept = BTreeSet::new();
+        let mut warnings = Vec::new();
+        self.request.tools.clear();
+        for tool in tools {
+            let name = &tool.get().function.name;
+            if !kept.insert(name.clone()) {
+                warnings.push(format!("a second definition of tool `{name}` is ignored; the first stays"));
+                continue;
+            }
+            if !before.contains(name) {
+                self.owners.insert(name.clone(), by.clone());
+            }
+            self.request.tools.push(tool);
+        }
+        warnings
+    }
+}
+
+impl Checkpoint for BeforeLlm {
+    const KIND: CheckpointKind = CheckpointKind::BeforeLlm;
+    type Modify = LlmPatch;
+    type Respond = Never;
+    type Ask = Never;
+    type Deny = Never;
+    type Abort = Abort;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts::default()
+    }
+
+    fn modify(&mut self, with: LlmPatch, by: &HookName, known: &dyn Known) -> Result<Vec<String>, String> {
+        let mut warnings = Vec::new();
+        if let Some(model) = with.model {
+            if model.is_empty() {
+                warnings.push("an empty `model` keeps the model".into());
+            } else if model != self.request.model && !known.model(&model) {
+                return Err(format!("result.request.model names \"{model}\", which is not configured"));
+            } else {
+                self.request.model = model;
+            }
+        }
+        if let Some(messages) = with.messages {
+            self.request.messages = messages;
+        }
+        if let Some(tools) = with.tools {
+            warnings.extend(self.take_tools(tools, by));
+        }
+        if let Some(options) = with.options {
+            self.request.options = options;
+        }
+        Ok(warnings)
+    }
+
+    fn closed(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn aborted(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Modify(_) => (Word::Modify, None),
+            Verdict::Abort(abort) => abort.told(),
+            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Deny(never) => match *never {},
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::BeforeLlm(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::BeforeLlm(heard) => Some(heard),
+            Reply::UserPromptSubmit(_)
+            | Reply::AfterLlm(_)
+            | Reply::BeforeTool(_)
+            | Reply::PreToolUse(_)
+            | Reply::ApproveTool(_)
+            | Reply::AfterTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Request(self.request.clone())
+    }
+}

@@ -1,0 +1,111 @@
+//! `before_tool`: a model asks for a tool; hooks rewrite the call, refuse it, or answer in the tool's place.
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::json::Object;
+use crate::tool::{ToolCall, ToolOutput};
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+
+/// A call on its way to a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BeforeTool {
+    /// The call as the previous hook left it.
+    pub call: ToolCall,
+}
+
+/// What a hook puts in the place of parts of a call. An absent member keeps its value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallPatch {
+    /// Another tool of this agent.
+    pub tool: Option<String>,
+    /// All arguments.
+    pub arguments: Option<Object>,
+}
+
+/// An answer in the tool's place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Substitute {
+    /// The call that the result belongs to, where it differs from the one that was asked about.
+    pub call: Option<CallPatch>,
+    /// The result.
+    pub result: ToolOutput,
+}
+
+impl CallPatch {
+    /// Applies the patch to `call`.
+    ///
+    /// # Errors
+    /// The new name is no tool of this agent.
+    pub fn apply(self, call: &mut ToolCall, known: &dyn Known) -> Result<Vec<String>, String> {
+        let mut warnings = Vec::new();
+        if let Some(name) = self.tool {
+            if name.is_empty() {
+                warnings.push("an empty `tool` keeps the tool".into());
+            } else if name != call.tool {
+                call.tool = known
+                    .tool(&name)
+                    .ok_or_else(|| format!("result.call.tool names \"{name}\", which is no tool of this agent"))?;
+            }
+        }
+        if let Some(arguments) = self.arguments {
+            call.arguments = arguments;
+        }
+        Ok(warnings)
+    }
+}
+
+impl Checkpoint for BeforeTool {
+    const KIND: CheckpointKind = CheckpointKind::BeforeTool;
+    type Modify = CallPatch;
+    type Respond = Substitute;
+    type Ask = Never;
+    type Deny = Reason;
+    type Abort = Abort;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+    }
+
+    fn modify(&mut self, with: CallPatch, _by: &HookName, known: &dyn Known) -> Result<Vec<String>, String> {
+        with.apply(&mut self.call, known)
+    }
+
+    fn closed(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Deny(why))
+    }
+
+    fn aborted(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Modify(_) => (Word::Modify, None),
+            Verdict::Respond(_) => (Word::Respond, None),
+            Verdict::Deny(why) => (Word::Deny, Some(why)),
+            Verdict::Abort(abort) => abort.told(),
+            Verdict::Ask(never) => match *never {},
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::BeforeTool(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::BeforeTool(heard) => Some(heard),
+            Reply::UserPromptSubmit(_)
+            | Reply::BeforeLlm(_)
+            | Reply::AfterLlm(_)
+            | Reply::PreToolUse(_)
+            | Reply::ApproveTool(_)
+            | Reply::AfterTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Call { tool: self.call.tool.clone(), arguments: self.call.arguments.clone() }
+    }
+}

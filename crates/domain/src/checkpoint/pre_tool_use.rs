@@ -1,0 +1,72 @@
+//! `pre_tool_use`: a tool call has its final input; gates let it pass, change it, block it or want a human.
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::json::Object;
+use crate::tool::ToolCall;
+use crate::verdict::{Heard, Never, Reason, Verdict, Word};
+
+/// A call before the gates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreToolUse {
+    /// The call as it is about to run.
+    pub call: ToolCall,
+}
+
+impl Checkpoint for PreToolUse {
+    const KIND: CheckpointKind = CheckpointKind::PreToolUse;
+    /// The complete new input.
+    type Modify = Object;
+    type Respond = Never;
+    /// Why a human must say.
+    type Ask = Reason;
+    type Deny = Reason;
+    type Abort = Never;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+    }
+
+    fn modify(&mut self, with: Object, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+        self.call.arguments = with;
+        Ok(Vec::new())
+    }
+
+    fn closed(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Deny(why))
+    }
+
+    fn aborted(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Modify(_) => (Word::Modify, None),
+            Verdict::Ask(why) => (Word::Ask, Some(why)),
+            Verdict::Deny(why) => (Word::Deny, Some(why)),
+            Verdict::Respond(never) | Verdict::Abort(never) => match *never {},
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::PreToolUse(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::PreToolUse(heard) => Some(heard),
+            Reply::UserPromptSubmit(_)
+            | Reply::BeforeLlm(_)
+            | Reply::AfterLlm(_)
+            | Reply::BeforeTool(_)
+            | Reply::ApproveTool(_)
+            | Reply::AfterTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Call { tool: self.call.tool.clone(), arguments: self.call.arguments.clone() }
+    }
+}

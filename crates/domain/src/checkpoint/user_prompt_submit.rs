@@ -1,0 +1,67 @@
+//! `user_prompt_submit`: every message that can reach the model passes here first.
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::HookName;
+use crate::verdict::{Heard, Never, Reason, Verdict, Word};
+
+/// A message on its way to the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserPromptSubmit {
+    /// The text. A rewrite replaces it everywhere.
+    pub prompt: String,
+}
+
+impl Checkpoint for UserPromptSubmit {
+    const KIND: CheckpointKind = CheckpointKind::UserPromptSubmit;
+    type Modify = String;
+    type Respond = Never;
+    type Ask = Never;
+    type Deny = Reason;
+    type Abort = Never;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts::default()
+    }
+
+    fn modify(&mut self, with: String, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+        self.prompt = with;
+        Ok(Vec::new())
+    }
+
+    fn closed(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Deny(why))
+    }
+
+    fn aborted(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
+        match verdict {
+            Verdict::Continue => (Word::Continue, None),
+            Verdict::Modify(_) => (Word::Modify, None),
+            Verdict::Deny(why) => (Word::Deny, Some(why)),
+            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Abort(never) => match *never {},
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::UserPromptSubmit(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        match reply {
+            Reply::UserPromptSubmit(heard) => Some(heard),
+            Reply::BeforeLlm(_)
+            | Reply::AfterLlm(_)
+            | Reply::BeforeTool(_)
+            | Reply::PreToolUse(_)
+            | Reply::ApproveTool(_)
+            | Reply::AfterTool(_) => None,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Prompt(self.prompt.clone())
+    }
+}

@@ -1,0 +1,130 @@
+//! A hook: where it acts, on what, who answers, and what happens if nobody does.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::checkpoint::{CHECKPOINT_COUNT, CheckpointKind, Duty, Facts, RuntimeKind};
+use crate::fault::Fault;
+use crate::id::HookName;
+use crate::matcher::{Matcher, Respond};
+
+/// A registered rule, validated and compiled.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// Its unique name.
+    pub name: HookName,
+    /// The family it belongs to; native hooks run before the others.
+    pub family: Family,
+    /// Where it was defined, such as `pintle.toml:12:1`.
+    pub origin: String,
+    /// Lower runs first.
+    pub priority: i32,
+    /// Whether it can be asked at all.
+    pub state: State,
+    /// Which tools it is about; all when absent. Tools that it owns always count.
+    pub matcher: Option<Matcher>,
+    /// Which tools it may answer for.
+    pub respond: Respond,
+    /// Which runtime events it is told; all when absent.
+    pub events: Option<BTreeSet<RuntimeKind>>,
+    /// What it does at each checkpoint.
+    pub stages: Stages,
+}
+
+/// The family of a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// A Rust trait object in this process.
+    Native,
+    /// A child that speaks JSON lines.
+    Process,
+}
+
+impl Family {
+    /// The word in listings and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Process => "process",
+        }
+    }
+}
+
+/// Whether a hook can be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// It is asked.
+    Armed,
+    /// Switched off by its owner: recorded, not asked.
+    Disabled,
+    /// From a configuration that nobody accepted yet: recorded, not asked.
+    Untrusted,
+    /// It cannot work: every call ends in this fault, so what it guards stays shut.
+    Broken(Fault),
+}
+
+/// What a hook does at one checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// What a fault becomes.
+    pub on_failure: OnFailure,
+    /// Called only because its twin was named; its faults always continue.
+    pub paired: bool,
+}
+
+/// What a fault becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// The duty's refusal: deny, block, refuse.
+    Close,
+    /// Go on with the value as it was before this hook.
+    Continue,
+    /// End the turn.
+    AbortTurn,
+}
+
+impl OnFailure {
+    /// What a fault becomes at `kind` unless the hook says otherwise.
+    pub fn default_at(kind: CheckpointKind) -> Self {
+        match (kind, kind.duty()) {
+            (CheckpointKind::BeforeTool, _) | (_, Duty::Gate | Duty::Approver) => Self::Close,
+            (_, Duty::Observer | Duty::Rewriter) => Self::Continue,
+        }
+    }
+}
+
+/// The stages of a hook, by checkpoint.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stages([Option<Stage>; CHECKPOINT_COUNT]);
+
+impl Stages {
+    /// Adds or replaces a stage.
+    pub fn set(&mut self, kind: CheckpointKind, stage: Stage) {
+        self.0[kind as usize] = Some(stage);
+    }
+
+    /// The stage at `kind`, if the hook acts there.
+    pub fn get(&self, kind: CheckpointKind) -> Option<&Stage> {
+        self.0[kind as usize].as_ref()
+    }
+
+    /// The checkpoints it acts at, in the order of a turn.
+    pub fn kinds(&self) -> impl Iterator<Item = CheckpointKind> + '_ {
+        crate::checkpoint::CHECKPOINTS.iter().map(|row| row.kind).filter(|kind| self.get(*kind).is_some())
+    }
+}
+
+impl Hook {
+    /// Whether its matcher lets it act on `facts`; owning the tool counts too, and the caller knows that.
+    pub fn matches(&self, facts: &Facts<'_>) -> bool {
+        match (&self.matcher, facts.tool) {
+            (Some(matcher), Some(_)) => matcher.matches(facts),
+            // A matcher limits the tool stages only.
+            (Some(_), None) | (None, _) => true,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Who acts, where and in which turn: stamped on every event, out of reach of hooks.
+
+use serde::Serialize;
+
+use crate::id::{AgentId, CallId, SessionId, TenantId, TraceId, TurnId};
+
+/// The identity that every event carries. Hooks read it; nothing they answer changes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Owner of the data.
+    pub tenant_id: TenantId,
+    /// The agent whose turn this is.
+    pub agent_id: AgentId,
+    /// The conversation.
+    pub session_id: SessionId,
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The turn that delegated this one, if any.
+    pub parent_turn_id: Option<TurnId>,
+    /// Round of the turn, from 1; 0 outside rounds.
+    pub iteration: u32,
+    /// The call of the model that the event is about, if any.
+    pub tool_call_id: Option<CallId>,
+    /// 0 for the agent a person talks to.
+    pub depth: u8,
+    /// Where the message came from, such as `cli`.
+    pub channel: String,
+    /// The conversation's name on that channel.
+    pub chat_id: String,
+    /// Who wrote the message, on that channel.
+    pub sender_id: String,
+    /// Ties together the events of one outside request.
+    pub trace_id: TraceId,
+    /// True when the event is made by `doctor` or `hooks test`, not by an agent.
+    pub is_test: bool,
+}
+
+impl Identity {
+    /// An identity for the top agent of a session, outside any round.
+    pub fn top(agent: &str, session: &str, turn: TurnId) -> Self {
+        Self {
+            tenant_id: TenantId::from("default"),
+            agent_id: AgentId::from(agent),
+            session_id: SessionId::from(session),
+            trace_id: TraceId::from(turn.as_str()),
+            turn_id: turn,
+            parent_turn_id: None,
+            iteration: 0,
+            tool_call_id: None,
+            depth: 0,
+            channel: "cli".into(),
+            chat_id: "direct".into(),
+            sender_id: "user".into(),
+            is_test: false,
+        }
+    }
+
+    /// The same identity, about one call of the model.
+    pub fn for_call(&self, call: &CallId) -> Self {
+        Self { tool_call_id: Some(call.clone()), ..self.clone() }
+    }
+}

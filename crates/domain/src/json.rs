@@ -1,0 +1,233 @@
+//! JSON as hooks exchange it: exact digits, one notion of equality, one canonical form.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// A JSON object in the order in which it was written.
+pub type Object = Map<String, Value>;
+
+/// Deepest nesting of arrays and objects that is read from outside.
+/// A bound for recursion: real messages stay below a tenth of it.
+pub const MAX_DEPTH: usize = 512;
+
+/// Whether two values are equal regardless of member order and of how a number is spelled,
+/// as long as both spellings denote the same double.
+pub fn same_value(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_value(a, b)))
+        }
+        (Value::Null, Value::Null) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::String(a), Value::String(b)) => a == b,
+        (
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
+            _,
+        ) => false,
+    }
+}
+
+/// Parses JSON text of at most [`MAX_DEPTH`] levels; every number keeps its digits.
+///
+/// # Errors
+/// What is wrong with the text, and where.
+pub fn parse(text: &str) -> Result<Value, String> {
+    if depth(text.as_bytes()) > MAX_DEPTH {
+        return Err(format!("nested deeper than {MAX_DEPTH} levels"));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    // The depth is bounded above, beyond serde_json's own 128.
+    reader.disable_recursion_limit();
+    let value = serde::Deserialize::deserialize(&mut reader).map_err(|e| e.to_string())?;
+    reader.end().map_err(|e| e.to_string())?;
+    Ok(value)
+}
+
+/// The deepest nesting of brackets outside strings; JSON or not.
+pub fn depth(text: &[u8]) -> usize {
+    let (mut level, mut deepest, mut at) = (0_usize, 0, 0);
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                level += 1;
+                deepest = deepest.max(level);
+            }
+            b'}' | b']' => level = level.saturating_sub(1),
+            b'"' => at = end_of_string(text, at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    deepest
+}
+
+/// Index of the quote that closes the string whose first byte is at `from`.
+fn end_of_string(text: &[u8], mut from: usize) -> usize {
+    while let Some(&byte) = text.get(from) {
+        match byte {
+            b'"' => return from,
+            b'\\' => from += 2,
+            _ => from += 1,
+        }
+    }
+    text.len()
+}
+
+/// RFC 8785 canonical form, except that each number keeps the digits it came with.
+///
+/// Two values that differ in any digit have different forms, so a digest over it separates them.
+pub fn canonical(value: &Value) -> String {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Number(n) => {
+            out.push_str(n.as_str());
+        }
+        Value::String(s) => write_string(s, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => write_object(members, out),
+    }
+}
+
+fn write_object(members: &Object, out: &mut String) {
+    // RFC 8785 3.2.3: member names sort by their UTF-16 code units.
+    let sorted: BTreeMap<Vec<u16>, (&String, &Value)> =
+        members.iter().map(|(k, v)| (k.encode_utf16().collect(), (k, v))).collect();
+    out.push('{');
+    for (i, (name, value)) in sorted.values().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        write_string(name, out);
+        out.push(':');
+        write_canonical(value, out);
+    }
+    out.push('}');
+}
+
+fn write_string(text: &str, out: &mut String) {
+    // serde_json escapes exactly what RFC 8785 3.2.2.2 asks for.
+    out.push_str(&serde_json::to_string(text).expect("a string always serialises"));
+}
+
+/// A value that is written as JSON at most once, however many hooks and calls send it.
+///
+/// Cloning shares both the value and its written form, so a long conversation
+/// costs one serialisation in its life and a copy of pointers per round.
+pub struct Rendered<T>(Arc<Inner<T>>);
+
+struct Inner<T> {
+    value: T,
+    json: OnceLock<Box<RawValue>>,
+}
+
+impl<T> Rendered<T> {
+    /// Takes `value`; its JSON is written when first asked for.
+    pub fn new(value: T) -> Self {
+        Self(Arc::new(Inner { value, json: OnceLock::new() }))
+    }
+
+    /// The value.
+    pub fn get(&self) -> &T {
+        &self.0.value
+    }
+
+    /// Whether both are the very same shared value.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T: Serialize> Rendered<T> {
+    /// The value as compact JSON.
+    pub fn json(&self) -> &RawValue {
+        self.0.json.get_or_init(|| {
+            serde_json::value::to_raw_value(&self.0.value)
+                .expect("our own types have string keys and no failing serialiser")
+        })
+    }
+}
+
+impl<T> Clone for Rendered<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Rendered<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.value.fmt(f)
+    }
+}
+
+impl<T: PartialEq> PartialEq for Rendered<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(other) || self.0.value == other.0.value
+    }
+}
+
+impl<T> From<T> for Rendered<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: Serialize> Serialize for Rendered<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json().serialize(serializer)
+    }
+}
+
+impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Rendered<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_digits_and_compare_as_doubles() {
+        let a: Value = serde_json::from_str(r#"{"b":1.0,"a":12345678901234567890.10}"#).unwrap();
+        let b: Value = serde_json::from_str(r#"{"a":12345678901234567890.1,"b":1}"#).unwrap();
+        assert!(same_value(&a, &b));
+        assert_eq!(canonical(&a), r#"{"a":12345678901234567890.10,"b":1.0}"#);
+        assert_ne!(canonical(&a), canonical(&b));
+    }
+
+    #[test]
+    fn canonical_form_sorts_by_utf16_units() {
+        let v: Value = serde_json::from_str("{\"\u{e000}\":1,\"\u{10000}\":2,\"a\":\"\\u001f\\n\"}").unwrap();
+        assert_eq!(canonical(&v), "{\"a\":\"\\u001f\\n\",\"\u{10000}\":2,\"\u{e000}\":1}");
+    }
+
+    #[test]
+    fn a_rendered_value_is_written_once() {
+        let r = Rendered::new(vec![1, 2]);
+        let shared = r.clone();
+        assert!(std::ptr::eq(r.json(), shared.json()));
+    }
+}

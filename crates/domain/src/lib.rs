@@ -1,0 +1,23 @@
+//! The words and the rules of Pintle. Pure: no task, no clock, no file, no network.
+//!
+//! Read in this order: [`checkpoint`] and [`verdict`] (what can be asked and said), [`hook`] and [`fault`],
+//! [`chain`] (a row of hooks concludes), [`clearing`] (what one tool call still needs before it may run),
+//! [`turn`] (what the agent does next), [`record`] (the evidence).
+
+pub mod id;
+pub mod identity;
+pub mod json;
+pub mod message;
+pub mod llm;
+pub mod tool;
+pub mod checkpoint;
+pub mod verdict;
+pub mod fault;
+pub mod matcher;
+pub mod hook;
+pub mod roster;
+pub mod chain;
+pub mod clearing;
+pub mod turn;
+pub mod record;
+pub mod store;

@@ -1,0 +1,146 @@
+//! One call of a language model: what is asked and what comes back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::json::{Object, Rendered};
+use crate::message::{CallPart, Message, Private, Role};
+
+/// A request to a model, as hooks see and change it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LlmRequest {
+    /// `provider/model`, or a bare model of the agent's provider.
+    pub model: String,
+    /// The conversation, system text first.
+    pub messages: Vec<Rendered<Message>>,
+    /// The tools that are offered.
+    pub tools: Vec<Rendered<ToolDef>>,
+    /// Sampling options such as `temperature`, `max_tokens`; unknown ones reach the provider too.
+    pub options: Object,
+    /// True for the last call after a graceful interrupt.
+    pub graceful_terminal: bool,
+}
+
+/// A tool as it is offered to a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolDef {
+    /// Always `function`.
+    #[serde(rename = "type", default = "function")]
+    pub kind: String,
+    /// Name, description and parameters.
+    pub function: FunctionDef,
+}
+
+fn function() -> String {
+    "function".into()
+}
+
+/// The inner part of a [`ToolDef`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionDef {
+    /// The name under which the model calls it.
+    pub name: String,
+    /// What it does, for the model.
+    #[serde(default)]
+    pub description: String,
+    /// JSON Schema of the arguments.
+    #[serde(default = "any_object")]
+    pub parameters: Value,
+}
+
+fn any_object() -> Value {
+    serde_json::json!({"type": "object"})
+}
+
+impl ToolDef {
+    /// A definition of `name`.
+    pub fn new(name: &str, description: &str, parameters: Value) -> Self {
+        Self {
+            kind: function(),
+            function: FunctionDef { name: name.into(), description: description.into(), parameters },
+        }
+    }
+}
+
+/// A model's answer, as hooks see and change it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LlmReply {
+    /// Always `assistant`.
+    #[serde(default = "assistant")]
+    pub role: Role,
+    /// The text.
+    #[serde(default)]
+    pub content: String,
+    /// What the model thought, where its provider tells.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning_content: String,
+    /// What the model asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<CallPart>,
+    /// `stop`, `tool_calls`, `length` or the provider's own word.
+    #[serde(default)]
+    pub finish_reason: String,
+    /// What it cost, where the provider tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// A reasoning text of providers that name it so.
+    #[serde(default)]
+    pub reasoning: String,
+    /// Foreign reasoning blocks, passed on as they are; `null` when there are none.
+    #[serde(default)]
+    pub reasoning_details: Value,
+    /// What only the host and the provider know of it; never sent to a hook.
+    #[serde(skip)]
+    pub private: Private,
+}
+
+fn assistant() -> Role {
+    Role::Assistant
+}
+
+impl LlmReply {
+    /// A finished answer of text only.
+    pub fn text(content: impl Into<String>) -> Self {
+        Self {
+            role: Role::Assistant,
+            content: content.into(),
+            reasoning_content: String::new(),
+            tool_calls: Vec::new(),
+            finish_reason: "stop".into(),
+            usage: None,
+            reasoning: String::new(),
+            reasoning_details: Value::Null,
+            private: Private::default(),
+        }
+    }
+
+    /// An answer that asks for `calls`.
+    pub fn calls(calls: Vec<CallPart>) -> Self {
+        Self { tool_calls: calls, finish_reason: "tool_calls".into(), ..Self::text("") }
+    }
+
+    /// The assistant message that this answer leaves in the conversation.
+    pub fn into_message(self, model: &str) -> Message {
+        Message {
+            reasoning_content: self.reasoning_content,
+            tool_calls: self.tool_calls,
+            model_name: model.into(),
+            private: self.private,
+            ..Message::text(Role::Assistant, self.content)
+        }
+    }
+}
+
+/// Tokens of one model call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens that were read.
+    #[serde(default)]
+    pub prompt_tokens: u64,
+    /// Tokens that were written.
+    #[serde(default)]
+    pub completion_tokens: u64,
+    /// Both.
+    #[serde(default)]
+    pub total_tokens: u64,
+}

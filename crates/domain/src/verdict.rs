@@ -1,0 +1,142 @@
+//! What one hook said.
+
+use std::fmt;
+
+use crate::checkpoint::Checkpoint;
+
+/// Longest reason that is kept, in bytes: enough for a paragraph, too little to fill a context.
+pub const MAX_REASON_BYTES: usize = 4096;
+
+/// An answer that is not allowed at a checkpoint: it has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Never {}
+
+/// What one hook said at the checkpoint `C`. Answers that `C` does not allow cannot be built.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict<C: Checkpoint> {
+    /// Go on with the value as it is. Of an approver: approved.
+    Continue,
+    /// Go on with this instead.
+    Modify(C::Modify),
+    /// This is the result; do not run the tool.
+    Respond(C::Respond),
+    /// A human must say.
+    Ask(C::Ask),
+    /// No.
+    Deny(C::Deny),
+    /// Stop the turn, or more.
+    Abort(C::Abort),
+}
+
+/// A verdict with what the reader of it noticed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard<C: Checkpoint> {
+    /// What was said.
+    pub verdict: Verdict<C>,
+    /// Likely mistakes in how it was said.
+    pub warnings: Vec<String>,
+}
+
+impl<C: Checkpoint> From<Verdict<C>> for Heard<C> {
+    fn from(verdict: Verdict<C>) -> Self {
+        Self { verdict, warnings: Vec::new() }
+    }
+}
+
+/// The word of a verdict or ruling, for records and listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the words of the lifecycle, weakest first")]
+pub enum Word {
+    Continue,
+    Modify,
+    Respond,
+    Ask,
+    Deny,
+    AbortTurn,
+    HardAbort,
+}
+
+impl Word {
+    /// The word as it stands in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Modify => "modify",
+            Self::Respond => "respond",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+            Self::AbortTurn => "abort_turn",
+            Self::HardAbort => "hard_abort",
+        }
+    }
+}
+
+/// A reason in a hook's own words: trimmed, without control characters, at most [`MAX_REASON_BYTES`]; may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(transparent)]
+pub struct Reason(String);
+
+impl Reason {
+    /// Cleans `text`.
+    pub fn new(text: &str) -> Self {
+        let clean: String = text.chars().filter(|c| !c.is_control()).collect();
+        let clean = clean.trim();
+        let mut end = clean.len().min(MAX_REASON_BYTES);
+        while !clean.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self(clean[..end].to_owned())
+    }
+
+    /// The cleaned text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether no reason was given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// A demand to stop more than one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abort {
+    /// How much is to stop.
+    pub extent: Extent,
+    /// Why, in the hook's words.
+    pub reason: Reason,
+}
+
+impl Abort {
+    /// Its word and reason, for the record.
+    pub fn told(&self) -> (Word, Option<&Reason>) {
+        let word = match self.extent {
+            Extent::Turn => Word::AbortTurn,
+            Extent::Run => Word::HardAbort,
+        };
+        (word, Some(&self.reason))
+    }
+}
+
+/// How much an [`Abort`] stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The turn ends with an error.
+    Turn,
+    /// The whole run of the session stops and its history goes back to the root turn's start.
+    Run,
+}

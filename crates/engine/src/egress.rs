@@ -1,0 +1,1 @@
+//! What an outgoing URL may reach.

@@ -1,0 +1,55 @@
+//! The port that every way of running a hook implements.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use domain::checkpoint::{Notice, Reply, Subject};
+use domain::fault::Fault;
+use domain::id::EventId;
+use domain::identity::Identity;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+/// Runs a hook: carries the question out and the answer back, decides nothing.
+pub trait Handler: Send + Sync {
+    /// Asks and waits, at most until the deadline of `call`.
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>>;
+
+    /// Tells, never waits. `false` when there was no room and the notice was dropped and counted.
+    fn tell(&self, notice: &Arc<Notice>) -> bool;
+
+    /// No new calls; ends what runs for this handler, within its own bounds.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// One question to one hook.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// Which occurrence.
+    pub event_id: &'a EventId,
+    /// Whose.
+    pub who: &'a Identity,
+    /// What is asked.
+    pub subject: Subject<'a>,
+    /// How long the answer may take.
+    pub timeout: Duration,
+    /// Set when the turn is ending.
+    pub cancel: &'a CancellationToken,
+    /// The rendering of `subject` that hooks of one chain share.
+    pub wire: &'a WireCache,
+}
+
+/// Where a family keeps its rendering of the subject, so that five hooks on one checkpoint cost one
+/// serialisation. The dispatcher empties it whenever a hook changed the subject.
+#[derive(Default)]
+pub struct WireCache {
+    process: OnceLock<Bytes>,
+}
+
+impl WireCache {
+    /// The rendering for process hooks, made by `render` on first use.
+    pub fn process(&self, render: impl FnOnce() -> Vec<u8>) -> Bytes {
+        self.process.get_or_init(|| Bytes::from(render())).clone()
+    }
+}

@@ -1,0 +1,3 @@
+//! The ways of running a hook.
+
+pub mod process;

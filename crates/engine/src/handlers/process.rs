@@ -1,0 +1,1 @@
+//! Process hooks: one supervised child each, JSON lines over its pipes.

@@ -1,0 +1,20 @@
+//! What a tool is to the engine: something that runs only with a permit.
+
+use domain::llm::ToolDef;
+use domain::tool::ToolOutput;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::permit::Permit;
+
+/// Something a model can ask for. It cannot be run without a [`Permit`], and only the dispatcher makes those.
+pub trait Tool: Send + Sync {
+    /// Name, description and JSON Schema of the arguments, as the model is offered them.
+    fn definition(&self) -> &ToolDef;
+
+    /// Whether running it changes nothing; such calls of one batch may overlap.
+    fn read_only(&self) -> bool;
+
+    /// Runs the permitted call. Failures are results for the model, not errors of the host.
+    fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput>;
+}

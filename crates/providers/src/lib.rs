@@ -1,0 +1,49 @@
+//! LLM clients: what leaves is the request as the hooks left it.
+
+use std::time::Duration;
+
+use domain::checkpoint::runtime::RetryReason;
+use domain::llm::{LlmReply, LlmRequest};
+use futures_util::future::BoxFuture;
+
+/// A service that answers requests to models.
+pub trait Provider: Send + Sync {
+    /// Sends `request` to `model` and waits for the whole answer. Pieces reach `on_delta` as they arrive.
+    /// Dropping the future ends the request.
+    fn call<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>>;
+}
+
+/// A piece of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// Text for the user.
+    Text(&'a str),
+    /// What the model thinks.
+    Reasoning(&'a str),
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProviderError {
+    /// Trying again may help.
+    #[error("{message}")]
+    Transient {
+        /// What happened.
+        reason: RetryReason,
+        /// In words, without any key.
+        message: String,
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// Trying again will not help: a bad key, a bad request, an unknown model, an answer that makes no sense.
+    #[error("{message}")]
+    Final {
+        /// In words, without any key.
+        message: String,
+    },
+}
