@@ -1,1 +1,369 @@
-//! Being built.
+//! The hooks of one event, asked one after another. Every rule about order, rank, faults and evidence is here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::checkpoint::{Checkpoint, CheckpointKind, Duty, Known, Reply, Subject};
+use crate::fault::{Breach, Fault};
+use crate::hook::{Hook, OnFailure, State};
+use crate::id::HookName;
+use crate::record::{Change, NotRun, Outcome, Record};
+use crate::roster::Roster;
+use crate::ruling::{Aborted, Denied, KEPT_REWRITING, Ruling};
+use crate::verdict::{Abort, Extent, Heard, Reason, Verdict};
+
+/// Something that asks hooks, one at a time, until it has concluded.
+pub trait Asks {
+    /// Whom to ask now, and what; `None` when nobody is left to ask.
+    fn next(&mut self) -> Option<Need<'_>>;
+
+    /// What came of the last [`Need`].
+    fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration);
+}
+
+/// A question that must be put to one hook.
+#[derive(Clone, Copy, Debug)]
+pub struct Need<'a> {
+    /// The hook's number in the roster.
+    pub hook: usize,
+    /// How long the answer may take.
+    pub timeout: Duration,
+    /// The question.
+    pub subject: Subject<'a>,
+    /// Grows whenever the subject changes, so that a rendering of it can be kept for the next hook.
+    pub version: u32,
+}
+
+/// The hooks of one event, being asked.
+pub struct Chain<C: Checkpoint> {
+    roster: Arc<Roster>,
+    known: Arc<dyn Known>,
+    subject: C,
+    version: u32,
+    changed: bool,
+    pass: Pass,
+    at: usize,
+    /// Places in the row of those that were asked, for a settling pass.
+    asked: Vec<usize>,
+    last_rewriter: Option<usize>,
+    question: Option<(HookName, C::Ask)>,
+    decision: Option<Ruling<C>>,
+    records: Vec<Record>,
+}
+
+/// Which time the row is walked.
+enum Pass {
+    /// Everyone that matches is asked.
+    First,
+    /// Only these places are asked, once more, on a value that was changed after them: they may refuse it,
+    /// but another change would never settle.
+    Again(Vec<usize>),
+}
+
+/// What a whole chain came to.
+#[derive(Debug)]
+pub struct Conclusion<C: Checkpoint> {
+    /// The value as the chain left it.
+    pub subject: C,
+    /// What the loop must do.
+    pub ruling: Ruling<C>,
+    /// Whether a hook changed the value.
+    pub changed: bool,
+    /// One line per registered hook, in running order; those asked again have a second one.
+    pub records: Vec<Record>,
+    /// The numbers of the hooks that were asked.
+    pub asked: Vec<usize>,
+}
+
+impl<C: Checkpoint> Chain<C> {
+    /// A chain over everyone in `roster` who is registered for `C`.
+    pub fn new(roster: Arc<Roster>, known: Arc<dyn Known>, subject: C) -> Self {
+        Self {
+            roster,
+            known,
+            subject,
+            version: 0,
+            changed: false,
+            pass: Pass::First,
+            at: 0,
+            asked: Vec::new(),
+            last_rewriter: None,
+            question: None,
+            decision: None,
+            records: Vec::new(),
+        }
+    }
+
+    /// A chain over the hooks with the numbers `hooks` only, asked once more because the value changed after them.
+    pub fn again(roster: Arc<Roster>, known: Arc<dyn Known>, subject: C, hooks: &[usize]) -> Self {
+        let row = roster.at(C::KIND);
+        let places = (0..row.len()).filter(|place| hooks.contains(&row[*place])).collect();
+        // Another subject than that of the first walk, so another version.
+        Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, known, subject) }
+    }
+
+    /// The value as it stands.
+    pub fn subject(&self) -> &C {
+        &self.subject
+    }
+
+    /// Puts another value in the place of the subject, for the hooks that are still to be asked.
+    pub fn replace(&mut self, subject: C) {
+        self.subject = subject;
+        self.version += 1;
+    }
+
+    /// The numbers of the hooks that were asked so far.
+    pub fn asked(&self) -> Vec<usize> {
+        let row = self.roster.at(C::KIND);
+        self.asked.iter().map(|place| row[*place]).collect()
+    }
+
+    /// The hook that is to be asked next. Hooks that do not apply are recorded and passed over,
+    /// broken ones answer with their fault.
+    pub fn upcoming(&mut self) -> Option<&Arc<Hook>> {
+        loop {
+            let place = self.place()?;
+            let number = self.roster.at(C::KIND)[place];
+            let hook = self.roster.hook(number).clone();
+            if let Some(why) = self.passes_over(&hook) {
+                if matches!(self.pass, Pass::First) {
+                    self.record(&hook, Outcome::NotRun(why), Vec::new(), None);
+                }
+                self.at += 1;
+            } else if let State::Broken(fault) = &hook.state {
+                self.asked.push(place);
+                self.take(&hook, Err(fault.clone()), Duration::ZERO);
+                self.at += 1;
+            } else {
+                return Some(self.roster.hook(number));
+            }
+        }
+    }
+
+    /// The place in the row that is due, or `None` when the chain is over. Starts the settling pass of gates.
+    fn place(&mut self) -> Option<usize> {
+        if self.decision.is_some() {
+            return None;
+        }
+        let end = match &self.pass {
+            Pass::First => self.roster.at(C::KIND).len(),
+            Pass::Again(places) => places.len(),
+        };
+        if self.at < end {
+            return Some(match &self.pass {
+                Pass::First => self.at,
+                Pass::Again(places) => places[self.at],
+            });
+        }
+        // Gates ordered before the last one that changed the value have not seen it yet.
+        match (&self.pass, C::KIND.duty(), self.last_rewriter) {
+            (Pass::First, Duty::Gate, Some(last)) => {
+                self.pass = Pass::Again((0..last).collect());
+                self.at = 0;
+                self.last_rewriter = None;
+                self.place()
+            }
+            (Pass::First | Pass::Again(_), _, _) => None,
+        }
+    }
+
+    fn passes_over(&self, hook: &Hook) -> Option<NotRun> {
+        match hook.state {
+            State::Disabled => return Some(NotRun::Disabled),
+            State::Untrusted => return Some(NotRun::Untrusted),
+            State::Armed | State::Broken(_) => {}
+        }
+        let facts = self.subject.facts();
+        if self.subject.owner() == Some(&hook.name) || hook.matches(&facts) {
+            return None;
+        }
+        let pattern = hook.matcher.as_ref().map(|m| m.pattern().to_owned()).unwrap_or_default();
+        let value = match facts.tool {
+            Some((tool, raw)) if tool == raw => tool.to_owned(),
+            Some((tool, raw)) => format!("{tool} ({raw})"),
+            None => String::new(),
+        };
+        Some(NotRun::Matcher { pattern, value })
+    }
+
+    /// Takes what `hook` said or how it failed.
+    fn take(&mut self, hook: &Arc<Hook>, heard: Result<Heard<C>, Fault>, took: Duration) {
+        let heard = heard.and_then(|heard| {
+            self.subject.admit(&heard.verdict, hook, &*self.known)?;
+            Ok(heard)
+        });
+        match heard {
+            Ok(heard) => self.take_verdict(hook, heard, took),
+            Err(fault) => self.take_fault(hook, fault, took),
+        }
+    }
+
+    fn take_verdict(&mut self, hook: &Arc<Hook>, heard: Heard<C>, took: Duration) {
+        let Heard { verdict, mut warnings } = heard;
+        let (word, reason) = C::told(&verdict);
+        let reason = reason.filter(|reason| !reason.is_empty()).map(ToString::to_string);
+        let said = Outcome::Said { word, reason, took };
+        let mut change = None;
+        match verdict {
+            Verdict::Continue => {}
+            Verdict::Modify(with) => {
+                let before = self.subject.clone();
+                match self.subject.modify(with, &hook.name, &*self.known) {
+                    Ok(noticed) => warnings.extend(noticed),
+                    Err(detail) => return self.take_fault(hook, Fault::broke(detail), took),
+                }
+                change = self.changed(hook, &before);
+            }
+            Verdict::Respond(_) if matches!(self.pass, Pass::Again(_)) => self.decision = Some(kept_rewriting(hook)),
+            Verdict::Respond(with) => self.decision = Some(Ruling::Respond { by: hook.name.clone(), with }),
+            Verdict::Ask(why) => {
+                self.question.get_or_insert_with(|| (hook.name.clone(), why));
+            }
+            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, false)),
+        }
+        self.record(hook, said, warnings, change);
+    }
+
+    /// Notes a change by `hook`; in a settling pass one more change refuses the call instead.
+    fn changed(&mut self, hook: &Arc<Hook>, before: &C) -> Option<Change> {
+        let (was, is) = (before.snapshot(), self.subject.snapshot());
+        if was == is {
+            return None;
+        }
+        match self.pass {
+            Pass::First => {
+                self.version += 1;
+                self.changed = true;
+                self.last_rewriter = Some(self.at);
+            }
+            Pass::Again(_) => {
+                self.subject = before.clone();
+                self.decision = Some(kept_rewriting(hook));
+            }
+        }
+        Some(Change { before: was, after: is })
+    }
+
+    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, took: Duration) {
+        let stage = hook.stages.get(C::KIND);
+        let on_failure = match (&fault, stage) {
+            (Fault::Protocol(Breach::Respond(_)), _) => OnFailure::Close,
+            (_, Some(stage)) if stage.paired => OnFailure::Continue,
+            (_, Some(stage)) => stage.on_failure,
+            (_, None) => OnFailure::default_at(C::KIND),
+        };
+        let why = Reason::new(&fault_reason(C::KIND, &hook.name, &fault));
+        let verdict = match on_failure {
+            OnFailure::Close => C::closed(why),
+            OnFailure::AbortTurn => C::aborted(why),
+            OnFailure::Continue => None,
+        };
+        let verdict = verdict.unwrap_or(Verdict::Continue);
+        let (became, _) = C::told(&verdict);
+        match verdict {
+            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, true)),
+            Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
+        }
+        self.record(hook, Outcome::Failed { fault, became, took }, Vec::new(), None);
+    }
+
+    fn record(&mut self, hook: &Hook, outcome: Outcome, warnings: Vec<String>, change: Option<Change>) {
+        self.records.push(Record {
+            hook: hook.name.clone(),
+            family: hook.family,
+            checkpoint: C::KIND,
+            outcome,
+            warnings,
+            change,
+            again: matches!(self.pass, Pass::Again(_)),
+        });
+    }
+
+    /// What the whole chain came to. Hooks that were not reached leave their record too.
+    pub fn conclude(mut self) -> Conclusion<C> {
+        let decider = match &self.decision {
+            Some(Ruling::Deny(denied)) => Some(denied.by.clone()),
+            Some(Ruling::Abort(aborted)) => Some(aborted.by.clone()),
+            Some(Ruling::Respond { by, .. }) => Some(by.clone()),
+            Some(Ruling::Ask { .. } | Ruling::Proceed) | None => None,
+        };
+        if let (Some(by), Pass::First) = (decider, &self.pass) {
+            let row = self.roster.at(C::KIND)[self.at..].to_vec();
+            for number in row {
+                let hook = self.roster.hook(number).clone();
+                if self.records.iter().all(|record| record.hook != hook.name) {
+                    let why = unreached(&hook, &by);
+                    self.record(&hook, Outcome::NotRun(why), Vec::new(), None);
+                }
+            }
+        }
+        let asked = self.asked();
+        let ruling = match (self.decision, self.question) {
+            (Some(decision), _) => decision,
+            (None, Some((by, why))) => Ruling::Ask { by, why },
+            (None, None) => Ruling::Proceed,
+        };
+        Conclusion { subject: self.subject, ruling, changed: self.changed, records: self.records, asked }
+    }
+}
+
+impl<C: Checkpoint> Asks for Chain<C> {
+    fn next(&mut self) -> Option<Need<'_>> {
+        let timeout = self.upcoming()?.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
+        let place = self.place()?;
+        let hook = self.roster.at(C::KIND)[place];
+        Some(Need { hook, timeout, subject: self.subject.subject(), version: self.version })
+    }
+
+    fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration) {
+        let Some(place) = self.place() else { return };
+        let hook = self.roster.hook(self.roster.at(C::KIND)[place]).clone();
+        self.asked.push(place);
+        let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
+        self.take(&hook, heard, took);
+        self.at += 1;
+    }
+}
+
+/// Why a hook that was not reached did not run.
+pub(crate) fn unreached(hook: &Hook, by: &HookName) -> NotRun {
+    match hook.state {
+        State::Disabled => NotRun::Disabled,
+        State::Untrusted => NotRun::Untrusted,
+        State::Armed | State::Broken(_) => NotRun::Decided { by: by.clone() },
+    }
+}
+
+fn kept_rewriting<C: Checkpoint>(hook: &Hook) -> Ruling<C> {
+    Ruling::Deny(Denied { by: hook.name.clone(), at: C::KIND, reason: Reason::new(KEPT_REWRITING), fault: false })
+}
+
+/// The ruling that a refusal or an abort is.
+fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, fault: bool) -> Ruling<C> {
+    let (word, reason) = C::told(verdict);
+    let reason = reason.cloned().unwrap_or_default();
+    let (by, at) = (hook.name.clone(), C::KIND);
+    match word {
+        crate::verdict::Word::AbortTurn => {
+            Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } })
+        }
+        crate::verdict::Word::HardAbort => {
+            Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } })
+        }
+        crate::verdict::Word::Deny
+        | crate::verdict::Word::Ask
+        | crate::verdict::Word::Respond
+        | crate::verdict::Word::Modify
+        | crate::verdict::Word::Continue => Ruling::Deny(Denied { by, at, reason, fault }),
+    }
+}
+
+/// The reason that a fault gives when it refuses.
+fn fault_reason(at: CheckpointKind, hook: &HookName, fault: &Fault) -> String {
+    match (at.duty(), fault) {
+        (Duty::Approver, Fault::TimedOut { .. }) => format!("tool approval hook \"{hook}\" timed out"),
+        (Duty::Approver, _) => format!("tool approval hook \"{hook}\" failed"),
+        (Duty::Observer | Duty::Gate | Duty::Rewriter, _) => format!("hook \"{hook}\" {fault}"),
+    }
+}

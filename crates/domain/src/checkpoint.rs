@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::fault::Fault;
+use crate::hook::Hook;
 use crate::id::HookName;
 use crate::verdict::{Heard, Reason, Verdict, Word};
 
@@ -67,6 +69,19 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
 
     /// The value as it is compared and recorded.
     fn snapshot(&self) -> Snapshot;
+
+    /// The hook that brought the tool this is about, if one did.
+    fn owner(&self) -> Option<&HookName> {
+        None
+    }
+
+    /// Whether `hook` may say `verdict` here, beyond what the types allow.
+    ///
+    /// # Errors
+    /// The fault that such an answer is.
+    fn admit(&self, _verdict: &Verdict<Self>, _hook: &Hook, _known: &dyn Known) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// What is known of the agent that the event belongs to.
@@ -75,6 +90,8 @@ pub trait Known: Send + Sync {
     fn tool(&self, name: &str) -> Option<String>;
     /// Whether `model` can be resolved like a configured one.
     fn model(&self, model: &str) -> bool;
+    /// The hook that brought the tool `name` for the calls of this response.
+    fn owner(&self, name: &str) -> Option<HookName>;
 }
 
 /// What matchers may see of an event.

@@ -1,1 +1,379 @@
-//! Being built.
+//! What one tool call still needs before it may run: rewriters, gates, approvers, in that order.
+//!
+//! The owner of an injected tool answers in the tool's place, so the gates run right before it is asked.
+//! Whatever a gate changes, those who were asked before see again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::chain::{Asks, Chain, Conclusion, Need, unreached};
+use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, Known, PreToolUse, Reply, Substitute};
+use crate::fault::Fault;
+use crate::id::HookName;
+use crate::record::{NotRun, Outcome as Ran, Record};
+use crate::roster::Roster;
+use crate::ruling::{Aborted, Denied, KEPT_REWRITING, Ruling};
+use crate::tool::{ToolCall, ToolOutput};
+use crate::verdict::{Reason, Word};
+
+/// The checkpoints that one clearing passes, in order.
+pub const CLEARING: [CheckpointKind; 3] =
+    [CheckpointKind::BeforeTool, CheckpointKind::PreToolUse, CheckpointKind::ApproveTool];
+
+/// One tool call on its way to a permit.
+pub struct Clearing {
+    roster: Arc<Roster>,
+    known: Arc<dyn Known>,
+    phase: Phase,
+    /// The last call that the gates let pass as it is.
+    gated: Option<ToolCall>,
+    question: Option<(HookName, Reason)>,
+    /// The numbers of the `before_tool` hooks that were asked.
+    asked: Vec<usize>,
+    owner_asked: Option<HookName>,
+    records: Vec<Record>,
+}
+
+enum Phase {
+    Before(Chain<BeforeTool>),
+    Gates(Chain<PreToolUse>, ToolCall, Then),
+    Again(Chain<BeforeTool>, Then),
+    Approve(Chain<ApproveTool>),
+    Done(Outcome),
+    /// Only while a phase is being replaced by the next one.
+    Between,
+}
+
+/// Where a clearing goes once the gates have let a call pass.
+enum Then {
+    /// Back to the owner of the tool, who is to be asked next.
+    Owner(Chain<BeforeTool>),
+    /// On to the approvers.
+    Approve,
+    /// The result that a hook gave stands.
+    Substitute { by: HookName, result: ToolOutput, call: ToolCall },
+}
+
+/// What one tool call came to.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "an outcome nobody reads is a gate nobody closes"]
+pub enum Outcome {
+    /// It may run, exactly like this.
+    Run(ToolCall),
+    /// A hook's result stands in its place.
+    Substituted {
+        /// The call that the result belongs to.
+        call: ToolCall,
+        /// The hook that answered.
+        by: HookName,
+        /// Its result.
+        result: ToolOutput,
+    },
+    /// A human must say whether exactly this may run.
+    Ask {
+        /// The call.
+        call: ToolCall,
+        /// The hook that wants it.
+        by: HookName,
+        /// Why.
+        why: Reason,
+    },
+    /// It does not run.
+    Refused {
+        /// The call as it stood.
+        call: ToolCall,
+        /// Who refused, and why.
+        denied: Denied,
+    },
+    /// The turn, or more, stops.
+    Abort(Aborted),
+}
+
+impl Clearing {
+    /// A clearing of `call`, which belongs to the hook `owner` if one brought the tool.
+    pub fn new(roster: Arc<Roster>, known: Arc<dyn Known>, call: ToolCall) -> Self {
+        let owner = known.owner(&call.tool);
+        let before = Chain::new(roster.clone(), known.clone(), BeforeTool { call, owner });
+        Self {
+            roster,
+            known,
+            phase: Phase::Before(before),
+            gated: None,
+            question: None,
+            asked: Vec::new(),
+            owner_asked: None,
+            records: Vec::new(),
+        }
+    }
+
+    /// Moves on until somebody is to be asked or everything is said.
+    fn advance(&mut self) {
+        loop {
+            match std::mem::replace(&mut self.phase, Phase::Between) {
+                Phase::Before(mut chain) => match chain.upcoming().map(|hook| hook.name.clone()) {
+                    Some(name) if self.must_gate_before(&chain, &name) => {
+                        let call = chain.subject().call.clone();
+                        self.phase = self.gates(call, Then::Owner(chain));
+                    }
+                    Some(_) => return self.phase = Phase::Before(chain),
+                    None => self.phase = self.after_rewriters(chain),
+                },
+                Phase::Gates(mut chain, input, then) => match chain.upcoming() {
+                    Some(_) => return self.phase = Phase::Gates(chain, input, then),
+                    None => self.phase = self.after_gates(chain, &input, then),
+                },
+                Phase::Again(mut chain, then) => match chain.upcoming() {
+                    Some(_) => return self.phase = Phase::Again(chain, then),
+                    None => self.phase = self.after_again(chain, then),
+                },
+                Phase::Approve(mut chain) => match chain.upcoming() {
+                    Some(_) => return self.phase = Phase::Approve(chain),
+                    None => self.phase = self.after_approvers(chain),
+                },
+                done @ (Phase::Done(_) | Phase::Between) => return self.phase = done,
+            }
+        }
+    }
+
+    /// The gates must have ruled on the input before the owner of the tool is asked: its answer is the execution.
+    fn must_gate_before(&self, chain: &Chain<BeforeTool>, upcoming: &HookName) -> bool {
+        let subject = chain.subject();
+        subject.owner.as_ref() == Some(upcoming) && self.gated.as_ref() != Some(&subject.call)
+    }
+
+    fn gates(&self, call: ToolCall, then: Then) -> Phase {
+        let chain = Chain::new(self.roster.clone(), self.known.clone(), PreToolUse { call: call.clone() });
+        Phase::Gates(chain, call, then)
+    }
+
+    fn after_rewriters(&mut self, chain: Chain<BeforeTool>) -> Phase {
+        let Conclusion { subject, ruling, records, asked, .. } = chain.conclude();
+        self.records.extend(records);
+        self.asked = asked;
+        self.owner_asked = subject.owner;
+        let call = subject.call;
+        match ruling {
+            Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call, denied }),
+            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort(aborted)),
+            Ruling::Ask { why, .. } => match why {},
+            Ruling::Respond { by, with } => self.after_respond(by, with, call),
+            Ruling::Proceed if self.gated.as_ref() == Some(&call) => self.approve(call),
+            Ruling::Proceed => self.gates(call, Then::Approve),
+        }
+    }
+
+    /// The gates rule on the call that the hook was asked about, and again on the one it says it answered.
+    fn after_respond(&mut self, by: HookName, with: Substitute, asked_about: ToolCall) -> Phase {
+        let mut call = asked_about.clone();
+        if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, &*self.known)) {
+            let reason = Reason::new(&format!("hook \"{by}\" {}", Fault::broke(detail)));
+            let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, fault: true };
+            return Phase::Done(Outcome::Refused { call, denied });
+        }
+        let then = Then::Substitute { by, result: with.result, call };
+        if self.gated.as_ref() == Some(&asked_about) {
+            self.then(asked_about, then)
+        } else {
+            self.gates(asked_about, then)
+        }
+    }
+
+    fn after_gates(&mut self, chain: Chain<PreToolUse>, input: &ToolCall, then: Then) -> Phase {
+        let Conclusion { subject, ruling, records, .. } = chain.conclude();
+        self.take_gate_records(records);
+        let call = subject.call;
+        match ruling {
+            Ruling::Deny(denied) => {
+                self.keep(then);
+                return Phase::Done(Outcome::Refused { call, denied });
+            }
+            Ruling::Ask { by, why } => {
+                self.question.get_or_insert((by, why));
+            }
+            Ruling::Proceed => {}
+            Ruling::Respond { with, .. } => match with {},
+            // Gates cannot abort: the type of their `Abort` has no value.
+            Ruling::Abort(aborted) => return Phase::Done(Outcome::Abort(aborted)),
+        }
+        let changed = call != *input;
+        self.gated = Some(call.clone());
+        match then {
+            Then::Owner(mut before) => {
+                let asked = before.asked();
+                let subject = BeforeTool { owner: before.subject().owner.clone(), call: call.clone() };
+                before.replace(subject);
+                self.recheck(call, changed, &asked, Then::Owner(before))
+            }
+            Then::Approve => {
+                let asked = self.asked_but_the_owner();
+                self.recheck(call, changed, &asked, Then::Approve)
+            }
+            // The result was made for another input than the gates let pass, and its maker was asked already.
+            Then::Substitute { by, .. } if changed => self.refuse_rewriting(by, call),
+            Then::Substitute { .. } => self.then(call, then),
+        }
+    }
+
+    /// A second run of the gates, on another call, leaves records of its own.
+    fn take_gate_records(&mut self, mut records: Vec<Record>) {
+        let ran_before = self.records.iter().any(|record| record.checkpoint == CheckpointKind::PreToolUse);
+        if ran_before {
+            records.iter_mut().for_each(|record| record.again = true);
+        }
+        self.records.extend(records);
+    }
+
+    fn asked_but_the_owner(&self) -> Vec<usize> {
+        let is_owner = |number: &usize| Some(&self.roster.hook(*number).name) == self.owner_asked.as_ref();
+        self.asked.iter().copied().filter(|number| !is_owner(number)).collect()
+    }
+
+    /// Those who were asked before a gate changed the input are asked once more on it.
+    fn recheck(&mut self, call: ToolCall, changed: bool, asked: &[usize], then: Then) -> Phase {
+        if !changed || asked.is_empty() {
+            return self.then(call, then);
+        }
+        let subject = BeforeTool { owner: self.known.owner(&call.tool), call };
+        Phase::Again(Chain::again(self.roster.clone(), self.known.clone(), subject, asked), then)
+    }
+
+    fn after_again(&mut self, chain: Chain<BeforeTool>, then: Then) -> Phase {
+        let Conclusion { subject, ruling, records, .. } = chain.conclude();
+        self.records.extend(records);
+        match ruling {
+            Ruling::Proceed => self.then(subject.call, then),
+            Ruling::Deny(denied) => {
+                self.keep(then);
+                Phase::Done(Outcome::Refused { call: subject.call, denied })
+            }
+            Ruling::Abort(aborted) => {
+                self.keep(then);
+                Phase::Done(Outcome::Abort(aborted))
+            }
+            Ruling::Respond { by, .. } => self.refuse_rewriting(by, subject.call),
+            Ruling::Ask { why, .. } => match why {},
+        }
+    }
+
+    /// Where the clearing goes with a call that the gates let pass.
+    fn then(&mut self, call: ToolCall, then: Then) -> Phase {
+        match then {
+            Then::Owner(before) => match self.question.take() {
+                // The owner's answer is the execution, so the human comes first.
+                Some((by, why)) => {
+                    self.keep(Then::Owner(before));
+                    Phase::Done(Outcome::Ask { call, by, why })
+                }
+                None => Phase::Before(before),
+            },
+            Then::Approve => self.approve(call),
+            Then::Substitute { by, result, call: answered } if answered != call => {
+                self.gates(answered.clone(), Then::Substitute { by, result, call: answered })
+            }
+            Then::Substitute { by, result, call } => Phase::Done(match self.question.take() {
+                Some((by, why)) => Outcome::Ask { call, by, why },
+                None => Outcome::Substituted { call, by, result },
+            }),
+        }
+    }
+
+    /// Keeps the records of a chain that will not be gone on with.
+    fn keep(&mut self, then: Then) {
+        if let Then::Owner(before) = then {
+            self.records.extend(before.conclude().records);
+        }
+    }
+
+    fn approve(&mut self, call: ToolCall) -> Phase {
+        Phase::Approve(Chain::new(self.roster.clone(), self.known.clone(), ApproveTool { call }))
+    }
+
+    fn after_approvers(&mut self, chain: Chain<ApproveTool>) -> Phase {
+        let Conclusion { subject, ruling, records, .. } = chain.conclude();
+        self.records.extend(records);
+        let call = subject.call;
+        Phase::Done(match (ruling, self.question.take()) {
+            (Ruling::Deny(denied), _) => Outcome::Refused { call, denied },
+            (Ruling::Abort(aborted), _) => Outcome::Abort(aborted),
+            (Ruling::Proceed, Some((by, why))) => Outcome::Ask { call, by, why },
+            (Ruling::Proceed, None) => Outcome::Run(call),
+            (Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }, _) => match never {},
+        })
+    }
+
+    fn refuse_rewriting(&mut self, by: HookName, call: ToolCall) -> Phase {
+        let denied = Denied { by, at: CheckpointKind::BeforeTool, reason: Reason::new(KEPT_REWRITING), fault: false };
+        Phase::Done(Outcome::Refused { call, denied })
+    }
+
+    /// What the call came to, with one record for every hook that is registered for any checkpoint of [`CLEARING`],
+    /// in running order. `None` while somebody is still to be asked.
+    pub fn conclude(mut self) -> Option<(Outcome, Vec<Record>)> {
+        self.advance();
+        let Phase::Done(outcome) = self.phase else { return None };
+        let by = outcome.decided_by();
+        for kind in CLEARING {
+            for number in self.roster.at(kind) {
+                let hook = self.roster.hook(*number);
+                if self.records.iter().any(|r| r.checkpoint == kind && r.hook == hook.name) {
+                    continue;
+                }
+                let why = by.map_or(NotRun::OutOfScope, |by| unreached(hook, by));
+                self.records.push(Record {
+                    hook: hook.name.clone(),
+                    family: hook.family,
+                    checkpoint: kind,
+                    outcome: Ran::NotRun(why),
+                    warnings: Vec::new(),
+                    change: None,
+                    again: false,
+                });
+            }
+        }
+        Some((outcome, self.records))
+    }
+}
+
+impl Outcome {
+    /// The hook that decided, where one did.
+    pub fn decided_by(&self) -> Option<&HookName> {
+        match self {
+            Self::Run(_) => None,
+            Self::Substituted { by, .. } | Self::Ask { by, .. } => Some(by),
+            Self::Refused { denied, .. } => Some(&denied.by),
+            Self::Abort(aborted) => Some(&aborted.by),
+        }
+    }
+
+    /// The word of the whole clearing, for the record.
+    pub fn word(&self) -> Word {
+        match self {
+            Self::Run(_) => Word::Continue,
+            Self::Substituted { .. } => Word::Respond,
+            Self::Ask { .. } => Word::Ask,
+            Self::Refused { .. } => Word::Deny,
+            Self::Abort(aborted) => aborted.abort.told().0,
+        }
+    }
+}
+
+impl Asks for Clearing {
+    fn next(&mut self) -> Option<Need<'_>> {
+        self.advance();
+        match &mut self.phase {
+            Phase::Before(chain) | Phase::Again(chain, _) => chain.next(),
+            Phase::Gates(chain, ..) => chain.next(),
+            Phase::Approve(chain) => chain.next(),
+            Phase::Done(_) | Phase::Between => None,
+        }
+    }
+
+    fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration) {
+        match &mut self.phase {
+            Phase::Before(chain) | Phase::Again(chain, _) => chain.settle(heard, took),
+            Phase::Gates(chain, ..) => chain.settle(heard, took),
+            Phase::Approve(chain) => chain.settle(heard, took),
+            Phase::Done(_) | Phase::Between => {}
+        }
+    }
+}

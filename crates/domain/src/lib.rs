@@ -12,6 +12,7 @@ pub mod llm;
 pub mod tool;
 pub mod checkpoint;
 pub mod verdict;
+pub mod ruling;
 pub mod fault;
 pub mod matcher;
 pub mod hook;

@@ -1,6 +1,8 @@
 //! `before_tool`: a model asks for a tool; hooks rewrite the call, refuse it, or answer in the tool's place.
 
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::fault::{Breach, Fault};
+use crate::hook::Hook;
 use crate::id::HookName;
 use crate::json::Object;
 use crate::tool::{ToolCall, ToolOutput};
@@ -11,6 +13,8 @@ use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
 pub struct BeforeTool {
     /// The call as the previous hook left it.
     pub call: ToolCall,
+    /// The hook that brought the tool, if one did.
+    pub owner: Option<HookName>,
 }
 
 /// What a hook puts in the place of parts of a call. An absent member keeps its value.
@@ -67,7 +71,31 @@ impl Checkpoint for BeforeTool {
     }
 
     fn modify(&mut self, with: CallPatch, _by: &HookName, known: &dyn Known) -> Result<Vec<String>, String> {
-        with.apply(&mut self.call, known)
+        let warnings = with.apply(&mut self.call, known)?;
+        self.owner = known.owner(&self.call.tool);
+        Ok(warnings)
+    }
+
+    fn owner(&self) -> Option<&HookName> {
+        self.owner.as_ref()
+    }
+
+    fn admit(&self, verdict: &Verdict<Self>, hook: &Hook, known: &dyn Known) -> Result<(), Fault> {
+        let Verdict::Respond(substitute) = verdict else { return Ok(()) };
+        let may = |tool: &str, owner: Option<&HookName>| owner == Some(&hook.name) || hook.respond.grants(tool);
+        let refuse = |detail: String| Err(Fault::Protocol(Breach::Respond(detail)));
+        if !may(&self.call.tool, self.owner()) {
+            return refuse(format!("it may not respond to tool \"{}\"", self.call.tool));
+        }
+        let Some(patch) = &substitute.call else { return Ok(()) };
+        let mut call = self.call.clone();
+        if let Err(detail) = patch.clone().apply(&mut call, known) {
+            return refuse(detail);
+        }
+        if !may(&call.tool, known.owner(&call.tool).as_ref()) {
+            return refuse(format!("it may not respond to tool \"{}\"", call.tool));
+        }
+        Ok(())
     }
 
     fn closed(why: Reason) -> Option<Verdict<Self>> {

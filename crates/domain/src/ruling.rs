@@ -1,0 +1,117 @@
+//! What the loop must do after a whole chain.
+
+use crate::checkpoint::{Checkpoint, CheckpointKind};
+use crate::id::HookName;
+use crate::verdict::{Abort, Extent, Reason, Word};
+
+/// The refusal when hooks and gates do not agree on one input.
+pub const KEPT_REWRITING: &str = "hooks kept rewriting the input";
+
+/// What the loop must do. What goes on is the subject that stands beside it.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "a ruling nobody reads is a gate nobody closes"]
+pub enum Ruling<C: Checkpoint> {
+    /// Go on.
+    Proceed,
+    /// Take this result; do not run the tool.
+    Respond {
+        /// The hook that answered.
+        by: HookName,
+        /// Its answer.
+        with: C::Respond,
+    },
+    /// A human must say.
+    Ask {
+        /// The hook that wants it.
+        by: HookName,
+        /// Why.
+        why: C::Ask,
+    },
+    /// No.
+    Deny(Denied),
+    /// Stop the turn, or more.
+    Abort(Aborted),
+}
+
+/// A refusal, with everything that its texts need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// The hook that refused or failed.
+    pub by: HookName,
+    /// Where.
+    pub at: CheckpointKind,
+    /// Why, in the hook's words or, for a fault, in ours; may be empty.
+    pub reason: Reason,
+    /// Whether a fault became this refusal: the reason then names the hook already.
+    pub fault: bool,
+}
+
+impl Denied {
+    /// The text that the model and the user read: a fact, not an instruction.
+    pub fn text(&self) -> String {
+        match self.at {
+            CheckpointKind::ApproveTool => self.phrase("Tool execution denied by approval hook"),
+            CheckpointKind::PreToolUse => format!("Hook blocked: pre_tool_use: {}: {}", self.by, self.why()),
+            CheckpointKind::UserPromptSubmit => format!("hook blocked user_prompt_submit: {}: {}", self.by, self.why()),
+            CheckpointKind::SessionStart
+            | CheckpointKind::BeforeLlm
+            | CheckpointKind::AfterLlm
+            | CheckpointKind::BeforeTool
+            | CheckpointKind::AfterTool
+            | CheckpointKind::PostToolUse
+            | CheckpointKind::Stop
+            | CheckpointKind::Runtime => self.phrase("Tool execution denied by hook"),
+        }
+    }
+
+    fn phrase(&self, head: &str) -> String {
+        if self.fault || self.reason.as_str() == KEPT_REWRITING {
+            format!("{head}: {}", self.reason)
+        } else if self.reason.is_empty() {
+            format!("{head} (hook \"{}\")", self.by)
+        } else {
+            format!("{head}: {} (hook \"{}\")", self.reason, self.by)
+        }
+    }
+
+    fn why(&self) -> String {
+        if self.reason.is_empty() { format!("blocked by hook \"{}\"", self.by) } else { self.reason.to_string() }
+    }
+}
+
+/// An order to stop, with everything that its texts need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aborted {
+    /// The hook that ordered it.
+    pub by: HookName,
+    /// Where.
+    pub at: CheckpointKind,
+    /// What it ordered.
+    pub abort: Abort,
+}
+
+impl Aborted {
+    /// The text that the user reads.
+    pub fn text(&self) -> String {
+        let reason =
+            if self.abort.reason.is_empty() { "hook requested turn abort" } else { self.abort.reason.as_str() };
+        format!("hook aborted turn during {}: {reason}", self.at.name())
+    }
+}
+
+impl<C: Checkpoint> Ruling<C> {
+    /// Its word, for the record. `changed` tells a modification from going on as before.
+    pub fn word(&self, changed: bool) -> Word {
+        match self {
+            Self::Proceed if changed => Word::Modify,
+            Self::Proceed => Word::Continue,
+            Self::Respond { .. } => Word::Respond,
+            Self::Ask { .. } => Word::Ask,
+            Self::Deny(_) => Word::Deny,
+            Self::Abort(aborted) => match aborted.abort.extent {
+                Extent::Turn => Word::AbortTurn,
+                Extent::Run => Word::HardAbort,
+            },
+        }
+    }
+}
