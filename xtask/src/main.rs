@@ -1,1 +1,55 @@
-fn main() {}
+//! `cargo xtask WORD`: the errands of this repository, by name.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail};
+
+/// One errand: its word, what it does, the command that does it from the root.
+struct Errand {
+    word: &'static str,
+    does: &'static str,
+    command: &'static [&'static str],
+}
+
+const ERRANDS: &[Errand] = &[
+    Errand {
+        word: "tidy",
+        does: "checks the rules that the compiler cannot see: sizes, names, layers, links",
+        command: &["cargo", "test", "--quiet", "-p", "xtask", "--test", "tidy"],
+    },
+    Errand {
+        word: "ci",
+        does: "runs everything that has to pass before a change lands",
+        command: &["./pintle", "test"],
+    },
+    Errand { word: "bench", does: "runs the benchmarks", command: &["cargo", "bench", "--workspace", "--benches"] },
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> anyhow::Result<ExitCode> {
+    let mut words = std::env::args().skip(1);
+    let word = words.next();
+    let Some(errand) = ERRANDS.iter().find(|errand| Some(errand.word) == word.as_deref()) else {
+        let known: Vec<String> = ERRANDS.iter().map(|e| format!("  cargo xtask {:<6} {}", e.word, e.does)).collect();
+        bail!("expected one of these words, got `{}`:\n{}", word.unwrap_or_default(), known.join("\n"));
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the root")?;
+    let (program, arguments) = errand.command.split_first().context("an errand has a command")?;
+    let status = Command::new(program)
+        .args(arguments)
+        .args(words)
+        .current_dir(root)
+        .status()
+        .with_context(|| format!("`{program}` did not start in `{}`", root.display()))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

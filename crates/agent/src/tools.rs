@@ -1,1 +1,284 @@
-//! The built-in tools.
+//! The tools that are built in, and the registry of all tools an agent may call.
+//!
+//! Arguments are validated against the tool's own JSON Schema before anything runs, and a tool that panics answers
+//! with an error like any other failed tool.
+
+mod arguments;
+mod edit;
+mod error;
+mod exec;
+mod fetch;
+mod find;
+mod list;
+mod name;
+mod protected;
+mod read;
+pub mod sandbox;
+mod search;
+mod walk;
+mod workspace;
+mod write;
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use domain::json::Object;
+use domain::llm::ToolDef;
+use domain::tool::ToolOutput;
+use engine::egress::{Egress, EgressError};
+use engine::permit::Permit;
+use engine::tool::Tool;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use self::arguments::Validator;
+pub use self::error::ToolError;
+pub use self::exec::{ExecGuard, INSIDE_EXEC};
+pub use self::protected::Protected;
+use self::workspace::Workspace;
+
+/// The built-in tools that change nothing: what an agent gets when its configuration names none.
+pub const READ_ONLY: [&str; 4] = ["read_file", "list_dir", "find_files", "search_text"];
+
+/// Every built-in tool, in the order in which they are offered.
+pub const BUILTIN: [&str; 8] =
+    ["read_file", "list_dir", "find_files", "search_text", "write_file", "edit_file", "exec", "web_fetch"];
+
+/// What the built-in tools work on.
+pub struct ToolsConfig {
+    /// The folder that file tools stay in, and in which commands start.
+    pub workspace: PathBuf,
+    /// What no tool may change, and in part not even read.
+    pub protected: Protected,
+    /// The whole environment of commands; whoever fills it leaves the secrets out.
+    pub exec_env: Vec<(OsString, OsString)>,
+    /// The helper that confines a command before it starts; without it commands run unconfined.
+    pub exec_guard: Option<ExecGuard>,
+    /// What `web_fetch` may reach.
+    pub egress: Egress,
+}
+
+/// Why a registry cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// A name that no tool has.
+    #[error("unknown tool `{name}`{}", nearest.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    UnknownTool {
+        /// The name that was asked for.
+        name: String,
+        /// The tool whose name is most like it.
+        nearest: Option<&'static str>,
+    },
+    /// A second tool of one name.
+    #[error("there already is a tool `{0}`; give one of them another name")]
+    Duplicate(String),
+    /// A tool whose parameters are not a JSON Schema.
+    #[error("the parameters of tool `{tool}` are not a JSON Schema: {reason}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// What the schema compiler says.
+        reason: String,
+    },
+    /// The workspace cannot be opened.
+    #[error("workspace `{}` cannot be opened: {source}; it must be a folder that exists", path.display())]
+    Workspace {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The client of `web_fetch` cannot be made.
+    #[error("tool `web_fetch`: {0}")]
+    Egress(#[from] EgressError),
+}
+
+/// The tools that one agent may call.
+#[derive(Default)]
+pub struct Tools {
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    tool: Arc<dyn Tool>,
+    validator: Validator,
+}
+
+impl Entry {
+    fn name(&self) -> &str {
+        &self.tool.definition().function.name
+    }
+}
+
+impl Tools {
+    /// The built-in tools of these names, in their own order whatever the order of `names`.
+    ///
+    /// # Errors
+    /// When a name is unknown, or what a tool needs is not there.
+    pub fn builtin(config: ToolsConfig, names: &[String]) -> Result<Self, ToolsError> {
+        if let Some(name) = names.iter().find(|name| !BUILTIN.contains(&name.as_str())) {
+            return Err(ToolsError::UnknownTool { name: name.clone(), nearest: name::nearest(name, &BUILTIN) });
+        }
+        let workspace = Workspace::open(&config.workspace, &config.protected)
+            .map_err(|source| ToolsError::Workspace { path: config.workspace.clone(), source })?;
+        let workspace = Arc::new(workspace);
+        let exec = exec::Exec {
+            workspace: workspace.root().to_owned(),
+            env: config.exec_env,
+            guard: config.exec_guard,
+            protected: config.protected,
+        };
+        let mut tools = Self::default();
+        let wanted = |name: &str| names.iter().any(|wanted| wanted == name);
+        for name in BUILTIN.into_iter().filter(|name| wanted(name)) {
+            let files = workspace.clone();
+            tools.add(match name {
+                "read_file" => builtin(read::ReadFile(files)),
+                "list_dir" => builtin(list::ListDir(files)),
+                "find_files" => builtin(find::FindFiles(files)),
+                "search_text" => builtin(search::SearchText(files)),
+                "write_file" => builtin(write::WriteFile(files)),
+                "edit_file" => builtin(edit::EditFile(files)),
+                "exec" => builtin(exec.clone()),
+                _ => builtin(fetch::WebFetch::new(&config.egress)?),
+            })?;
+        }
+        Ok(tools)
+    }
+
+    /// Adds a tool of an embedder.
+    ///
+    /// # Errors
+    /// When the name is taken or the parameters are not a JSON Schema.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolsError> {
+        let function = &tool.definition().function;
+        if self.get(&function.name).is_some() {
+            return Err(ToolsError::Duplicate(function.name.clone()));
+        }
+        let validator = Validator::new(&function.parameters)
+            .map_err(|reason| ToolsError::Schema { tool: function.name.clone(), reason })?;
+        self.entries.push(Entry { tool, validator });
+        Ok(())
+    }
+
+    /// The tool of exactly this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.entry(name).map(|entry| &entry.tool)
+    }
+
+    /// What a model is offered: built-in tools first, then added ones in the order of their adding.
+    pub fn definitions(&self) -> Vec<&ToolDef> {
+        self.entries.iter().map(|entry| entry.tool.definition()).collect()
+    }
+
+    /// The name of the tool that a model means by `name`: its own spelling, another case, a known alias
+    /// (`bash`, `Read`, `grep`…), or any of these behind a prefix such as `functions.`.
+    pub fn canonical(&self, name: &str) -> Option<&str> {
+        name::canonical(name, || self.entries.iter().map(Entry::name))
+    }
+
+    /// Validates the final arguments of the permitted call and runs it. Every failure is a result for the model.
+    pub async fn run(&self, permit: Permit, cancel: &CancellationToken) -> ToolOutput {
+        let name = permit.call().tool.clone();
+        let Some(entry) = self.entry(&name) else {
+            return ToolOutput::error(format!("tool \"{name}\" not found"));
+        };
+        if let Err(reason) = entry.validator.check(&name, &permit.call().arguments) {
+            return ToolOutput::error(reason);
+        }
+        contain(&name, entry.tool.run(permit, cancel)).await
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name() == name)
+    }
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.entries.iter().map(Entry::name)).finish()
+    }
+}
+
+/// Runs a tool so that its panic is an error result, not the end of the turn.
+async fn contain(name: &str, running: impl Future<Output = ToolOutput>) -> ToolOutput {
+    match AssertUnwindSafe(running).catch_unwind().await {
+        Ok(output) => output,
+        Err(_) => ToolOutput::error(format!(
+            "tool \"{name}\" failed inside: it panicked, which is a defect of the tool and not of its arguments"
+        )),
+    }
+}
+
+/// One built-in tool: typed arguments in, a result out.
+trait Builtin: Send + Sync + 'static {
+    /// The arguments, as its schema describes them.
+    type Args: DeserializeOwned + Send;
+    /// Whether running it changes nothing.
+    const READ_ONLY: bool;
+
+    fn definition() -> ToolDef;
+
+    fn run(&self, args: Self::Args, cancel: &CancellationToken) -> impl Future<Output = ToolOutput> + Send;
+}
+
+/// The bridge from [`Builtin`] to what the engine runs.
+struct Permitted<T> {
+    definition: ToolDef,
+    tool: T,
+}
+
+fn builtin<T: Builtin>(tool: T) -> Arc<dyn Tool> {
+    Arc::new(Permitted { definition: T::definition(), tool })
+}
+
+impl<T: Builtin> Tool for Permitted<T> {
+    fn definition(&self) -> &ToolDef {
+        &self.definition
+    }
+
+    fn read_only(&self) -> bool {
+        T::READ_ONLY
+    }
+
+    fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            let call = permit.call();
+            match typed(&call.tool, call.arguments.clone()) {
+                Ok(args) => self.tool.run(args, cancel).await,
+                Err(reason) => ToolOutput::error(reason),
+            }
+        })
+    }
+}
+
+/// The arguments as a type. The schema has passed already, so this only refuses what it cannot say, such as `1e400`.
+fn typed<A: DeserializeOwned>(tool: &str, arguments: Object) -> Result<A, String> {
+    serde_json::from_value(arguments.into()).map_err(|e| format!("invalid arguments of `{tool}`: {e}"))
+}
+
+/// Runs file work on a thread that may block. It is told to stop when the call is cancelled or no longer waited for.
+async fn blocking(
+    cancel: &CancellationToken,
+    work: impl FnOnce(&CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,
+) -> ToolOutput {
+    let stop = cancel.child_token();
+    let _stop_when_dropped = stop.clone().drop_guard();
+    match tokio::task::spawn_blocking(move || work(&stop)).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => ToolOutput::error(error.to_string()),
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => ToolOutput::error(ToolError::Cancelled.to_string()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,17 @@
 //! The hooks of one event, asked one after another. Every rule about order, rank, faults and evidence is here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checkpoint::{Checkpoint, CheckpointKind, Duty, Known, Reply, Subject};
+use crate::checkpoint::{Checkpoint, CheckpointKind, Duty, Facts, Known, Reply, Subject};
 use crate::fault::{Breach, Fault};
 use crate::hook::{Hook, OnFailure, State};
 use crate::id::HookName;
 use crate::record::{Change, NotRun, Outcome, Record};
 use crate::roster::Roster;
 use crate::ruling::{Aborted, Denied, KEPT_REWRITING, Ruling};
-use crate::verdict::{Abort, Extent, Heard, Reason, Verdict};
+use crate::verdict::{Abort, Extent, Heard, Reason, Verdict, Word};
 
 /// Something that asks hooks, one at a time, until it has concluded.
 pub trait Asks {
@@ -30,7 +31,8 @@ pub struct Need<'a> {
     pub timeout: Duration,
     /// The question.
     pub subject: Subject<'a>,
-    /// Grows whenever the subject changes, so that a rendering of it can be kept for the next hook.
+    /// Needs of one event with the same version have the same subject, so that a rendering of it can be kept
+    /// for the next hook.
     pub version: u32,
 }
 
@@ -71,7 +73,7 @@ pub struct Conclusion<C: Checkpoint> {
     pub changed: bool,
     /// One line per registered hook, in running order; those asked again have a second one.
     pub records: Vec<Record>,
-    /// The numbers of the hooks that were asked.
+    /// The numbers of the hooks that were asked, each once, in running order.
     pub asked: Vec<usize>,
 }
 
@@ -102,6 +104,11 @@ impl<C: Checkpoint> Chain<C> {
         Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, known, subject) }
     }
 
+    /// The same chain, its subjects numbered from `version` on: for events that take several chains.
+    pub(crate) fn numbered_from(self, version: u32) -> Self {
+        Self { version, ..self }
+    }
+
     /// The value as it stands.
     pub fn subject(&self) -> &C {
         &self.subject
@@ -113,10 +120,16 @@ impl<C: Checkpoint> Chain<C> {
         self.version += 1;
     }
 
-    /// The numbers of the hooks that were asked so far.
+    /// The numbers of the hooks that were asked so far, each once, in running order.
     pub fn asked(&self) -> Vec<usize> {
         let row = self.roster.at(C::KIND);
-        self.asked.iter().map(|place| row[*place]).collect()
+        let places: BTreeSet<usize> = self.asked.iter().copied().collect();
+        places.into_iter().map(|place| row[place]).collect()
+    }
+
+    /// Hands over the records so far; the chain goes on without them.
+    pub(crate) fn take_records(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
     }
 
     /// The hook that is to be asked next. Hooks that do not apply are recorded and passed over,
@@ -175,7 +188,7 @@ impl<C: Checkpoint> Chain<C> {
             State::Armed | State::Broken(_) => {}
         }
         let facts = self.subject.facts();
-        if self.subject.owner() == Some(&hook.name) || hook.matches(&facts) {
+        if hook.matches(&facts) || self.owns(hook, &facts) {
             return None;
         }
         let pattern = hook.matcher.as_ref().map(|m| m.pattern().to_owned()).unwrap_or_default();
@@ -185,6 +198,12 @@ impl<C: Checkpoint> Chain<C> {
             None => String::new(),
         };
         Some(NotRun::Matcher { pattern, value })
+    }
+
+    /// Whether `hook` brought the tool that this is about: its matcher then does not count, at any stage.
+    fn owns(&self, hook: &Hook, facts: &Facts<'_>) -> bool {
+        let owner = facts.tool.and_then(|(tool, _)| self.known.owner(tool));
+        owner.as_ref() == Some(&hook.name) || self.subject.owner() == Some(&hook.name)
     }
 
     /// Takes what `hook` said or how it failed.
@@ -246,17 +265,11 @@ impl<C: Checkpoint> Chain<C> {
     }
 
     fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, took: Duration) {
-        let stage = hook.stages.get(C::KIND);
-        let on_failure = match (&fault, stage) {
-            (Fault::Protocol(Breach::Respond(_)), _) => OnFailure::Close,
-            (_, Some(stage)) if stage.paired => OnFailure::Continue,
-            (_, Some(stage)) => stage.on_failure,
-            (_, None) => OnFailure::default_at(C::KIND),
-        };
         let why = Reason::new(&fault_reason(C::KIND, &hook.name, &fault));
-        let verdict = match on_failure {
-            OnFailure::Close => C::closed(why),
-            OnFailure::AbortTurn => C::aborted(why),
+        // Where one way of stopping does not exist, the other one does: only `continue` goes on.
+        let verdict = match on_failure(hook, C::KIND, &fault) {
+            OnFailure::Close => C::closed(why.clone()).or_else(|| C::aborted(why)),
+            OnFailure::AbortTurn => C::aborted(why.clone()).or_else(|| C::closed(why)),
             OnFailure::Continue => None,
         };
         let verdict = verdict.unwrap_or(Verdict::Continue);
@@ -281,7 +294,13 @@ impl<C: Checkpoint> Chain<C> {
     }
 
     /// What the whole chain came to. Hooks that were not reached leave their record too.
+    ///
+    /// A chain that is left before its end concludes as if everyone who is still due had been cancelled:
+    /// gates stay shut.
     pub fn conclude(mut self) -> Conclusion<C> {
+        while self.upcoming().is_some() {
+            self.settle(Err(Fault::Cancelled), Duration::ZERO);
+        }
         let decider = match &self.decision {
             Some(Ruling::Deny(denied)) => Some(denied.by.clone()),
             Some(Ruling::Abort(aborted)) => Some(aborted.by.clone()),
@@ -292,10 +311,8 @@ impl<C: Checkpoint> Chain<C> {
             let row = self.roster.at(C::KIND)[self.at..].to_vec();
             for number in row {
                 let hook = self.roster.hook(number).clone();
-                if self.records.iter().all(|record| record.hook != hook.name) {
-                    let why = unreached(&hook, &by);
-                    self.record(&hook, Outcome::NotRun(why), Vec::new(), None);
-                }
+                let why = unreached(&hook, &by);
+                self.record(&hook, Outcome::NotRun(why), Vec::new(), None);
             }
         }
         let asked = self.asked();
@@ -317,8 +334,8 @@ impl<C: Checkpoint> Asks for Chain<C> {
     }
 
     fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration) {
+        let Some(hook) = self.upcoming().cloned() else { return };
         let Some(place) = self.place() else { return };
-        let hook = self.roster.hook(self.roster.at(C::KIND)[place]).clone();
         self.asked.push(place);
         let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
         self.take(&hook, heard, took);
@@ -345,17 +362,31 @@ fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, fault: bool) -> Ruling
     let reason = reason.cloned().unwrap_or_default();
     let (by, at) = (hook.name.clone(), C::KIND);
     match word {
-        crate::verdict::Word::AbortTurn => {
+        Word::AbortTurn => {
             Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } })
         }
-        crate::verdict::Word::HardAbort => {
+        Word::HardAbort => {
             Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } })
         }
-        crate::verdict::Word::Deny
-        | crate::verdict::Word::Ask
-        | crate::verdict::Word::Respond
-        | crate::verdict::Word::Modify
-        | crate::verdict::Word::Continue => Ruling::Deny(Denied { by, at, reason, fault }),
+        Word::Deny
+        | Word::Ask
+        | Word::Respond
+        | Word::Modify
+        | Word::Continue => Ruling::Deny(Denied { by, at, reason, fault }),
+    }
+}
+
+/// What a fault of `hook` becomes at `at`. A gate may say `continue` for timeouts only, an approver never;
+/// a bad `respond` always denies, since the real tool must never run in its place.
+fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFailure {
+    let stage = hook.stages.get(at);
+    let wanted = stage.map_or(OnFailure::default_at(at), |stage| stage.on_failure);
+    match (at.duty(), fault) {
+        (_, Fault::Protocol(Breach::Respond(_))) | (Duty::Approver, _) => OnFailure::Close,
+        (Duty::Gate, Fault::TimedOut { .. }) if wanted == OnFailure::Continue => OnFailure::Continue,
+        (Duty::Gate, _) => OnFailure::Close,
+        (Duty::Rewriter | Duty::Observer, _) if stage.is_some_and(|stage| stage.paired) => OnFailure::Continue,
+        (Duty::Rewriter | Duty::Observer, _) => wanted,
     }
 }
 
@@ -367,3 +398,6 @@ fn fault_reason(at: CheckpointKind, hook: &HookName, fault: &Fault) -> String {
         (Duty::Observer | Duty::Gate | Duty::Rewriter, _) => format!("hook \"{hook}\" {fault}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

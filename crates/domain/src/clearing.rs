@@ -31,6 +31,8 @@ pub struct Clearing {
     /// The numbers of the `before_tool` hooks that were asked.
     asked: Vec<usize>,
     owner_asked: Option<HookName>,
+    /// How many chains were begun; keeps the versions of their subjects apart.
+    chains: u32,
     records: Vec<Record>,
 }
 
@@ -102,6 +104,7 @@ impl Clearing {
             question: None,
             asked: Vec::new(),
             owner_asked: None,
+            chains: 0,
             records: Vec::new(),
         }
     }
@@ -113,6 +116,7 @@ impl Clearing {
                 Phase::Before(mut chain) => match chain.upcoming().map(|hook| hook.name.clone()) {
                     Some(name) if self.must_gate_before(&chain, &name) => {
                         let call = chain.subject().call.clone();
+                        self.records.extend(chain.take_records());
                         self.phase = self.gates(call, Then::Owner(chain));
                     }
                     Some(_) => return self.phase = Phase::Before(chain),
@@ -141,9 +145,17 @@ impl Clearing {
         subject.owner.as_ref() == Some(upcoming) && self.gated.as_ref() != Some(&subject.call)
     }
 
-    fn gates(&self, call: ToolCall, then: Then) -> Phase {
-        let chain = Chain::new(self.roster.clone(), self.known.clone(), PreToolUse { call: call.clone() });
+    fn gates(&mut self, call: ToolCall, then: Then) -> Phase {
+        let subject = PreToolUse { call: call.clone() };
+        let version = self.next_version();
+        let chain = Chain::new(self.roster.clone(), self.known.clone(), subject).numbered_from(version);
         Phase::Gates(chain, call, then)
+    }
+
+    /// The first version of another chain: no chain changes its subject as often as this leaves room for.
+    fn next_version(&mut self) -> u32 {
+        self.chains += 1;
+        self.chains << 16
     }
 
     fn after_rewriters(&mut self, chain: Chain<BeforeTool>) -> Phase {
@@ -183,10 +195,7 @@ impl Clearing {
         self.take_gate_records(records);
         let call = subject.call;
         match ruling {
-            Ruling::Deny(denied) => {
-                self.keep(then);
-                return Phase::Done(Outcome::Refused { call, denied });
-            }
+            Ruling::Deny(denied) => return Phase::Done(Outcome::Refused { call, denied }),
             Ruling::Ask { by, why } => {
                 self.question.get_or_insert((by, why));
             }
@@ -234,7 +243,9 @@ impl Clearing {
             return self.then(call, then);
         }
         let subject = BeforeTool { owner: self.known.owner(&call.tool), call };
-        Phase::Again(Chain::again(self.roster.clone(), self.known.clone(), subject, asked), then)
+        let version = self.next_version();
+        let chain = Chain::again(self.roster.clone(), self.known.clone(), subject, asked).numbered_from(version);
+        Phase::Again(chain, then)
     }
 
     fn after_again(&mut self, chain: Chain<BeforeTool>, then: Then) -> Phase {
@@ -242,14 +253,8 @@ impl Clearing {
         self.records.extend(records);
         match ruling {
             Ruling::Proceed => self.then(subject.call, then),
-            Ruling::Deny(denied) => {
-                self.keep(then);
-                Phase::Done(Outcome::Refused { call: subject.call, denied })
-            }
-            Ruling::Abort(aborted) => {
-                self.keep(then);
-                Phase::Done(Outcome::Abort(aborted))
-            }
+            Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call: subject.call, denied }),
+            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort(aborted)),
             Ruling::Respond { by, .. } => self.refuse_rewriting(by, subject.call),
             Ruling::Ask { why, .. } => match why {},
         }
@@ -260,10 +265,7 @@ impl Clearing {
         match then {
             Then::Owner(before) => match self.question.take() {
                 // The owner's answer is the execution, so the human comes first.
-                Some((by, why)) => {
-                    self.keep(Then::Owner(before));
-                    Phase::Done(Outcome::Ask { call, by, why })
-                }
+                Some((by, why)) => Phase::Done(Outcome::Ask { call, by, why }),
                 None => Phase::Before(before),
             },
             Then::Approve => self.approve(call),
@@ -277,15 +279,10 @@ impl Clearing {
         }
     }
 
-    /// Keeps the records of a chain that will not be gone on with.
-    fn keep(&mut self, then: Then) {
-        if let Then::Owner(before) = then {
-            self.records.extend(before.conclude().records);
-        }
-    }
-
     fn approve(&mut self, call: ToolCall) -> Phase {
-        Phase::Approve(Chain::new(self.roster.clone(), self.known.clone(), ApproveTool { call }))
+        let version = self.next_version();
+        let chain = Chain::new(self.roster.clone(), self.known.clone(), ApproveTool { call });
+        Phase::Approve(chain.numbered_from(version))
     }
 
     fn after_approvers(&mut self, chain: Chain<ApproveTool>) -> Phase {
@@ -307,17 +304,16 @@ impl Clearing {
     }
 
     /// What the call came to, with one record for every hook that is registered for any checkpoint of [`CLEARING`],
-    /// in running order. `None` while somebody is still to be asked.
+    /// as they came, so in running order at each; those asked again have further ones. `None` while somebody is still to be asked.
     pub fn conclude(mut self) -> Option<(Outcome, Vec<Record>)> {
         self.advance();
         let Phase::Done(outcome) = self.phase else { return None };
         let by = outcome.decided_by();
         for kind in CLEARING {
-            for number in self.roster.at(kind) {
+            // Those that were reached are the first of their row.
+            let reached = self.records.iter().filter(|r| r.checkpoint == kind && !r.again).count();
+            for number in self.roster.at(kind).iter().skip(reached) {
                 let hook = self.roster.hook(*number);
-                if self.records.iter().any(|r| r.checkpoint == kind && r.hook == hook.name) {
-                    continue;
-                }
                 let why = by.map_or(NotRun::OutOfScope, |by| unreached(hook, by));
                 self.records.push(Record {
                     hook: hook.name.clone(),
@@ -377,3 +373,6 @@ impl Asks for Clearing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

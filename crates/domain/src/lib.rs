@@ -22,3 +22,5 @@ pub mod clearing;
 pub mod turn;
 pub mod record;
 pub mod store;
+#[cfg(test)]
+pub(crate) mod testing;

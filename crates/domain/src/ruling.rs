@@ -65,7 +65,7 @@ impl Denied {
     }
 
     fn phrase(&self, head: &str) -> String {
-        if self.fault || self.reason.as_str() == KEPT_REWRITING {
+        if self.fault {
             format!("{head}: {}", self.reason)
         } else if self.reason.is_empty() {
             format!("{head} (hook \"{}\")", self.by)

@@ -1,9 +1,11 @@
 //! One prompt worked to its end, as a value: it says what the driver must do next and is told what came of it.
 
+use std::collections::BTreeSet;
+
 use crate::checkpoint::runtime::{ToolExecution, TurnStatus};
 use crate::json::Rendered;
 use crate::llm::LlmReply;
-use crate::message::{CallPart, Message, Role};
+use crate::message::{CallPart, Message, Private, Role};
 
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
@@ -32,6 +34,8 @@ enum Phase {
     Calling,
     Batch,
     Over,
+    /// The driver knows how the turn ended: nothing changes that any more.
+    Told,
 }
 
 /// One call of the batch that the model asked for.
@@ -174,7 +178,7 @@ impl Turn {
     pub fn next(&mut self) -> Step {
         loop {
             match self.phase {
-                Phase::Over | Phase::Calling => return Step::End(self.end_now()),
+                Phase::Over | Phase::Calling | Phase::Told => return Step::End(self.end_now()),
                 Phase::Round => {
                     if self.ending.is_none() && self.iteration >= self.max_iterations {
                         let text = format!("iteration limit {} reached", self.max_iterations);
@@ -200,7 +204,7 @@ impl Turn {
 
     /// The end that was decided; a driver that asks for a step while the model is being called has lost it.
     fn end_now(&mut self) -> End {
-        self.phase = Phase::Over;
+        self.phase = Phase::Told;
         self.ending.get_or_insert_with(End::cancelled).clone()
     }
 
@@ -269,7 +273,11 @@ impl Turn {
             return;
         }
         let text = reply.content.clone();
-        let message = reply.into_message(model);
+        let mut message = reply.into_message(model);
+        if repair_ids(&mut message.tool_calls, self.iteration) {
+            // What the provider keeps of its answer speaks of the ids as they were.
+            message.private = Private::default();
+        }
         self.batch = message
             .tool_calls
             .iter()
@@ -302,14 +310,17 @@ impl Turn {
     }
 
     /// The turn must end. Calls in flight are finished first; the others get the end's text as their tool message.
-    /// The first end stands, but for one that rolls back.
+    /// The first end stands, but for one that rolls back; once [`Step::End`] was given, that one does.
     pub fn end(&mut self, end: End) {
+        if self.phase == Phase::Told {
+            return;
+        }
         if self.ending.as_ref().is_none_or(|earlier| end.roll_back && !earlier.roll_back) {
             self.ending = Some(end);
         }
         self.phase = match self.phase {
             Phase::Batch => Phase::Batch,
-            Phase::Round | Phase::Calling | Phase::Over => Phase::Over,
+            Phase::Round | Phase::Calling | Phase::Over | Phase::Told => Phase::Over,
         };
     }
 
@@ -326,3 +337,24 @@ impl Turn {
         self.messages
     }
 }
+
+/// Gives calls without an id, or with that of an earlier call, one of their own: every tool message must answer
+/// exactly one call. Says whether it had to.
+fn repair_ids(parts: &mut [CallPart], iteration: u32) -> bool {
+    let taken: BTreeSet<String> = parts.iter().map(|part| part.id.clone()).collect();
+    let mut seen = BTreeSet::new();
+    let mut repaired = false;
+    for (i, part) in parts.iter_mut().enumerate() {
+        if part.id.is_empty() || seen.contains(&part.id) {
+            let free = |id: &String| !taken.contains(id) && !seen.contains(id);
+            let fresh = (0..).map(|n| format!("call_{iteration}_{}", i + n)).find(free);
+            part.id = fresh.expect("only so many ids are taken");
+            repaired = true;
+        }
+        seen.insert(part.id.clone());
+    }
+    repaired
+}
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,25 @@ pub enum Verdict<C: Checkpoint> {
     Abort(C::Abort),
 }
 
+impl<C: Checkpoint<Deny = Reason>> Verdict<C> {
+    /// No, because of `reason`.
+    pub fn deny(reason: &str) -> Self {
+        Self::Deny(Reason::new(reason))
+    }
+}
+
+impl<C: Checkpoint<Abort = Abort>> Verdict<C> {
+    /// End the turn with an error.
+    pub fn abort_turn(reason: &str) -> Self {
+        Self::Abort(Abort { extent: Extent::Turn, reason: Reason::new(reason) })
+    }
+
+    /// Stop the whole run of the session.
+    pub fn hard_abort(reason: &str) -> Self {
+        Self::Abort(Abort { extent: Extent::Run, reason: Reason::new(reason) })
+    }
+}
+
 /// A verdict with what the reader of it noticed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard<C: Checkpoint> {

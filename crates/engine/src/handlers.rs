@@ -1,3 +1,4 @@
 //! The ways of running a hook.
 
+pub mod native;
 pub mod process;

@@ -1,7 +1,25 @@
 //! Runs hooks, and is the only maker of permits.
+//!
+//! A host mounts its hooks on an [`Engine`], takes a [`Dispatcher`] for each turn, asks it at every checkpoint,
+//! and runs a tool only with the [`Permit`] that [`Dispatcher::clear`] gave.
 
+pub mod dispatcher;
 pub mod egress;
+pub mod engine;
+pub mod evidence;
 pub mod handler;
 pub mod handlers;
+pub mod mounting;
 pub mod permit;
+pub mod set;
 pub mod tool;
+
+pub use async_trait::async_trait;
+pub use dispatcher::{Clearance, Dispatcher, TurnCx};
+pub use domain;
+pub use engine::Engine;
+pub use evidence::{Forgetful, Watcher};
+pub use handlers::native::{Answer, HookCx, HookError, NativeHook};
+pub use permit::Permit;
+pub use set::Mount;
+pub use tool::Tool;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The `pintle` command.
+
+fn main() -> std::process::ExitCode {
+    pintle::cli::main()
+}

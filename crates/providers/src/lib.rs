@@ -1,10 +1,27 @@
 //! LLM clients: what leaves is the request as the hooks left it.
+//!
+//! A provider renders a request into its wire form and reads the answer back. Nothing is added, dropped or
+//! reordered on the way, except what a wire form needs and [`openai`], [`anthropic`] and [`json_schema`] list.
 
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
 use domain::llm::{LlmReply, LlmRequest};
 use futures_util::future::BoxFuture;
+
+pub mod openai;
+pub mod json_schema;
+pub mod anthropic;
+pub mod scripted;
+pub mod retry;
+pub mod connect;
+mod failure;
+mod http;
+mod secret;
+mod sse;
+
+pub use connect::{ProviderKind, ProviderSpec, ToolMode, connect, http_client};
+pub use secret::Secret;
 
 /// A service that answers requests to models.
 pub trait Provider: Send + Sync {
@@ -17,6 +34,9 @@ pub trait Provider: Send + Sync {
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>>;
 }
+
+/// Takes the pieces of an answer.
+pub(crate) type OnDelta<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
 /// A piece of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

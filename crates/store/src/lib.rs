@@ -1,1 +1,142 @@
-//! TODO
+//! Rows: the record of what hooks did, kept in SQLite or in memory behind one port.
+//!
+//! [`open`] picks the backend by URL. What is handed over with [`RecordStore::keep`] is written by a thread of the
+//! store; `done` is called once it is as durable as [`Durability`] says.
+
+pub mod memory;
+mod row;
+pub mod sqlite;
+pub mod timing;
+
+use std::path::Path;
+
+use domain::record::EventRecord;
+use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use serde::Deserialize;
+
+pub use memory::Memory;
+pub use sqlite::Sqlite;
+pub use timing::HookTiming;
+
+/// When a record counts as kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// It survives the death of the process: it is with the operating system.
+    #[default]
+    Commit,
+    /// It survives the loss of power: it is on the disk.
+    BeforeEffect,
+}
+
+/// A store of one of the known kinds.
+#[derive(Debug)]
+pub enum Store {
+    /// A file.
+    Sqlite(Sqlite),
+    /// Gone with the process.
+    Memory(Memory),
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The URL is not one of those known; the configuration has to change.
+    #[error("store url: {0}; expected `sqlite://FILE` (relative to the home folder, or absolute) or `memory:`")]
+    Url(String),
+    /// The URL is good, the store behind it is not.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Opens the store at `url`: `sqlite://FILE`, with a relative file taken from `home`, or `memory:`.
+///
+/// # Errors
+/// The URL is unknown, or the store cannot be used as it is.
+pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, OpenError> {
+    match url.split_once(':') {
+        Some(("memory", "")) => Ok(Store::Memory(Memory::new())),
+        Some(("memory", rest)) => Err(OpenError::Url(format!("nothing may follow `memory:`, got `{rest}`"))),
+        Some(("sqlite", rest)) => Ok(Store::Sqlite(Sqlite::open(&home.join(sqlite_file(rest)?), durability)?)),
+        // The rest of a foreign URL may hold a password, so only its scheme is repeated.
+        Some((scheme, _)) => Err(OpenError::Url(format!("unknown scheme `{scheme}`"))),
+        None => Err(OpenError::Url(format!("`{url}` has no scheme"))),
+    }
+}
+
+fn sqlite_file(rest: &str) -> Result<&str, OpenError> {
+    let file = rest.strip_prefix("//").ok_or_else(|| OpenError::Url("`sqlite:` is not followed by `//`".into()))?;
+    if file.is_empty() || file.ends_with('/') {
+        return Err(OpenError::Url(format!("`sqlite://{file}` names no file")));
+    }
+    if file.contains(['?', '#', '\0']) {
+        return Err(OpenError::Url(format!("`sqlite://{file}` has options, and there are none")));
+    }
+    Ok(file)
+}
+
+impl Store {
+    /// How long hooks took, over the newest `limit` events that are no tests.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
+        match self {
+            Self::Sqlite(store) => store.hook_timings(limit),
+            Self::Memory(store) => Ok(store.hook_timings(limit)),
+        }
+    }
+}
+
+impl RecordStore for Store {
+    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+        match self {
+            Self::Sqlite(store) => store.keep(records, done),
+            Self::Memory(store) => store.keep(records, done),
+        }
+    }
+
+    fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        match self {
+            Self::Sqlite(store) => store.find(query),
+            Self::Memory(store) => store.find(query),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        open(url, Path::new("nowhere"), Durability::Commit).expect_err(url).to_string()
+    }
+
+    #[test]
+    fn a_bad_url_says_what_is_known() {
+        let known = "; expected `sqlite://FILE` (relative to the home folder, or absolute) or `memory:`";
+        for (url, what) in [
+            ("postgres://ada:secret@db/x", "unknown scheme `postgres`"),
+            ("pintle.db", "`pintle.db` has no scheme"),
+            ("sqlite:pintle.db", "`sqlite:` is not followed by `//`"),
+            ("sqlite://", "`sqlite://` names no file"),
+            ("sqlite://folder/", "`sqlite://folder/` names no file"),
+            ("sqlite://a.db?mode=ro", "`sqlite://a.db?mode=ro` has options, and there are none"),
+            ("memory:x", "nothing may follow `memory:`, got `x`"),
+        ] {
+            assert_eq!(refused(url), format!("store url: {what}{known}"));
+        }
+    }
+
+    #[test]
+    fn a_relative_file_stands_in_home_and_an_absolute_one_where_it_says() {
+        let home = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        drop(open("sqlite://deep/pintle.db", home.path(), Durability::Commit).unwrap());
+        assert!(home.path().join("deep/pintle.db").is_file());
+        let file = other.path().join("abs.db");
+        drop(open(&format!("sqlite://{}", file.display()), home.path(), Durability::BeforeEffect).unwrap());
+        assert!(file.is_file());
+        assert!(matches!(open("memory:", home.path(), Durability::Commit), Ok(Store::Memory(_))));
+    }
+}

@@ -1,1 +1,4 @@
-//! TODO
+//! Fakes and conformance suites for the crates' own tests.
+
+pub mod conformance;
+pub mod http;

@@ -1,6 +1,23 @@
 //! Lines to and from a child: one JSON object each.
+//!
+//! Out: [`request_head`], params as [`wire`](super::wire) writes them, [`FRAME_TAIL`]; or [`notification`].
+//! In: [`read_line`]; for a line above the limit [`IdScanner`].
 
+use std::fmt;
 use std::ops::Range;
+
+use domain::json::MAX_DEPTH;
+use domain::verdict::Reason;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+pub use scanner::IdScanner;
+use scanner::{Named, named};
+pub(crate) use text::{escape, excerpt};
+
+mod scanner;
+pub(crate) mod skim;
+mod text;
 
 /// A line from the child, read as far as its envelope.
 #[derive(Debug)]
@@ -49,4 +66,414 @@ pub enum RpcBody {
         /// Its message.
         message: String,
     },
+}
+
+/// What follows the params of a frame.
+pub const FRAME_TAIL: &[u8] = b"}\n";
+
+/// What comes before the params of the call `id`; [`FRAME_TAIL`] follows them.
+pub fn request_head(id: u64, method: &str) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":"#, quoted(method)).into_bytes()
+}
+
+/// A whole frame that expects no reply.
+pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
+    let head = format!(r#"{{"jsonrpc":"2.0","method":{},"params":"#, quoted(method));
+    [head.as_bytes(), params, FRAME_TAIL].concat()
+}
+
+/// The frame that withdraws the call `id`.
+pub fn cancel(id: u64) -> Vec<u8> {
+    notification("hook.cancel", format!(r#"{{"id":{id}}}"#).as_bytes())
+}
+
+/// The params of `hook.hello`, the first call to a child.
+pub fn hello(name: &str, modes: &[&str]) -> Vec<u8> {
+    let modes: Vec<String> = modes.iter().map(|mode| quoted(mode)).collect();
+    escape(format!(r#"{{"name":{},"version":1,"modes":[{}]}}"#, quoted(name), modes.join(",")).into_bytes())
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string always serialises")
+}
+
+/// Reads one line from a child, without its newline, as far as its envelope. The result stays text.
+pub fn read_line(mut line: Vec<u8>) -> Incoming {
+    if line.ends_with(b"\r") {
+        line.pop();
+    }
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Incoming::Noise { why: String::new() };
+    }
+    let mut warnings = Vec::new();
+    let line = clean(line, &mut warnings);
+    let body = match weigh(&line, &mut warnings) {
+        Weighed::Result { id, range } => (id, RpcBody::Result { line, range }),
+        Weighed::Empty { id } => (id, RpcBody::Empty),
+        Weighed::Error { id, message } => (id, RpcBody::Error { message }),
+        Weighed::Noise { why } => return Incoming::Noise { why },
+        Weighed::Bad { id, detail } => return Incoming::Bad { id, detail },
+    };
+    let (id, body) = body;
+    Incoming::Reply(RpcReply { id, body, warnings })
+}
+
+/// The line as text; what is no Unicode becomes U+FFFD. A good line is not copied.
+fn clean(mut line: Vec<u8>, warnings: &mut Vec<String>) -> String {
+    if text::mend_surrogates(&mut line) > 0 {
+        warnings.push("a lone surrogate became U+FFFD; write both halves of a pair".into());
+    }
+    String::from_utf8(line).unwrap_or_else(|broken| {
+        warnings.push("invalid UTF-8 became U+FFFD; write lines in UTF-8".into());
+        String::from_utf8_lossy(broken.as_bytes()).into_owned()
+    })
+}
+
+/// [`Incoming`], before it takes the line.
+enum Weighed {
+    Result { id: u64, range: Range<usize> },
+    Empty { id: u64 },
+    Error { id: u64, message: String },
+    Noise { why: String },
+    Bad { id: Option<u64>, detail: String },
+}
+
+fn weigh(line: &str, warnings: &mut Vec<String>) -> Weighed {
+    if !line.trim_ascii_start().starts_with('{') {
+        return Weighed::Bad { id: None, detail: format!("expected a JSON object, got `{}`", excerpt(line.trim())) };
+    }
+    let unreadable = |detail| {
+        let mut scanner = IdScanner::new();
+        scanner.feed(line.as_bytes());
+        Weighed::Bad { id: scanner.id(), detail }
+    };
+    if skim::depth(line.as_bytes()) > MAX_DEPTH {
+        return unreadable(format!("nested deeper than {MAX_DEPTH} levels"));
+    }
+    let envelope = match serde_json::from_str::<Envelope<'_>>(line) {
+        Ok(envelope) => envelope,
+        Err(error) => return unreadable(error.to_string()),
+    };
+    let shown = |id: &str| Weighed::Noise { why: format!("the id `{}` names no call", excerpt(id)) };
+    match envelope.id.map(|id| (id.get(), named(id.get()))) {
+        Some((_, Named::Call(id, warning))) => {
+            warnings.extend(warning);
+            envelope.weigh(id, line, warnings)
+        }
+        Some((id, Named::Stranger)) => shown(id),
+        Some((id, Named::Wrong)) => {
+            Weighed::Bad { id: None, detail: format!("id: expected a number, got {}", skim::kind(id)) }
+        }
+        Some((_, Named::Nothing)) | None if envelope.method.is_some() => {
+            Weighed::Noise { why: "hooks send no requests and no events".into() }
+        }
+        Some((_, Named::Nothing)) | None => Weighed::Noise { why: "a line without an `id` answers nothing".into() },
+    }
+}
+
+/// The members of a line. `None` where one is missing.
+#[derive(Default)]
+struct Envelope<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl Envelope<'_> {
+    /// What a line that answers the call `id` says.
+    fn weigh(&self, id: u64, line: &str, warnings: &mut Vec<String>) -> Weighed {
+        for (name, member) in [("jsonrpc", self.jsonrpc), ("method", self.method)] {
+            if let Some(text) = present(member).filter(|text| !text.starts_with('"')) {
+                return wrong(id, name, "a string", text);
+            }
+        }
+        if let Some(error) = present(self.error) {
+            return told_error(id, error);
+        }
+        if let Some(result) = present(self.result) {
+            let start = result.as_ptr() as usize - line.as_ptr() as usize;
+            return Weighed::Result { id, range: start..start + result.len() };
+        }
+        if self.result.is_none() && present(self.method).is_some() {
+            return Weighed::Noise { why: "hooks send no requests".into() };
+        }
+        let said = if self.result.is_some() { "`result` is null" } else { "the line has no `result` and no `error`" };
+        warnings.push(format!("{said}; an empty answer is written \"result\":{{}}"));
+        Weighed::Empty { id }
+    }
+}
+
+/// The text of a member that is there and not null.
+fn present(member: Option<&RawValue>) -> Option<&str> {
+    member.map(RawValue::get).filter(|text| *text != "null")
+}
+
+fn wrong(id: u64, name: &str, expected: &str, text: &str) -> Weighed {
+    Weighed::Bad { id: Some(id), detail: format!("{name}: expected {expected}, got {}", skim::kind(text)) }
+}
+
+/// Reads the `error` of a reply. Its `code` may be anything.
+fn told_error(id: u64, error: &str) -> Weighed {
+    let Some(members) = skim::members(error) else { return wrong(id, "error", "an object", error) };
+    let (mut code, mut message) = (None, None);
+    for (name, value) in members {
+        if name.eq_ignore_ascii_case("code") {
+            code = Some(value);
+        } else if name.eq_ignore_ascii_case("message") {
+            message = Some(value).filter(|value| *value != "null");
+        }
+    }
+    let message = match (message.map(serde_json::from_str::<String>), code) {
+        (Some(Ok(message)), _) => Reason::new(&message).to_string(),
+        (Some(Err(_)), _) => return wrong(id, "error.message", "a string", message.unwrap_or_default()),
+        (None, Some(code)) => format!("code {} without a message", excerpt(code)),
+        (None, None) => "no message".into(),
+    };
+    Weighed::Error { id, message }
+}
+
+/// A known member of an envelope.
+enum Slot {
+    Jsonrpc,
+    Id,
+    Method,
+    Result,
+    Error,
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Slot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(SlotName)
+    }
+}
+
+struct SlotName;
+
+impl Visitor<'_> for SlotName {
+    type Value = Slot;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Slot, E> {
+        let known = [
+            ("jsonrpc", Slot::Jsonrpc),
+            ("id", Slot::Id),
+            ("method", Slot::Method),
+            ("result", Slot::Result),
+            ("error", Slot::Error),
+        ];
+        let found = known.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        Ok(found.map_or(Slot::Unknown, |(_, slot)| slot))
+    }
+}
+
+impl<'de> Deserialize<'de> for Envelope<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EnvelopeMembers)
+    }
+}
+
+struct EnvelopeMembers;
+
+impl<'de> Visitor<'de> for EnvelopeMembers {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
+        let mut envelope = Envelope::default();
+        while let Some(slot) = map.next_key()? {
+            let place = match slot {
+                Slot::Jsonrpc => &mut envelope.jsonrpc,
+                Slot::Id => &mut envelope.id,
+                Slot::Method => &mut envelope.method,
+                Slot::Result => &mut envelope.result,
+                Slot::Error => &mut envelope.error,
+                Slot::Unknown => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            // The last of duplicates wins.
+            *place = Some(map.next_value()?);
+        }
+        Ok(envelope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a line says, in one text.
+    fn shown(line: &[u8]) -> String {
+        match read_line(line.to_vec()) {
+            Incoming::Noise { why } => format!("noise: {why}"),
+            Incoming::Bad { id, detail } => format!("bad {id:?}: {detail}"),
+            Incoming::Reply(RpcReply { id, body, warnings }) => {
+                let body = match body {
+                    RpcBody::Result { line, range } => format!("result {}", &line[range]),
+                    RpcBody::Empty => "empty".into(),
+                    RpcBody::Error { message } => format!("error {message}"),
+                };
+                [vec![format!("{id}: {body}")], warnings].concat().join(" | ")
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(line: &str, expected: &str) {
+        assert_eq!(shown(line.as_bytes()), expected, "{line}");
+    }
+
+    #[test]
+    fn a_reply_names_its_call_and_keeps_its_result_as_text() {
+        check(r#"{"jsonrpc":"2.0","id":2,"result":{"action":"continue"}}"#, r#"2: result {"action":"continue"}"#);
+        check("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{ \"a\" : 1e400 }}\r", r#"2: result { "a" : 1e400 }"#);
+        check(r#"  {"RESULT":[1],"Id":2,"extra":{"id":3}} "#, "2: result [1]");
+        check(r#"{"id":1,"result":1,"id":2,"result":{"x":-0}}"#, r#"2: result {"x":-0}"#);
+        check(r#"{"\u0069d":2,"\u0072esult":{}}"#, "2: result {}");
+        check(r#"{"id":2.0,"result":{}}"#, "2: result {} | the id 2.0 should be written 2");
+        check(r#"{"id":"2","result":{}}"#, "2: result {} | the id \"2\" should be the number 2");
+        check(r#"{"id":2,"result":{},"method":"x","jsonrpc":null}"#, "2: result {}");
+    }
+
+    #[test]
+    fn an_error_wins_unless_it_is_null() {
+        check(r#"{"id":2,"result":{},"error":{"code":"E","message":"no\u0007"}}"#, "2: error no");
+        check(r#"{"id":2,"result":{},"ERROR":{"MESSAGE":"a","message":"b"}}"#, "2: error b");
+        check(r#"{"id":2,"result":{},"error":null}"#, "2: result {}");
+        check(r#"{"id":2,"error":{"code":-32000}}"#, "2: error code -32000 without a message");
+        check(r#"{"id":2,"error":{"message":null}}"#, "2: error no message");
+        check(r#"{"id":2,"error":"boom"}"#, "bad Some(2): error: expected an object, got a string");
+        check(r#"{"id":2,"error":{"message":5}}"#, "bad Some(2): error.message: expected a string, got a number");
+    }
+
+    #[test]
+    fn an_answer_may_be_empty() {
+        check(r#"{"id":2,"result":null}"#, "2: empty | `result` is null; an empty answer is written \"result\":{}");
+        let nothing = "2: empty | the line has no `result` and no `error`; an empty answer is written \"result\":{}";
+        check(r#"{"id":2}"#, nothing);
+        check(r#"{"id":2,"error":null,"method":null}"#, nothing);
+    }
+
+    #[test]
+    fn what_answers_nothing_is_noise() {
+        check("", "noise: ");
+        check(" \t\r", "noise: ");
+        check(r#"{"result":{}}"#, "noise: a line without an `id` answers nothing");
+        check(r#"{"id":null,"result":{}}"#, "noise: a line without an `id` answers nothing");
+        check(r#"{"id":0,"error":5}"#, "noise: a line without an `id` answers nothing");
+        check(r#"{"method":"log","params":{}}"#, "noise: hooks send no requests and no events");
+        check(r#"{"id":2,"method":"ask"}"#, "noise: hooks send no requests");
+        check(r#"{"id":-2,"result":{}}"#, "noise: the id `-2` names no call");
+        check(r#"{"id":"two","result":{}}"#, "noise: the id `\"two\"` names no call");
+    }
+
+    #[test]
+    fn a_bad_line_blames_the_call_that_it_names() {
+        check("loading model", "bad None: expected a JSON object, got `loading model`");
+        check(r#"[{"id":2,"result":{}}]"#, "bad None: expected a JSON object, got `[{\"id\":2,\"result\":{}}]`");
+        check(r#"{"id":true,"result":{}}"#, "bad None: id: expected a number, got a boolean");
+        check(r#"{"id":2,"method":5,"result":{}}"#, "bad Some(2): method: expected a string, got a number");
+        check(r#"{"id":2,"jsonrpc":2.0}"#, "bad Some(2): jsonrpc: expected a string, got a number");
+        check(r#"{"id":2,"result":{"a":tru}}"#, "bad Some(2): expected ident at line 1 column 26");
+        check(r#"{"id":2,"result":{}} {}"#, "bad Some(2): trailing characters at line 1 column 22");
+        check("{'id': 2}", "bad None: key must be a string at line 1 column 2");
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let line = |levels: usize| format!(r#"{{"id":2,"result":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+        assert!(shown(line(MAX_DEPTH - 1).as_bytes()).starts_with("2: result ["));
+        check(&line(MAX_DEPTH), "bad Some(2): nested deeper than 512 levels");
+        check(&"{\"a\":[".repeat(100_000), "bad None: nested deeper than 512 levels");
+    }
+
+    #[test]
+    fn broken_text_is_mended_with_a_warning() {
+        let utf8 = "invalid UTF-8 became U+FFFD; write lines in UTF-8";
+        let half = "a lone surrogate became U+FFFD; write both halves of a pair";
+        assert_eq!(shown(b"{\"id\":2,\"result\":\"\xff\"}"), format!("2: result \"\u{fffd}\" | {utf8}"));
+        check(r#"{"id":2,"result":"\ud800 \ud83d\ude00"}"#, &format!(r#"2: result "\ufffd \ud83d\ude00" | {half}"#));
+        assert_eq!(shown(b"\xc3(print)"), "bad None: expected a JSON object, got `\u{fffd}(print)`");
+    }
+
+    #[test]
+    fn a_good_line_is_not_copied() {
+        let line = br#"{"id":2,"result":{"text":"\ud83d\ude00 \u00e9"}}"#.to_vec();
+        let address = line.as_ptr();
+        let Incoming::Reply(RpcReply { body: RpcBody::Result { line, .. }, .. }) = read_line(line) else { panic!() };
+        assert_eq!(line.as_ptr(), address);
+    }
+
+    #[test]
+    fn frames_are_written_in_the_order_of_the_protocol() {
+        let frame = [request_head(7, "hook.before_llm"), b"{}".to_vec(), FRAME_TAIL.to_vec()].concat();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        assert_eq!(text(frame), "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"hook.before_llm\",\"params\":{}}\n");
+        assert_eq!(text(cancel(7)), "{\"jsonrpc\":\"2.0\",\"method\":\"hook.cancel\",\"params\":{\"id\":7}}\n");
+        let frame =
+            [request_head(1, "hook.hello"), hello("h", &["observe", "llm", "tool", "approve"]), FRAME_TAIL.into()];
+        assert_eq!(
+            text(frame.concat()),
+            concat!(
+                r#"{"jsonrpc":"2.0","id":1,"method":"hook.hello","params":{"name":"h","version":1,"#,
+                r#""modes":["observe","llm","tool","approve"]}}"#,
+                "\n"
+            )
+        );
+        assert_eq!(text(hello("a\"\u{2028}", &[])), r#"{"name":"a\"\u2028","version":1,"modes":[]}"#);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn any_bytes_are_read_without_a_panic(
+            line in prop::collection::vec(any::<u8>(), 0..60),
+            id in 1_u64..1000,
+            head in any::<bool>(),
+        ) {
+            let prefix = format!("{{\"id\":{id},\"result\":");
+            let line = if head { [prefix.as_bytes(), &line, b"}"].concat() } else { line };
+            match read_line(line) {
+                Incoming::Reply(RpcReply { id: named, body: RpcBody::Result { line, range }, .. }) => {
+                    prop_assert!(named > 0);
+                    prop_assert!(serde_json::from_str::<&RawValue>(&line[range]).is_ok());
+                }
+                Incoming::Reply(RpcReply { id: named, .. }) => prop_assert!(named > 0),
+                Incoming::Bad { id: Some(named), .. } => prop_assert!(named > 0),
+                Incoming::Noise { .. } | Incoming::Bad { id: None, .. } => {}
+            }
+        }
+
+        #[test]
+        fn the_scanner_and_the_reader_agree_on_the_id(
+            members in prop::collection::vec((any::<bool>(), "[\\PC\"\\\\]{0,4}", "[0-9]{1,18}|\"[0-9]{0,3}\"|null|\\[1\\]"), 0..6),
+        ) {
+            let parts: Vec<String> = members
+                .iter()
+                .map(|(is_id, name, value)| format!("{}:{value}", quoted(if *is_id { "iD" } else { name })))
+                .collect();
+            let line = format!("{{\"result\":{{}},{}}}", parts.join(" , ")).replace(",}", "}");
+            let mut scanner = IdScanner::new();
+            scanner.feed(line.as_bytes());
+            let read = match read_line(line.into_bytes()) {
+                Incoming::Reply(reply) => Some(reply.id),
+                Incoming::Bad { id, .. } => id,
+                Incoming::Noise { .. } => None,
+            };
+            prop_assert_eq!(scanner.id(), read);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::llm::LlmReply;
+use crate::message::Role;
 use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
 
 /// A model's answer on its way to the agent.
@@ -34,7 +35,7 @@ impl Checkpoint for AfterLlm {
         let same = with.content == self.response.content
             && with.tool_calls == self.response.tool_calls
             && with.reasoning_content == self.response.reasoning_content;
-        self.response = LlmReply { usage, ..with };
+        self.response = LlmReply { role: Role::Assistant, usage, ..with };
         if same {
             self.response.private = private;
         }

@@ -56,6 +56,8 @@ impl BeforeLlm {
             }
             self.request.tools.push(tool);
         }
+        // What is no longer offered belongs to nobody.
+        self.owners.retain(|name, _| kept.contains(name));
         warnings
     }
 }

@@ -1,0 +1,79 @@
+//! Pieces of an answer on their way to the user and to observers.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use domain::checkpoint::RuntimeEvent;
+use engine::{Dispatcher, TurnCx};
+use providers::Delta;
+
+use crate::outlet::Outlet;
+
+/// Observers hear of at most four pieces a second: enough for a progress line, too few to flood a pipe.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+
+/// Shows pieces to the user where that is allowed, and tells observers how much arrived.
+pub(super) struct Deltas<'a> {
+    hooks: &'a Dispatcher,
+    cx: &'a TurnCx,
+    /// Where text goes at once; nowhere when a hook is still to rule on it.
+    outlet: Option<&'a dyn Outlet>,
+    shown: AtomicBool,
+    waiting: Mutex<Waiting>,
+}
+
+struct Waiting {
+    content: usize,
+    reasoning: usize,
+    told_at: Option<Instant>,
+}
+
+impl<'a> Deltas<'a> {
+    pub(super) fn new(hooks: &'a Dispatcher, cx: &'a TurnCx, outlet: Option<&'a dyn Outlet>) -> Self {
+        let waiting = Mutex::new(Waiting { content: 0, reasoning: 0, told_at: None });
+        Self { hooks, cx, outlet, shown: AtomicBool::new(false), waiting }
+    }
+
+    /// Whether the user has seen a piece, so that the call cannot be tried again.
+    pub(super) fn shown(&self) -> bool {
+        self.shown.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn take(&self, delta: Delta<'_>) {
+        let (content, reasoning) = match delta {
+            Delta::Text(text) => {
+                if let Some(outlet) = self.outlet.filter(|_| !text.is_empty()) {
+                    self.shown.store(true, Ordering::Relaxed);
+                    outlet.delta(text);
+                }
+                (text.len(), 0)
+            }
+            Delta::Reasoning(text) => (0, text.len()),
+        };
+        let due = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            waiting.content += content;
+            waiting.reasoning += reasoning;
+            let due = waiting.told_at.is_none_or(|at| at.elapsed() >= TELL_EVERY);
+            if due {
+                waiting.told_at = Some(Instant::now());
+            }
+            due
+        };
+        if due {
+            self.flush();
+        }
+    }
+
+    /// Tells what has not been told yet.
+    pub(super) fn flush(&self) {
+        let (content_delta_len, reasoning_delta_len) = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            (std::mem::take(&mut waiting.content), std::mem::take(&mut waiting.reasoning))
+        };
+        if content_delta_len + reasoning_delta_len > 0 {
+            self.hooks.tell(&self.cx.who, RuntimeEvent::LlmDelta { content_delta_len, reasoning_delta_len });
+        }
+    }
+}

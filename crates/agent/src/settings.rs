@@ -1,0 +1,41 @@
+//! What an agent is: its words, its model, its tools, its limits.
+
+use domain::id::AgentId;
+use domain::json::Object;
+
+/// Rounds of one turn, unless the agent says otherwise. Source: `agents.NAME.max_iterations`.
+pub const MAX_ITERATIONS: u32 = 50;
+
+/// The settings of one agent.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its name.
+    pub id: AgentId,
+    /// Its system text; empty for none.
+    pub system: String,
+    /// `provider/model`, or a bare model of the default provider.
+    pub model: String,
+    /// Further models, in order, for when the first one does not answer.
+    pub fallbacks: Vec<String>,
+    /// Sampling options for every call.
+    pub options: Object,
+    /// How many model calls one turn may make.
+    pub max_iterations: u32,
+    /// Whether text reaches the user before the `after_llm` hooks ruled on it.
+    pub stream_unreviewed: bool,
+}
+
+impl Settings {
+    /// An agent called `name` that asks `model`.
+    pub fn new(name: &str, model: &str) -> Self {
+        Self {
+            id: AgentId::from(name),
+            system: String::new(),
+            model: model.into(),
+            fallbacks: Vec::new(),
+            options: Object::new(),
+            max_iterations: MAX_ITERATIONS,
+            stream_unreviewed: false,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What can go wrong in a tool, as the model reads it.
+
+use std::io;
+
+/// Why a built-in tool did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The path leaves the workspace, by itself or through a link.
+    #[error("`{0}` is outside the workspace; use a path inside it, relative to its root")]
+    Outside(String),
+    /// The host keeps this for itself.
+    #[error("`{0}` is protected: it belongs to the program that runs you and is not yours to {1}")]
+    Protected(String, &'static str),
+    /// There is no such file or folder.
+    #[error("`{0}` does not exist")]
+    NotFound(String),
+    /// Something else than a regular file.
+    #[error("`{path}` is a {kind}, not a regular file")]
+    NotAFile {
+        /// The path as given.
+        path: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// Something else than a folder.
+    #[error("`{0}` is not a folder")]
+    NotAFolder(String),
+    /// Not text.
+    #[error("`{path}` is a binary file ({bytes} bytes); only text can be shown")]
+    Binary {
+        /// The path as given.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The system refused.
+    #[error("cannot {action} `{path}`: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The path as given.
+        path: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// An argument that no schema can catch.
+    #[error("{0}")]
+    Argument(String),
+    /// The turn was cancelled while the tool ran.
+    #[error("cancelled while the tool ran")]
+    Cancelled,
+}
+
+impl ToolError {
+    /// Sorts what the system said about `path`.
+    pub(super) fn io(action: &'static str, path: &str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            // cap-std reports an escape without an error number of the system.
+            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::Outside(path),
+            io::ErrorKind::NotFound => Self::NotFound(path),
+            io::ErrorKind::NotADirectory => Self::NotAFolder(path),
+            _ => Self::Io { action, path, source },
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The processes of one command: a session, of which nothing survives.
+//!
+//! The leader is reaped last. Until then its process id, which names the group and the session, cannot be given to
+//! anybody else, and so no signal can hit a stranger.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use process_wrap::tokio::ChildWrapper;
+use tokio::time::Instant;
+
+/// How often the members of a session are looked for while they are given time to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How often those that are left are killed: each round outruns what a process started meanwhile, and only a process
+/// that the kernel holds in an uninterruptible wait is left after a few.
+const MAX_ROUNDS: usize = 50;
+
+/// How a command ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    Code(i32),
+    Signal(i32),
+    Unknown,
+}
+
+/// A running command. Dropping it kills the group.
+pub(super) struct Session {
+    child: Box<dyn ChildWrapper>,
+    leader: Pid,
+    over: bool,
+}
+
+impl Session {
+    pub(super) fn new(child: Box<dyn ChildWrapper>) -> io::Result<Self> {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        let leader = Pid::from_raw(id.ok_or_else(|| io::Error::other("it ended before it began"))?);
+        Ok(Self { child, leader, over: false })
+    }
+
+    /// Waits until the leader has ended, and leaves it to be reaped.
+    pub(super) async fn ended(&self) {
+        let leader = self.leader;
+        let wait = move || {
+            while waitid(Id::Pid(leader), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+        };
+        // It can only fail if the runtime shuts down, and then waiting is over too.
+        drop(tokio::task::spawn_blocking(wait).await);
+    }
+
+    /// Ends every member: asks them to, gives them `grace`, kills the rest. Returns how the leader ended.
+    pub(super) async fn stop(&mut self, grace: Duration) -> Exit {
+        let until = Instant::now() + grace;
+        if !self.members().is_empty() {
+            self.signal(Signal::SIGTERM);
+            while !self.members().is_empty() && Instant::now() < until {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        for _ in 0..MAX_ROUNDS {
+            if self.members().is_empty() {
+                break;
+            }
+            self.signal(Signal::SIGKILL);
+            tokio::time::sleep(LOOK).await;
+        }
+        self.signal(Signal::SIGKILL);
+        self.over = true;
+        match self.child.wait().await {
+            Ok(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => Exit::Code(code),
+                (None, Some(signal)) => Exit::Signal(signal),
+                (None, None) => Exit::Unknown,
+            },
+            Err(_) => Exit::Unknown,
+        }
+    }
+
+    /// Signals the group, and those members of the session that formed groups of their own.
+    fn signal(&self, signal: Signal) {
+        // Both fail only for who is gone already.
+        drop(killpg(self.leader, signal));
+        for member in self.members() {
+            drop(kill(member, signal));
+        }
+    }
+
+    /// The processes of the session that still run.
+    fn members(&self) -> Vec<Pid> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| session_of(*pid) == Some(self.leader.as_raw())).map(Pid::from_raw).collect()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.over {
+            self.signal(Signal::SIGKILL);
+        }
+    }
+}
+
+/// The session of a process that runs; `None` for one that has ended, reaped or not.
+fn session_of(pid: i32) -> Option<i32> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name in parentheses and may hold anything; then come state, parent, group, session.
+    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(2)?.parse().ok()
+}

@@ -1,0 +1,227 @@
+//! What keeps a command away from the host's own files: Landlock, set up by a helper process right before the shell.
+//!
+//! Landlock can only allow, and what it allows on a folder it allows on all below. So everything *beside* the way from
+//! `/` to each protected path is allowed, and the folders *on* the way are not. It follows that a command cannot
+//!
+//! * create, rename or remove entries directly in a folder on the way to a protected path,
+//! * list a folder on the way to a protected folder, or read a file that is made in one later.
+//!
+//! Where something stands, and its size and dates, stay visible everywhere. A second hard link to a protected file,
+//! made earlier and elsewhere, is another way to it; [`Confinement::hard_linked`] names such files.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset, RulesetAttr as _, RulesetCreated,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus,
+};
+use nix::fcntl::OFlag;
+
+use super::protected::{Identity, Protected, identity};
+
+/// The kernel's interface that the rights below are named after; older kernels enforce the part that they know.
+const INTERFACE: ABI = ABI::V3;
+
+/// How the helper ends when it cannot run the command, as shells do.
+const CANNOT_RUN: u8 = 126;
+
+/// What the helper is told with each protected path, and before the command.
+const FILE: &str = "--file";
+const DIR: &str = "--dir";
+const COMMAND: &str = "--command";
+
+/// How well a process is confined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// How much of it the kernel enforces.
+    pub enforced: Enforced,
+    /// Protected files that have several names: another name may lead around the confinement.
+    pub hard_linked: Vec<PathBuf>,
+}
+
+/// How much of a confinement the kernel enforces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enforced {
+    /// All of it.
+    Fully,
+    /// The part that this kernel knows: before Linux 6.2 a protected file can be truncated.
+    Partly,
+    /// Nothing: the kernel has no Landlock.
+    Not,
+}
+
+/// Why a process could not be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The kernel has Landlock and refused the rules.
+    #[error("landlock: {0}")]
+    Ruleset(#[from] RulesetError),
+}
+
+/// Confines the calling thread, and all that it starts, away from what is protected; there is no way back.
+///
+/// # Errors
+/// When the kernel has Landlock and refuses the rules. Where it has none, that is no error but told in the result.
+pub fn confine(protected: &Protected) -> Result<Confinement, SandboxError> {
+    let plan = Plan::new(protected);
+    let handled = if plan.dirs.is_empty() { write() } else { read() | write() };
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(handled)?.create()?;
+    let mut rules = Rules { ruleset: Some(ruleset), handled };
+    plan.allow(&mut rules)?;
+    let enforced = match rules.ruleset.map(RulesetCreated::restrict_self).transpose()?.map(|status| status.ruleset) {
+        Some(RulesetStatus::FullyEnforced) => Enforced::Fully,
+        Some(RulesetStatus::PartiallyEnforced) => Enforced::Partly,
+        Some(RulesetStatus::NotEnforced) | None => Enforced::Not,
+    };
+    let several_names = |file: &&PathBuf| fs::metadata(file).is_ok_and(|of| of.is_file() && of.nlink() > 1);
+    Ok(Confinement { enforced, hard_linked: plan.files.iter().filter(several_names).cloned().collect() })
+}
+
+fn read() -> BitFlags<AccessFs> {
+    AccessFs::from_read(INTERFACE)
+}
+
+fn write() -> BitFlags<AccessFs> {
+    AccessFs::from_write(INTERFACE)
+}
+
+/// The rules as they are collected.
+struct Rules {
+    /// Always there but within [`Rules::add`].
+    ruleset: Option<RulesetCreated>,
+    handled: BitFlags<AccessFs>,
+}
+
+impl Rules {
+    fn add(&mut self, on: &File, is_dir: bool, rights: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+        let fitting = if is_dir { rights } else { rights & AccessFs::from_file(INTERFACE) };
+        let rights = fitting & self.handled;
+        if let Some(ruleset) = self.ruleset.take().filter(|_| !rights.is_empty()) {
+            self.ruleset = Some(ruleset.add_rule(PathBeneath::new(on, rights))?);
+        }
+        Ok(())
+    }
+}
+
+/// What is protected, and the folders on the way to it.
+struct Plan {
+    files: BTreeSet<PathBuf>,
+    dirs: BTreeSet<PathBuf>,
+    /// Of files and folders: nothing may be changed directly in these.
+    on_the_way: BTreeSet<PathBuf>,
+    /// Of folders: nothing may be read directly in these.
+    on_the_way_to_dirs: BTreeSet<PathBuf>,
+    ids: BTreeSet<Identity>,
+    dir_ids: BTreeSet<Identity>,
+}
+
+impl Plan {
+    fn new(protected: &Protected) -> Self {
+        let Protected { files, dirs } = protected.resolved();
+        let (files, dirs) = (BTreeSet::from_iter(files), BTreeSet::from_iter(dirs));
+        let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
+        let on_the_way_to_dirs: BTreeSet<_> = dirs.iter().flat_map(above).collect();
+        let on_the_way = files.iter().flat_map(above).chain(on_the_way_to_dirs.iter().cloned()).collect();
+        let ids = |paths: &BTreeSet<PathBuf>| -> BTreeSet<Identity> {
+            paths.iter().filter_map(|path| fs::metadata(path).ok()).map(|of| identity(&of)).collect()
+        };
+        let (ids, dir_ids) = (ids(&files), ids(&dirs));
+        Self { files, dirs, on_the_way, on_the_way_to_dirs, ids, dir_ids }
+    }
+
+    /// Adds a rule for everything beside the ways.
+    fn allow(&self, rules: &mut Rules) -> Result<(), RulesetError> {
+        if self.on_the_way.is_empty() {
+            return match open(Path::new("/")) {
+                Ok((root, _)) => rules.add(&root, true, read() | write()),
+                Err(_) => Ok(()),
+            };
+        }
+        for folder in &self.on_the_way {
+            if self.inside_protected(folder) {
+                continue;
+            }
+            // What cannot be listed is not allowed either: the confinement is then too tight, never too wide.
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                self.allow_entry(&entry.path(), rules)?;
+            }
+            // Below a folder on the way to files only, everything may be read.
+            if !self.on_the_way_to_dirs.contains(folder)
+                && let Ok((open, _)) = open(folder)
+            {
+                rules.add(&open, true, read())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn allow_entry(&self, path: &Path, rules: &mut Rules) -> Result<(), RulesetError> {
+        if self.on_the_way.contains(path) || self.dirs.contains(path) {
+            return Ok(());
+        }
+        // Gone, or not ours to see.
+        let Ok((open, of)) = open(path) else { return Ok(()) };
+        if of.is_symlink() || self.dir_ids.contains(&identity(&of)) {
+            // A link is judged by what it leads to.
+            return Ok(());
+        }
+        let is_protected = self.files.contains(path) || self.ids.contains(&identity(&of));
+        rules.add(&open, of.is_dir(), if is_protected { read() } else { read() | write() })
+    }
+
+    fn inside_protected(&self, path: &Path) -> bool {
+        self.dirs.iter().any(|dir| path.starts_with(dir))
+    }
+}
+
+/// Opens `path` itself, not what it links to, only to name it.
+fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    let flags = (OFlag::O_PATH | OFlag::O_NOFOLLOW).bits();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    Ok((file, metadata))
+}
+
+/// The arguments with which [`exec_helper_main`] runs `command` away from what is protected.
+pub fn helper_args(protected: &Protected, command: &str) -> Vec<OsString> {
+    let files = protected.files.iter().flat_map(|path| [FILE.into(), path.into()]);
+    let dirs = protected.dirs.iter().flat_map(|path| [DIR.into(), path.into()]);
+    files.chain(dirs).chain([COMMAND.into(), command.into()]).collect()
+}
+
+/// The whole life of the helper process: reads what [`helper_args`] wrote, confines itself, becomes the shell.
+/// Returns only if that fails.
+pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let refused = match parse(args) {
+        Err(reason) => reason,
+        Ok((protected, command)) => match confine(&protected) {
+            Err(e) => format!("the command was not run, because it could not be confined: {e}"),
+            Ok(_) => format!("/bin/sh could not be run: {}", Command::new("/bin/sh").arg("-c").arg(command).exec()),
+        },
+    };
+    // Standard error of the helper is the command's, and the only place where this can be told.
+    drop(io::Write::write_all(&mut io::stderr(), format!("{refused}\n").as_bytes()));
+    ExitCode::from(CANNOT_RUN)
+}
+
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Protected, OsString), String> {
+    let mut protected = Protected::default();
+    let mut args = args.into_iter();
+    while let Some(word) = args.next() {
+        let value = args.next().ok_or_else(|| format!("exec helper: `{}` needs a value", word.display()))?;
+        match word.to_str() {
+            Some(FILE) => protected.files.push(value.into()),
+            Some(DIR) => protected.dirs.push(value.into()),
+            Some(COMMAND) if args.next().is_none() => return Ok((protected, value)),
+            _ => return Err(format!("exec helper: unexpected argument `{}`", word.display())),
+        }
+    }
+    Err(format!("exec helper: `{COMMAND}` is missing; this command is for the exec tool only"))
+}

@@ -1,0 +1,191 @@
+//! The confinement of commands. Without Landlock in the kernel there is nothing to test, and that is printed.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Tree;
+use crate::tools::exec::{Asked, Exec, ExecGuard};
+use crate::tools::protected::Protected;
+use crate::tools::sandbox::{Confinement, Enforced, confine, exec_helper_main, helper_args};
+
+fn tree() -> Tree {
+    let tree = Tree::new(&[
+        ("ws/src/a", "a\n"),
+        ("ws/note", "note\n"),
+        ("other/b", "b\n"),
+        ("home/deep/key", "key\n"),
+        ("spare/pintle.toml", "evil\n"),
+    ]);
+    tree.link("ws/src/link", "../../home/db");
+    fs::hard_link(tree.at("ws/pintle.toml"), tree.at("ws/twin")).unwrap();
+    tree
+}
+
+/// Confinement is for one thread and for ever, so each check has a thread of its own.
+/// `None` if the kernel has no Landlock.
+fn confined<T: Send>(protected: &Protected, check: impl FnOnce(&Confinement) -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let confinement = confine(protected).unwrap();
+            (confinement.enforced != Enforced::Not).then(|| check(&confinement))
+        });
+        thread.join().unwrap()
+    })
+}
+
+fn skipped() {
+    println!("skipped: this kernel has no Landlock");
+}
+
+#[test]
+fn protected_folders_can_neither_be_read_nor_changed() {
+    let tree = tree();
+    let ran = confined(&tree.protected, |_| {
+        assert!(fs::read(tree.at("home/db")).is_err());
+        assert!(fs::read(tree.at("home/deep/key")).is_err());
+        assert!(fs::read(tree.at("ws/src/link")).is_err());
+        assert!(fs::read_dir(tree.at("home")).is_err());
+        assert!(fs::write(tree.at("home/db"), "evil").is_err());
+        assert!(fs::write(tree.at("home/new"), "evil").is_err());
+        assert!(fs::remove_file(tree.at("home/db")).is_err());
+        assert!(fs::rename(tree.at("home"), tree.at("moved")).is_err());
+        assert!(fs::rename(tree.at("home/db"), tree.at("other/db")).is_err());
+        assert!(fs::hard_link(tree.at("home/db"), tree.at("other/db")).is_err());
+    });
+    ran.unwrap_or_else(skipped);
+    assert_eq!(tree.text("home/db"), "the home's data\n");
+}
+
+#[test]
+fn protected_files_can_be_read_and_not_changed_by_any_means() {
+    let tree = tree();
+    let config = tree.at("ws/pintle.toml");
+    let ran = confined(&tree.protected, |confinement| {
+        assert_eq!(fs::read_to_string(&config).unwrap(), "secret_of = 1\n");
+        assert!(fs::write(&config, "evil").is_err());
+        assert!(fs::OpenOptions::new().append(true).open(&config).is_err());
+        assert!(fs::remove_file(&config).is_err());
+        assert!(fs::rename(&config, tree.at("ws/src/x")).is_err());
+        assert!(fs::rename(tree.at("spare/pintle.toml"), &config).is_err());
+        assert!(fs::rename(tree.at("ws/note"), &config).is_err());
+        assert!(fs::rename(tree.at("ws"), tree.at("moved")).is_err());
+        assert!(fs::hard_link(&config, tree.at("ws/src/x")).is_err());
+        assert!(fs::write(tree.at("ws/twin"), "evil").is_err());
+        // One that does not exist yet, too.
+        assert!(fs::write(tree.at("ws/later.toml"), "evil").is_err());
+        assert_eq!(confinement.hard_linked, [config.canonicalize().unwrap()]);
+        if confinement.enforced == Enforced::Fully {
+            let path = nix::unistd::truncate(&config, 0);
+            assert!(path.is_err());
+        }
+    });
+    ran.unwrap_or_else(skipped);
+    assert_eq!(tree.text("ws/pintle.toml"), "secret_of = 1\n");
+    assert!(!tree.at("ws/later.toml").exists());
+}
+
+#[test]
+fn everything_beside_the_way_works_as_before() {
+    let tree = tree();
+    let ran = confined(&tree.protected, |_| {
+        assert_eq!(fs::read_to_string(tree.at("ws/note")).unwrap(), "note\n");
+        fs::write(tree.at("ws/note"), "changed").unwrap();
+        fs::write(tree.at("ws/src/new"), "new").unwrap();
+        fs::create_dir(tree.at("ws/src/d")).unwrap();
+        fs::rename(tree.at("ws/src/new"), tree.at("other/new")).unwrap();
+        fs::hard_link(tree.at("other/b"), tree.at("other/c")).unwrap();
+        fs::remove_file(tree.at("other/b")).unwrap();
+        assert!(fs::read_dir(tree.at("ws")).unwrap().count() >= 4);
+        assert_eq!(fs::read_dir(tree.at("other")).unwrap().count(), 2);
+        fs::write("/dev/null", "x").unwrap();
+        // As documented: nothing new directly on the way, and no listing on the way to a folder.
+        assert!(fs::write(tree.at("ws/new"), "x").is_err());
+        assert!(fs::create_dir(tree.at("new")).is_err());
+        assert!(fs::read_dir(tree.at("home").parent().unwrap()).is_err());
+        assert!(fs::metadata(tree.at("home/db")).is_ok());
+    });
+    ran.unwrap_or_else(skipped);
+}
+
+#[test]
+fn without_folders_to_protect_all_can_be_read_and_without_anything_all_done() {
+    let tree = tree();
+    let files = Protected { dirs: vec![], ..tree.protected.clone() };
+    confined(&files, |_| {
+        assert!(fs::read_dir("/").is_ok());
+        assert_eq!(fs::read_to_string(tree.at("home/db")).unwrap(), "the home's data\n");
+        fs::write(tree.at("home/new"), "x").unwrap();
+        assert!(fs::write(tree.at("ws/pintle.toml"), "evil").is_err());
+    })
+    .unwrap_or_else(skipped);
+    confined(&Protected::default(), |_| fs::write(tree.at("ws/pintle.toml"), "mine").unwrap()).unwrap_or_else(skipped);
+}
+
+/// The words behind the `--` that only the test below puts into the command line of a test binary.
+fn helper_words() -> Option<Vec<OsString>> {
+    let words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    words.iter().any(|word| word == "--command").then_some(words)
+}
+
+/// Runs itself once more, as the helper that the binary is in real life.
+#[test]
+fn the_exec_tool_runs_commands_through_the_helper() {
+    if let Some(words) = helper_words() {
+        drop(exec_helper_main(words));
+        std::process::exit(126);
+    }
+    let name = "tools::tests::sandbox::the_exec_tool_runs_commands_through_the_helper";
+    let guard = ExecGuard {
+        program: std::env::current_exe().unwrap(),
+        args: ["--exact", name, "--nocapture", "--"].map(Into::into).to_vec(),
+    };
+    let tree = tree();
+    let exec = Exec {
+        workspace: tree.at("ws"),
+        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        guard: Some(guard),
+        protected: tree.protected.clone(),
+    };
+    let landlock = confined(&tree.protected, |_| ()).is_some();
+    let command = "echo pid $$ $(cut -d ' ' -f 6 /proc/$$/stat); echo ok > src/ok; cat pintle.toml; \
+                   (echo evil > pintle.toml) 2>&1; cat ../home/db 2>&1; echo end; exit 7";
+    let asked = Asked { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let output = runtime.block_on(exec.exec(&asked, &CancellationToken::new())).for_llm;
+    assert!(output.contains("secret_of = 1\n") && output.ends_with("end\n[exit code 7]"), "{output}");
+    assert_eq!(tree.text("ws/src/ok"), "ok\n");
+    // The shell took the helper's place, and with it the session.
+    let line = output.lines().find_map(|line| line.strip_prefix("pid ")).unwrap();
+    let (pid, session) = line.split_once(' ').unwrap();
+    assert_eq!(pid, session);
+    if landlock {
+        assert!(!output.contains("the home's data"), "{output}");
+        assert_eq!(tree.text("ws/pintle.toml"), "secret_of = 1\n");
+    } else {
+        skipped();
+    }
+}
+
+#[test]
+fn a_helper_that_is_called_wrongly_runs_nothing() {
+    let marker = tempfile::tempdir().unwrap();
+    let touch = format!("touch {}", marker.path().join("ran").display());
+    for words in [
+        vec![],
+        vec!["--command"],
+        vec!["--file"],
+        vec!["--fil", "x", "--command", &touch],
+        vec!["--command", &touch, "more"],
+        vec!["--dir", "/x"],
+    ] {
+        let code = exec_helper_main(words.iter().map(OsString::from));
+        assert_eq!(format!("{code:?}"), format!("{:?}", std::process::ExitCode::from(126)), "{words:?}");
+    }
+    assert!(!marker.path().join("ran").exists());
+    let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()] };
+    assert_eq!(helper_args(&protected, "c"), ["--file", "/a", "--dir", "/b", "--command", "c"]);
+}

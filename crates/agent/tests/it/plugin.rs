@@ -1,0 +1,49 @@
+//! A plugin as its author published it, run by a real Python with nothing but its path in the configuration.
+
+use std::path::Path;
+
+use domain::record::Outcome;
+use domain::verdict::Word;
+use pintle_agent::driver::Ending;
+use serde_json::json;
+
+use crate::host::Host;
+
+fn fixtures() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures"))
+}
+
+#[tokio::test]
+async fn the_published_weather_plugin_runs_unchanged() {
+    let script = json!({"replies": [
+        {"when": {"tool": "get_weather"}, "tool_calls": [{"name": "get_weather", "arguments": {"city": "Beijing"}}]},
+        {"text": ["Beijing is sunny today, temperature 15°C"]},
+    ]});
+    let mut host = Host::new(&script, &["read_file"]);
+    let entry = json!({
+        "enabled": true, "priority": 100, "transport": "stdio",
+        "command": ["python3", "weather_plugin.py"], "intercept": ["before_llm", "before_tool"],
+    });
+    host.mount(vec![host.engine.process_from("weather_plugin", &entry, fixtures()).unwrap()]);
+    let report = host.turn("What's the weather in Beijing today?").await;
+    assert_eq!(report.ending, Ending::Completed, "{:?}", host.seen.events());
+    assert_eq!(report.reply, "Beijing is sunny today, temperature 15°C");
+    let answers: Vec<&str> = host
+        .conversation
+        .messages()
+        .iter()
+        .filter(|message| !message.get().tool_call_id.is_empty())
+        .map(|message| message.get().content.as_str())
+        .collect();
+    assert_eq!(answers, ["Beijing weather: Sunny, temperature 15°C, humidity 45%"]);
+    let responded = host
+        .seen
+        .records
+        .lock()
+        .unwrap()
+        .iter()
+        .flat_map(|record| record.hooks.clone())
+        .any(|record| matches!(record.outcome, Outcome::Said { word: Word::Respond, .. }));
+    assert!(responded);
+    host.engine.close().await;
+}

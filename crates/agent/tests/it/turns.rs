@@ -1,0 +1,1 @@
+//! Whole turns: what the user, the model, the record and the observers get.

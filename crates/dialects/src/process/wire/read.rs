@@ -1,0 +1,353 @@
+//! What a reply says, by the checkpoint that was asked about.
+
+use domain::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, CheckpointKind, LlmPatch, Reply,
+    Subject, Substitute,
+};
+use domain::fault::{Breach, Fault};
+use domain::json::Rendered;
+use domain::tool::ToolCall;
+use domain::verdict::{Abort, Extent, Heard, Reason, Verdict};
+use serde::Serialize;
+
+use super::echo::{Element, Originals};
+use super::hint::{Elsewhere, Shape, unknown_action};
+use super::nanos;
+use super::parts::{OUTPUT_NAMES, RESPONSE_NAMES};
+use super::reader::{Path, RESULT, Reader, flag, list, object, string, text};
+use crate::process::frame::{RpcBody, RpcReply, skim};
+
+/// The actions of the rewriters.
+const ACTIONS: [&str; 4] = ["continue", "modify", "abort_turn", "hard_abort"];
+/// The actions of `before_tool`.
+const TOOL_ACTIONS: [&str; 6] = ["continue", "modify", "respond", "deny_tool", "abort_turn", "hard_abort"];
+
+const BEFORE_LLM: Shape<3> = Shape {
+    names: ["action", "reason", "request"],
+    elsewhere: &[Elsewhere { names: &["model", "messages", "tools", "options"], at: "result.request.", with: "" }],
+};
+const REQUEST: Shape<9> = Shape {
+    names: ["model", "messages", "tools", "options", "graceful_terminal", "meta", "context", "channel", "chat_id"],
+    elsewhere: &[],
+};
+const FLAT_RESPONSE: &[Elsewhere] = &[Elsewhere { names: &RESPONSE_NAMES, at: "result.response.response.", with: "" }];
+const AFTER_LLM: Shape<3> = Shape { names: ["action", "reason", "response"], elsewhere: FLAT_RESPONSE };
+const RESPONSE_WRAPPER: Shape<6> =
+    Shape { names: ["model", "response", "meta", "context", "channel", "chat_id"], elsewhere: FLAT_RESPONSE };
+const BEFORE_TOOL: Shape<4> = Shape {
+    names: ["action", "reason", "call", "result"],
+    elsewhere: &[
+        Elsewhere { names: &["tool", "arguments"], at: "result.call.", with: "" },
+        Elsewhere { names: &OUTPUT_NAMES, at: "result.result.", with: " with \"respond\"" },
+    ],
+};
+const CALL: Shape<8> = Shape {
+    names: ["tool", "arguments", "tool_call_id", "raw_tool", "meta", "context", "channel", "chat_id"],
+    elsewhere: &[],
+};
+const FLAT_OUTPUT: &[Elsewhere] = &[Elsewhere { names: &OUTPUT_NAMES, at: "result.result.result.", with: "" }];
+const AFTER_TOOL: Shape<3> = Shape { names: ["action", "reason", "result"], elsewhere: FLAT_OUTPUT };
+const OUTPUT_WRAPPER: Shape<10> = Shape {
+    names: [
+        "tool",
+        "arguments",
+        "tool_call_id",
+        "raw_tool",
+        "result",
+        "duration",
+        "meta",
+        "context",
+        "channel",
+        "chat_id",
+    ],
+    elsewhere: FLAT_OUTPUT,
+};
+const APPROVE_TOOL: Shape<3> = Shape { names: ["approved", "reason", "action"], elsewhere: &[] };
+
+/// Reads the body of a reply to the question about `subject`.
+///
+/// # Errors
+/// Why it is no answer. With `strict`, any likely mistake is a fault.
+pub fn read(subject: Subject<'_>, body: &RpcBody, strict: bool) -> Result<Reply, Fault> {
+    answer(subject, body, Reader::default(), strict)
+}
+
+/// Reads a whole reply to the question about `subject` that was sent as `params`.
+///
+/// Unlike [`read`], likely mistakes in the envelope count too, and changes of `meta`, `context`, `channel` and
+/// `chat_id` are noticed.
+///
+/// # Errors
+/// Why it is no answer. With `strict`, any likely mistake is a fault.
+pub fn hear(subject: Subject<'_>, params: &[u8], reply: &RpcReply, strict: bool) -> Result<Reply, Fault> {
+    let reader = Reader { warnings: reply.warnings.clone(), sent: Some(params), responds: false };
+    answer(subject, &reply.body, reader, strict)
+}
+
+/// Reads the reply to `hook.hello`: any object, `null` or nothing will do.
+///
+/// # Errors
+/// Why the handshake failed; otherwise the warnings.
+pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
+    let result = match body {
+        RpcBody::Empty => return Ok(Vec::new()),
+        RpcBody::Error { message } => return Err(format!("hook.hello returned an error: {message}")),
+        RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
+    };
+    let Some(members) = skim::members(result) else {
+        return Err(format!("hook.hello: expected an object as result, got {}", skim::kind(result)));
+    };
+    let ok = members.filter(|(name, _)| name.eq_ignore_ascii_case("ok")).last();
+    let refused = ok.is_some_and(|(_, value)| value == "false");
+    Ok(if refused {
+        vec!["hook.hello was answered with ok: false; the hook is used all the same".into()]
+    } else {
+        vec![]
+    })
+}
+
+fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: bool) -> Result<Reply, Fault> {
+    let json = match body {
+        RpcBody::Error { message } => return Err(Fault::Protocol(Breach::Returned(message.clone()))),
+        RpcBody::Empty => "{}",
+        RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
+    };
+    match subject {
+        Subject::BeforeLlm(asked) => {
+            let verdict = reader.before_llm(asked, json);
+            reader.conclude(verdict, strict).map(Reply::BeforeLlm)
+        }
+        Subject::AfterLlm(asked) => {
+            let verdict = reader.after_llm(asked, json);
+            reader.conclude(verdict, strict).map(Reply::AfterLlm)
+        }
+        Subject::BeforeTool(asked) => {
+            let verdict = reader.before_tool(asked, json);
+            reader.conclude(verdict, strict).map(Reply::BeforeTool)
+        }
+        Subject::ApproveTool(_) => {
+            let verdict = reader.approve_tool(json);
+            reader.conclude(verdict, strict).map(Reply::ApproveTool)
+        }
+        Subject::AfterTool(asked) => {
+            let verdict = reader.after_tool(asked, json);
+            reader.conclude(verdict, strict).map(Reply::AfterTool)
+        }
+        Subject::UserPromptSubmit(_) | Subject::PreToolUse(_) => {
+            Err(Fault::broke(format!("process hooks are not asked at {}", subject.kind().name())))
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The verdict with the warnings; the fault instead, if there is one or must be one.
+    fn conclude<C: Checkpoint>(self, verdict: Result<Verdict<C>, Fault>, strict: bool) -> Result<Heard<C>, Fault> {
+        let heard = verdict.and_then(|verdict| match self.warnings.first() {
+            Some(mistake) if strict => Err(Fault::broke(mistake)),
+            Some(_) | None => Ok(Heard { verdict, warnings: self.warnings }),
+        });
+        match heard {
+            Err(Fault::Unreadable { detail } | Fault::Protocol(Breach::Broke(detail))) if self.responds => {
+                Err(Fault::Protocol(Breach::Respond(detail)))
+            }
+            Ok(_) | Err(_) => heard,
+        }
+    }
+
+    fn before_llm(&mut self, asked: &BeforeLlm, json: &str) -> Result<Verdict<BeforeLlm>, Fault> {
+        let [action, reason, request] = self.fields(&RESULT, json, &BEFORE_LLM)?;
+        let action = text(&RESULT.name("action"), action)?;
+        if let Some(abort) = self.abort(CheckpointKind::BeforeLlm, &action, reason)? {
+            self.ignored("request", request, &action);
+            return Ok(Verdict::Abort(abort));
+        }
+        match request {
+            Some(request) => Ok(Verdict::Modify(self.request(asked, request)?)),
+            None => Ok(Verdict::Continue),
+        }
+    }
+
+    fn request(&mut self, asked: &BeforeLlm, json: &str) -> Result<LlmPatch, Fault> {
+        let path = RESULT.name("request");
+        let [model, messages, tools, options, graceful, meta, context, channel, chat_id] =
+            self.fields(&path, json, &REQUEST)?;
+        self.stamped(&path, [meta, context, channel, chat_id]);
+        self.unchanged(&path.name("graceful_terminal"), graceful, &asked.request.graceful_terminal);
+        Ok(LlmPatch {
+            model: string(&path.name("model"), model)?,
+            messages: self.elements(&path.name("messages"), messages, &asked.request.messages, Self::message)?,
+            tools: self.elements(&path.name("tools"), tools, &asked.request.tools, Self::tool)?,
+            options: object(&path.name("options"), options)?,
+        })
+    }
+
+    /// The elements of a list: those that come back equal are the host's own.
+    fn elements<T: Element>(
+        &mut self,
+        path: &Path<'_>,
+        json: Option<&str>,
+        originals: &[Rendered<T>],
+        read: fn(&mut Self, &Path<'_>, &str) -> Result<T, Fault>,
+    ) -> Result<Option<Vec<Rendered<T>>>, Fault> {
+        let Some(elements) = list(path, json)? else { return Ok(None) };
+        let mut originals = Originals::new(originals);
+        let elements = elements.into_iter().enumerate().map(|(i, element)| {
+            let path = path.index(i);
+            match originals.take(element).map_err(|why| path.unreadable(&why))? {
+                Some(original) => Ok(original),
+                None => read(self, &path, element).map(Rendered::new),
+            }
+        });
+        elements.collect::<Result<_, _>>().map(Some)
+    }
+
+    fn after_llm(&mut self, asked: &AfterLlm, json: &str) -> Result<Verdict<AfterLlm>, Fault> {
+        let [action, reason, wrapper] = self.fields(&RESULT, json, &AFTER_LLM)?;
+        let action = text(&RESULT.name("action"), action)?;
+        if let Some(abort) = self.abort(CheckpointKind::AfterLlm, &action, reason)? {
+            self.ignored("response", wrapper, &action);
+            return Ok(Verdict::Abort(abort));
+        }
+        let Some(wrapper) = wrapper else { return Ok(Verdict::Continue) };
+        let path = RESULT.name("response");
+        let [model, response, meta, context, channel, chat_id] = self.fields(&path, wrapper, &RESPONSE_WRAPPER)?;
+        self.stamped(&path, [meta, context, channel, chat_id]);
+        self.unchanged(&path.name("model"), model, &asked.model);
+        match response {
+            Some(response) => {
+                self.response(&path.name("response"), response, asked.response.usage).map(Verdict::Modify)
+            }
+            None => Ok(Verdict::Continue),
+        }
+    }
+
+    fn before_tool(&mut self, asked: &BeforeTool, json: &str) -> Result<Verdict<BeforeTool>, Fault> {
+        let [action, reason, call, result] = self.fields(&RESULT, json, &BEFORE_TOOL)?;
+        let action = text(&RESULT.name("action"), action)?;
+        if action == "respond" {
+            self.responds = true;
+            text(&RESULT.name("reason"), reason)?;
+            return self.substitute(asked, call, result).map(Verdict::Respond);
+        }
+        let terminal = self.abort_or_deny(&action, reason)?;
+        self.ignored("result", result, if action.is_empty() { "continue" } else { &action });
+        match (terminal, call) {
+            (Some(terminal), call) => {
+                self.ignored("call", call, &action);
+                Ok(terminal)
+            }
+            (None, Some(call)) => self.call(asked, call).map(Verdict::Modify),
+            (None, None) => Ok(Verdict::Continue),
+        }
+    }
+
+    fn abort_or_deny(&mut self, action: &str, reason: Option<&str>) -> Result<Option<Verdict<BeforeTool>>, Fault> {
+        if action == "deny_tool" {
+            let reason = text(&RESULT.name("reason"), reason)?;
+            return Ok(Some(Verdict::Deny(Reason::new(&reason))));
+        }
+        Ok(self.abort(CheckpointKind::BeforeTool, action, reason)?.map(Verdict::Abort))
+    }
+
+    fn call(&mut self, asked: &BeforeTool, json: &str) -> Result<CallPatch, Fault> {
+        let path = RESULT.name("call");
+        let [tool, arguments, id, raw, meta, context, channel, chat_id] = self.fields(&path, json, &CALL)?;
+        self.stamped(&path, [meta, context, channel, chat_id]);
+        self.unchanged(&path.name("tool_call_id"), id, &asked.call.id);
+        self.unchanged(&path.name("raw_tool"), raw, &asked.call.raw_tool);
+        Ok(CallPatch {
+            tool: string(&path.name("tool"), tool)?,
+            arguments: object(&path.name("arguments"), arguments)?,
+        })
+    }
+
+    fn substitute(
+        &mut self,
+        asked: &BeforeTool,
+        call: Option<&str>,
+        result: Option<&str>,
+    ) -> Result<Substitute, Fault> {
+        let Some(result) = result else {
+            // The result may well stand at the wrong place; then the first warning says so.
+            let hint = self.warnings.first().map(|warning| format!("; {warning}")).unwrap_or_default();
+            return Err(Fault::broke(format!(
+                "\"respond\" needs \"result\", an object with a string \"for_llm\"{hint}"
+            )));
+        };
+        let path = RESULT.name("result");
+        let (output, complete) = self.output(&path, result)?;
+        if !complete {
+            return Err(Fault::broke(format!("{path}.for_llm is missing; it must be a string, which may be empty")));
+        }
+        let call = call.map(|call| self.call(asked, call)).transpose()?;
+        Ok(Substitute { call, result: output })
+    }
+
+    fn after_tool(&mut self, asked: &AfterTool, json: &str) -> Result<Verdict<AfterTool>, Fault> {
+        let [action, reason, wrapper] = self.fields(&RESULT, json, &AFTER_TOOL)?;
+        let action = text(&RESULT.name("action"), action)?;
+        if let Some(abort) = self.abort(CheckpointKind::AfterTool, &action, reason)? {
+            self.ignored("result", wrapper, &action);
+            return Ok(Verdict::Abort(abort));
+        }
+        let Some(wrapper) = wrapper else { return Ok(Verdict::Continue) };
+        let path = RESULT.name("result");
+        let [tool, arguments, id, raw, result, duration, meta, context, channel, chat_id] =
+            self.fields(&path, wrapper, &OUTPUT_WRAPPER)?;
+        self.stamped(&path, [meta, context, channel, chat_id]);
+        self.unchanged_call(&path, [tool, arguments, id, raw], &asked.call);
+        self.unchanged(&path.name("duration"), duration, &nanos(asked.duration));
+        let Some(result) = result else { return Ok(Verdict::Continue) };
+        let path = path.name("result");
+        let (output, complete) = self.output(&path, result)?;
+        if !complete {
+            self.warn(format!("{path}.for_llm is missing; the model reads an empty result"));
+        }
+        Ok(Verdict::Modify(output))
+    }
+
+    fn approve_tool(&mut self, json: &str) -> Result<Verdict<ApproveTool>, Fault> {
+        let [approved, reason, action] = self.fields(&RESULT, json, &APPROVE_TOOL)?;
+        if action.is_some() {
+            self.warn("approve_tool reads \"approved\"".into());
+        }
+        let approved = flag(&RESULT.name("approved"), approved)?;
+        let reason = text(&RESULT.name("reason"), reason)?;
+        Ok(if approved { Verdict::Continue } else { Verdict::Deny(Reason::new(&reason)) })
+    }
+
+    /// The abort that `action` demands; `None` if the payload decides.
+    fn abort(&mut self, kind: CheckpointKind, action: &str, reason: Option<&str>) -> Result<Option<Abort>, Fault> {
+        let extent = match action {
+            "" | "continue" | "modify" => None,
+            "abort_turn" => Some(Extent::Turn),
+            "hard_abort" => Some(Extent::Run),
+            _ => {
+                let allowed = if kind == CheckpointKind::BeforeTool { &TOOL_ACTIONS[..] } else { &ACTIONS[..] };
+                return Err(Fault::broke(unknown_action(action, allowed, kind.name())));
+            }
+        };
+        let reason = text(&RESULT.name("reason"), reason)?;
+        Ok(extent.map(|extent| Abort { extent, reason: Reason::new(&reason) }))
+    }
+
+    /// Warns about a payload that the action leaves no room for.
+    fn ignored(&mut self, name: &'static str, payload: Option<&str>, action: &str) {
+        if payload.is_some() {
+            self.warn(format!("result.{name} is ignored beside \"{action}\""));
+        }
+    }
+
+    /// Warns if a read-only member came back as another value than `was`.
+    fn unchanged(&mut self, path: &Path<'_>, echoed: Option<&str>, was: &impl Serialize) {
+        self.read_only(path, echoed, || serde_json::to_string(was).ok());
+    }
+
+    fn unchanged_call(&mut self, path: &Path<'_>, echoed: [Option<&str>; 4], was: &ToolCall) {
+        let [tool, arguments, id, raw] = echoed;
+        self.unchanged(&path.name("tool"), tool, &was.tool);
+        self.unchanged(&path.name("arguments"), arguments, &was.arguments);
+        self.unchanged(&path.name("tool_call_id"), id, &was.id);
+        self.unchanged(&path.name("raw_tool"), raw, &was.raw_tool);
+    }
+}

@@ -1,0 +1,237 @@
+//! Hooks, agents and scripted answers for the tests beside the machines.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::chain::Asks;
+use crate::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, PreToolUse, Reply,
+    Snapshot, UserPromptSubmit,
+};
+use crate::fault::Fault;
+use crate::hook::{Family, Hook, OnFailure, Stage, Stages, State};
+use crate::id::{CallId, HookName};
+use crate::json::Object;
+use crate::matcher::{Matcher, Respond};
+use crate::record::{NotRun, Outcome, Record};
+use crate::roster::Roster;
+use crate::tool::ToolCall;
+use crate::verdict::Verdict;
+
+/// A process hook that acts at `kinds`, with the defaults of its duties.
+pub(crate) fn hook(name: &str, kinds: &[CheckpointKind]) -> Hook {
+    let mut stages = Stages::default();
+    for kind in kinds {
+        let timeout = Duration::from_secs(5);
+        stages.set(*kind, Stage { timeout, on_failure: OnFailure::default_at(*kind), paired: false });
+    }
+    Hook {
+        name: HookName::from(name),
+        family: Family::Process,
+        origin: "test".into(),
+        priority: 0,
+        state: State::Armed,
+        matcher: None,
+        respond: Respond::Any,
+        events: None,
+        stages,
+    }
+}
+
+impl Hook {
+    /// The same hook, whose faults become `on_failure` everywhere.
+    pub(crate) fn failing(mut self, on_failure: OnFailure) -> Self {
+        let kinds: Vec<CheckpointKind> = self.stages.kinds().collect();
+        for kind in kinds {
+            let stage = self.stages.get(kind).unwrap().clone();
+            self.stages.set(kind, Stage { on_failure, ..stage });
+        }
+        self
+    }
+
+    /// The same hook, called everywhere only because a twin was named.
+    pub(crate) fn paired(mut self) -> Self {
+        let kinds: Vec<CheckpointKind> = self.stages.kinds().collect();
+        for kind in kinds {
+            let stage = self.stages.get(kind).unwrap().clone();
+            self.stages.set(kind, Stage { paired: true, ..stage });
+        }
+        self
+    }
+
+    pub(crate) fn state(self, state: State) -> Self {
+        Self { state, ..self }
+    }
+
+    pub(crate) fn matching(self, pattern: &str) -> Self {
+        Self { matcher: Some(Matcher::compile(pattern).unwrap()), ..self }
+    }
+
+    pub(crate) fn responding(self, globs: &[&str]) -> Self {
+        let globs: Vec<String> = globs.iter().map(ToString::to_string).collect();
+        Self { respond: Respond::only(&globs).unwrap(), ..self }
+    }
+}
+
+/// An agent with the tools `exec`, `read` and what hooks brought, and the models `m` and `big`.
+#[derive(Default)]
+pub(crate) struct Agent {
+    pub(crate) owners: BTreeMap<String, HookName>,
+}
+
+impl Agent {
+    /// An agent for whose calls each of `(tool, hook)` was injected.
+    pub(crate) fn with(owned: &[(&str, &str)]) -> Arc<dyn Known> {
+        let owners = owned.iter().map(|(tool, hook)| ((*tool).to_owned(), HookName::from(*hook))).collect();
+        Arc::new(Self { owners })
+    }
+}
+
+impl Known for Agent {
+    fn tool(&self, name: &str) -> Option<String> {
+        let name = if name == "bash" { "exec" } else { name };
+        (["exec", "read"].contains(&name) || self.owners.contains_key(name)).then(|| name.to_owned())
+    }
+
+    fn model(&self, model: &str) -> bool {
+        ["m", "big"].contains(&model)
+    }
+
+    fn owner(&self, name: &str) -> Option<HookName> {
+        self.owners.get(name).cloned()
+    }
+}
+
+/// The object `{"cmd": cmd}`.
+pub(crate) fn args(cmd: &str) -> Object {
+    Object::from_iter([("cmd".to_owned(), json!(cmd))])
+}
+
+/// The call `c1` of `tool` with `{"cmd": cmd}`.
+pub(crate) fn call(tool: &str, cmd: &str) -> ToolCall {
+    ToolCall { id: CallId::from("c1"), tool: tool.into(), raw_tool: tool.into(), arguments: args(cmd) }
+}
+
+/// What a hook answers.
+pub(crate) type Answer = Result<Reply, Fault>;
+
+macro_rules! says {
+    ($($checkpoint:ident)*) => {$(
+        impl Says for $checkpoint {
+            fn reply(verdict: Verdict<Self>) -> Reply {
+                Reply::$checkpoint(verdict.into())
+            }
+        }
+    )*};
+}
+
+/// Turns a verdict into a reply.
+pub(crate) trait Says: Checkpoint {
+    fn reply(verdict: Verdict<Self>) -> Reply;
+}
+
+says! { UserPromptSubmit BeforeLlm AfterLlm BeforeTool PreToolUse ApproveTool AfterTool }
+
+/// The answer `verdict`.
+pub(crate) fn said<C: Says>(verdict: Verdict<C>) -> Answer {
+    Ok(C::reply(verdict))
+}
+
+/// What each hook answers at each checkpoint, in order; the last answer repeats, silence continues.
+#[derive(Default)]
+pub(crate) struct Script(BTreeMap<(String, CheckpointKind), VecDeque<Answer>>);
+
+impl Script {
+    /// The same script, in which `hook` also gives `verdict`.
+    pub(crate) fn says<C: Says>(self, hook: &str, verdict: Verdict<C>) -> Self {
+        self.answers(hook, C::KIND, said(verdict))
+    }
+
+    /// The same script, in which `hook` also fails at `kind`.
+    pub(crate) fn fails(self, hook: &str, kind: CheckpointKind, fault: Fault) -> Self {
+        self.answers(hook, kind, Err(fault))
+    }
+
+    fn answers(mut self, hook: &str, kind: CheckpointKind, answer: Answer) -> Self {
+        self.0.entry((hook.to_owned(), kind)).or_default().push_back(answer);
+        self
+    }
+
+    fn answer(&mut self, hook: &str, kind: CheckpointKind) -> Answer {
+        let Some(queue) = self.0.get_mut(&(hook.to_owned(), kind)) else { return Ok(continues(kind)) };
+        if queue.len() > 1 { queue.pop_front().unwrap() } else { queue[0].clone() }
+    }
+
+    /// Answers for everyone until nobody is left to ask; says who was asked and what they saw.
+    pub(crate) fn play(mut self, asks: &mut impl Asks, roster: &Roster) -> Vec<String> {
+        let mut asked = Vec::new();
+        while let Some(need) = asks.next() {
+            let (hook, kind) = (roster.hook(need.hook).name.to_string(), need.subject.kind());
+            asked.push(format!("{} {hook} sees {}", kind.name(), seen(&need.subject)));
+            let answer = self.answer(&hook, kind);
+            asks.settle(answer, Duration::from_millis(1));
+        }
+        asked
+    }
+}
+
+fn continues(kind: CheckpointKind) -> Reply {
+    match kind {
+        CheckpointKind::UserPromptSubmit => UserPromptSubmit::reply(Verdict::Continue),
+        CheckpointKind::BeforeLlm => BeforeLlm::reply(Verdict::Continue),
+        CheckpointKind::AfterLlm => AfterLlm::reply(Verdict::Continue),
+        CheckpointKind::BeforeTool => BeforeTool::reply(Verdict::Continue),
+        CheckpointKind::PreToolUse => PreToolUse::reply(Verdict::Continue),
+        CheckpointKind::ApproveTool => ApproveTool::reply(Verdict::Continue),
+        CheckpointKind::AfterTool => AfterTool::reply(Verdict::Continue),
+        CheckpointKind::SessionStart
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::Stop
+        | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
+    }
+}
+
+fn seen(subject: &crate::checkpoint::Subject<'_>) -> String {
+    use crate::checkpoint::Subject;
+    let snapshot = match subject {
+        Subject::UserPromptSubmit(it) => it.snapshot(),
+        Subject::BeforeLlm(it) => it.snapshot(),
+        Subject::AfterLlm(it) => it.snapshot(),
+        Subject::BeforeTool(it) => it.snapshot(),
+        Subject::PreToolUse(it) => it.snapshot(),
+        Subject::ApproveTool(it) => it.snapshot(),
+        Subject::AfterTool(it) => it.snapshot(),
+    };
+    match snapshot {
+        Snapshot::Call { tool, arguments } => format!("{tool} {}", json!(arguments)),
+        Snapshot::Prompt(text) => text,
+        other @ (Snapshot::Request(_) | Snapshot::Reply(_) | Snapshot::Output(_)) => other.to_json().to_string(),
+    }
+}
+
+/// One record on one line.
+pub(crate) fn line(record: &Record) -> String {
+    let what = match &record.outcome {
+        Outcome::Said { word, reason: Some(reason), .. } => format!("{}: {reason}", word.as_str()),
+        Outcome::Said { word, reason: None, .. } => word.as_str().to_owned(),
+        Outcome::Failed { fault, became, .. } => format!("{} became {}", fault.kind().word(), became.as_str()),
+        Outcome::Told => "told".to_owned(),
+        Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("not run, {pattern} does not match {value}"),
+        Outcome::NotRun(NotRun::Decided { by }) => format!("not run, decided by {by}"),
+        Outcome::NotRun(why @ (NotRun::Disabled | NotRun::OutOfScope | NotRun::Untrusted | NotRun::Dropped)) => {
+            format!("not run, {why:?}").to_lowercase()
+        }
+    };
+    let change = record.change.as_ref().map(|change| format!(" {}", change.patch())).unwrap_or_default();
+    let again = if record.again { " again" } else { "" };
+    let warnings: String = record.warnings.iter().map(|warning| format!(" ({warning})")).collect();
+    format!("{} {}{again} {what}{change}{warnings}", record.checkpoint.name(), record.hook)
+}
+
+/// All records, one a line.
+pub(crate) fn lines(records: &[Record]) -> String {
+    records.iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,256 @@
+//! What must be true of every event, whoever was asked and whatever they said.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle_domain::chain::{Asks, Chain};
+use pintle_domain::checkpoint::{Checkpoint, CheckpointKind, Duty, Facts, Known, Reply, Snapshot, Subject};
+use pintle_domain::clearing::{CLEARING, Clearing, Outcome};
+use pintle_domain::fault::{Breach, Fault};
+use pintle_domain::hook::{Hook, OnFailure, State};
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{Outcome as Ran, Record};
+use pintle_domain::roster::Roster;
+use pintle_domain::ruling::Ruling;
+use pintle_domain::tool::{Digest, ToolCall};
+use pintle_domain::verdict::Word;
+
+use super::world::{Agent, Dice, answer, told};
+
+/// One question and its answer.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) hook: usize,
+    pub(crate) kind: CheckpointKind,
+    pub(crate) version: u32,
+    pub(crate) saw: Snapshot,
+    pub(crate) call: Option<ToolCall>,
+    pub(crate) answer: Result<Reply, Fault>,
+}
+
+/// Answers at random until nobody is left to ask, or until `cancelled` says so: then everyone is cancelled.
+pub(crate) fn play(
+    asks: &mut impl Asks,
+    dice: &mut impl Dice,
+    mut took: impl FnMut() -> Duration,
+    mut cancelled: impl FnMut() -> bool,
+) -> Vec<Asked> {
+    let mut log = Vec::new();
+    let mut over = false;
+    while let Some(need) = asks.next() {
+        over |= cancelled();
+        let kind = need.subject.kind();
+        let answer = if over { Err(Fault::Cancelled) } else { answer(dice, kind) };
+        let (saw, call) = seen(&need.subject);
+        log.push(Asked { hook: need.hook, kind, version: need.version, saw, call, answer: answer.clone() });
+        asks.settle(answer, took());
+        assert!(log.len() < 1000, "the machine does not end");
+    }
+    log
+}
+
+fn seen(subject: &Subject<'_>) -> (Snapshot, Option<ToolCall>) {
+    match subject {
+        Subject::UserPromptSubmit(it) => (it.snapshot(), None),
+        Subject::BeforeLlm(it) => (it.snapshot(), None),
+        Subject::AfterLlm(it) => (it.snapshot(), None),
+        Subject::BeforeTool(it) => (it.snapshot(), Some(it.call.clone())),
+        Subject::PreToolUse(it) => (it.snapshot(), Some(it.call.clone())),
+        Subject::ApproveTool(it) => (it.snapshot(), Some(it.call.clone())),
+        Subject::AfterTool(it) => (it.snapshot(), Some(it.call.clone())),
+    }
+}
+
+/// The digest of `call` within one turn of one session.
+pub(crate) fn digest(call: &ToolCall) -> Digest {
+    Digest::of(&Identity::top("main", "s", TurnId::from("t")), call)
+}
+
+/// One cleared call with everything that led to it.
+pub(crate) struct Cleared {
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) agent: Agent,
+    pub(crate) log: Vec<Asked>,
+    pub(crate) outcome: Outcome,
+    pub(crate) records: Vec<Record>,
+}
+
+impl Cleared {
+    pub(crate) fn play(
+        roster: &Arc<Roster>,
+        agent: &Agent,
+        call: ToolCall,
+        dice: &mut impl Dice,
+        cancelled: impl FnMut() -> bool,
+    ) -> Self {
+        let mut clearing = Clearing::new(roster.clone(), Arc::new(agent.clone()), call);
+        let log = play(&mut clearing, dice, || Duration::ZERO, cancelled);
+        let (outcome, records) = clearing.conclude().expect("nobody is left to ask");
+        Self { roster: roster.clone(), agent: agent.clone(), log, outcome, records }
+    }
+
+    /// Whether this may have an effect.
+    fn lets_pass(&self) -> Option<&ToolCall> {
+        match &self.outcome {
+            Outcome::Run(call) | Outcome::Substituted { call, .. } => Some(call),
+            Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => None,
+        }
+    }
+
+    /// No denied call passes, and what passes is what every gate and approver last saw, digit for digit.
+    pub(crate) fn passes_only_what_was_seen(&self) {
+        let Some(call) = self.lets_pass() else { return };
+        let denied = |asked: &Asked| {
+            asked.answer.as_ref().is_ok_and(|reply| told(reply).0 == asked.kind && told(reply).1 >= Word::Ask)
+        };
+        assert!(!self.log.iter().any(denied), "a refused call passes: {:?}", self.outcome);
+        let judges: &[CheckpointKind] = match self.outcome {
+            Outcome::Run(_) => &[CheckpointKind::PreToolUse, CheckpointKind::ApproveTool],
+            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => {
+                &[CheckpointKind::PreToolUse]
+            }
+        };
+        for kind in judges {
+            for number in self.roster.at(*kind).iter().filter(|number| self.applies(**number, call)) {
+                let last = self.log.iter().rev().find(|asked| asked.kind == *kind && asked.hook == *number);
+                let saw = last.and_then(|asked| asked.call.as_ref()).map(digest);
+                assert_eq!(saw, Some(digest(call)), "{kind:?} {number} did not see what passes");
+            }
+        }
+    }
+
+    fn applies(&self, number: usize, call: &ToolCall) -> bool {
+        let hook = self.roster.hook(number);
+        let facts = Facts { tool: Some((&call.tool, &call.raw_tool)) };
+        let owns = self.agent.owner(&call.tool).as_ref() == Some(&hook.name);
+        hook.state == State::Armed && (owns || hook.matches(&facts))
+    }
+
+    /// The owner of a tool is asked only about what the gates let pass.
+    pub(crate) fn gates_precede_owners(&self) {
+        for (at, asked) in self.log.iter().enumerate().filter(|(_, asked)| asked.kind == CheckpointKind::BeforeTool) {
+            let call = asked.call.as_ref().expect("a tool's hook sees a call");
+            if self.agent.owner(&call.tool).as_ref() != Some(&self.roster.hook(asked.hook).name) {
+                continue;
+            }
+            let again = self.log[..at].iter().any(|earlier| earlier.kind == asked.kind && earlier.hook == asked.hook);
+            for gate in self.roster.at(CheckpointKind::PreToolUse).iter().filter(|gate| self.applies(**gate, call)) {
+                let saw = |earlier: &Asked| {
+                    earlier.hook == *gate
+                        && earlier.kind == CheckpointKind::PreToolUse
+                        && earlier.call.as_ref().map(digest) == Some(digest(call))
+                };
+                assert!(again || self.log[..at].iter().any(saw), "the owner is asked before gate {gate}");
+            }
+        }
+    }
+
+    /// The outcome is at least as strict as everything that was said.
+    pub(crate) fn the_strictest_wins(&self) {
+        let outcome = self.outcome.word().max(Word::Modify);
+        for asked in &self.log {
+            let Ok(reply) = &asked.answer else { continue };
+            let (kind, word) = told(reply);
+            assert!(kind != asked.kind || outcome >= word, "{word:?} was weakened to {outcome:?}");
+        }
+    }
+
+    /// Needs per hook are bounded: the gates run before each owner, after the rewriters and on a substitute's call,
+    /// twice at most each time, and the rewriters are asked once more each time.
+    pub(crate) fn ends_in_time(&self) {
+        let [before, gates, approvers] = CLEARING.map(|kind| self.roster.at(kind).len());
+        let runs = self.agent.owners.len() + 2;
+        let bound = before + approvers + runs * (2 * gates + before);
+        assert!(self.log.len() <= bound, "{} needs of at most {bound}", self.log.len());
+    }
+
+    /// Whoever was asked twice about two things could tell them apart.
+    pub(crate) fn versions_tell_subjects_apart(&self) {
+        let mut seen: BTreeMap<(CheckpointKind, u32), &Snapshot> = BTreeMap::new();
+        for asked in &self.log {
+            let first = seen.entry((asked.kind, asked.version)).or_insert(&asked.saw);
+            assert_eq!(*first, &asked.saw, "two subjects under version {}", asked.version);
+        }
+    }
+
+    /// Everything above, and what holds for every event.
+    pub(crate) fn holds(&self) {
+        self.passes_only_what_was_seen();
+        self.gates_precede_owners();
+        self.the_strictest_wins();
+        self.ends_in_time();
+        self.versions_tell_subjects_apart();
+        for kind in CLEARING {
+            one_record_each(&self.roster, kind, &self.records);
+        }
+        faults_stay_shut(&self.roster, &self.log, &self.records, self.outcome.word());
+    }
+}
+
+/// Plays a chain over `subject` and looks at everything that holds for every chain.
+pub(crate) fn chain<C: Checkpoint>(
+    roster: &Arc<Roster>,
+    agent: &Agent,
+    subject: C,
+    dice: &mut impl Dice,
+    cancelled: impl FnMut() -> bool,
+) -> (C, Ruling<C>) {
+    let mut chain = Chain::new(roster.clone(), Arc::new(agent.clone()), subject);
+    let log = play(&mut chain, dice, || Duration::ZERO, cancelled);
+    let conclusion = chain.conclude();
+    let word = conclusion.ruling.word(true);
+    for asked in &log {
+        let Ok(reply) = &asked.answer else { continue };
+        let (kind, said) = told(reply);
+        assert!(kind != C::KIND || word >= said, "{said:?} was weakened to {word:?}");
+    }
+    assert!(log.len() <= 2 * roster.at(C::KIND).len());
+    one_record_each(roster, C::KIND, &conclusion.records);
+    faults_stay_shut(roster, &log, &conclusion.records, word);
+    (conclusion.subject, conclusion.ruling)
+}
+
+/// Every hook that is registered for `kind` left one record, in running order; more only when asked again.
+pub(crate) fn one_record_each(roster: &Roster, kind: CheckpointKind, records: &[Record]) {
+    let first = records.iter().filter(|record| record.checkpoint == kind && !record.again);
+    let left: Vec<&str> = first.map(|record| record.hook.as_str()).collect();
+    let registered: Vec<&str> = roster.at(kind).iter().map(|number| roster.hook(*number).name.as_str()).collect();
+    assert_eq!(left, registered, "records at {kind:?}");
+}
+
+/// Every fault left its record, and none became an answer that its hook does not allow.
+pub(crate) fn faults_stay_shut(roster: &Roster, log: &[Asked], records: &[Record], ruling: Word) {
+    for asked in log {
+        let Err(fault) = &asked.answer else { continue };
+        let name = &roster.hook(asked.hook).name;
+        let kept = records.iter().any(|record| {
+            let Ran::Failed { fault: recorded, .. } = &record.outcome else { return false };
+            record.checkpoint == asked.kind && record.hook == *name && recorded == fault
+        });
+        assert!(kept, "the fault of {name} left no record");
+    }
+    for record in records {
+        let Ran::Failed { fault, became, .. } = &record.outcome else { continue };
+        let hook = roster.hooks().iter().find(|hook| hook.name == record.hook).expect("hooks leave records");
+        if *became == Word::Continue {
+            assert!(may_go_on(hook, record.checkpoint, fault), "{fault:?} of {} became an allow", record.hook);
+        } else {
+            assert!(ruling >= *became, "{fault:?} of {} became {became:?}, then {ruling:?}", record.hook);
+        }
+    }
+}
+
+/// The table of process-hooks.md 6 and lifecycle.md 8, once more and independent of the chain.
+fn may_go_on(hook: &Hook, kind: CheckpointKind, fault: &Fault) -> bool {
+    let stage = hook.stages.get(kind).expect("only registered hooks are asked");
+    let says_so = stage.on_failure == OnFailure::Continue;
+    match kind.duty() {
+        Duty::Approver => false,
+        Duty::Gate => says_so && matches!(fault, Fault::TimedOut { .. }),
+        Duty::Rewriter if matches!(fault, Fault::Protocol(Breach::Respond(_))) => false,
+        Duty::Rewriter => says_so || stage.paired,
+        Duty::Observer => true,
+    }
+}

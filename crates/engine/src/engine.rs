@@ -1,0 +1,128 @@
+//! The hooks of one host: mounted, replaced whole, closed.
+
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use domain::checkpoint::{CheckpointKind, Duty};
+use domain::hook::{Family, Hook, OnFailure, Stage, Stages, State};
+use domain::id::HookName;
+use domain::matcher::{Matcher, Respond};
+use domain::store::RecordStore;
+use tokio_util::task::TaskTracker;
+
+use crate::dispatcher::Dispatcher;
+use crate::evidence::{Evidence, Watcher};
+use crate::handlers::native::{Native, NativeHook};
+use crate::set::{DuplicateName, Mount, Set};
+
+/// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
+pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
+/// What a rewriter or gate may take for one answer. Source: `hooks.defaults.interceptor_timeout_ms`.
+pub const INTERCEPTOR_TIMEOUT: Duration = Duration::from_secs(5);
+/// What an approver may take for one answer. Source: `hooks.defaults.approval_timeout_ms`.
+pub const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The hooks of one host, and the evidence of what they did.
+pub struct Engine {
+    current: RwLock<Arc<Set>>,
+    evidence: Arc<Evidence>,
+    tasks: TaskTracker,
+}
+
+impl Engine {
+    /// An engine without hooks whose records go to `store`, and to `watchers` as things happen.
+    pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>) -> Self {
+        Self {
+            current: RwLock::default(),
+            evidence: Arc::new(Evidence::new(store, watchers)),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Owns the tasks of handlers; [`Engine::close`] joins them.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// The record of what hooks did.
+    pub fn evidence(&self) -> &Arc<Evidence> {
+        &self.evidence
+    }
+
+    /// Prepares a native hook for [`Engine::replace`].
+    pub fn native(&self, name: &str, priority: i32, hook: Arc<dyn NativeHook>) -> Mount {
+        let mut stages = Stages::default();
+        for kind in hook.stages() {
+            stages.set(kind, default_stage(kind));
+        }
+        let mounted = Hook {
+            name: HookName::from(name),
+            family: Family::Native,
+            origin: "code".into(),
+            priority,
+            state: State::Armed,
+            matcher: None,
+            respond: Respond::Any,
+            events: None,
+            stages,
+        };
+        Mount { hook: mounted, handler: Native::new(hook, OBSERVER_TIMEOUT, &self.tasks) }
+    }
+
+    /// Puts `mounts` in force, all at once. Turns in progress keep what they began with;
+    /// handlers that nobody holds any more close themselves.
+    ///
+    /// # Errors
+    /// Two of them have one name; the old set stays in force.
+    pub fn replace(&self, mounts: Vec<Mount>) -> Result<(), DuplicateName> {
+        let set = Arc::new(Set::new(mounts)?);
+        *self.current.write().unwrap_or_else(std::sync::PoisonError::into_inner) = set;
+        Ok(())
+    }
+
+    /// The hooks in force now, for one turn.
+    pub fn dispatcher(&self) -> Dispatcher {
+        let set = self.current.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        Dispatcher::new(set, self.evidence.clone())
+    }
+
+    /// Ends every handler within its own bounds, and waits for their tasks.
+    pub async fn close(&self) {
+        let set = self.dispatcher();
+        let handlers = set.set().handlers();
+        futures_util::future::join_all(handlers.iter().map(|handler| handler.close())).await;
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// The stage of a hook at `kind` that says nothing about it.
+pub fn default_stage(kind: CheckpointKind) -> Stage {
+    let timeout = match kind.duty() {
+        Duty::Observer => OBSERVER_TIMEOUT,
+        Duty::Gate | Duty::Rewriter => INTERCEPTOR_TIMEOUT,
+        Duty::Approver => APPROVAL_TIMEOUT,
+    };
+    Stage { timeout, on_failure: OnFailure::default_at(kind), paired: false }
+}
+
+impl Mount {
+    /// Limits the tool stages to tools that `pattern` matches.
+    ///
+    /// # Errors
+    /// What is wrong with the pattern.
+    pub fn matching(mut self, pattern: &str) -> Result<Self, String> {
+        self.hook.matcher = Some(Matcher::compile(pattern)?);
+        Ok(self)
+    }
+
+    /// Sets how long each answer may take.
+    #[must_use]
+    pub fn within(mut self, timeout: Duration) -> Self {
+        let kinds: Vec<CheckpointKind> = self.hook.stages.kinds().collect();
+        for kind in kinds {
+            self.hook.stages.set(kind, Stage { timeout, ..default_stage(kind) });
+        }
+        self
+    }
+}

@@ -1,0 +1,104 @@
+//! Takes what happened to the store and to whoever watches.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use domain::checkpoint::Notice;
+use domain::record::EventRecord;
+use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use tokio::sync::oneshot;
+
+/// How long a tool call waits for its clearing to be on disk: far above a slow disk, far below a person's patience.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Sees what happens while it happens: a timeline, a stream of events. Must not block.
+pub trait Watcher: Send + Sync {
+    /// Observers were told of something.
+    fn noticed(&self, _notice: &Notice) {}
+    /// A chain or a clearing has concluded.
+    fn recorded(&self, _record: &EventRecord) {}
+}
+
+/// The record of what hooks did.
+pub struct Evidence {
+    store: Arc<dyn RecordStore>,
+    watchers: Vec<Arc<dyn Watcher>>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Evidence {
+    /// Evidence that goes to `store`, and to `watchers` as it happens.
+    pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>) -> Self {
+        Self { store, watchers, lost: Arc::default() }
+    }
+
+    /// How many records the store could not take.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether anybody watches events that no hook observes.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.watchers.is_empty()
+    }
+
+    pub(crate) fn noticed(&self, notice: &Notice) {
+        self.watchers.iter().for_each(|watcher| watcher.noticed(notice));
+    }
+
+    /// Hands records over; they are written in batches, and counted if they cannot be.
+    pub(crate) fn keep(&self, records: Vec<EventRecord>) {
+        self.show(&records);
+        let lost = self.lost.clone();
+        self.store.keep(
+            records,
+            Box::new(move |kept| {
+                if let Err(error) = kept {
+                    lost.fetch_add(1, Ordering::Relaxed);
+                    tracing::warn!("records were lost: {error}");
+                }
+            }),
+        );
+    }
+
+    /// Writes records and waits until they are as durable as the store promises.
+    pub(crate) async fn commit(&self, records: Vec<EventRecord>) -> Result<(), StoreError> {
+        self.show(&records);
+        let (sender, kept) = oneshot::channel();
+        self.store.keep(
+            records,
+            Box::new(move |result| {
+                // The waiting call may have given up; then nobody needs to know.
+                drop(sender.send(result));
+            }),
+        );
+        match tokio::time::timeout(COMMIT_TIMEOUT, kept).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_gone)) => Err(StoreError::Unavailable("its writer is gone".into())),
+            Err(_elapsed) => {
+                let limit = COMMIT_TIMEOUT.as_secs();
+                Err(StoreError::Unavailable(format!("nothing was written within {limit} s")))
+            }
+        }
+    }
+
+    fn show(&self, records: &[EventRecord]) {
+        for watcher in &self.watchers {
+            records.iter().for_each(|record| watcher.recorded(record));
+        }
+    }
+}
+
+/// A store that keeps nothing: for hosts that keep their own evidence through a [`Watcher`].
+pub struct Forgetful;
+
+impl RecordStore for Forgetful {
+    fn keep(&self, _records: Vec<EventRecord>, done: Done) {
+        done(Ok(()));
+    }
+
+    fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        Ok(Vec::new())
+    }
+}

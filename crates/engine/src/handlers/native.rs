@@ -1,0 +1,192 @@
+//! Native hooks: Rust trait objects in this process.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Notice, PreToolUse, Reply, Subject,
+    UserPromptSubmit,
+};
+use domain::fault::{Breach, Fault};
+use domain::id::EventId;
+use domain::identity::Identity;
+use domain::verdict::Verdict;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::handler::{Call, Handler};
+
+/// How many notices wait for a native observer: a burst of a long turn, and a bound for one that hangs.
+const MAX_WAITING_NOTICES: usize = 1024;
+
+/// A hook written in Rust. Only the methods that [`NativeHook::stages`] names are called.
+///
+/// A panic or an overrun deadline is a fault of that call; the hook stays mounted.
+#[async_trait]
+pub trait NativeHook: Send + Sync {
+    /// The checkpoints it acts at. Observers name `session_start`, `post_tool_use`, `stop` or `runtime`.
+    fn stages(&self) -> Vec<CheckpointKind>;
+
+    /// Something happened.
+    async fn on_event(&self, _notice: &Notice) {}
+
+    /// A message may reach the model.
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, _at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+        Ok(Verdict::Continue)
+    }
+
+    /// A request is about to leave for a model.
+    async fn before_llm(&self, _cx: &HookCx<'_>, _at: &BeforeLlm) -> Answer<BeforeLlm> {
+        Ok(Verdict::Continue)
+    }
+
+    /// A model has answered.
+    async fn after_llm(&self, _cx: &HookCx<'_>, _at: &AfterLlm) -> Answer<AfterLlm> {
+        Ok(Verdict::Continue)
+    }
+
+    /// A model asks for a tool.
+    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
+        Ok(Verdict::Continue)
+    }
+
+    /// A tool call has its final input.
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> Answer<PreToolUse> {
+        Ok(Verdict::Continue)
+    }
+
+    /// A tool call passed the gates. [`Verdict::Continue`] approves it.
+    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
+        Ok(Verdict::Continue)
+    }
+
+    /// A tool has run.
+    async fn after_tool(&self, _cx: &HookCx<'_>, _at: &AfterTool) -> Answer<AfterTool> {
+        Ok(Verdict::Continue)
+    }
+}
+
+/// What a native hook answers at the checkpoint `C`.
+pub type Answer<C> = Result<Verdict<C>, HookError>;
+
+/// What a native hook may know of the event besides its subject.
+#[derive(Clone, Copy)]
+pub struct HookCx<'a> {
+    /// Which occurrence.
+    pub event_id: &'a EventId,
+    /// Whose.
+    pub identity: &'a Identity,
+    /// How long the answer may take.
+    pub timeout: Duration,
+    /// Set when the turn is ending.
+    pub cancel: &'a CancellationToken,
+}
+
+/// Why a native hook cannot answer; a fault of that call.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct HookError(pub String);
+
+/// Runs a [`NativeHook`].
+pub struct Native {
+    hook: Arc<dyn NativeHook>,
+    notices: mpsc::Sender<Arc<Notice>>,
+    dropped: AtomicU64,
+    closing: CancellationToken,
+}
+
+impl Native {
+    /// Mounts `hook`. Its notices are delivered by a task of `tasks`, each within `observer_timeout`.
+    pub fn new(hook: Arc<dyn NativeHook>, observer_timeout: Duration, tasks: &TaskTracker) -> Arc<Self> {
+        let (notices, queue) = mpsc::channel(MAX_WAITING_NOTICES);
+        let closing = CancellationToken::new();
+        tasks.spawn(deliver(hook.clone(), queue, observer_timeout, closing.clone()));
+        Arc::new(Self { hook, notices, dropped: AtomicU64::new(0), closing })
+    }
+
+    /// How many notices found the queue full.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    async fn answer(&self, cx: &HookCx<'_>, subject: Subject<'_>) -> Result<Reply, HookError> {
+        let hook = &self.hook;
+        Ok(match subject {
+            Subject::UserPromptSubmit(at) => Reply::UserPromptSubmit(hook.user_prompt_submit(cx, at).await?.into()),
+            Subject::BeforeLlm(at) => Reply::BeforeLlm(hook.before_llm(cx, at).await?.into()),
+            Subject::AfterLlm(at) => Reply::AfterLlm(hook.after_llm(cx, at).await?.into()),
+            Subject::BeforeTool(at) => Reply::BeforeTool(hook.before_tool(cx, at).await?.into()),
+            Subject::PreToolUse(at) => Reply::PreToolUse(hook.pre_tool_use(cx, at).await?.into()),
+            Subject::ApproveTool(at) => Reply::ApproveTool(hook.approve_tool(cx, at).await?.into()),
+            Subject::AfterTool(at) => Reply::AfterTool(hook.after_tool(cx, at).await?.into()),
+        })
+    }
+}
+
+impl Handler for Native {
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
+        Box::pin(async move {
+            let cx = HookCx { event_id: call.event_id, identity: call.who, timeout: call.timeout, cancel: call.cancel };
+            let answer = AssertUnwindSafe(self.answer(&cx, call.subject)).catch_unwind();
+            let heard = tokio::select! {
+                biased;
+                heard = tokio::time::timeout(call.timeout, answer) => heard,
+                () = call.cancel.cancelled() => return Err(Fault::Cancelled),
+            };
+            match heard {
+                Err(_elapsed) => Err(Fault::TimedOut { after: call.timeout }),
+                Ok(Err(_panic)) => Err(Fault::Panicked),
+                Ok(Ok(Err(error))) => Err(Fault::Protocol(Breach::Returned(error.0))),
+                Ok(Ok(Ok(reply))) => Ok(reply),
+            }
+        })
+    }
+
+    fn tell(&self, notice: &Arc<Notice>) -> bool {
+        let room = self.notices.try_send(notice.clone()).is_ok();
+        if !room {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        room
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.closing.cancel();
+        Box::pin(async {})
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+/// Delivers what is queued, in order; what is there when the hook closes is delivered still.
+async fn deliver(
+    hook: Arc<dyn NativeHook>,
+    mut queue: mpsc::Receiver<Arc<Notice>>,
+    timeout: Duration,
+    closing: CancellationToken,
+) {
+    loop {
+        let notice = tokio::select! {
+            biased;
+            notice = queue.recv() => notice,
+            () = closing.cancelled() => return,
+        };
+        let Some(notice) = notice else { return };
+        let told = AssertUnwindSafe(hook.on_event(&notice)).catch_unwind();
+        match tokio::time::timeout(timeout, told).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_panic)) => tracing::warn!("a native observer panicked at `{}`", notice.what.name()),
+            Err(_elapsed) => tracing::warn!("a native observer took too long at `{}`", notice.what.name()),
+        }
+    }
+}

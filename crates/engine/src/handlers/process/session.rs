@@ -1,0 +1,333 @@
+//! The conversation with one child: which calls are pending, what still has to be written, what came back.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dialects::process::frame::{Incoming, RpcReply, read_line};
+use domain::fault::{Fault, Way};
+use tokio::net::unix::pipe;
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::events::EventQueue;
+use super::lines::Line;
+use super::restart::Silence;
+use super::spec::ProcessSpec;
+use super::tally::Tally;
+use super::writer::{Begun, Frame, Pen};
+
+/// Calls that wait to be written; above it callers wait for room. More than a host has turns at once.
+const WAITING_CALLS: usize = 256;
+/// How many withdrawn calls are remembered, to tell a late reply from a second one in the log.
+const REMEMBERED: usize = 1024;
+/// Lines about one child that the log takes; a child that prints for ever must not fill the disk.
+const LOGGED_LINES: u32 = 1000;
+/// Longest text of the child in one line of the log, in bytes.
+const LOGGED_BYTES: usize = 512;
+/// Warnings of different text that are remembered as logged.
+const LOGGED_WARNINGS: usize = 64;
+
+/// What a call ends in.
+pub(super) type Outcome = Result<RpcReply, Fault>;
+
+/// A call to be made.
+pub(super) struct Request<'a> {
+    pub(super) method: &'a str,
+    pub(super) params: Bytes,
+    pub(super) timeout: Duration,
+    pub(super) deadline: Instant,
+    /// Whether running into the deadline may mean that the child hangs; approvals may wait for people.
+    pub(super) prompt: bool,
+}
+
+/// Why a call got no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// It was never begun: the child is gone. Another one may take it.
+    Gone,
+    /// It failed.
+    Fault(Fault),
+}
+
+/// Why a child that still runs is of no more use.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// It does not read its input any more.
+    Deaf,
+    /// Call after call timed out, the last one after this time.
+    Hung(Duration),
+}
+
+/// The conversation with one child.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) spec: Arc<ProcessSpec>,
+    pub(super) events: Arc<Mutex<EventQueue>>,
+    pub(super) tally: Arc<Tally>,
+    pub(super) state: Mutex<State>,
+    /// Places in the queue of calls.
+    pub(super) room: Semaphore,
+    /// Wakes the writer's task.
+    pub(super) wake: Notify,
+    /// Told whenever everything has been written.
+    pub(super) idle: Notify,
+    /// The handshake passed: notifications may go out.
+    pub(super) greeted: AtomicBool,
+    /// Ends the writer's task.
+    pub(super) hush: CancellationToken,
+    pub(super) trouble: watch::Sender<Option<Trouble>>,
+    log: Mutex<Log>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    next_id: u64,
+    pending: HashMap<u64, oneshot::Sender<Outcome>>,
+    /// No new calls: the child is of no more use, or gone.
+    refuses: bool,
+    withdrawn: VecDeque<u64>,
+    silence: Silence,
+    pub(super) cancels: VecDeque<u64>,
+    pub(super) calls: VecDeque<(u64, Frame)>,
+    pub(super) begun: Option<Begun>,
+    pub(super) pen: Pen,
+    /// The writer's task came while the pen was taken.
+    pub(super) writer_waits: bool,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    lines: u32,
+    warnings: BTreeSet<String>,
+}
+
+/// A call under way. Dropping it withdraws the call.
+struct Ticket<'a> {
+    session: &'a Session,
+    id: u64,
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.session.withdraw(self.id);
+    }
+}
+
+impl Session {
+    /// A conversation over `stdin`, nothing said yet.
+    pub(super) fn new(
+        spec: Arc<ProcessSpec>,
+        events: Arc<Mutex<EventQueue>>,
+        tally: Arc<Tally>,
+        stdin: pipe::Sender,
+    ) -> Self {
+        let state = State {
+            next_id: 1,
+            pending: HashMap::new(),
+            refuses: false,
+            withdrawn: VecDeque::new(),
+            silence: Silence::default(),
+            cancels: VecDeque::new(),
+            calls: VecDeque::new(),
+            begun: None,
+            pen: Pen::Free(stdin),
+            writer_waits: false,
+        };
+        Self {
+            spec,
+            events,
+            tally,
+            state: Mutex::new(state),
+            room: Semaphore::new(WAITING_CALLS),
+            wake: Notify::new(),
+            idle: Notify::new(),
+            greeted: AtomicBool::new(false),
+            hush: CancellationToken::new(),
+            trouble: watch::Sender::new(None),
+            log: Mutex::default(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change under this lock is complete before anything could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call and waits for its reply, at most until its deadline. Dropping the future withdraws the call.
+    pub(super) async fn call(&self, request: Request<'_>) -> Result<RpcReply, Unanswered> {
+        let late = |_elapsed| self.timed_out(&request);
+        let place = timeout_at(request.deadline, self.room.acquire()).await.map_err(late)?;
+        // The place is given back by whoever takes the frame out of the queue.
+        place.map_err(|_closed| Unanswered::Gone)?.forget();
+        let (ticket, reply) = self.enqueue(request.method, request.params.clone()).inspect_err(|_| {
+            self.room.add_permits(1);
+        })?;
+        self.pump();
+        let told = timeout_at(request.deadline, reply).await.map_err(late)?;
+        drop(ticket);
+        // The sender is only dropped unused when the session goes with all that it holds.
+        told.map_err(|_dropped| Unanswered::Gone)?.map_err(Unanswered::Fault)
+    }
+
+    fn enqueue(&self, method: &str, params: Bytes) -> Result<(Ticket<'_>, oneshot::Receiver<Outcome>), Unanswered> {
+        let mut state = self.lock();
+        if state.refuses {
+            return Err(Unanswered::Gone);
+        }
+        let id = state.next_id;
+        let frame = Frame::call(id, method, params);
+        let limit = self.spec.max_frame_bytes;
+        if frame.line_len() > limit {
+            self.tally.oversized_calls.up();
+            return Err(Unanswered::Fault(Fault::TooLarge { way: Way::Call, limit }));
+        }
+        let (tell, told) = oneshot::channel();
+        state.next_id += 1;
+        state.pending.insert(id, tell);
+        state.calls.push_back((id, frame));
+        Ok((Ticket { session: self, id }, told))
+    }
+
+    fn timed_out(&self, request: &Request<'_>) -> Unanswered {
+        if request.prompt && self.lock().silence.goes_on() {
+            self.complain_of(Trouble::Hung(request.timeout));
+        }
+        Unanswered::Fault(Fault::TimedOut { after: request.timeout })
+    }
+
+    /// The child is of no more use: no new calls, and the supervisor is told why.
+    pub(super) fn complain_of(&self, what: Trouble) {
+        self.lock().refuses = true;
+        self.trouble.send_if_modified(|trouble| {
+            let first = trouble.is_none();
+            trouble.get_or_insert(what);
+            first
+        });
+    }
+
+    /// Takes back a call that nobody waits for any more: unsent if it still can be, else the child is told.
+    fn withdraw(&self, id: u64) {
+        let mut state = self.lock();
+        if state.pending.remove(&id).is_none() {
+            return;
+        }
+        if let Some(at) = state.calls.iter().position(|(queued, _)| *queued == id) {
+            state.calls.remove(at);
+            self.room.add_permits(1);
+            return;
+        }
+        state.cancels.push_back(id);
+        state.withdrawn.push_back(id);
+        if state.withdrawn.len() > REMEMBERED {
+            state.withdrawn.pop_front();
+        }
+        drop(state);
+        self.pump();
+    }
+
+    /// The handshake passed.
+    pub(super) fn open(&self) {
+        self.greeted.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+
+    /// No call is answered any more: those that are pending end in `fault`.
+    pub(super) fn end(&self, fault: &Fault) {
+        let mut state = self.lock();
+        state.refuses = true;
+        state.calls.clear();
+        let pending = std::mem::take(&mut state.pending);
+        drop(state);
+        self.room.close();
+        for tell in pending.into_values() {
+            // An error means that the caller has just given up.
+            tell.send(Err(fault.clone())).unwrap_or_else(drop);
+        }
+    }
+
+    /// Takes a line from the child.
+    pub(super) fn hear(&self, line: Line) {
+        self.lock().silence.broken();
+        match line {
+            Line::TooLong(Some(id)) => {
+                let limit = self.spec.max_frame_bytes;
+                self.settle(id, Err(Fault::TooLarge { way: Way::Reply, limit }));
+            }
+            Line::TooLong(None) => self.stray("a line above the limit without an id", ""),
+            Line::Whole(line) => {
+                let shown = String::from_utf8_lossy(&line[..line.len().min(LOGGED_BYTES)]).into_owned();
+                self.read(line, &shown);
+            }
+        }
+    }
+
+    fn read(&self, line: Vec<u8>, shown: &str) {
+        match read_line(line) {
+            Incoming::Reply(reply) => self.settle(reply.id, Ok(reply)),
+            Incoming::Bad { id: Some(id), detail } => self.settle(id, Err(Fault::Unreadable { detail })),
+            Incoming::Bad { id: None, detail } => self.stray(&detail, shown),
+            Incoming::Noise { why } if why.is_empty() => {}
+            Incoming::Noise { why } => self.stray(&why, shown),
+        }
+    }
+
+    fn settle(&self, id: u64, outcome: Outcome) {
+        let mut state = self.lock();
+        if let Some(tell) = state.pending.remove(&id) {
+            drop(state);
+            // An error means that the caller has just given up.
+            return tell.send(outcome).unwrap_or_else(drop);
+        }
+        let known = id > 0 && id < state.next_id;
+        let place = state.withdrawn.iter().position(|withdrawn| *withdrawn == id);
+        let late = place.and_then(|at| state.withdrawn.remove(at)).is_some();
+        drop(state);
+        let (count, what) = match (known, late) {
+            (true, true) => (&self.tally.late_replies, "a reply to a call that nobody waits for any more"),
+            (true, false) => (&self.tally.late_replies, "another reply to a call that was answered"),
+            (false, _) => (&self.tally.unknown_replies, "a reply to a call that was never made"),
+        };
+        count.up();
+        self.complain(|name| tracing::warn!(hook = name, id, "{what}"));
+    }
+
+    fn stray(&self, why: &str, shown: &str) {
+        self.tally.stray_lines.up();
+        self.complain(|name| tracing::warn!(hook = name, ?why, line = ?shown, "a line that answers nothing"));
+    }
+
+    /// Logs, unless this child has filled its share of the log.
+    fn complain(&self, say: impl FnOnce(&str)) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.lines = log.lines.saturating_add(1);
+        let lines = log.lines;
+        drop(log);
+        let name = self.spec.name.as_str();
+        if lines <= LOGGED_LINES {
+            say(name);
+        }
+        if lines == LOGGED_LINES {
+            tracing::warn!(hook = name, "further lines of this child are only counted");
+        }
+    }
+
+    /// Logs likely mistakes, each once per child.
+    pub(super) fn warn_once(&self, warnings: &[String]) {
+        if warnings.is_empty() {
+            return;
+        }
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh: Vec<&String> = warnings
+            .iter()
+            .filter(|text| log.warnings.len() < LOGGED_WARNINGS && log.warnings.insert((*text).clone()))
+            .collect();
+        drop(log);
+        for text in fresh {
+            tracing::warn!(hook = %self.spec.name, warning = ?text, "a likely mistake in a reply");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Writes to one child: one frame at a time, calls first, without ever waiting on anybody else's behalf.
+//!
+//! Whoever has something to write takes the pen if it is free and writes until the pipe is full or nothing waits:
+//! a call to an idle child costs no change of task. When the pipe is full, the writer's task waits for it.
+
+use std::io::{self, IoSlice};
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dialects::process::frame::{self, FRAME_TAIL};
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::events::{Event, EventQueue};
+use super::session::{Session, State, Trouble};
+
+/// Long enough to stand for "nothing to wait for".
+const FAR: Duration = Duration::from_secs(86_400);
+
+/// One line on its way, in up to three parts so that shared params are never copied.
+#[derive(Debug)]
+pub(super) struct Frame {
+    head: Vec<u8>,
+    params: Bytes,
+    tail: &'static [u8],
+}
+
+impl Frame {
+    /// The call `id`.
+    pub(super) fn call(id: u64, method: &str, params: Bytes) -> Self {
+        Self { head: frame::request_head(id, method), params, tail: FRAME_TAIL }
+    }
+
+    fn whole(line: Vec<u8>) -> Self {
+        Self { head: line, params: Bytes::new(), tail: &[] }
+    }
+
+    fn len(&self) -> usize {
+        self.head.len() + self.params.len() + self.tail.len()
+    }
+
+    /// Its length as a line, without the newline.
+    pub(super) fn line_len(&self) -> usize {
+        self.len() - 1
+    }
+
+    /// What is left after `written` bytes.
+    fn rest(&self, mut written: usize) -> [IoSlice<'_>; 3] {
+        [self.head.as_slice(), &self.params, self.tail].map(|part| {
+            let skip = written.min(part.len());
+            written -= skip;
+            IoSlice::new(&part[skip..])
+        })
+    }
+}
+
+/// A frame of which a part may be written. It is finished whatever happens, or the child could not read on.
+#[derive(Debug)]
+pub(super) struct Begun {
+    frame: Frame,
+    written: usize,
+}
+
+/// The right to write: whoever holds the pipe has it.
+#[derive(Debug)]
+pub(super) enum Pen {
+    /// Nobody writes.
+    Free(pipe::Sender),
+    /// The pipe is full; the writer's task is to wait for it.
+    Full(pipe::Sender),
+    /// Somebody writes.
+    Taken,
+    /// Somebody writes, and is to close the pipe afterwards.
+    Last,
+    /// The pipe is closed.
+    Shut,
+}
+
+/// What a round of writing ended in.
+#[derive(Debug, PartialEq)]
+enum Round {
+    /// Everything is written, or the pipe is closed.
+    Done,
+    /// The pipe is full.
+    Full,
+}
+
+impl State {
+    /// The pipe, if nobody writes.
+    fn take_free(&mut self) -> Option<pipe::Sender> {
+        match std::mem::replace(&mut self.pen, Pen::Taken) {
+            Pen::Free(pipe) => Some(pipe),
+            other @ (Pen::Full(_) | Pen::Taken | Pen::Last | Pen::Shut) => {
+                self.pen = other;
+                None
+            }
+        }
+    }
+
+    /// The pipe for the writer's task, which alone may wait.
+    fn take_as_writer(&mut self) -> Option<pipe::Sender> {
+        match std::mem::replace(&mut self.pen, Pen::Taken) {
+            Pen::Free(pipe) | Pen::Full(pipe) => Some(pipe),
+            other @ (Pen::Taken | Pen::Last | Pen::Shut) => {
+                self.writer_waits = matches!(other, Pen::Taken);
+                self.pen = other;
+                None
+            }
+        }
+    }
+
+    /// Puts the pipe back as `pen`, or closes it if that was asked for meanwhile.
+    fn put_back(&mut self, pen: Pen) {
+        self.pen = match self.pen {
+            Pen::Taken => pen,
+            Pen::Last | Pen::Shut | Pen::Free(_) | Pen::Full(_) => Pen::Shut,
+        };
+    }
+
+    fn is_written(&self) -> bool {
+        let at_rest = matches!(self.pen, Pen::Free(_) | Pen::Shut);
+        at_rest && self.begun.is_none() && self.calls.is_empty() && self.cancels.is_empty()
+    }
+}
+
+impl Session {
+    /// Writes calls that wait, if nobody else is writing.
+    pub(super) fn pump(&self) {
+        let pipe = self.lock().take_free();
+        if let Some(pipe) = pipe {
+            self.write_with(pipe, false);
+        }
+    }
+
+    /// Writes what callers could not, and all notifications.
+    pub(super) async fn write_on(&self) {
+        loop {
+            let pipe = self.lock().take_as_writer();
+            if let Some(pipe) = pipe {
+                let Some(pipe) = self.full_pipe(pipe).await else { return };
+                if self.write_with(pipe, self.greeted.load(Ordering::Acquire)) == Round::Full {
+                    continue;
+                }
+            }
+            tokio::select! {
+                biased;
+                () = self.hush.cancelled() => return,
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Waits until `pipe` takes something again, if it was full; `None` when the session is hushed meanwhile.
+    async fn full_pipe(&self, pipe: pipe::Sender) -> Option<pipe::Sender> {
+        while self.lock().begun.is_some() {
+            let expiry = self.events().head_expires().unwrap_or_else(|| Instant::now() + FAR);
+            tokio::select! {
+                biased;
+                () = self.hush.cancelled() => {
+                    drop(pipe);
+                    self.lock().pen = Pen::Shut;
+                    return None;
+                }
+                // An error shows again in the write that follows.
+                _ready = pipe.writable() => break,
+                () = self.wake.notified() => {}
+                () = sleep_until(expiry) => self.events().expire(Instant::now()),
+            }
+        }
+        Some(pipe)
+    }
+
+    fn write_with(&self, pipe: pipe::Sender, with_events: bool) -> Round {
+        loop {
+            let mut state = self.lock();
+            let Some(mut begun) = self.next_frame(&mut state, with_events) else {
+                let call_writer = std::mem::take(&mut state.writer_waits);
+                state.put_back(Pen::Free(pipe));
+                drop(state);
+                if call_writer {
+                    self.wake.notify_one();
+                }
+                self.idle.notify_waiters();
+                return Round::Done;
+            };
+            drop(state);
+            match write_some(&pipe, &mut begun) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut state = self.lock();
+                    state.begun = Some(begun);
+                    state.put_back(Pen::Full(pipe));
+                    drop(state);
+                    self.wake.notify_one();
+                    return Round::Full;
+                }
+                Err(error) => {
+                    self.give_up_writing(pipe, &error);
+                    return Round::Done;
+                }
+            }
+        }
+    }
+
+    /// What goes out next: a begun frame, withdrawals, calls, then notifications.
+    fn next_frame(&self, state: &mut State, with_events: bool) -> Option<Begun> {
+        if matches!(state.pen, Pen::Last) && state.begun.is_none() {
+            return None;
+        }
+        if state.begun.is_some() {
+            return state.begun.take();
+        }
+        let fresh = |frame| Some(Begun { frame, written: 0 });
+        if let Some(id) = state.cancels.pop_front() {
+            return fresh(Frame::whole(frame::cancel(id)));
+        }
+        if let Some((_, frame)) = state.calls.pop_front() {
+            self.room.add_permits(1);
+            return fresh(frame);
+        }
+        if !with_events {
+            return None;
+        }
+        self.events().pop(Instant::now()).and_then(|Event { frame, .. }| fresh(Frame::whole(frame)))
+    }
+
+    fn give_up_writing(&self, pipe: pipe::Sender, error: &io::Error) {
+        drop(pipe);
+        tracing::debug!(hook = %self.spec.name, %error, "the child does not read any more");
+        self.lock().pen = Pen::Shut;
+        self.idle.notify_waiters();
+        self.complain_of(Trouble::Deaf);
+    }
+
+    /// Waits until everything has been written, at most for `patience`.
+    pub(super) async fn flush(&self, patience: Duration) {
+        let written = async {
+            loop {
+                let idle = self.idle.notified();
+                tokio::pin!(idle);
+                idle.as_mut().enable();
+                let (rests, shut) = {
+                    let state = self.lock();
+                    (state.is_written(), matches!(state.pen, Pen::Shut))
+                };
+                if shut || (rests && self.events().is_empty()) {
+                    return;
+                }
+                self.wake.notify_one();
+                idle.await;
+            }
+        };
+        if timeout(patience, written).await.is_err() {
+            tracing::debug!(hook = %self.spec.name, "closing before everything was written");
+        }
+    }
+
+    /// Closes the child's input and ends the writer's task. A frame that somebody is writing goes out first.
+    pub(super) fn shut(&self) {
+        let mut state = self.lock();
+        state.pen = match std::mem::replace(&mut state.pen, Pen::Shut) {
+            Pen::Taken | Pen::Last => Pen::Last,
+            Pen::Free(_) | Pen::Full(_) | Pen::Shut => Pen::Shut,
+        };
+        drop(state);
+        self.hush.cancel();
+    }
+
+    fn events(&self) -> MutexGuard<'_, EventQueue> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes until the frame is out or the pipe refuses.
+fn write_some(pipe: &pipe::Sender, begun: &mut Begun) -> io::Result<()> {
+    while begun.written < begun.frame.len() {
+        match pipe.try_write_vectored(&begun.frame.rest(begun.written)) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => begun.written += written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

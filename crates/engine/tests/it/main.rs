@@ -1,0 +1,3 @@
+//! The engine from outside: real children, real pipes.
+
+mod process_child;

@@ -1,0 +1,86 @@
+//! What every command shares with the terminal: colour, logs, words to stdout and stderr.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use tracing_subscriber::EnvFilter;
+
+use super::{Color, Global};
+use crate::error::{CliError, FAILED, USAGE};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+
+/// Sets up colour and logs.
+pub(super) fn prepare(global: &Global) {
+    match global.color {
+        Color::Auto => anstream::ColorChoice::Auto.write_global(),
+        Color::Always => anstream::ColorChoice::AlwaysAnsi.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    let level = match global.verbose {
+        0 => "error,pintle=warn,pintle_engine=warn,hook=error",
+        1 => "warn,hook=info,hook.stderr=info",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_env("PINTLE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(global.color != Color::Never && std::io::stderr().is_terminal())
+        .without_time()
+        .try_init();
+    if logs.is_err() {
+        // A test that runs several commands in one process has set it up already.
+        tracing::debug!("logs were set up before");
+    }
+}
+
+/// Writes `text` to stdout. A reader that went away ends the command quietly.
+///
+/// # Errors
+/// Stdout cannot be written for another reason.
+pub(super) fn say(text: &str) -> Result<(), CliError> {
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(CliError::failed(format!("stdout cannot be written: {error}"))),
+    }
+}
+
+/// Writes a line to stderr.
+pub(super) fn note(text: &str) {
+    let mut err = anstream::stderr();
+    // There is nowhere left to say that stderr is gone.
+    drop(writeln!(err, "{text}"));
+}
+
+/// Says what went wrong.
+pub(super) fn complain(error: &CliError) {
+    if !error.message.is_empty() {
+        note(&format!("{ERROR}error:{ERROR:#} {}", error.message));
+    }
+    for hint in &error.hints {
+        note(&format!("  {HINT}hint:{HINT:#} {hint}"));
+    }
+}
+
+/// What clap says of flags that do not fit; help and version are no errors.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let shown = error.print();
+    if shown.is_err() || error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+}
+
+/// A runtime for the commands that need one.
+///
+/// # Errors
+/// The system gives no threads.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError { code: FAILED, message: format!("cannot start: {error}"), hints: Vec::new() })
+}

@@ -1,0 +1,285 @@
+//! Configuration: which files count, what is wrong in them, and what comes out.
+//!
+//! Read in this order: [`raw`] (every key), [`document`] (a file as a tree that knows its places), `check` (unknown
+//! keys and wrong types), `layer` (one file, entry by entry), [`trust`] (how far a file that was merely found
+//! counts), `resolve` (layers into one [`Config`]), [`detect`] (providers that nobody configured).
+//!
+//! A bad entry is a [`Diagnostic`] and everything else loads; only a file that is missing or does not parse ends
+//! the command.
+
+mod check;
+pub mod detect;
+pub mod diagnostic;
+pub mod document;
+mod layer;
+mod model;
+pub mod places;
+pub mod raw;
+mod resolve;
+pub mod trust;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dialects::process::config::ProcessEntry;
+use dialects::process::config::entry::BuiltinEntry;
+use domain::hook::{Hook, State};
+use engine::egress::Allow;
+use serde_json::{Map, Value};
+use store::Durability;
+use url::Url;
+
+pub use self::detect::Probe;
+pub use self::diagnostic::{Diagnostic, Place};
+pub use self::model::{ModelRef, Unresolved};
+pub use self::places::Env;
+pub use self::raw::schema;
+use self::layer::Layer;
+use self::resolve::Trusted;
+use self::trust::{Seal, TrustStore};
+use crate::error::CliError;
+
+/// How long a command of the `exec` tool may run unless configured otherwise: long enough to build a project.
+const EXEC_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Where records are kept unless configured otherwise, relative to the home folder.
+const STORE_URL: &str = "sqlite://pintle.db";
+
+/// What the command line says about configuration.
+#[derive(Clone, Copy, Default)]
+pub struct LoadOptions<'a> {
+    /// `--config`: then the only file that is read.
+    pub config: Option<&'a Path>,
+    /// `--home`.
+    pub home: Option<&'a Path>,
+    /// The names of the hooks that are compiled in.
+    pub builtins: &'a [&'a str],
+    /// Looks for a model server on this machine, if no provider is configured.
+    pub probe: Option<&'a Probe<'a>>,
+}
+
+/// What was loaded, and what was not.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What is in force.
+    pub config: Config,
+    /// What is wrong, in the order of the files.
+    pub diagnostics: Vec<Diagnostic>,
+    /// One line for each file of which something is left out because it is not trusted.
+    pub left_out: Vec<String>,
+    /// The files that were read, the user's own first.
+    pub files: Vec<PathBuf>,
+}
+
+/// The configuration in force.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The folder of the state.
+    pub home: PathBuf,
+    /// Providers, by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// Agents, by name.
+    pub agents: BTreeMap<String, AgentConfig>,
+    /// Every hook: armed, switched off, untrusted or broken.
+    pub hooks: Vec<LoadedHook>,
+    /// Whether a turn may only start when every guard is well.
+    pub strict_start: bool,
+    /// When a record counts as kept.
+    pub durability: Durability,
+    /// `sqlite://FILE`, relative to the home folder, or `memory:`.
+    pub store_url: String,
+    /// Settings of the built-in tools.
+    pub tools: ToolsConfig,
+    /// The names of the variables that hold secrets, as far as the configuration says so.
+    pub secrets: BTreeSet<String>,
+    /// The model of agents that name none.
+    pub default_model: Option<Named>,
+    /// Agents and providers that are bad, by path, each with its diagnostic.
+    pub broken: BTreeMap<String, String>,
+}
+
+/// A service that answers requests to models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderConfig {
+    /// What it is.
+    pub kind: ProviderKind,
+    /// The name of the variable that holds its key.
+    pub api_key_env: Option<String>,
+}
+
+/// What a provider is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// A server that speaks OpenAI's chat completions.
+    OpenAi {
+        /// Where; its own address when absent.
+        base_url: Option<Url>,
+        /// How tools are offered.
+        tool_mode: ToolMode,
+    },
+    /// Anthropic's messages.
+    Anthropic {
+        /// Where; its own address when absent.
+        base_url: Option<Url>,
+    },
+    /// A file of replies.
+    Scripted {
+        /// The file.
+        script: PathBuf,
+    },
+}
+
+/// How tools are offered to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolMode {
+    /// As tools.
+    #[default]
+    Native,
+    /// As a JSON Schema that the answer has to follow.
+    JsonSchema,
+}
+
+/// An agent.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// Its name.
+    pub name: String,
+    /// The model that it uses; the default one when absent.
+    pub model: Option<Named>,
+    /// What the model is told first.
+    pub system: Option<String>,
+    /// The folder that file tools stay inside, absolute.
+    pub workspace: PathBuf,
+    /// Tools that it is offered; the read-only built-ins when absent.
+    pub tools: Option<Vec<String>>,
+    /// Model calls of one turn, at most.
+    pub max_iterations: u32,
+    /// Further models, in the order in which they are tried.
+    pub fallbacks: Vec<Named>,
+    /// Whether text is shown before the hooks have seen the whole answer.
+    pub stream_unreviewed: bool,
+    /// Whether this agent is meant where none is named.
+    pub default: bool,
+    /// Options of every request to the model.
+    pub options: Map<String, Value>,
+}
+
+/// A name that is looked up later, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name as it is written.
+    pub text: String,
+    /// Its place; none for names that are not from a file.
+    pub place: Option<Place>,
+    /// The keys that lead to it.
+    pub path: Vec<String>,
+}
+
+/// Settings of the built-in tools.
+#[derive(Clone, Debug)]
+pub struct ToolsConfig {
+    /// How long a command of `exec` may run.
+    pub exec_timeout: Duration,
+    /// Secret variables that commands see nevertheless.
+    pub exec_inherit_env: Vec<String>,
+    /// What `web_fetch` may reach beyond public addresses.
+    pub web_fetch_allow: Vec<Allow>,
+}
+
+/// A hook and what runs it.
+#[derive(Clone, Debug)]
+pub struct LoadedHook {
+    /// The hook.
+    pub hook: Hook,
+    /// What runs it.
+    pub kind: HookKind,
+    /// For a hook that is trusted by its content: what is checked before every spawn.
+    pub seal: Option<Seal>,
+}
+
+/// What runs a hook.
+#[derive(Clone, Debug)]
+pub enum HookKind {
+    /// A child process.
+    Process(ProcessEntry),
+    /// Code that is compiled in.
+    Builtin(BuiltinEntry),
+    /// Nothing: it is switched off, untrusted or broken.
+    Nothing,
+}
+
+/// Loads the configuration.
+///
+/// # Errors
+/// A file is missing or does not parse, two stand in one folder, or there is no home folder.
+pub fn load(env: &Env, options: &LoadOptions<'_>) -> Result<Loaded, CliError> {
+    let home = env.home(options.home)?;
+    let mut layers = Vec::new();
+    match options.config {
+        Some(file) => layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?)),
+        None => layers = found_layers(env, &home)?,
+    }
+    let files = layers.iter().map(|trusted| trusted.layer.document.file.clone()).collect();
+    let (config, left_out) = resolve::resolve(&mut layers, env, &home, options)?;
+    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out, files })
+}
+
+/// The user's own file, and the nearest one from the working directory upwards.
+fn found_layers(env: &Env, home: &Path) -> Result<Vec<Trusted>, CliError> {
+    let mut layers = Vec::new();
+    let own = env.config_folder().map(|folder| places::file_in(&folder)).transpose()?.flatten();
+    if let Some(file) = &own {
+        layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?));
+    }
+    if let Some(file) = found_file(env, own.as_deref())? {
+        let layer = Layer::read(&file, &env.cwd)?;
+        layers.push(Trusted::by_content(layer, &TrustStore::open(home)?, env));
+    }
+    Ok(layers)
+}
+
+/// The nearest configuration file from the working directory upwards, unless it is the user's own.
+fn found_file(env: &Env, own: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    let Some(file) = places::file_above(&env.cwd)? else { return Ok(None) };
+    let real = |file: &Path| file.canonicalize().ok();
+    let same = own.is_some_and(|own| own == file || (real(own).is_some() && real(own) == real(&file)));
+    Ok((!same).then_some(file))
+}
+
+impl Config {
+    fn empty(home: PathBuf) -> Self {
+        Self {
+            home,
+            providers: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            hooks: Vec::new(),
+            strict_start: false,
+            durability: Durability::default(),
+            store_url: STORE_URL.to_owned(),
+            tools: ToolsConfig {
+                exec_timeout: EXEC_TIMEOUT,
+                exec_inherit_env: Vec::new(),
+                web_fetch_allow: Vec::new(),
+            },
+            secrets: BTreeSet::new(),
+            default_model: None,
+            broken: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps the diagnostics of the bad entries of `section`, so that naming one can say what is wrong with it.
+    fn note_bad(&mut self, layer: &Layer, section: &str) {
+        let bad = layer.bad.iter().filter(|(path, _)| path[0] == section);
+        self.broken.extend(bad.map(|(path, diagnostic)| (diagnostic::dotted(path), diagnostic.to_string())));
+    }
+
+    /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.
+    pub fn unguarded(&self) -> impl Iterator<Item = &LoadedHook> {
+        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
+        self.hooks.iter().filter(|loaded| {
+            let guards = [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some());
+            guards && matches!(loaded.hook.state, State::Broken(_) | State::Untrusted)
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! Every key of the configuration, as it is written. The doc comments become the descriptions of the JSON Schema,
+//! and the schema is what unknown keys and wrong types are checked against: a key exists here or nowhere.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use dialects::process::config::raw::RawHooks;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Configuration of Pintle. TOML and JSON spell the same keys.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "pintle")]
+pub struct RawConfig {
+    /// Services that answer requests to models, by name.
+    pub providers: Option<BTreeMap<String, RawProvider>>,
+    /// Agents, by name.
+    pub agents: Option<BTreeMap<String, RawAgent>>,
+    /// Hooks.
+    pub hooks: Option<RawHooks>,
+    /// The record of what hooks did.
+    pub audit: Option<RawAudit>,
+    /// Where the record is kept.
+    pub store: Option<RawStore>,
+    /// Settings of the built-in tools.
+    pub tools: Option<RawTools>,
+}
+
+/// A service that answers requests to models.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawProvider {
+    /// `openai` (any compatible server), `anthropic`, or `scripted` (plays a file of replies).
+    pub kind: Option<String>,
+    /// Where it is reached. Default: the service's own address.
+    pub base_url: Option<String>,
+    /// The name of the variable that holds the key; never the key itself.
+    pub api_key_env: Option<String>,
+    /// `native` (default), or `json_schema` for small models without tool calls; only for `openai`.
+    pub tool_mode: Option<String>,
+    /// The file of replies, relative to the folder of this file; only for `scripted`.
+    pub script: Option<String>,
+}
+
+/// An agent.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawAgent {
+    /// The model that it uses, as `PROVIDER/MODEL`.
+    pub model: Option<String>,
+    /// What the model is told first.
+    pub system: Option<String>,
+    /// The folder that file tools stay inside, relative to the folder of this file. Default: the working directory.
+    pub workspace: Option<String>,
+    /// Tools that it is offered. Default: the read-only built-ins; `exec` and writing tools must be named.
+    pub tools: Option<Vec<String>>,
+    /// Model calls of one turn, at most. Default 50.
+    #[schemars(range(min = 1))]
+    pub max_iterations: Option<u32>,
+    /// Further models, in the order in which they are tried.
+    pub fallbacks: Option<Vec<String>>,
+    /// Whether text is shown before the hooks have seen the whole answer. Default `false`.
+    pub stream_unreviewed: Option<bool>,
+    /// Whether this agent is meant where none is named. Default `false`.
+    pub default: Option<bool>,
+    /// Options of every request to the model, such as `temperature` and `max_tokens`.
+    pub options: Option<Map<String, Value>>,
+}
+
+/// The record of what hooks did.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawAudit {
+    /// `commit` (default): a record survives the end of the process; `before_effect`: the loss of power too.
+    pub durability: Option<String>,
+}
+
+/// Where the record is kept.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawStore {
+    /// `sqlite://FILE`, relative to the home folder, or `memory:`. Default `sqlite://pintle.db`.
+    pub url: Option<String>,
+}
+
+/// Settings of the built-in tools.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawTools {
+    /// Running commands.
+    pub exec: Option<RawExec>,
+    /// Fetching pages.
+    pub web_fetch: Option<RawWebFetch>,
+}
+
+/// Running commands.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawExec {
+    /// How long a command may run. Default 120000.
+    #[schemars(range(min = 1))]
+    pub timeout_ms: Option<i64>,
+    /// Secret variables that commands see nevertheless, by exact name.
+    pub inherit_env: Option<Vec<String>>,
+}
+
+/// Fetching pages.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawWebFetch {
+    /// Exceptions to the rule that private addresses are out of reach.
+    pub allow: Option<Vec<RawAllow>>,
+}
+
+/// An exception: a host or a network, on all usual ports or on those named.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawAllow {
+    /// A host name, as in a URL.
+    pub host: Option<String>,
+    /// A network such as `10.1.0.0/16`, or a single address.
+    pub cidr: Option<String>,
+    /// Ports. Default: the usual ones.
+    pub ports: Option<Vec<u16>>,
+}
+
+/// The JSON Schema of the configuration.
+pub fn schema() -> Value {
+    cached_schema().clone()
+}
+
+/// The same, made once.
+pub(super) fn cached_schema() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| schemars::schema_for!(RawConfig).to_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+        for (key, member) in schema["properties"].as_object().into_iter().flatten() {
+            if member.get("description").is_none() && !path.contains("EachStage") {
+                found.push(format!("{path}.{key}"));
+            }
+        }
+        for (name, definition) in schema["$defs"].as_object().into_iter().flatten() {
+            undescribed(definition, name, found);
+        }
+    }
+
+    #[test]
+    fn every_key_is_described() {
+        let mut found = Vec::new();
+        undescribed(cached_schema(), "", &mut found);
+        assert_eq!(found, Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_table_takes_unknown_keys() {
+        for (name, definition) in cached_schema()["$defs"].as_object().unwrap() {
+            if definition.get("properties").is_some() {
+                assert_eq!(definition["additionalProperties"], Value::Bool(false), "{name}");
+            }
+        }
+    }
+}

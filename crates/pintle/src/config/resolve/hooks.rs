@@ -1,0 +1,171 @@
+//! Hooks: the good ones armed, the bad ones stubs that stay shut, the others there to be recorded.
+
+use std::collections::BTreeMap;
+
+use dialects::process::config::{Problem, broken, builtin, idle, process};
+use domain::hook::{Family, Hook, State};
+use serde_json::Value;
+
+use super::{LeftOut, Trusted};
+use crate::config::diagnostic::dotted;
+use crate::config::layer::{EntryPath, HOOK_TABLES, entry_path};
+use crate::config::trust::{Standing, hook_entry};
+use crate::config::{Config, HookKind, LoadedHook};
+
+/// The words for an entry whose content is not the one that was accepted.
+pub(in crate::config) const CHANGED: &str = "changed since it was trusted";
+
+/// Adds the hooks of one file. They come on top of those of earlier files and never change one.
+pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str], left: &mut LeftOut) {
+    let names = names(trusted);
+    for (name, tables) in names {
+        let taken = config.hooks.iter().any(|loaded| loaded.hook.name.as_str() == name);
+        let one = One { name: &name, path: entry_path(&["hooks", tables[0]], &name) };
+        let all_off = tables.iter().all(|table| trusted.layer.is_off(&entry_path(&["hooks", table], &name)));
+        if taken {
+            if !all_off {
+                let problem = Problem::new(&[], format!("duplicate hook name \"{name}\""));
+                trusted.layer.report(problem.under(&["hooks", tables[0], &name]));
+            }
+            continue;
+        }
+        let loaded = match tables.as_slice() {
+            [_] => one.load(trusted, builtins, left),
+            _ => one.load_twice_named(trusted, all_off, left),
+        };
+        config.hooks.push(loaded);
+    }
+}
+
+/// The names of all hooks of a file, in its order, and the tables that have them.
+fn names(trusted: &Trusted) -> Vec<(String, Vec<&'static str>)> {
+    let mut names: Vec<(String, Vec<&'static str>)> = Vec::new();
+    let mut index = BTreeMap::new();
+    for table in HOOK_TABLES {
+        for member in trusted.layer.entries(&["hooks", table]) {
+            let at = *index.entry(member.key.clone()).or_insert(names.len());
+            match names.get_mut(at) {
+                Some((_, tables)) => tables.push(table),
+                None => names.push((member.key.clone(), vec![table])),
+            }
+        }
+    }
+    names
+}
+
+/// One hook on its way.
+struct One<'a> {
+    name: &'a str,
+    path: EntryPath,
+}
+
+impl One<'_> {
+    fn load(&self, trusted: &mut Trusted, builtins: &[&str], left: &mut LeftOut) -> LoadedHook {
+        let off = trusted.layer.is_off(&self.path);
+        match trusted.standing(&dotted(&self.path)) {
+            Standing::Changed { accepted, .. } => {
+                self.say(trusted, CHANGED);
+                self.stub(trusted, Some(hook_entry(&accepted)), CHANGED)
+            }
+            Standing::Trusted | Standing::Unknown if off => self.idle(trusted, State::Disabled),
+            Standing::Unknown => {
+                left.add(dotted(&self.path));
+                self.idle(trusted, State::Untrusted)
+            }
+            Standing::Trusted => match self.resolve(trusted, builtins) {
+                Ok(loaded) => loaded,
+                Err(problems) => {
+                    for problem in problems {
+                        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+                        trusted.layer.report(problem.under(&path));
+                    }
+                    self.bad_stub(trusted)
+                }
+            },
+        }
+    }
+
+    /// A name in both tables: nobody can tell which is meant, so neither runs and what they guard stays shut.
+    fn load_twice_named(&self, trusted: &mut Trusted, all_off: bool, left: &mut LeftOut) -> LoadedHook {
+        let paths = HOOK_TABLES.map(|table| entry_path(&["hooks", table], self.name));
+        let standings = paths.each_ref().map(|path| trusted.standing(&dotted(path)));
+        let changed = standings.iter().any(|standing| matches!(standing, Standing::Changed { .. }));
+        if all_off && !changed {
+            return self.idle(trusted, State::Disabled);
+        }
+        if standings.iter().all(|standing| *standing == Standing::Unknown) {
+            paths.iter().for_each(|path| left.add(dotted(path)));
+            return self.idle(trusted, State::Untrusted);
+        }
+        let detail = format!("duplicate hook name \"{}\"", self.name);
+        let path: Vec<&str> = paths[1].iter().map(String::as_str).collect();
+        trusted.layer.report(Problem::new(&path, detail.clone()));
+        self.loaded(broken(&trusted.layer.around(self.name, &self.origin(trusted)), Family::Native, None, &detail))
+    }
+
+    fn resolve(&self, trusted: &Trusted, builtins: &[&str]) -> Result<LoadedHook, Vec<Problem>> {
+        let layer = &trusted.layer;
+        if layer.bad.contains_key(&self.path) {
+            return Err(Vec::new());
+        }
+        let origin = self.origin(trusted);
+        let around = layer.around(self.name, &origin);
+        let raw = layer.raw.hooks.clone().unwrap_or_default();
+        let (hook, kind) = match self.family() {
+            Family::Native => {
+                let raw = raw.builtins.unwrap_or_default().remove(self.name).unwrap_or_default();
+                let (hook, entry) = builtin(&around, &raw, builtins)?;
+                (hook, HookKind::Builtin(entry))
+            }
+            Family::Process => {
+                let raw = raw.processes.unwrap_or_default().remove(self.name).unwrap_or_default();
+                let (hook, entry) = process(&around, &raw)?;
+                (hook, HookKind::Process(entry))
+            }
+        };
+        Ok(LoadedHook { hook, kind, seal: trusted.seal(&dotted(&self.path)) })
+    }
+
+    /// The stub of an entry that has diagnostics; the first is its fault's detail.
+    fn bad_stub(&self, trusted: &Trusted) -> LoadedHook {
+        let layer = &trusted.layer;
+        let detail = layer.bad.get(&self.path).map(ToString::to_string).unwrap_or_default();
+        let twice = layer.document.twice.iter().any(|problem| problem.path.starts_with(&self.path));
+        let value = self.value(trusted);
+        // Of a key that stands twice nobody can say which one counts.
+        self.stub(trusted, (!twice).then_some(&value), &detail)
+    }
+
+    fn stub(&self, trusted: &Trusted, entry: Option<&Value>, detail: &str) -> LoadedHook {
+        let origin = self.origin(trusted);
+        self.loaded(broken(&trusted.layer.around(self.name, &origin), self.family(), entry, detail))
+    }
+
+    fn idle(&self, trusted: &Trusted, state: State) -> LoadedHook {
+        let origin = self.origin(trusted);
+        let around = trusted.layer.around(self.name, &origin);
+        self.loaded(idle(&around, self.family(), &self.value(trusted), state))
+    }
+
+    fn say(&self, trusted: &mut Trusted, message: &str) {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        trusted.layer.report(Problem::new(&path, message));
+    }
+
+    fn loaded(&self, hook: Hook) -> LoadedHook {
+        LoadedHook { hook, kind: HookKind::Nothing, seal: None }
+    }
+
+    fn family(&self) -> Family {
+        if self.path[1] == "builtins" { Family::Native } else { Family::Process }
+    }
+
+    fn origin(&self, trusted: &Trusted) -> String {
+        trusted.layer.origin(&self.path)
+    }
+
+    fn value(&self, trusted: &Trusted) -> Value {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        trusted.layer.value(&path)
+    }
+}

@@ -1,0 +1,120 @@
+//! Providers: where requests to models go.
+
+use std::path::PathBuf;
+
+use dialects::process::config::Problem;
+use url::Url;
+
+use super::{LeftOut, Trusted};
+use crate::config::diagnostic::dotted;
+use crate::config::layer::{Layer, entry_path};
+use crate::config::raw::RawProvider;
+use crate::config::{Config, ProviderConfig, ProviderKind, ToolMode};
+
+/// The words that `kind` takes.
+const KINDS: [&str; 3] = ["openai", "anthropic", "scripted"];
+
+/// The words that `tool_mode` takes.
+const TOOL_MODES: [&str; 2] = ["native", "json_schema"];
+
+/// Adds the providers of one file. One with the name of an earlier file's replaces it.
+pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
+    for member in trusted.layer.entries(&["providers"]) {
+        let path = dotted(&entry_path(&["providers"], &member.key));
+        if !trusted.is_trusted(&path) {
+            left.add(path);
+        }
+    }
+    for (name, raw) in trusted.layer.raw.providers.clone().unwrap_or_default() {
+        if !trusted.is_trusted(&dotted(&["providers", &name])) {
+            continue;
+        }
+        match read(&raw, &trusted.layer) {
+            Ok(provider) => drop(config.providers.insert(name, provider)),
+            Err(problems) => {
+                problems.into_iter().for_each(|problem| trusted.layer.report(problem.under(&["providers", &name])));
+            }
+        }
+    }
+    config.note_bad(&trusted.layer, "providers");
+}
+
+fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let kind = raw.kind.as_deref();
+    let base_url = raw.base_url.as_deref().and_then(|url| read_url(url).map_err(|why| problems.push(why)).ok());
+    if raw.api_key_env.as_deref().is_some_and(|name| !is_variable(name)) {
+        // What stands there may be the key itself, so it is not repeated.
+        problems.push(Problem::new(&["api_key_env"], "expected the name of a variable, never the key itself"));
+    }
+    let tool_mode = match raw.tool_mode.as_deref() {
+        None | Some("native") => ToolMode::Native,
+        Some("json_schema") => ToolMode::JsonSchema,
+        Some(word) => {
+            let problem = Problem::new(&["tool_mode"], format!("unsupported tool_mode \"{word}\", expected native or json_schema"));
+            problems.push(problem.meant(word, TOOL_MODES));
+            ToolMode::Native
+        }
+    };
+    problems.extend(misplaced(raw, kind));
+    let kind = match (kind, &raw.script) {
+        (Some("openai"), _) => Ok(ProviderKind::OpenAi { base_url, tool_mode }),
+        (Some("anthropic"), _) => Ok(ProviderKind::Anthropic { base_url }),
+        (Some("scripted"), Some(script)) => Ok(ProviderKind::Scripted { script: layer.folder.join(script) }),
+        (Some("scripted"), None) => Err(Problem::new(&["script"], "script is required: the file of replies")),
+        (Some(word), _) => {
+            let message = format!("unsupported kind \"{word}\", expected {}", KINDS.join(", "));
+            Err(Problem::new(&["kind"], message).meant(word, KINDS))
+        }
+        (None, _) => Err(Problem::new(&["kind"], format!("kind is required: {}", KINDS.join(", ")))),
+    };
+    match kind {
+        Ok(kind) if problems.is_empty() => Ok(ProviderConfig { kind, api_key_env: raw.api_key_env.clone() }),
+        Ok(_) => Err(problems),
+        Err(problem) => {
+            problems.push(problem);
+            Err(problems)
+        }
+    }
+}
+
+/// Keys that would have no effect on a provider of this kind.
+fn misplaced(raw: &RawProvider, kind: Option<&str>) -> Vec<Problem> {
+    let Some(kind) = kind.filter(|kind| KINDS.contains(kind)) else { return Vec::new() };
+    let set = [
+        ("base_url", raw.base_url.is_some(), kind == "scripted"),
+        ("api_key_env", raw.api_key_env.is_some(), kind == "scripted"),
+        ("tool_mode", raw.tool_mode.is_some(), kind != "openai"),
+        ("script", raw.script.is_some(), kind != "scripted"),
+    ];
+    set.iter()
+        .filter(|(_, set, misplaced)| *set && *misplaced)
+        .map(|(key, ..)| Problem::new(&[key], format!("{key} has no meaning for kind \"{kind}\"")))
+        .collect()
+}
+
+fn read_url(text: &str) -> Result<Url, Problem> {
+    let bad = |why: &str| Err(Problem::new(&["base_url"], format!("expected an http or https URL, {why}")));
+    match Url::parse(text) {
+        Ok(url) if url.password().is_some() => bad("without a password; name a variable in api_key_env"),
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        Ok(url) => bad(&format!("got the scheme \"{}\"", url.scheme())),
+        Err(why) => bad(&format!("got {text:?}: {why}")),
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+impl ProviderKind {
+    /// The file of replies, for a scripted provider.
+    pub fn script(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Scripted { script } => Some(script),
+            Self::OpenAi { .. } | Self::Anthropic { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What happens in a turn, line by line, while it happens.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{CheckpointKind, Notice, Observed, RuntimeEvent};
+use domain::record::{EventRecord, NotRun, Outcome, Record};
+use domain::verdict::Word;
+use engine::Watcher;
+
+/// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
+const MAX_SHOWN: usize = 100;
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+const CHANGE: Style = AnsiColor::Cyan.on_default();
+
+/// Writes a turn's checkpoints, hooks and events to a stream.
+pub struct Timeline<W: std::io::Write + Send> {
+    out: Mutex<W>,
+    /// Whether hooks that did not run are shown too.
+    everything: bool,
+}
+
+impl<W: std::io::Write + Send> Timeline<W> {
+    /// A timeline that writes to `out`.
+    pub fn new(out: W, everything: bool) -> Self {
+        Self { out: Mutex::new(out), everything }
+    }
+
+    fn print(&self, text: &str) {
+        let mut out = self.out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // A closed terminal must not end the turn.
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            tracing::debug!("the timeline's stream is closed");
+        }
+    }
+}
+
+impl<W: std::io::Write + Send> Watcher for Timeline<W> {
+    fn noticed(&self, notice: &Notice) {
+        if let Some(line) = line_of(notice) {
+            self.print(&format!("{line}\n"));
+        }
+    }
+
+    fn recorded(&self, event: &EventRecord) {
+        if event.checkpoint.duty() == domain::checkpoint::Duty::Observer {
+            return;
+        }
+        let mut text = String::new();
+        for record in &event.hooks {
+            let ran = !matches!(record.outcome, Outcome::NotRun(_));
+            if ran || self.everything {
+                text.push_str(&hook_line(record));
+                text.push('\n');
+            }
+        }
+        if event.checkpoint == CheckpointKind::ApproveTool
+            && let Some(digest) = event.ruling.permit
+        {
+            let short: String = digest.to_string().chars().take(12).collect();
+            let tool = event.tool.as_deref().unwrap_or_default();
+            let _infallible = writeln!(text, "  {DIM}permit{DIM:#}        {tool}  {DIM}sha256 {short}…{DIM:#}");
+        }
+        if !text.is_empty() {
+            self.print(&text);
+        }
+    }
+}
+
+/// One hook at one checkpoint.
+fn hook_line(record: &Record) -> String {
+    let place = format!("  {DIM}│{DIM:#} {:<18} {BOLD}{:<18}{BOLD:#}", record.checkpoint.name(), record.hook.as_str());
+    let again = if record.again { " (asked again)" } else { "" };
+    match &record.outcome {
+        Outcome::Said { word, reason, took } => {
+            let style = style_of(*word);
+            let mut line = format!("{place} {style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
+            let note = reason.clone().or_else(|| record.change.as_ref().and_then(change_note));
+            if let Some(note) = note {
+                let _infallible = write!(line, "  {}", clip(&note));
+            }
+            for warning in &record.warnings {
+                let _infallible = write!(line, "\n  {DIM}│{DIM:#} {:<37} {NOTE}{}{NOTE:#}", "", clip(warning));
+            }
+            line + again
+        }
+        Outcome::Failed { fault, became, took } => {
+            let word = fault.kind().word();
+            format!("{place} {BAD}{word:<10}{BAD:#} {:>9}  {fault} → {}{again}", time(*took), became.as_str())
+        }
+        Outcome::Told => format!("{place} {DIM}told{DIM:#}"),
+        Outcome::NotRun(why) => format!("{place} {DIM}not run: {}{DIM:#}", not_run(why)),
+    }
+}
+
+/// An approver's `continue` is its approval.
+fn said(record: &Record, word: Word) -> &'static str {
+    match (record.checkpoint, word) {
+        (CheckpointKind::ApproveTool, Word::Continue) => "approved",
+        (CheckpointKind::ApproveTool, Word::Deny) => "refused",
+        (_, word) => word.as_str(),
+    }
+}
+
+fn style_of(word: Word) -> Style {
+    match word {
+        Word::Continue => GOOD,
+        Word::Modify | Word::Respond => CHANGE,
+        Word::Ask => NOTE,
+        Word::Deny | Word::AbortTurn | Word::HardAbort => BAD,
+    }
+}
+
+/// Why a hook did not run, in words.
+pub fn not_run(why: &NotRun) -> String {
+    match why {
+        NotRun::Disabled => "disabled".into(),
+        NotRun::OutOfScope => "out of scope".into(),
+        NotRun::Matcher { pattern, value } => format!("matcher /{pattern}/ said no to `{value}`"),
+        NotRun::Decided { by } => format!("decided already by `{by}`"),
+        NotRun::Untrusted => "untrusted".into(),
+        NotRun::Dropped => "its queue was full; the event was dropped".into(),
+    }
+}
+
+/// What a hook changed, in a few words.
+fn change_note(change: &domain::record::Change) -> Option<String> {
+    use domain::checkpoint::Snapshot;
+    match (&change.before, &change.after) {
+        (Snapshot::Request(before), Snapshot::Request(after)) => {
+            let names = |request: &domain::llm::LlmRequest| -> Vec<String> {
+                request.tools.iter().map(|tool| tool.get().function.name.clone()).collect()
+            };
+            let (was, is) = (names(before), names(after));
+            let mut notes = Vec::new();
+            notes.extend(is.iter().filter(|name| !was.contains(name)).map(|name| format!("+ tool {name}")));
+            notes.extend(was.iter().filter(|name| !is.contains(name)).map(|name| format!("- tool {name}")));
+            if before.messages != after.messages {
+                notes.push(format!("messages {} → {}", before.messages.len(), after.messages.len()));
+            }
+            if before.model != after.model {
+                notes.push(format!("model {} → {}", before.model, after.model));
+            }
+            if before.options != after.options {
+                notes.push("options".into());
+            }
+            Some(notes.join(", "))
+        }
+        (Snapshot::Call { tool: was, .. }, Snapshot::Call { tool: is, arguments }) => {
+            let arguments = serde_json::to_string(arguments).unwrap_or_default();
+            Some(if was == is { arguments } else { format!("{was} → {is} {arguments}") })
+        }
+        (Snapshot::Prompt(_), Snapshot::Prompt(_)) => Some("the prompt".into()),
+        (Snapshot::Output(_), Snapshot::Output(_)) => Some("the result".into()),
+        (Snapshot::Reply(_), Snapshot::Reply(_)) => Some("the answer".into()),
+        _ => None,
+    }
+}
+
+/// The line of an event, for those that have one.
+fn line_of(notice: &Notice) -> Option<String> {
+    let Observed::Runtime(event) = &notice.what else { return None };
+    match event {
+        RuntimeEvent::TurnStart { user_message, .. } => {
+            Some(format!("{BOLD}turn{BOLD:#} {}  {}", notice.who.agent_id, clip(user_message)))
+        }
+        RuntimeEvent::TurnEnd { status, iterations, duration, .. } => {
+            let (style, word) = match status {
+                TurnStatus::Completed => (GOOD, "completed"),
+                TurnStatus::Error => (BAD, "ended with an error"),
+                TurnStatus::Aborted => (BAD, "aborted"),
+            };
+            let rounds = if *iterations == 1 { "round" } else { "rounds" };
+            Some(format!("{BOLD}turn{BOLD:#} {style}{word}{style:#} after {iterations} {rounds}, {}", time(*duration)))
+        }
+        RuntimeEvent::LlmRequest { model, messages_count, tools_count, .. } => {
+            Some(format!("  → model       {model}  {messages_count} messages, {tools_count} tools"))
+        }
+        RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => {
+            Some(format!("  ← model       {content_len} bytes of text, {tool_calls} tool calls"))
+        }
+        RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
+            let wait = time(*backoff);
+            Some(format!("  {NOTE}retry {attempt}/{max_retries}{NOTE:#} in {wait}: {}", clip(error)))
+        }
+        RuntimeEvent::ToolExecStart { tool, arguments, hook, .. } => {
+            let arguments = clip(&serde_json::to_string(arguments).unwrap_or_default());
+            let by = hook.as_ref().map(|hook| format!("  {CHANGE}answered by {hook}{CHANGE:#}")).unwrap_or_default();
+            Some(format!("  ▸ tool        {tool} {arguments}{by}"))
+        }
+        RuntimeEvent::ToolExecEnd { tool, duration, is_error, for_llm_len, .. } => {
+            let (style, word) = if *is_error { (BAD, "failed") } else { (GOOD, "ok") };
+            Some(format!("  ◂ tool        {tool} {style}{word}{style:#}, {for_llm_len} bytes, {}", time(*duration)))
+        }
+        RuntimeEvent::ToolExecSkipped { tool, reason, .. } => {
+            Some(format!("  {BAD}✗{BAD:#} tool        {tool}  {BAD}{}{BAD:#}", clip(reason)))
+        }
+        RuntimeEvent::InterruptReceived { hook, .. } => {
+            let by = hook.as_deref().unwrap_or("the user");
+            Some(format!("  {BAD}stopped{BAD:#} by {by}"))
+        }
+        RuntimeEvent::Error { stage, message, .. } => {
+            Some(format!("  {BAD}error{BAD:#}         {stage}: {}", clip(message)))
+        }
+        RuntimeEvent::LlmDelta { .. } => None,
+    }
+}
+
+/// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal.
+pub fn clip(text: &str) -> String {
+    let mut shown: String = text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A time in the unit that people read it in.
+pub fn time(took: Duration) -> String {
+    let us = took.as_micros();
+    match us {
+        0..1000 => format!("{us} µs"),
+        1000..10_000 => format!("{:.1} ms", took.as_secs_f64() * 1e3),
+        10_000..1_000_000 => format!("{} ms", took.as_millis()),
+        _ => format!("{:.1} s", took.as_secs_f64()),
+    }
+}

@@ -1,0 +1,93 @@
+//! The Anthropic Messages API.
+//!
+//! **What leaves.** `model`, `system`, `messages` and `tools` as the hooks left them, every member of `options` under
+//! its own name, and `stream: true`. [`DEFAULT_MAX_TOKENS`] stands in when `options` has no `max_tokens`, which this
+//! wire insists on. The wire form differs from ours, so:
+//!
+//! * System messages before the first other message become the blocks of `system`, in order. A later one becomes user
+//!   text at its place, as `<system-reminder>`, newline, text, newline, `</system-reminder>`; in such a request
+//!   these two marks are escaped (`&lt;`) in every other text, so nobody else can speak in the operator's name.
+//! * Neighbours of one role share a message, since the results of one batch of calls must stand in one. Results come
+//!   first in it. Blank texts are left out; the wire refuses them.
+//! * The blocks of an earlier answer that carry signed thoughts go back unchanged and in their order, as long as the
+//!   text and the calls around them are still those of the answer; otherwise the thoughts go first.
+//! * Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; an object must stand there.
+//! * Characters of ids that this wire does not take become `_`, in the call and in its result alike.
+//! * `data:` URLs of images and PDF files become blocks, and a note names any other medium.
+//!
+//! **What comes back.** `end_turn` is called `stop`, `tool_use` `tool_calls` and `max_tokens` `length`; any other
+//! reason keeps its name. Tokens that were read from or written to the cache count as read.
+
+use domain::llm::{LlmReply, LlmRequest};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::header::HeaderName;
+
+use crate::anthropic::answer::Assembly;
+use crate::connect::ANTHROPIC_BASE_URL;
+use crate::http::{self, Answer, Endpoint, KeyHeader};
+use crate::sse::Events;
+use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec};
+
+mod answer;
+mod request;
+
+/// The version of the API that is spoken.
+const VERSION: &str = "2023-06-01";
+
+/// Longest answer when the request does not say: every model of this API can write as much.
+pub const DEFAULT_MAX_TOKENS: u32 = 4096;
+
+/// The Anthropic API, or a server that speaks it.
+pub struct Anthropic {
+    endpoint: Endpoint,
+}
+
+impl Anthropic {
+    /// The server that `spec` describes. A `base_url` may end in `/v1` or not.
+    ///
+    /// # Errors
+    /// A setting that cannot be right.
+    pub fn new(spec: &ProviderSpec) -> Result<Self, ProviderError> {
+        let base = spec.address(ANTHROPIC_BASE_URL, "")?;
+        let versioned = base.path().trim_end_matches('/').ends_with("/v1");
+        let url = spec.address(ANTHROPIC_BASE_URL, if versioned { "messages" } else { "v1/messages" })?;
+        let key_header = KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" };
+        let endpoint = Endpoint::new(spec, url, key_header)?.with_header("anthropic-version", VERSION);
+        Ok(Self { endpoint })
+    }
+
+    async fn answer(
+        &self,
+        model: &str,
+        request: &LlmRequest,
+        on_delta: OnDelta<'_>,
+    ) -> Result<LlmReply, ProviderError> {
+        match self.endpoint.post(model, request::body(model, request)).await? {
+            Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
+            Answer::Events(events) => stream(events, on_delta).await,
+        }
+    }
+}
+
+impl Provider for Anthropic {
+    fn call<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        async move { self.endpoint.tidy(self.answer(model, request, on_delta).await) }.boxed()
+    }
+}
+
+async fn stream(mut events: Events, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
+    let mut assembly = Assembly::default();
+    while let Some(data) = events.next().await? {
+        let event = http::event_json(&data, &mut events).await?;
+        if assembly.feed(&event, on_delta)? {
+            return assembly.finish();
+        }
+    }
+    Err(ProviderError::cut("`message_stop`"))
+}

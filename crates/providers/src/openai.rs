@@ -1,0 +1,130 @@
+//! OpenAI chat completions, and the many servers that speak them.
+//!
+//! **What leaves.** `model`, `messages` and `tools` as the hooks left them, then every member of `options` under its
+//! own name, then `stream: true` and `stream_options.include_usage`. A member of `options` that is called `model`,
+//! `messages`, `tools` or `stream` would contradict these and is left out; an own `stream_options` stays as it is. Of a message, `role`, `content`,
+//! `tool_calls` and `tool_call_id` are sent. `reasoning_content`, `reasoning` and `reasoning_details` of earlier
+//! answers are not: the wire has no place for them that all servers accept. Names of models, times and foreign
+//! attachments are the host's. A `data:` URL of an image becomes an `image_url` part; images of tool results follow
+//! in one user message behind the results, since a tool message only takes text.
+//!
+//! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
+//! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;
+//! a refusal is the text of the answer; an answer in one piece is as good as a stream.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::llm::{LlmReply, LlmRequest};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::header::AUTHORIZATION;
+
+use crate::connect::OPENAI_BASE_URL;
+use crate::http::{self, Answer, Endpoint, KeyHeader};
+use crate::openai::answer::Assembly;
+use crate::openai::request::{Wire, native};
+use crate::sse::Events;
+use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec, ToolMode, json_schema};
+
+mod answer;
+mod call;
+pub(crate) mod request;
+
+pub(crate) use call::fresh_id;
+
+/// What ends a stream.
+const DONE: &str = "[DONE]";
+
+/// An OpenAI-compatible server.
+pub struct OpenAi {
+    endpoint: Endpoint,
+    tool_mode: ToolMode,
+    /// Set once the server has refused `stream_options`.
+    no_stream_options: AtomicBool,
+}
+
+impl OpenAi {
+    /// The server that `spec` describes.
+    ///
+    /// # Errors
+    /// A setting that cannot be right.
+    pub fn new(spec: &ProviderSpec) -> Result<Self, ProviderError> {
+        let url = spec.address(OPENAI_BASE_URL, "chat/completions")?;
+        let key_header = KeyHeader { name: AUTHORIZATION, prefix: "Bearer " };
+        let endpoint = Endpoint::new(spec, url, key_header)?;
+        Ok(Self { endpoint, tool_mode: spec.tool_mode, no_stream_options: AtomicBool::new(false) })
+    }
+
+    async fn native(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
+        match self.send(wire).await? {
+            Answer::Whole(body) => {
+                let mut assembly = Assembly::default();
+                assembly.feed(&http::json(&body)?, on_delta)?;
+                assembly.finish()
+            }
+            Answer::Events(events) => stream(events, on_delta).await,
+        }
+    }
+
+    /// Sends `wire`; once more without `stream_options` if the server does not know them.
+    async fn send(&self, wire: &Wire<'_>) -> Result<Answer, ProviderError> {
+        let with_usage = !self.no_stream_options.load(Ordering::Relaxed);
+        let sent = self.endpoint.post(wire.model, wire.body(with_usage)).await;
+        if with_usage
+            && !wire.options.contains_key("stream_options")
+            && let Err(ProviderError::Final { message }) = &sent
+            && ["stream_options", "include_usage"].iter().any(|word| message.contains(word))
+        {
+            self.no_stream_options.store(true, Ordering::Relaxed);
+            return self.endpoint.post(wire.model, wire.body(false)).await;
+        }
+        sent
+    }
+
+    /// The answer of a model that was given a schema; its text is JSON and is shown only once it is read.
+    async fn by_schema(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
+        let held = |delta: Delta<'_>| match delta {
+            Delta::Text(_) => {}
+            Delta::Reasoning(_) => on_delta(delta),
+        };
+        let reply = json_schema::read(self.native(wire, &held).await?)?;
+        if !reply.content.is_empty() {
+            on_delta(Delta::Text(&reply.content));
+        }
+        Ok(reply)
+    }
+}
+
+impl Provider for OpenAi {
+    fn call<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        async move {
+            let outcome = match self.tool_mode {
+                ToolMode::Native => self.native(&native(model, request), on_delta).await,
+                ToolMode::JsonSchema => {
+                    let (wire, by_schema) = json_schema::render(model, request);
+                    if by_schema { self.by_schema(&wire, on_delta).await } else { self.native(&wire, on_delta).await }
+                }
+            };
+            self.endpoint.tidy(outcome)
+        }
+        .boxed()
+    }
+}
+
+async fn stream(mut events: Events, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
+    let mut assembly = Assembly::default();
+    while let Some(data) = events.next().await? {
+        if data.trim() == DONE {
+            return assembly.finish();
+        }
+        let chunk = http::event_json(&data, &mut events).await?;
+        assembly.feed(&chunk, on_delta)?;
+    }
+    // Some servers never say that they are done, but a named reason for the end is as good.
+    if assembly.has_ended() { assembly.finish() } else { Err(ProviderError::cut("a `finish_reason` or `[DONE]`")) }
+}

@@ -1,0 +1,117 @@
+//! An answer of chat completions, from its chunks or in one piece.
+
+use domain::llm::{LlmReply, Usage};
+use serde_json::Value;
+
+use crate::openai::call::Calls;
+use crate::{Delta, OnDelta, ProviderError, failure};
+
+/// What has arrived so far.
+#[derive(Default)]
+pub(super) struct Assembly {
+    content: String,
+    reasoning_content: String,
+    reasoning: String,
+    reasoning_details: Vec<Value>,
+    calls: Calls,
+    finish_reason: String,
+    usage: Option<Usage>,
+    heard: bool,
+}
+
+impl Assembly {
+    /// Takes a chunk, or a whole answer.
+    pub(super) fn feed(&mut self, chunk: &Value, on_delta: OnDelta<'_>) -> Result<(), ProviderError> {
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            return Err(failure::in_answer(error));
+        }
+        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = Some(usage_of(usage));
+        }
+        // Further choices (`n` above 1) are other answers to the same question; a turn has one.
+        let Some(choice) = chunk.get("choices").and_then(Value::as_array).and_then(|choices| choices.first()) else {
+            return Ok(());
+        };
+        if choice.get("index").and_then(Value::as_u64).unwrap_or(0) != 0 {
+            return Ok(());
+        }
+        self.heard = true;
+        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) {
+            self.finish_reason = reason.into();
+        }
+        match choice.get("delta").or_else(|| choice.get("message")) {
+            Some(piece) => self.piece(piece, on_delta),
+            None => Ok(()),
+        }
+    }
+
+    fn piece(&mut self, piece: &Value, on_delta: OnDelta<'_>) -> Result<(), ProviderError> {
+        let text = |member| piece.get(member).and_then(Value::as_str).unwrap_or_default();
+        let (content, reasoning) = (text("reasoning_content"), text("reasoning"));
+        self.reasoning_content.push_str(content);
+        self.reasoning.push_str(reasoning);
+        // Servers that spell it both ways send the same text twice.
+        let thought = if content.is_empty() { reasoning } else { content };
+        if !thought.is_empty() {
+            on_delta(Delta::Reasoning(thought));
+        }
+        if let Some(details) = piece.get("reasoning_details").and_then(Value::as_array) {
+            self.reasoning_details.extend(details.iter().cloned());
+        }
+        self.text(piece.get("content").unwrap_or(&Value::Null), on_delta);
+        self.text(piece.get("refusal").unwrap_or(&Value::Null), on_delta);
+        let calls = piece.get("tool_calls").and_then(Value::as_array);
+        calls.into_iter().flatten().try_for_each(|call| self.calls.feed(call))
+    }
+
+    /// Takes text: a string, or parts of which those with a text count.
+    fn text(&mut self, content: &Value, on_delta: OnDelta<'_>) {
+        match content {
+            Value::String(text) if !text.is_empty() => {
+                self.content.push_str(text);
+                on_delta(Delta::Text(text));
+            }
+            Value::Array(parts) => {
+                for text in parts.iter().filter_map(|part| part.get("text").filter(|text| text.is_string())) {
+                    self.text(text, on_delta);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {}
+        }
+    }
+
+    /// Whether the server has named a reason for the end.
+    pub(super) fn has_ended(&self) -> bool {
+        !self.finish_reason.is_empty()
+    }
+
+    /// The answer.
+    pub(super) fn finish(mut self) -> Result<LlmReply, ProviderError> {
+        if !self.heard {
+            return Err(ProviderError::fatal("the answer holds no choice; check `base_url`"));
+        }
+        if self.finish_reason.is_empty() {
+            self.finish_reason = if self.calls.is_empty() { "stop" } else { "tool_calls" }.into();
+        }
+        let details = self.reasoning_details;
+        Ok(LlmReply {
+            reasoning_content: self.reasoning_content,
+            tool_calls: self.calls.finish(),
+            finish_reason: self.finish_reason,
+            usage: self.usage,
+            reasoning: self.reasoning,
+            reasoning_details: if details.is_empty() { Value::Null } else { Value::Array(details) },
+            ..LlmReply::text(self.content)
+        })
+    }
+}
+
+fn usage_of(usage: &Value) -> Usage {
+    let tokens = |member| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
+    let (prompt_tokens, completion_tokens) = (tokens("prompt_tokens"), tokens("completion_tokens"));
+    let total_tokens = match tokens("total_tokens") {
+        0 => prompt_tokens.saturating_add(completion_tokens),
+        total => total,
+    };
+    Usage { prompt_tokens, completion_tokens, total_tokens }
+}

@@ -1,0 +1,200 @@
+//! A request in the words of chat completions.
+
+use std::borrow::Cow;
+
+use domain::json::{Object, Rendered};
+use domain::llm::{LlmRequest, ToolDef};
+use domain::message::{CallPart, Message, Role};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+/// Members that are the request itself, so no option can carry them.
+const RESERVED: [&str; 4] = ["model", "messages", "tools", "stream"];
+
+/// What is about to be sent.
+pub(crate) struct Wire<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) messages: Vec<Value>,
+    pub(crate) tools: &'a [Rendered<ToolDef>],
+    pub(crate) options: Cow<'a, Object>,
+}
+
+impl Wire<'_> {
+    /// The JSON of the body; `with_usage` asks for `usage` at the end of the stream.
+    pub(crate) fn body(&self, with_usage: bool) -> Vec<u8> {
+        serde_json::to_vec(&Flagged { wire: self, with_usage }).expect("string keys and plain values always serialise")
+    }
+}
+
+struct Flagged<'a> {
+    wire: &'a Wire<'a>,
+    with_usage: bool,
+}
+
+impl Serialize for Flagged<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Wire { model, messages, tools, options } = self.wire;
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("model", model)?;
+        body.serialize_entry("messages", messages)?;
+        // Servers refuse an empty list.
+        if !tools.is_empty() {
+            body.serialize_entry("tools", tools)?;
+        }
+        for (name, value) in options.iter().filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
+            body.serialize_entry(name, value)?;
+        }
+        body.serialize_entry("stream", &true)?;
+        if self.with_usage && !options.contains_key("stream_options") {
+            body.serialize_entry("stream_options", &json!({"include_usage": true}))?;
+        }
+        body.end()
+    }
+}
+
+/// `request` with the wire's own tool calls.
+pub(super) fn native<'a>(model: &'a str, request: &'a LlmRequest) -> Wire<'a> {
+    let mut messages = Vec::with_capacity(request.messages.len());
+    let mut tool_images = Vec::new();
+    for message in request.messages.iter().map(Rendered::get) {
+        if message.role != Role::Tool {
+            flush(&mut tool_images, &mut messages);
+        }
+        messages.push(rendered(message, &mut tool_images));
+    }
+    flush(&mut tool_images, &mut messages);
+    Wire { model, messages, tools: &request.tools, options: Cow::Borrowed(&request.options) }
+}
+
+/// Images of tool results, as a message of their own once the results are complete.
+fn flush(tool_images: &mut Vec<Value>, messages: &mut Vec<Value>) {
+    if !tool_images.is_empty() {
+        messages.push(json!({"role": "user", "content": std::mem::take(tool_images)}));
+    }
+}
+
+fn rendered(message: &Message, tool_images: &mut Vec<Value>) -> Value {
+    match message.role {
+        Role::System => json!({"role": "system", "content": system_text(message)}),
+        Role::User if message.media.is_empty() => json!({"role": "user", "content": message.content}),
+        Role::User => json!({"role": "user", "content": parts(message)}),
+        Role::Assistant => assistant(message),
+        Role::Tool => {
+            tool_images.extend(message.media.iter().map(|url| media_part(url)));
+            json!({"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content})
+        }
+    }
+}
+
+/// The text of a system message, also of one that only has parts.
+pub(crate) fn system_text(message: &Message) -> Cow<'_, str> {
+    if !message.content.is_empty() || message.system_parts.is_empty() {
+        return Cow::Borrowed(&message.content);
+    }
+    let parts: Vec<&str> = message.system_parts.iter().map(|part| part.text.as_str()).collect();
+    Cow::Owned(parts.join("\n\n"))
+}
+
+/// The text and the media of a message as content parts.
+pub(crate) fn parts(message: &Message) -> Vec<Value> {
+    let text = (!message.content.is_empty()).then(|| json!({"type": "text", "text": message.content}));
+    text.into_iter().chain(message.media.iter().map(|url| media_part(url))).collect()
+}
+
+fn media_part(url: &str) -> Value {
+    if url.starts_with("data:image/") || url.starts_with("https://") || url.starts_with("http://") {
+        return json!({"type": "image_url", "image_url": {"url": url}});
+    }
+    json!({"type": "text", "text": unsent(url)})
+}
+
+/// Says that a medium could not be sent: the model should know rather than guess.
+pub(crate) fn unsent(url: &str) -> String {
+    let kind = url.strip_prefix("data:").map_or(url, |rest| rest.split([';', ',']).next().unwrap_or_default());
+    format!("[media not sent: {kind}]")
+}
+
+fn assistant(message: &Message) -> Value {
+    if message.tool_calls.is_empty() {
+        return json!({"role": "assistant", "content": message.content});
+    }
+    let content = if message.content.is_empty() { Value::Null } else { Value::from(message.content.as_str()) };
+    let calls: Vec<Value> = message.tool_calls.iter().map(call).collect();
+    json!({"role": "assistant", "content": content, "tool_calls": calls})
+}
+
+fn call(call: &CallPart) -> Value {
+    // Chat templates parse the arguments, and an empty text is no JSON.
+    let arguments = if call.function.arguments.trim().is_empty() { "{}" } else { &call.function.arguments };
+    let mut function = json!({"name": call.function.name, "arguments": arguments});
+    if !call.function.thought_signature.is_empty() {
+        function["thought_signature"] = call.function.thought_signature.as_str().into();
+    }
+    let mut rendered = json!({"id": call.id, "type": call.kind, "function": function});
+    if let Some(extra) = &call.extra_content {
+        rendered["extra_content"] = extra.clone();
+    }
+    rendered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
+        let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
+        let request = LlmRequest {
+            model: "p/m".into(),
+            messages: messages.into_iter().map(Rendered::new).collect(),
+            tools: tools.into_iter().map(Rendered::new).collect(),
+            options,
+            graceful_terminal: false,
+        };
+        String::from_utf8(native("m", &request).body(true)).unwrap()
+    }
+
+    #[test]
+    fn a_conversation_leaves_as_it_stands() {
+        let mut thinking = Message::text(Role::Assistant, "let me see");
+        thinking.reasoning_content = "hm".into();
+        thinking.tool_calls = vec![CallPart::new("c3", "x", "")];
+        let messages = vec![
+            Message::text(Role::System, "be good"),
+            Message::text(Role::User, "hi"),
+            Message {
+                tool_calls: vec![CallPart::new("c1", "add", r#"{"n":  1.50e400}"#), CallPart::new("c2", "add", "{")],
+                ..Message::text(Role::Assistant, "")
+            },
+            Message::tool("c1", "1"),
+            Message::tool("c2", ""),
+            thinking,
+            Message::tool("c3", "ok"),
+            Message::text(Role::System, "mind the gap"),
+            Message::text(Role::Assistant, ""),
+        ];
+        let parameters = domain::json::parse(r#"{"type":"object","maximum":12345678901234567890.10}"#).unwrap();
+        let body = body_of(
+            messages,
+            vec![ToolDef::new("add", "adds", parameters)],
+            r#"{"temperature":0.70,"max_tokens":9,"stream":false,"model":"other","x_new":{"b":1,"a":2}}"#,
+        );
+        insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"n\":  1.50e400}"}},{"id":"c2","type":"function","function":{"name":"add","arguments":"{"}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"tool","tool_call_id":"c2","content":""},{"role":"assistant","content":"let me see","tool_calls":[{"id":"c3","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c3","content":"ok"},{"role":"system","content":"mind the gap"},{"role":"assistant","content":""}],"tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object","maximum":12345678901234567890.10}}}],"temperature":0.70,"max_tokens":9,"x_new":{"b":1,"a":2},"stream":true,"stream_options":{"include_usage":true}}"#);
+    }
+
+    #[test]
+    fn media_become_parts() {
+        let mut user = Message::text(Role::User, "look");
+        user.media = vec!["data:image/png;base64,AA==".into(), "data:audio/ogg;base64,AA==".into(), "media://x".into()];
+        let mut tool = Message::tool("c1", "shot");
+        tool.media = vec!["data:image/png;base64,BB==".into()];
+        let body = body_of(vec![user, tool, Message::tool("c2", "b"), Message::text(Role::User, "?")], vec![], "{}");
+        insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"[media not sent: audio/ogg]"},{"type":"text","text":"[media not sent: media://x]"}]},{"role":"tool","tool_call_id":"c1","content":"shot"},{"role":"tool","tool_call_id":"c2","content":"b"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,BB=="}}]},{"role":"user","content":"?"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+    }
+
+    #[test]
+    fn own_stream_options_stay() {
+        let body = body_of(vec![], vec![], r#"{"stream_options":{"x":1}}"#);
+        assert_eq!(body, r#"{"model":"m","messages":[],"stream_options":{"x":1},"stream":true}"#);
+    }
+}

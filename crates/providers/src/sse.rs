@@ -1,0 +1,266 @@
+//! The body of an answer: bounded bytes, and the server-sent events in them.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use domain::checkpoint::runtime::RetryReason;
+use eventsource_stream::{Event, EventStream, EventStreamError};
+use futures_util::stream::{self, BoxStream};
+use futures_util::{Stream, StreamExt};
+
+use crate::{ProviderError, failure};
+
+/// Largest single event, in bytes: servers that send a whole tool call at once put a file's content into one.
+pub(crate) const MAX_EVENT_BYTES: usize = 4 << 20;
+/// Largest answer, in bytes: a hundred times the longest that a model writes, with its framing.
+pub(crate) const MAX_ANSWER_BYTES: usize = 64 << 20;
+
+/// The bytes of an answer as they arrive, with every bound applied.
+pub(crate) struct Body {
+    chunks: BoxStream<'static, Result<Bytes, ProviderError>>,
+    ahead: Option<Bytes>,
+    idle: Duration,
+    total: usize,
+}
+
+impl Body {
+    /// Reads `chunks`, each of which must arrive within `idle`.
+    pub(crate) fn new(
+        chunks: impl Stream<Item = Result<Bytes, ProviderError>> + Send + 'static,
+        idle: Duration,
+    ) -> Self {
+        Self { chunks: chunks.boxed(), ahead: None, idle, total: 0 }
+    }
+
+    /// Reads the body of `response`.
+    pub(crate) fn of(response: reqwest::Response, idle: Duration) -> Self {
+        let origin = response.url().origin().ascii_serialization();
+        let broken = move |error| failure::of_transport(error, &origin);
+        Self::new(response.bytes_stream().map(move |chunk| chunk.map_err(&broken)), idle)
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, ProviderError> {
+        if let Some(chunk) = self.ahead.take() {
+            return Ok(Some(chunk));
+        }
+        let Ok(next) = tokio::time::timeout(self.idle, self.chunks.next()).await else {
+            let message = format!("nothing arrived for {:?} in the middle of the answer", self.idle);
+            return Err(ProviderError::transient(RetryReason::Timeout, message));
+        };
+        let Some(chunk) = next.transpose()? else { return Ok(None) };
+        self.total += chunk.len();
+        if self.total > MAX_ANSWER_BYTES {
+            return Err(ProviderError::fatal(format!("the answer is larger than {} MiB", MAX_ANSWER_BYTES >> 20)));
+        }
+        Ok(Some(chunk))
+    }
+
+    /// The first byte that is not blank, without taking it; none if there is none.
+    pub(crate) async fn peek(&mut self) -> Result<Option<u8>, ProviderError> {
+        while let Some(chunk) = self.chunk().await? {
+            if let Some(&byte) = chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                self.ahead = Some(chunk);
+                return Ok(Some(byte));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first `most` bytes, and whatever could be read of them if the rest fails.
+    pub(crate) async fn beginning(mut self, most: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        while all.len() < most {
+            let Ok(Some(chunk)) = self.chunk().await else { break };
+            all.extend_from_slice(&chunk);
+        }
+        all.truncate(most);
+        all
+    }
+
+    /// The whole body.
+    pub(crate) async fn whole(mut self) -> Result<Vec<u8>, ProviderError> {
+        let mut all = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            all.extend_from_slice(&chunk);
+        }
+        Ok(all)
+    }
+}
+
+/// Cuts a body into lines, so that the parser behind it never holds more than one and never reads a byte twice.
+struct Lines {
+    body: Body,
+    buffer: BytesMut,
+    /// How much of `buffer` holds no line end.
+    scanned: usize,
+    /// Size of the event that is being read.
+    event_bytes: usize,
+    ended: bool,
+}
+
+impl Lines {
+    async fn next(&mut self) -> Option<Result<Bytes, ProviderError>> {
+        loop {
+            if let Some(line) = self.line() {
+                return Some(self.counted(line));
+            }
+            if self.ended {
+                return None;
+            }
+            if let Err(error) = self.fill().await {
+                self.ended = true;
+                self.buffer.clear();
+                return Some(Err(error));
+            }
+        }
+    }
+
+    /// Takes a complete line, its end included.
+    fn line(&mut self) -> Option<Bytes> {
+        let rest = self.buffer.get(self.scanned..).unwrap_or_default();
+        let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        self.scanned += at;
+        let end = match (self.buffer.get(self.scanned), self.buffer.get(self.scanned + 1)) {
+            (Some(b'\r'), Some(b'\n')) => self.scanned + 2,
+            // The other half of a CR LF may still be on its way.
+            (Some(b'\r'), None) => return None,
+            _ => self.scanned + 1,
+        };
+        self.scanned = 0;
+        Some(self.buffer.split_to(end).freeze())
+    }
+
+    fn counted(&mut self, line: Bytes) -> Result<Bytes, ProviderError> {
+        let blank = line.iter().all(|byte| matches!(byte, b'\n' | b'\r'));
+        self.event_bytes = if blank { 0 } else { self.event_bytes + line.len() };
+        self.within_bound(self.event_bytes).map(|()| line)
+    }
+
+    fn within_bound(&self, size: usize) -> Result<(), ProviderError> {
+        if size <= MAX_EVENT_BYTES {
+            return Ok(());
+        }
+        Err(ProviderError::fatal(format!("one event of the answer is larger than {} MiB", MAX_EVENT_BYTES >> 20)))
+    }
+
+    async fn fill(&mut self) -> Result<(), ProviderError> {
+        if let Some(chunk) = self.body.chunk().await? {
+            self.buffer.extend_from_slice(&chunk);
+            return self.within_bound(self.event_bytes + self.scanned);
+        }
+        self.ended = true;
+        // Some servers leave out the blank line after their last event.
+        self.buffer.extend_from_slice(b"\n\n");
+        Ok(())
+    }
+}
+
+/// The events of an answer.
+pub(crate) struct Events {
+    events: Pin<Box<dyn Stream<Item = Result<Event, EventStreamError<ProviderError>>> + Send>>,
+}
+
+impl Events {
+    /// Reads the events in `body`.
+    pub(crate) fn new(body: Body) -> Self {
+        let lines = Lines { body, buffer: BytesMut::new(), scanned: 0, event_bytes: 0, ended: false };
+        let chunks = stream::unfold(lines, |mut lines| async { lines.next().await.map(|line| (line, lines)) });
+        Self { events: Box::pin(EventStream::new(chunks)) }
+    }
+
+    /// The next event's data; none at the end. Events without data are left out.
+    pub(crate) async fn next(&mut self) -> Result<Option<String>, ProviderError> {
+        while let Some(event) = self.events.next().await {
+            let data = match event {
+                Ok(event) => event.data,
+                Err(EventStreamError::Transport(error)) => return Err(error),
+                Err(EventStreamError::Utf8(_)) => return Err(ProviderError::fatal("the answer is not UTF-8")),
+                Err(EventStreamError::Parser(_)) => {
+                    return Err(ProviderError::fatal("the answer is no event stream; check `base_url`"));
+                }
+            };
+            if !data.trim().is_empty() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing follows the last event.
+    pub(crate) async fn at_end(&mut self) -> bool {
+        matches!(self.next().await, Ok(None) | Err(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(5);
+
+    fn body_of(chunks: Vec<Vec<u8>>) -> Body {
+        Body::new(stream::iter(chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk)))), IDLE)
+    }
+
+    async fn read(chunks: Vec<Vec<u8>>) -> Result<Vec<String>, ProviderError> {
+        let mut events = Events::new(body_of(chunks));
+        let mut all = Vec::new();
+        while let Some(data) = events.next().await? {
+            all.push(data);
+        }
+        Ok(all)
+    }
+
+    #[tokio::test]
+    async fn events_are_the_same_however_their_bytes_arrive() {
+        let text =
+            ": hi\r\n\r\nevent: a\r\ndata: grüße\r\n\r\ndata: x\ndata: 😀\n\nid: 7\rdata:y\r\rdata:\n\ndata: [DONE]";
+        let expected = ["grüße", "x\n😀", "y", "[DONE]"];
+        for size in [1, 2, 3, 5, 7, 1000] {
+            let chunks = text.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
+            assert_eq!(read(chunks).await.unwrap(), expected, "chunks of {size}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_event_and_an_answer_have_bounds() {
+        let endless = [b"data: ".to_vec()].into_iter().chain((0..80).map(|_| vec![b'x'; 64 << 10])).collect();
+        assert_eq!(read(endless).await, Err(ProviderError::fatal("one event of the answer is larger than 4 MiB")));
+        let many_lines = (0..80).map(|_| [b"data: ".to_vec(), vec![b'x'; 64 << 10], b"\n".to_vec()].concat()).collect();
+        assert_eq!(read(many_lines).await, Err(ProviderError::fatal("one event of the answer is larger than 4 MiB")));
+        let flood = (0..70).map(|_| [vec![b':'; 1 << 20], b"\n\n".to_vec()].concat()).collect();
+        assert_eq!(read(flood).await, Err(ProviderError::fatal("the answer is larger than 64 MiB")));
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_short_lines_is_read_in_linear_time() {
+        let lines = "a\n".repeat(1 << 20) + "\ndata: end\n\n";
+        assert_eq!(read(vec![lines.into_bytes()]).await.unwrap(), ["end"]);
+    }
+
+    #[tokio::test]
+    async fn bytes_that_are_not_text_are_refused() {
+        let error = read(vec![b"data: \xff\xfe\n\n".to_vec()]).await;
+        assert_eq!(error, Err(ProviderError::fatal("the answer is not UTF-8")));
+    }
+
+    #[tokio::test]
+    async fn silence_ends_in_a_timeout() {
+        let first = stream::iter([Ok(Bytes::from_static(b"data: a\n\n"))]);
+        let mut events = Events::new(Body::new(first.chain(stream::pending()), Duration::from_millis(5)));
+        assert_eq!(events.next().await, Ok(Some("a".into())));
+        let message = "nothing arrived for 5ms in the middle of the answer";
+        assert_eq!(events.next().await, Err(ProviderError::transient(RetryReason::Timeout, message)));
+    }
+
+    #[tokio::test]
+    async fn the_first_byte_can_be_seen_before_the_body_is_read() {
+        let mut body = body_of(vec![b" \n".to_vec(), b"".to_vec(), b"{}".to_vec()]);
+        assert_eq!(body.peek().await, Ok(Some(b'{')));
+        assert_eq!(body.whole().await, Ok(b"{}".to_vec()));
+    }
+}

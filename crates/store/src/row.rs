@@ -1,0 +1,105 @@
+//! From a record of the engine to what is kept of it. Patches are computed here, off the hot path.
+
+use std::time::Duration;
+
+use domain::json::{MAX_DEPTH, depth};
+use domain::record::{Change, EventRecord, NotRun, Outcome, Record};
+use domain::store::{Compared, StoredEvent, StoredRecord};
+use serde_json::Value;
+
+/// Longest JSON Patch that is kept, in bytes. A rewrite of a whole conversation would otherwise be stored once a round.
+pub const MAX_PATCH_BYTES: usize = 64 * 1024;
+
+/// Deepest nesting that a row may have: a value of the deepest kind that is read from outside, inside a patch,
+/// inside a record, inside the row's array.
+pub(crate) const MAX_ROW_DEPTH: usize = MAX_DEPTH + 8;
+
+/// What is kept of `record`.
+pub(crate) fn stored(record: &EventRecord) -> StoredEvent {
+    let who = &record.who;
+    StoredEvent {
+        event_id: record.event_id.to_string(),
+        at: record.at.to_string(),
+        event: record.kind.unwrap_or(record.checkpoint.name()).to_owned(),
+        checkpoint: record.checkpoint.name().to_owned(),
+        tenant_id: who.tenant_id.to_string(),
+        agent_id: who.agent_id.to_string(),
+        session_id: who.session_id.to_string(),
+        turn_id: who.turn_id.to_string(),
+        iteration: who.iteration,
+        tool_call_id: who.tool_call_id.as_ref().map(ToString::to_string),
+        tool: record.tool.clone(),
+        is_test: who.is_test,
+        ruling: record.ruling.word.as_str().to_owned(),
+        text: record.ruling.text.clone(),
+        permit: record.ruling.permit.map(|digest| digest.to_string()),
+        substituted: record.ruling.substituted,
+        hooks: record.hooks.iter().map(stored_hook).collect(),
+    }
+}
+
+fn stored_hook(record: &Record) -> StoredRecord {
+    let base = StoredRecord {
+        hook: record.hook.to_string(),
+        family: record.family.word().to_owned(),
+        checkpoint: record.checkpoint.name().to_owned(),
+        ran: true,
+        change: record.change.as_ref().map(patch),
+        warnings: record.warnings.clone(),
+        again: record.again,
+        ..StoredRecord::default()
+    };
+    match &record.outcome {
+        Outcome::Said { word, reason, took } => StoredRecord {
+            verdict: Some(word.as_str().to_owned()),
+            reason: reason.clone(),
+            duration_ms: Some(millis(*took)),
+            ..base
+        },
+        Outcome::Failed { fault, became, took } => StoredRecord {
+            verdict: Some(became.as_str().to_owned()),
+            fault: Some(fault.kind().word().to_owned()),
+            fault_detail: Some(fault.to_string()),
+            duration_ms: Some(millis(*took)),
+            ..base
+        },
+        Outcome::Told => base,
+        Outcome::NotRun(why) => {
+            StoredRecord { ran: false, reason: Some(word(why).to_owned()), compared: compared(why), ..base }
+        }
+    }
+}
+
+/// The word of the closed list.
+fn word(why: &NotRun) -> &'static str {
+    match why {
+        NotRun::Disabled => "disabled",
+        NotRun::OutOfScope => "out of scope",
+        NotRun::Matcher { .. } => "matcher said no",
+        NotRun::Decided { .. } => "decided already",
+        NotRun::Untrusted => "untrusted",
+        NotRun::Dropped => "dropped",
+    }
+}
+
+fn compared(why: &NotRun) -> Option<Compared> {
+    match why {
+        NotRun::Matcher { pattern, value } => Some(Compared { pattern: pattern.clone(), value: value.clone() }),
+        NotRun::Disabled | NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Untrusted | NotRun::Dropped => None,
+    }
+}
+
+/// The patch, or how long it would have been.
+fn patch(change: &Change) -> Value {
+    let patch = change.patch();
+    let text = patch.to_string();
+    if text.len() > MAX_PATCH_BYTES || depth(text.as_bytes()) > MAX_DEPTH {
+        return serde_json::json!({ "omitted_bytes": text.len() });
+    }
+    patch
+}
+
+/// Milliseconds, to the microsecond: finer digits are noise and make listings unreadable.
+fn millis(took: Duration) -> f64 {
+    Duration::from_micros(u64::try_from(took.as_micros()).unwrap_or(u64::MAX)).as_secs_f64() * 1000.0
+}

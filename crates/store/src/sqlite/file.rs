@@ -1,0 +1,222 @@
+//! The file: making it for its owner only, its settings, its schema, and what its errors mean.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use domain::store::StoreError;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::Durability;
+
+/// How long a connection waits for another process that writes. A commit takes milliseconds; one that takes longer
+/// than this belongs to a process that hangs.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often opening is tried while other processes make the same file. Changing the journal mode cannot wait by
+/// itself, and it takes milliseconds, once in the life of a file.
+const OPEN_TRIES: u32 = 100;
+
+/// Between two tries: longer than making the file takes, and too short to be felt.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
+
+/// Marks a file as Pintle's in its header: the letters `pntl`.
+const APPLICATION_ID: i64 = 0x706e_746c;
+
+/// The schema, step by step; `user_version` of a file is how many of these it has seen. Append only.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_records.sql")];
+
+/// Held while a file is made: closing any handle of a file drops the locks that this process has on it, so a handle
+/// that only makes the file must be closed before another thread opens it as a database.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// The writing and the reading connection to `path`.
+pub(super) fn open(path: &Path, durability: Durability) -> Result<(Connection, Connection), StoreError> {
+    make(path)?;
+    let mut tried = 0;
+    let writing = loop {
+        match writing(path, durability) {
+            Err(Failure::Sql(e)) if is_busy(&e) && tried < OPEN_TRIES => {
+                tried += 1;
+                thread::sleep(OPEN_PAUSE);
+            }
+            Err(failure) => return Err(failure.into_error(path)),
+            Ok(connection) => break connection,
+        }
+    };
+    let reading = reading(path).map_err(|e| failed(path, &e))?;
+    Ok((writing, reading))
+}
+
+/// What went wrong while opening.
+enum Failure {
+    Sql(rusqlite::Error),
+    Said(StoreError),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl Failure {
+    fn into_error(self, path: &Path) -> StoreError {
+        match self {
+            Self::Sql(error) => failed(path, &error),
+            Self::Said(error) => error,
+        }
+    }
+}
+
+/// Makes the file and its folder for their owner only. SQLite gives its `-wal` and `-shm` the mode of the file.
+fn make(path: &Path) -> Result<(), StoreError> {
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let cannot = |what: &Path, e: std::io::Error| {
+        StoreError::Unavailable(format!(
+            "`{}` cannot be made: {e}; choose another place in `store.url`",
+            what.display()
+        ))
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| cannot(folder, e))?;
+    }
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(file) => drop(file),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(cannot(path, e)),
+    }
+    Ok(())
+}
+
+fn writing(path: &Path, durability: Durability) -> Result<Connection, Failure> {
+    let mut connection = connect(path)?;
+    check_owner(&mut connection, path)?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(Failure::Said(StoreError::Unavailable(format!(
+            "`{}` stands on a file system without shared memory (journal mode `{mode}`); choose a local folder",
+            path.display()
+        ))));
+    }
+    let synchronous = match durability {
+        Durability::Commit => "NORMAL",
+        Durability::BeforeEffect => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+fn reading(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    // Without CREATE: the file is made by `make`, with its mode, or not at all.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
+}
+
+/// Refuses another program's database before anything in it changes.
+fn check_owner(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
+    // One transaction for both: another process may be making the tables right now.
+    let transaction = connection.transaction()?;
+    let owner: i64 = transaction.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    transaction.finish()?;
+    if owner == APPLICATION_ID || (owner == 0 && tables == 0) {
+        return Ok(());
+    }
+    Err(Failure::Said(StoreError::Unavailable(format!(
+        "`{}` is another program's database; name a new file in `store.url`",
+        path.display()
+    ))))
+}
+
+/// Runs the steps that the file has not seen, all or none.
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
+    let known = MIGRATIONS.len();
+    // A file that is up to date is not locked for it.
+    if schema_of(connection)? == known {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    let seen = schema_of(&transaction)?;
+    if seen > known {
+        return Err(Failure::Said(StoreError::Unavailable(format!(
+            "`{}` was written by a newer Pintle: it has schema {seen}, this program knows {known}; \
+             update the program, or name another file in `store.url`",
+            path.display()
+        ))));
+    }
+    for step in &MIGRATIONS[seen..] {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", known as i64)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn schema_of(connection: &Connection) -> rusqlite::Result<usize> {
+    // A negative number is nobody's schema; it counts as newer than any.
+    let seen: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(usize::try_from(seen).unwrap_or(usize::MAX))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// What `error` means for whoever uses `path`.
+pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = path.display();
+    if matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)) {
+        return StoreError::Corrupt(format!(
+            "`{path}` is damaged or no SQLite database ({error}); move it away, with its `-wal` and `-shm`, \
+             and start again: a new one is made"
+        ));
+    }
+    if is_busy(error) {
+        let seconds = BUSY_TIMEOUT.as_secs();
+        return StoreError::Unavailable(format!(
+            "`{path}` was locked by another process for {seconds} s; find it with `fuser {path}`"
+        ));
+    }
+    StoreError::Unavailable(format!("`{path}`: {error}; check the disk's space and the file's owner and mode"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durability_is_how_a_commit_is_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pintle.db");
+        for (durability, expected) in [(Durability::Commit, ("wal", 1)), (Durability::BeforeEffect, ("wal", 2))] {
+            let (writing, _) = open(&path, durability).unwrap();
+            let mode: String = writing.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+            let level: i64 = writing.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
+            assert_eq!((mode.as_str(), level), expected);
+        }
+    }
+
+    #[test]
+    fn the_reading_connection_cannot_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_writing, reading) = open(&folder.path().join("pintle.db"), Durability::Commit).unwrap();
+        let said = reading.execute("DELETE FROM events", []).unwrap_err();
+        assert_eq!(said.sqlite_error_code(), Some(ErrorCode::ReadOnly));
+    }
+}

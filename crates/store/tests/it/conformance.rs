@@ -1,0 +1,82 @@
+//! Every backend against the one suite.
+
+use std::path::Path;
+
+use domain::id::TurnId;
+use domain::record::Outcome;
+use domain::store::RecordStore as _;
+use domain::verdict::Word;
+use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
+use std::time::Duration;
+use testkit::conformance::store::{event, hook, keep, records};
+
+fn sqlite(folder: &Path, durability: Durability) -> Sqlite {
+    Sqlite::open(&folder.join("pintle.db"), durability).unwrap()
+}
+
+#[test]
+fn sqlite_passes_the_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    records(&sqlite(folder.path(), Durability::Commit));
+}
+
+#[test]
+fn sqlite_that_syncs_passes_the_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    records(&sqlite(folder.path(), Durability::BeforeEffect));
+}
+
+#[test]
+fn memory_passes_the_suite() {
+    records(&Memory::new());
+}
+
+#[test]
+fn a_store_by_url_passes_the_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    records(&pintle_store::open("sqlite://pintle.db", folder.path(), Durability::Commit).unwrap());
+    records(&pintle_store::open("memory:", folder.path(), Durability::Commit).unwrap());
+}
+
+#[test]
+fn memory_holds_the_newest() {
+    let store = Memory::new();
+    let turn = TurnId::fresh();
+    let events: Vec<_> = (0..memory::MAX_EVENTS + 3).map(|_| event(&turn)).collect();
+    let oldest_held = events[3].event_id.to_string();
+    keep(&store, events).unwrap();
+    let found = store.find(&domain::store::RecordQuery { limit: usize::MAX, ..Default::default() }).unwrap();
+    assert_eq!((found.len(), found[0].event_id.as_str()), (memory::MAX_EVENTS, oldest_held.as_str()));
+}
+
+#[test]
+fn timings_are_the_same_from_every_backend() {
+    let folder = tempfile::tempdir().unwrap();
+    let stores = [Store::Sqlite(sqlite(folder.path(), Durability::Commit)), Store::Memory(Memory::new())];
+    let ran = |name: &str, ms| {
+        hook(name, Outcome::Said { word: Word::Continue, reason: None, took: Duration::from_millis(ms) })
+    };
+    for store in stores {
+        let turn = TurnId::fresh();
+        let mut events = vec![event(&turn), event(&turn), event(&turn), event(&turn)];
+        events[0].hooks = vec![ran("old", 99)];
+        events[1].hooks = vec![ran("guard", 5), hook("log", Outcome::Told)];
+        events[2].hooks = vec![ran("guard", 2)];
+        events[3].hooks = vec![ran("guard", 1000)];
+        events[3].who.is_test = true;
+        keep(&store, events).unwrap();
+        let line = |hook: &str, runs, p50_ms, p95_ms| HookTiming {
+            hook: hook.into(),
+            checkpoint: "pre_tool_use".into(),
+            runs,
+            p50_ms,
+            p95_ms,
+            last_run: "2026-01-02T03:04:05.678901234Z".into(),
+        };
+        assert_eq!(
+            store.hook_timings(2).unwrap(),
+            [line("guard", 2, Some(2.0), Some(5.0)), line("log", 1, None, None)],
+            "{store:?}"
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! The file itself: who may read it, and what is said of one that cannot be used.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use domain::id::TurnId;
+use domain::store::{RecordQuery, RecordStore, StoreError};
+use pintle_store::{Durability, Sqlite};
+use rusqlite::Connection;
+use testkit::conformance::store::{event, keep};
+
+fn open(path: &Path) -> Result<Sqlite, StoreError> {
+    Sqlite::open(path, Durability::Commit)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn only_the_owner_can_read_it() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("a/b");
+    let store = open(&folder.join("pintle.db")).unwrap();
+    keep(&store, vec![event(&TurnId::fresh())]).unwrap();
+    let modes: Vec<_> = ["", "pintle.db", "pintle.db-wal", "pintle.db-shm"]
+        .into_iter()
+        .map(|name| format!("{name} {:o}", mode(&folder.join(name))))
+        .collect();
+    assert_eq!(modes, [" 700", "pintle.db 600", "pintle.db-wal 600", "pintle.db-shm 600"]);
+    assert_eq!(mode(&home.path().join("a")), 0o700);
+}
+
+#[test]
+fn garbage_is_named_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pintle.db");
+    fs::write(&file, "these are not the rows you are looking for".repeat(100)).unwrap();
+    let said = open(&file).unwrap_err();
+    let StoreError::Corrupt(why) = said else { panic!("{said}") };
+    let file = file.display();
+    assert!(why.starts_with(&format!("`{file}` is damaged or no SQLite database (")), "{why}");
+    assert!(why.ends_with("move it away, with its `-wal` and `-shm`, and start again: a new one is made"), "{why}");
+}
+
+#[test]
+fn damage_in_the_middle_is_found_when_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pintle.db");
+    let store = open(&file).unwrap();
+    keep(&store, (0..200).map(|_| event(&TurnId::fresh())).collect()).unwrap();
+    drop(store);
+    let mut bytes = fs::read(&file).unwrap();
+    let page = 4096;
+    assert!(bytes.len() > 8 * page);
+    bytes[page..].fill(0xa5);
+    fs::write(&file, bytes).unwrap();
+    let all = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+    let said = open(&file).unwrap().find(&all).unwrap_err();
+    assert!(matches!(said, StoreError::Corrupt(_)), "{said}");
+}
+
+#[test]
+fn a_row_that_somebody_changed_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("pintle.db")).unwrap();
+    let kept = event(&TurnId::fresh());
+    keep(&store, vec![kept.clone()]).unwrap();
+    let all = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+    for (hooks, why) in [
+        ("[{", "EOF while parsing an object at line 1 column 2".to_owned()),
+        (&*"[".repeat(100_000), "its hooks are nested deeper than 520 levels".to_owned()),
+    ] {
+        Connection::open(store.path()).unwrap().execute("UPDATE events SET hooks = ?1", [hooks]).unwrap();
+        let file = store.path().display();
+        let expected = StoreError::Corrupt(format!(
+            "event `{}` in `{file}`: {why}; somebody else changed the file",
+            kept.event_id
+        ));
+        assert_eq!(store.find(&all), Err(expected.clone()));
+        assert_eq!(store.hook_timings(9), Err(expected));
+    }
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pintle.db");
+    drop(open(&file).unwrap());
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&file).unwrap();
+    let why = format!(
+        "`{}` was written by a newer Pintle: it has schema 99, this program knows 1; update the program, or name \
+         another file in `store.url`",
+        file.display()
+    );
+    assert_eq!(open(&file).unwrap_err(), StoreError::Unavailable(why));
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn another_programs_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("photos.db");
+    Connection::open(&file).unwrap().execute_batch("CREATE TABLE photos (id)").unwrap();
+    let before = fs::read(&file).unwrap();
+    let why = format!("`{}` is another program's database; name a new file in `store.url`", file.display());
+    assert_eq!(open(&file).unwrap_err(), StoreError::Unavailable(why));
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_place_that_cannot_be_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let below = file.join("pintle.db");
+    let said = open(&below).unwrap_err().to_string();
+    assert!(said.contains(&format!("`{}` cannot be made", below.display())), "{said}");
+    let said = open(folder.path()).unwrap_err().to_string();
+    assert!(said.contains(&format!("`{}`", folder.path().display())), "{said}");
+}
+
+#[test]
+fn a_file_that_was_deleted_takes_no_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("pintle.db")).unwrap();
+    keep(&store, vec![event(&TurnId::fresh())]).unwrap();
+    fs::remove_file(store.path()).unwrap();
+    let why = format!("`{}` was moved or deleted while in use; restart the program", store.path().display());
+    assert_eq!(keep(&store, vec![event(&TurnId::fresh())]), Err(StoreError::Unavailable(why)));
+}

@@ -1,0 +1,90 @@
+//! A writer that cannot keep up: nobody waits for it, and nobody is forgotten.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use domain::id::TurnId;
+use domain::store::{RecordQuery, RecordStore, StoreError};
+use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
+use pintle_store::{Durability, Sqlite};
+use rusqlite::Connection;
+use testkit::conformance::store::{event, keep};
+
+/// More than the queue and the one group in the writer's hands can hold.
+const FLOOD: usize = QUEUE_BATCHES + MAX_GROUP_BATCHES + 7;
+
+fn flood(store: &Sqlite) -> Receiver<(usize, Result<(), StoreError>)> {
+    let turn = TurnId::fresh();
+    let (said, heard) = channel();
+    for i in 0..FLOOD {
+        let said = said.clone();
+        store.keep(vec![event(&turn)], Box::new(move |how| said.send((i, how)).unwrap()));
+    }
+    heard
+}
+
+fn count(store: &Sqlite) -> usize {
+    store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap().len()
+}
+
+#[test]
+fn a_full_queue_answers_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(&folder.path().join("pintle.db"), Durability::Commit).unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+    let heard = flood(&store);
+    // Nothing can be written, so whoever heard by now was turned away by `keep` itself.
+    let refused: Vec<_> = heard.try_iter().collect();
+    assert!(refused.len() >= 7, "{} refused", refused.len());
+    let why =
+        format!("`{}` cannot be written fast enough: {QUEUE_BATCHES} batches wait already", store.path().display());
+    for (_, how) in &refused {
+        assert_eq!(how, &Err(StoreError::Unavailable(why.clone())));
+    }
+    assert_eq!(count(&store), 0, "listings do not wait for the lock");
+
+    other.execute_batch("COMMIT").unwrap();
+    let (order, rest): (Vec<_>, Vec<_>) = heard.iter().unzip();
+    assert_eq!(rest.len() + refused.len(), FLOOD);
+    assert!(rest.iter().all(Result::is_ok), "{rest:?}");
+    assert!(order.is_sorted(), "told in the order of keeping");
+    assert_eq!(count(&store), rest.len());
+    keep(&store, vec![event(&TurnId::fresh())]).unwrap();
+}
+
+#[test]
+fn dropping_the_store_writes_what_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pintle.db");
+    let store = Sqlite::open(&file, Durability::BeforeEffect).unwrap();
+    let heard = flood(&store);
+    drop(store);
+    let good = heard.try_iter().filter(|(_, how)| how.is_ok()).count();
+    assert!(good >= QUEUE_BATCHES, "{good}");
+    assert_eq!(count(&Sqlite::open(&file, Durability::Commit).unwrap()), good);
+    let left: Vec<_> = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["pintle.db"], "the log was folded in");
+}
+
+#[test]
+fn a_done_may_hold_the_last_handle_or_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pintle.db");
+    let store = Arc::new(Sqlite::open(&file, Durability::Commit).unwrap());
+    store.keep(vec![event(&TurnId::fresh())], Box::new(|_| panic!("of the caller")));
+    keep(&*store, vec![event(&TurnId::fresh())]).unwrap();
+
+    let (mine, hers) = channel::<Arc<Sqlite>>();
+    let (said, heard) = channel();
+    store.keep(
+        vec![event(&TurnId::fresh())],
+        Box::new(move |how| {
+            drop(hers.recv().unwrap());
+            said.send(how).unwrap();
+        }),
+    );
+    mine.send(store).unwrap();
+    assert_eq!(heard.recv().unwrap(), Ok(()));
+}

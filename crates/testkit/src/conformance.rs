@@ -1,0 +1,3 @@
+//! One suite for each port: whatever stands behind it has to pass the same tests.
+
+pub mod store;

@@ -1,0 +1,51 @@
+//! The rules of this repository that neither the compiler nor clippy sees.
+//!
+//! To add one: write a function from the [`Tree`] to its [`Finding`]s in one of the modules, give it a line in
+//! [`CHECKS`], and show in `samples.rs` what it catches.
+
+#![cfg(test)]
+
+#[path = "tidy/docs.rs"]
+mod docs;
+#[path = "tidy/layers.rs"]
+mod layers;
+#[path = "tidy/samples.rs"]
+mod samples;
+#[path = "tidy/sources.rs"]
+mod sources;
+#[path = "tidy/texts.rs"]
+mod texts;
+#[path = "tidy/tree.rs"]
+mod tree;
+
+use tree::{Finding, Tree};
+
+/// A rule: its name, and what finds the places that break it.
+type Check = (&'static str, fn(&Tree) -> Vec<Finding>);
+
+const CHECKS: &[Check] = &[
+    ("module docs", sources::module_docs),
+    ("file length", sources::file_length),
+    ("unfinished work", sources::unfinished),
+    ("names that say nothing", sources::vague_names),
+    ("lints with a reason", sources::lint_reasons),
+    ("modules that nobody names", sources::orphans),
+    ("layers", layers::layers),
+    ("workspace lints", layers::workspace_lints),
+    ("machines and makers", texts::foreign_words),
+    ("blanks and last lines", texts::blanks),
+    ("files that have to be", docs::required_files),
+    ("links", docs::links),
+];
+
+#[test]
+fn the_tree_is_tidy() {
+    let tree = Tree::of_the_repository();
+    let mut report = String::new();
+    for (name, check) in CHECKS {
+        for finding in check(&tree) {
+            report.push_str(&format!("{finding} [{name}]\n"));
+        }
+    }
+    assert!(report.is_empty(), "\n{report}\n{} to mend; the rules are in xtask/tests/tidy.rs", report.lines().count());
+}

@@ -1,0 +1,107 @@
+//! Who may know whom: the layers, and what every crate takes from the workspace.
+
+use toml::{Table, Value};
+
+use crate::tree::{Finding, Tree, finding};
+
+/// A crate's folder, and those of our crates that its code may use. A new arrow is a topic for review.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "domain"]),
+    ("crates/agent", &["engine", "providers", "domain"]),
+    ("crates/engine", &["dialects", "domain"]),
+    ("crates/providers", &["domain"]),
+    ("crates/store", &["domain"]),
+    ("crates/dialects", &["domain"]),
+    ("crates/domain", &[]),
+    ("crates/testkit", &["domain"]),
+    ("examples/embed", &["agent", "engine", "providers", "dialects", "store", "domain"]),
+    ("xtask", &[]),
+];
+
+/// Fakes are for tests: a crate may have it among its dev-dependencies only.
+const TEST_ONLY: &str = "testkit";
+
+/// Every dependency of ours is an arrow of the table.
+pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
+    let ours: Vec<String> = ours(tree);
+    let mut findings = Vec::new();
+    for (folder, path, text) in manifests(tree) {
+        let Some((_, allowed)) = LAYERS.iter().find(|(known, _)| *known == folder) else {
+            findings.push(finding(path, 1, "a new crate: give it a row in LAYERS, and a design note"));
+            continue;
+        };
+        for (section, name) in dependencies(text) {
+            let line = line_with(text, &name);
+            if !ours.contains(&name) {
+                if name.starts_with("pintle-") {
+                    findings.push(finding(path, line, format!("call `{name}` by its name in the workspace")));
+                }
+            } else if section != "dev-dependencies" && (name == TEST_ONLY || !allowed.contains(&name.as_str())) {
+                let known = allowed.join(", ");
+                let mend =
+                    format!("`{folder}` may not use `{name}` (allowed: {known}); move the code or discuss LAYERS");
+                findings.push(finding(path, line, mend));
+            }
+        }
+    }
+    findings
+}
+
+/// Lints, edition and version are decided once.
+pub(crate) fn workspace_lints(tree: &Tree) -> Vec<Finding> {
+    let inherits = |manifest: &Table, table: &str, key: Option<&str>| {
+        let table = manifest.get(table);
+        let table = key.map_or(table, |key| table?.get(key));
+        table.and_then(|table| table.get("workspace")).and_then(Value::as_bool) == Some(true)
+    };
+    let mut findings = Vec::new();
+    for (_, path, text) in manifests(tree) {
+        let manifest = parse(text);
+        if !inherits(&manifest, "lints", None) {
+            findings.push(finding(path, 1, "add `[lints]` with `workspace = true`"));
+        }
+        for key in ["edition", "version", "license"] {
+            if !inherits(&manifest, "package", Some(key)) {
+                findings.push(finding(path, line_with(text, key), format!("write `{key}.workspace = true`")));
+            }
+        }
+    }
+    findings
+}
+
+/// The members: folder, path of the manifest, its text.
+fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &str, &str)> {
+    tree.files().filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, path, text)))
+}
+
+/// The names in the workspace of what stands in this repository.
+fn ours(tree: &Tree) -> Vec<String> {
+    let root = parse(tree.text("Cargo.toml").expect("the workspace has a manifest"));
+    let known = root.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Value::as_table);
+    let known = known.expect("the workspace lists its dependencies");
+    known.iter().filter(|(_, value)| value.get("path").is_some()).map(|(name, _)| name.clone()).collect()
+}
+
+/// Section and name of every dependency, those for one platform too.
+fn dependencies(text: &str) -> Vec<(String, String)> {
+    let manifest = parse(text);
+    let platforms = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
+    let tables = platforms.filter_map(Value::as_table).chain([&manifest]);
+    let mut found = Vec::new();
+    for table in tables {
+        for section in ["dependencies", "build-dependencies", "dev-dependencies"] {
+            let names = table.get(section).and_then(Value::as_table).into_iter().flat_map(Table::keys);
+            found.extend(names.map(|name| (section.to_owned(), name.clone())));
+        }
+    }
+    found
+}
+
+fn parse(text: &str) -> Table {
+    text.parse().expect("cargo has read the manifest")
+}
+
+fn line_with(text: &str, key: &str) -> usize {
+    let found = text.lines().position(|line| line.trim_start().trim_start_matches('"').starts_with(key));
+    found.map_or(1, |at| at + 1)
+}

@@ -1,0 +1,165 @@
+//! Each rule tried on a few files that break it: a rule that finds nothing is none.
+
+use crate::tree::{Finding, Tree};
+use crate::{docs, layers, sources, texts};
+
+/// Runs `check` on `files`; the findings, without what to do, are `expected`.
+#[track_caller]
+fn check<const N: usize>(check: fn(&Tree) -> Vec<Finding>, files: [(&str, &str); N], expected: &[&str]) {
+    let found: Vec<String> = check(&Tree::of(files)).iter().map(ToString::to_string).collect();
+    let places: Vec<&str> = found.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, expected, "{found:#?}");
+}
+
+#[test]
+fn a_source_without_docs() {
+    let files = [
+        ("a/src/bad.rs", "use std::fmt;\n"),
+        ("a/src/empty.rs", ""),
+        ("a/src/good.rs", "#![forbid(unsafe_code)]\n\n//! About this.\n"),
+    ];
+    check(sources::module_docs, files, &["a/src/bad.rs:1", "a/src/empty.rs:1"]);
+}
+
+#[test]
+fn a_long_source() {
+    let (long, full) = ("//! x\n".repeat(501), "//! x\n".repeat(500));
+    let files = [
+        ("a/src/full.rs", &*full),
+        ("a/src/long.rs", &*long),
+        ("a/src/x/tests.rs", &*long),
+        ("a/tests/it/long.rs", &*long),
+    ];
+    check(sources::file_length, files, &["a/src/long.rs:500"]);
+}
+
+#[test]
+fn unfinished_work() {
+    let files = [
+        ("a/src/a.rs", "//! x\nfn a() {\n    todo!()\n}\n// TODO: b\n"),
+        ("a/src/fine.rs", "//! mktemp -t XXXXXX; a todo list; METHODOLOGY\n"),
+        ("docs/a.md", "TODO\n"),
+        ("pintle", "#!/bin/sh\n# FIXME\n"),
+        ("xtask/tests/tidy/a.rs", "TODO\n"),
+    ];
+    check(sources::unfinished, files, &["a/src/a.rs:3", "a/src/a.rs:5", "pintle:2"]);
+}
+
+#[test]
+fn names_that_say_nothing() {
+    let files = [
+        ("a/src/common/x.rs", "//! x\n"),
+        ("a/src/fine.rs", "//! x\n// mod util is a bad name\nmod utility_room;\n"),
+        ("a/src/mods.rs", "//! x\n\npub(crate) mod helpers {}\n"),
+        ("a/src/utils.rs", "//! x\n"),
+    ];
+    check(sources::vague_names, files, &["a/src/common/x.rs:1", "a/src/mods.rs:3", "a/src/utils.rs:1"]);
+}
+
+#[test]
+fn a_lint_switched_off_without_a_reason() {
+    let text =
+        "//! x\n#![allow(dead_code)]\n#[expect(\n    dead_code,\n    reason = \"(it) is\"\n)]\n#[expect(unused)]\n";
+    check(sources::lint_reasons, [("a/src/a.rs", text)], &["a/src/a.rs:2", "a/src/a.rs:7"]);
+}
+
+#[test]
+fn a_file_that_nobody_names() {
+    let files = [
+        ("crates/a/benches/b.rs", ""),
+        ("crates/a/src/deep.rs", "mod inner;\n"),
+        ("crates/a/src/deep/inner.rs", ""),
+        ("crates/a/src/deep/lost.rs", ""),
+        ("crates/a/src/lib.rs", "pub mod deep;\n// mod lost;\n"),
+        ("crates/a/src/lost.rs", ""),
+        ("crates/a/tests/it/forgotten.rs", ""),
+        ("crates/a/tests/it/main.rs", "mod named;\n"),
+        ("crates/a/tests/it/named.rs", ""),
+        ("crates/a/tests/permit/forge.rs", ""),
+        ("crates/a/tests/permit/forge.stderr", ""),
+        ("crates/a/tests/simulation.rs", ""),
+        ("crates/a/tests/ui/forge.rs", ""),
+    ];
+    let expected = ["crates/a/src/deep/lost.rs:1", "crates/a/src/lost.rs:1", "crates/a/tests/it/forgotten.rs:1"];
+    check(sources::orphans, files, &expected);
+}
+
+const WORKSPACE: &str = "[workspace.dependencies]\n\
+    domain = { package = \"pintle-domain\", path = \"crates/domain\" }\n\
+    engine = { package = \"pintle-engine\", path = \"crates/engine\" }\n\
+    testkit = { package = \"pintle-testkit\", path = \"crates/testkit\" }\n\
+    serde = \"1\"\n";
+
+#[test]
+fn an_arrow_that_is_not_in_the_table() {
+    let store = "[dependencies]\ndomain.workspace = true\nengine.workspace = true\nserde.workspace = true\n\
+        [dev-dependencies]\ntestkit.workspace = true\n";
+    let files = [
+        ("Cargo.toml", WORKSPACE),
+        ("crates/agent/Cargo.toml", "[dependencies]\ntestkit.workspace = true\n"),
+        ("crates/domain/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nengine.workspace = true\n"),
+        ("crates/engine/Cargo.toml", "[build-dependencies]\npintle-store = { path = \"../store\" }\n"),
+        ("crates/new/Cargo.toml", ""),
+        ("crates/store/Cargo.toml", store),
+    ];
+    let expected = [
+        "crates/agent/Cargo.toml:2",
+        "crates/domain/Cargo.toml:2",
+        "crates/engine/Cargo.toml:2",
+        "crates/new/Cargo.toml:1",
+        "crates/store/Cargo.toml:3",
+    ];
+    check(layers::layers, files, &expected);
+}
+
+#[test]
+fn a_crate_with_rules_of_its_own() {
+    let good = "[package]\nedition.workspace = true\nversion.workspace = true\nlicense.workspace = true\n\
+        [lints]\nworkspace = true\n";
+    let bad = "[package]\nedition = \"2021\"\nversion.workspace = true\nlicense.workspace = true\n\
+        [lints]\nworkspace = false\n";
+    let files = [("crates/bad/Cargo.toml", bad), ("crates/good/Cargo.toml", good)];
+    check(layers::workspace_lints, files, &["crates/bad/Cargo.toml:1", "crates/bad/Cargo.toml:2"]);
+}
+
+#[test]
+fn words_of_one_machine() {
+    let files = [
+        ("a.md", "see /home/ada/x\n"),
+        ("b.rs", "//! in ../shared/x\n//! and `/root/y`\n"),
+        ("fine.md", "https://example.com/home/ and ~/work/ and src/root/x and homework/\n"),
+    ];
+    check(texts::foreign_words, files, &["a.md:1", "b.rs:1", "b.rs:2"]);
+}
+
+#[test]
+fn blanks_at_the_end() {
+    let files = [("a.md", "fine\nblank \nfine\r\nno newline"), ("b/fixtures/x/raw.json", "{} "), ("empty", "")];
+    check(texts::blanks, files, &["a.md:2", "a.md:3", "a.md:4"]);
+}
+
+#[test]
+fn a_missing_file_and_a_long_map() {
+    let map = "line\n".repeat(301);
+    let files = [
+        ("ARCHITECTURE.md", &*map),
+        ("CHANGELOG.md", "x"),
+        ("CONTRIBUTING.md", "x"),
+        ("GLOSSARY.md", "x"),
+        ("README.md", ""),
+        ("STYLE.md", "x"),
+    ];
+    check(docs::required_files, files, &["README.md:1", "LICENSE:1", "ARCHITECTURE.md:300"]);
+}
+
+#[test]
+fn a_link_that_leads_nowhere() {
+    let page = "[up](../README.md#top) [folder](../src/) [here](#x) [out](https://example.com/x)\n\
+        [gone](gone.md) and [far](../../../README.md)\n\
+        ```\n[code](no.md)\n```\n\
+        `[code](no.md)` [titled](page.md \"T\") ![picture](none.png)\n\n\
+        [ref]: nowhere.md\n";
+    let files = [("README.md", "[p](docs/page.md)\n"), ("docs/page.md", page), ("src/lib.rs", "")];
+    let expected = ["docs/page.md:2", "docs/page.md:2", "docs/page.md:6", "docs/page.md:8"];
+    check(docs::links, files, &expected);
+}

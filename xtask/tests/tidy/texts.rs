@@ -1,0 +1,47 @@
+//! Rules for every text: no machine of ours, nothing about how it was made, clean lines.
+
+use regex::Regex;
+
+use crate::sources::is_a_rule;
+use crate::tree::{Finding, Tree, finding, is_in, line_of};
+
+/// Paths of one machine, and words of a workshop: neither means anything to a reader.
+const FOREIGN: &str = r"(?:^|[^\w.~-])(/(?:work|root|home)/)|(\.\./shared\b|\.library\b)";
+
+/// Files that need one of these words, each with the reason.
+const FOREIGN_FILES: &[(&str, &str)] = &[];
+
+/// What a text says holds on any machine.
+pub(crate) fn foreign_words(tree: &Tree) -> Vec<Finding> {
+    let foreign = Regex::new(&format!("(?m){FOREIGN}")).expect("a pattern");
+    let mut findings = Vec::new();
+    for (path, text) in tree.files() {
+        if is_a_rule(path) || path == "Cargo.lock" || FOREIGN_FILES.iter().any(|(file, _)| *file == path) {
+            continue;
+        }
+        findings.extend(foreign.captures_iter(text).map(|found| {
+            let word = found.get(1).or(found.get(2)).expect("one of the two groups matched");
+            let mend =
+                format!("`{}` means nothing elsewhere: take it out, or list the file with a reason", word.as_str());
+            finding(path, line_of(text, word.start()), mend)
+        }));
+    }
+    findings
+}
+
+/// Lines end where their text ends, and the last one ends too.
+pub(crate) fn blanks(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.files() {
+        // Recorded bytes stay as they came.
+        if ["fixtures", "data", "snapshots"].iter().any(|folder| is_in(path, folder)) || path.ends_with(".snap") {
+            continue;
+        }
+        let trailing = text.split('\n').enumerate().filter(|(_, line)| line.ends_with([' ', '\t', '\r']));
+        findings.extend(trailing.map(|(at, _)| finding(path, at + 1, "take the blanks off the end of this line")));
+        if !text.is_empty() && !text.ends_with('\n') {
+            findings.push(finding(path, text.lines().count(), "end the last line with a newline"));
+        }
+    }
+    findings
+}

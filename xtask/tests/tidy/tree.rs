@@ -1,0 +1,96 @@
+//! The files that are looked at: those of the repository, or a few made up to try a rule.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// All text files by their path from the root, with `/` between the parts.
+pub(crate) struct Tree(BTreeMap<String, String>);
+
+/// A place that breaks a rule, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    path: String,
+    line: usize,
+    mend: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.mend)
+    }
+}
+
+/// A finding in `path`, at `line` from 1.
+pub(crate) fn finding(path: &str, line: usize, mend: impl Into<String>) -> Finding {
+    Finding { path: path.into(), line, mend: mend.into() }
+}
+
+impl Tree {
+    /// What git keeps or would keep, as far as it is text.
+    pub(crate) fn of_the_repository() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask stands in the root");
+        let walk = ignore::WalkBuilder::new(root)
+            .hidden(false)
+            .parents(false)
+            .git_global(false)
+            .require_git(false)
+            .filter_entry(|entry| entry.file_name() != ".git")
+            .build();
+        let mut files = BTreeMap::new();
+        for entry in walk {
+            let entry = entry.expect("the repository can be read");
+            if entry.file_type().is_some_and(|kind| kind.is_file()) {
+                let path = entry.path().strip_prefix(root).expect("the walk began at the root");
+                let bytes = fs::read(entry.path()).expect("the repository can be read");
+                // Other bytes stay known as a path, so that links to pictures resolve.
+                files.insert(
+                    path.to_str().expect("paths are text").to_owned(),
+                    String::from_utf8(bytes).unwrap_or_default(),
+                );
+            }
+        }
+        Self(files)
+    }
+
+    /// A made-up one.
+    pub(crate) fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
+        Self(files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect())
+    }
+
+    /// Every file: path and text.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// The files whose names end in `.EXTENSION`.
+    pub(crate) fn ending<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.files().filter(move |(path, _)| path.rsplit_once('.').is_some_and(|(_, end)| end == extension))
+    }
+
+    /// The text of one file.
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        self.0.get(path).map(String::as_str)
+    }
+
+    /// Whether there is such a file, or a folder with files; the root is the empty path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        path.is_empty() || self.0.contains_key(path) || self.0.keys().any(|file| is_below(file, path))
+    }
+}
+
+/// Whether `file` stands in `folder` or below.
+pub(crate) fn is_below(file: &str, folder: &str) -> bool {
+    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether one of the folders of `path` is called `name`.
+pub(crate) fn is_in(path: &str, name: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(|folder| folder == name))
+}
+
+/// The number, from 1, of the line in which the byte `at` of `text` stands.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
