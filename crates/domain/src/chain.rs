@@ -362,17 +362,11 @@ fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, fault: bool) -> Ruling
     let reason = reason.cloned().unwrap_or_default();
     let (by, at) = (hook.name.clone(), C::KIND);
     match word {
-        Word::AbortTurn => {
-            Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } })
+        Word::AbortTurn => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } }),
+        Word::HardAbort => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } }),
+        Word::Deny | Word::Ask | Word::Respond | Word::Modify | Word::Continue => {
+            Ruling::Deny(Denied { by, at, reason, fault })
         }
-        Word::HardAbort => {
-            Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } })
-        }
-        Word::Deny
-        | Word::Ask
-        | Word::Respond
-        | Word::Modify
-        | Word::Continue => Ruling::Deny(Denied { by, at, reason, fault }),
     }
 }
 

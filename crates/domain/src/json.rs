@@ -218,6 +218,9 @@ impl<'de, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Rendered<T> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
     use super::*;
 
     #[test]
@@ -233,6 +236,131 @@ mod tests {
     fn canonical_form_sorts_by_utf16_units() {
         let v: Value = serde_json::from_str("{\"\u{e000}\":1,\"\u{10000}\":2,\"a\":\"\\u001f\\n\"}").unwrap();
         assert_eq!(canonical(&v), "{\"a\":\"\\u001f\\n\",\"\u{10000}\":2,\"\u{e000}\":1}");
+    }
+
+    #[test]
+    fn numbers_beyond_the_doubles_are_equal_only_in_their_digits() {
+        let value = |text: &str| parse(text).unwrap();
+        assert!(same_value(&value("1e999"), &value("1e999")));
+        assert!(!same_value(&value("1e999"), &value("2e999")));
+        assert!(!same_value(&value("1e999"), &value("-1e999")));
+        assert!(same_value(&value("1e2"), &value("100.0")));
+    }
+
+    #[test]
+    fn text_is_read_to_the_bound_and_no_deeper() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(parse(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(parse(&nested(MAX_DEPTH + 1)).unwrap_err(), "nested deeper than 512 levels");
+        assert_eq!(canonical(&parse(&nested(MAX_DEPTH)).unwrap()), nested(MAX_DEPTH));
+        assert!(parse("[1] 2").is_err());
+        assert!(parse(&"[".repeat(1_000_000)).is_err());
+    }
+
+    /// The depth as one would write it without a thought for speed.
+    fn naive_depth(text: &[u8]) -> usize {
+        let (mut level, mut deepest, mut quoted, mut escaped) = (0_usize, 0, false, false);
+        for byte in text {
+            match (quoted, *byte) {
+                (true, _) if escaped => escaped = false,
+                (true, b'\\') => escaped = true,
+                (true, b'"') => quoted = false,
+                (false, b'"') => quoted = true,
+                (false, b'[' | b'{') => {
+                    level += 1;
+                    deepest = deepest.max(level);
+                }
+                (false, b']' | b'}') => level = level.saturating_sub(1),
+                (true | false, _) => {}
+            }
+        }
+        deepest
+    }
+
+    /// The same value with the members of every object the other way round.
+    fn reversed(value: &Value) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(reversed).collect(),
+            Value::Object(members) => members.iter().rev().map(|(k, v)| (k.clone(), reversed(v))).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+        }
+    }
+
+    /// The same value with one more zero behind every number that has a fraction, another digit before every other.
+    fn respelled(value: &Value, spell: fn(&str) -> String) -> Value {
+        match value {
+            Value::Number(n) => serde_json::from_str(&spell(n.as_str())).unwrap(),
+            Value::Array(items) => items.iter().map(|item| respelled(item, spell)).collect(),
+            Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), respelled(v, spell))).collect(),
+            Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+        }
+    }
+
+    fn has_number(value: &Value) -> bool {
+        match value {
+            Value::Number(_) => true,
+            Value::Array(items) => items.iter().any(has_number),
+            Value::Object(members) => members.values().any(has_number),
+            Value::Null | Value::Bool(_) | Value::String(_) => false,
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            "-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,20})?".prop_map(|text| serde_json::from_str(&text).unwrap()),
+            "[a-c\"\\\\\u{1f}\u{e000}\u{10000}]{0,3}".prop_map(Value::String),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            let name = "[a-c\u{e000}\u{10000}]{0,2}";
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                prop::collection::vec((name, inner), 0..4).prop_map(|members| members.into_iter().collect()),
+            ]
+        })
+    }
+
+    fn cases(cases: u32) -> ProptestConfig {
+        let (rng_seed, failure_persistence) = (RngSeed::Fixed(0), None);
+        ProptestConfig { cases, rng_seed, failure_persistence, ..ProptestConfig::default() }
+    }
+
+    proptest! {
+        #![proptest_config(cases(10_000))]
+
+        #[test]
+        fn depth_is_what_a_naive_reader_counts(text in "[\\[\\]{}\"\\\\a]{0,60}", pad in 0_usize..40) {
+            let padded = format!("{{\"{}{text}", "a".repeat(pad));
+            prop_assert_eq!(depth(text.as_bytes()), naive_depth(text.as_bytes()));
+            prop_assert_eq!(depth(padded.as_bytes()), naive_depth(padded.as_bytes()));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(cases(1_000))]
+
+        #[test]
+        fn the_order_of_members_has_no_part_in_the_canonical_form(value in values()) {
+            let other = reversed(&value);
+            prop_assert!(same_value(&value, &other));
+            prop_assert_eq!(canonical(&value), canonical(&other));
+            prop_assert_eq!(parse(&canonical(&value)).unwrap(), value);
+        }
+
+        #[test]
+        fn any_digit_changes_the_canonical_form(value in values()) {
+            let longer = respelled(&value, |text| format!("{text}{}", if text.contains('.') { "0" } else { ".0" }));
+            prop_assert!(same_value(&value, &longer));
+            prop_assert_eq!(canonical(&value) == canonical(&longer), !has_number(&value));
+            let finer = respelled(&value, |text| format!("{text}{}1", if text.contains('.') { "" } else { "." }));
+            prop_assert_eq!(canonical(&value) == canonical(&finer), !has_number(&value));
+        }
+
+        #[test]
+        fn equal_canonical_forms_are_equal_values(a in values(), b in values()) {
+            prop_assert_eq!(canonical(&a) == canonical(&b), a == b);
+        }
     }
 
     #[test]

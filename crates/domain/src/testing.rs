@@ -187,10 +187,9 @@ fn continues(kind: CheckpointKind) -> Reply {
         CheckpointKind::PreToolUse => PreToolUse::reply(Verdict::Continue),
         CheckpointKind::ApproveTool => ApproveTool::reply(Verdict::Continue),
         CheckpointKind::AfterTool => AfterTool::reply(Verdict::Continue),
-        CheckpointKind::SessionStart
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::Stop
-        | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
+        CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop | CheckpointKind::Runtime => {
+            unreachable!("nobody is asked there")
+        }
     }
 }
 

@@ -16,5 +16,6 @@ mod simulation {
     mod day;
     mod evidence;
     mod laws;
+    mod tape;
     mod world;
 }

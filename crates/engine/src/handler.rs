@@ -45,9 +45,32 @@ pub struct Call<'a> {
 #[derive(Default)]
 pub struct WireCache {
     process: OnceLock<Bytes>,
+    tap: Option<OnceLock<String>>,
 }
 
 impl WireCache {
+    /// A cache that also keeps the answer as it came, for a rehearsal.
+    pub fn tapped() -> Self {
+        Self { tap: Some(OnceLock::new()), ..Self::default() }
+    }
+
+    /// The rendering that was sent, if the question crossed a wire.
+    pub fn sent(&self) -> Option<&Bytes> {
+        self.process.get()
+    }
+
+    /// The answer as it came, if this cache keeps it and one came.
+    pub fn came(&self) -> Option<&str> {
+        self.tap.as_ref()?.get().map(String::as_str)
+    }
+
+    /// Keeps the answer that `text` writes, if this cache keeps answers; the first one stays.
+    pub(crate) fn keep_answer(&self, text: impl FnOnce() -> String) {
+        if let Some(tap) = &self.tap {
+            tap.get_or_init(text);
+        }
+    }
+
     /// The rendering for process hooks, made by `render` on first use.
     pub fn process(&self, render: impl FnOnce() -> Vec<u8>) -> Bytes {
         self.process.get_or_init(|| Bytes::from(render())).clone()

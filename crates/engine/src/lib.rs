@@ -11,6 +11,7 @@ pub mod handler;
 pub mod handlers;
 pub mod mounting;
 pub mod permit;
+pub mod rehearsal;
 pub mod set;
 pub mod tool;
 
@@ -21,5 +22,6 @@ pub use engine::Engine;
 pub use evidence::{Forgetful, Watcher};
 pub use handlers::native::{Answer, HookCx, HookError, NativeHook};
 pub use permit::Permit;
+pub use rehearsal::Rehearsal;
 pub use set::Mount;
 pub use tool::Tool;

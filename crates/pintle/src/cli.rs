@@ -15,6 +15,7 @@ mod exec;
 mod hooks;
 mod init;
 mod run;
+mod session;
 mod schema;
 mod terminal;
 mod trust;

@@ -32,10 +32,10 @@ use url::Url;
 
 pub use self::detect::Probe;
 pub use self::diagnostic::{Diagnostic, Place};
+use self::layer::Layer;
 pub use self::model::{ModelRef, Unresolved};
 pub use self::places::Env;
 pub use self::raw::schema;
-use self::layer::Layer;
 use self::resolve::Trusted;
 use self::trust::{Seal, TrustStore};
 use crate::error::CliError;
@@ -268,12 +268,6 @@ impl Config {
         }
     }
 
-    /// Keeps the diagnostics of the bad entries of `section`, so that naming one can say what is wrong with it.
-    fn note_bad(&mut self, layer: &Layer, section: &str) {
-        let bad = layer.bad.iter().filter(|(path, _)| path[0] == section);
-        self.broken.extend(bad.map(|(path, diagnostic)| (diagnostic::dotted(path), diagnostic.to_string())));
-    }
-
     /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.
     pub fn unguarded(&self) -> impl Iterator<Item = &LoadedHook> {
         use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
@@ -283,3 +277,6 @@ impl Config {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,8 @@
-//! The `pintle` command as a library: configuration and errors, so that tests reach them without a process.
+//! The `pintle` command as a library, so that tests reach its parts without a process.
 
+pub mod cli;
 pub mod config;
 pub mod error;
+pub mod host;
+pub mod reload;
+pub mod timeline;

@@ -1,7 +1,6 @@
 //! What happens in a turn, line by line, while it happens.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Mutex;
 use std::time::Duration;
 

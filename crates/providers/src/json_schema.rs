@@ -214,7 +214,7 @@ const MAX_HALF_ESCAPE: usize = 12;
 /// The text of a reply whose end is missing.
 fn cut_reply(text: &str) -> Option<String> {
     let ends = (0..=MAX_HALF_ESCAPE).filter_map(|off| text.get(..text.len().checked_sub(off)?));
-    ends.filter_map(|text| serde_json::from_str::<Said<'_>>(&format!("{text}\"}}")).ok()?.reply.into()).next()
+    ends.filter_map(|text| serde_json::from_str::<Said<'_>>(&format!("{text}\"}}")).ok()?.reply).next()
 }
 
 #[cfg(test)]
@@ -232,9 +232,12 @@ mod tests {
         }
     }
 
+    /// Each message, then each option, on a line of its own.
     fn body_of(request: &LlmRequest) -> String {
-        let body: Value = serde_json::from_slice(&render("m", request).0.body(true)).unwrap();
-        serde_json::to_string_pretty(&body).unwrap()
+        let mut body: Object = serde_json::from_slice(&render("m", request).0.body(true)).unwrap();
+        let messages = body.shift_remove("messages").unwrap();
+        let messages = messages.as_array().unwrap().iter().map(Value::to_string);
+        messages.chain(body.iter().map(|(name, value)| format!("{name}: {value}"))).collect::<Vec<_>>().join("\n")
     }
 
     fn weather() -> ToolDef {
@@ -265,133 +268,34 @@ mod tests {
     #[test]
     fn tools_become_a_schema_and_calls_become_text() {
         insta::assert_snapshot!(body_of(&request(conversation_with_calls(), vec![weather()], r#"{"temperature":0}"#)), @r#"
-        {
-          "model": "m",
-          "messages": [
-            {
-              "role": "system",
-              "content": "be good\n\nAnswer with one JSON object.\nTo use a tool: {\"tool\": NAME, \"arguments\": {...}}\nTo answer the user: {\"reply\": TEXT}\nTools:\n- weather: tells the weather\n  arguments: {\"city\":{\"type\":\"string\",\"pattern\":\"^[A-Z]\"},\"unit\":{\"enum\":[\"c\",\"f\"]}}"
-            },
-            {
-              "role": "user",
-              "content": "Paris?"
-            },
-            {
-              "role": "assistant",
-              "content": "{\"tool\":\"weather\",\"arguments\":{\"city\":\"Paris\",\"n\":1.0}}"
-            },
-            {
-              "role": "user",
-              "content": "Result of weather:\n15 °C\n\nand?"
-            },
-            {
-              "role": "assistant",
-              "content": "{\"reply\":\"15 °C\"}"
-            },
-            {
-              "role": "user",
-              "content": "thanks"
-            }
-          ],
-          "temperature": 0,
-          "response_format": {
-            "type": "json_schema",
-            "json_schema": {
-              "name": "answer",
-              "schema": {
-                "anyOf": [
-                  {
-                    "type": "object",
-                    "properties": {
-                      "tool": {
-                        "const": "weather"
-                      },
-                      "arguments": {
-                        "type": "object",
-                        "properties": {
-                          "city": {
-                            "type": "string",
-                            "maxLength": 1500
-                          },
-                          "unit": {
-                            "enum": [
-                              "c",
-                              "f"
-                            ]
-                          }
-                        },
-                        "required": [
-                          "city"
-                        ]
-                      }
-                    },
-                    "required": [
-                      "tool",
-                      "arguments"
-                    ]
-                  },
-                  {
-                    "type": "object",
-                    "properties": {
-                      "reply": {
-                        "type": "string",
-                        "maxLength": 1500
-                      }
-                    },
-                    "required": [
-                      "reply"
-                    ]
-                  }
-                ]
-              }
-            }
-          },
-          "max_tokens": 1024,
-          "stream": true,
-          "stream_options": {
-            "include_usage": true
-          }
-        }
+        {"role":"system","content":"be good\n\nAnswer with one JSON object.\nTo use a tool: {\"tool\": NAME, \"arguments\": {...}}\nTo answer the user: {\"reply\": TEXT}\nTools:\n- weather: tells the weather\n  arguments: {\"city\":{\"type\":\"string\",\"pattern\":\"^[A-Z]\"},\"unit\":{\"enum\":[\"c\",\"f\"]}}"}
+        {"role":"user","content":"Paris?"}
+        {"role":"assistant","content":"{\"tool\":\"weather\",\"arguments\":{\"city\":\"Paris\",\"n\":1.0}}"}
+        {"role":"user","content":"Result of weather:\n15 °C\n\nand?"}
+        {"role":"assistant","content":"{\"reply\":\"15 °C\"}"}
+        {"role":"user","content":"thanks"}
+        model: "m"
+        temperature: 0
+        response_format: {"type":"json_schema","json_schema":{"name":"answer","schema":{"anyOf":[{"type":"object","properties":{"tool":{"const":"weather"},"arguments":{"type":"object","properties":{"city":{"type":"string","maxLength":1500},"unit":{"enum":["c","f"]}},"required":["city"]}},"required":["tool","arguments"]},{"type":"object","properties":{"reply":{"type":"string","maxLength":1500}},"required":["reply"]}]}}}
+        max_tokens: 1024
+        stream: true
+        stream_options: {"include_usage":true}
         "#);
     }
 
     #[test]
     fn without_tools_it_is_a_plain_chat() {
         insta::assert_snapshot!(body_of(&request(conversation_with_calls(), vec![], r#"{"max_tokens":7}"#)), @r#"
-        {
-          "model": "m",
-          "messages": [
-            {
-              "role": "system",
-              "content": "be good"
-            },
-            {
-              "role": "user",
-              "content": "Paris?"
-            },
-            {
-              "role": "assistant",
-              "content": "{\"tool\":\"weather\",\"arguments\":{\"city\":\"Paris\",\"n\":1.0}}"
-            },
-            {
-              "role": "user",
-              "content": "Result of weather:\n15 °C\n\nand?"
-            },
-            {
-              "role": "assistant",
-              "content": "15 °C"
-            },
-            {
-              "role": "user",
-              "content": "thanks"
-            }
-          ],
-          "max_tokens": 7,
-          "stream": true,
-          "stream_options": {
-            "include_usage": true
-          }
-        }
+        {"role":"system","content":"be good"}
+        {"role":"user","content":"Paris?"}
+        {"role":"assistant","content":"{\"tool\":\"weather\",\"arguments\":{\"city\":\"Paris\",\"n\":1.0}}"}
+        {"role":"user","content":"Result of weather:\n15 °C\n\nand?"}
+        {"role":"assistant","content":"15 °C"}
+        {"role":"user","content":"thanks"}
+        model: "m"
+        max_tokens: 7
+        stream: true
+        stream_options: {"include_usage":true}
         "#);
     }
 

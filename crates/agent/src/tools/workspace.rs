@@ -128,17 +128,14 @@ impl Workspace {
         if self.dir.symlink_metadata(relative).is_ok() {
             return Err(ToolError::Argument(format!("`{path}` is a symbolic link to nothing; write to its target")));
         }
-        let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        let Some(name) = relative.file_name().filter(|_| relative.components().all(plain)) else {
-            return Err(ToolError::NotFound(path.into()));
-        };
+        let Some(name) = relative.file_name() else { return Err(ToolError::NotFound(path.into())) };
         let parent = relative.parent().unwrap_or(Path::new(""));
-        let Some((standing, above)) =
-            parent.ancestors().find_map(|at| Some((at, self.dir.canonicalize(nonempty(at)).ok()?)))
-        else {
-            return Err(ToolError::NotFound(path.into()));
-        };
+        let standing = parent.ancestors().find_map(|at| Some((at, self.dir.canonicalize(nonempty(at)).ok()?)));
+        let Some((standing, above)) = standing else { return Err(ToolError::NotFound(path.into())) };
         let rest = parent.strip_prefix(standing).expect("an ancestor is a prefix");
+        if !rest.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(ToolError::NotFound(path.into()));
+        }
         let folder = above.join(rest);
         let real = self.root.join(&folder).join(name);
         self.ids().check_write(path, &real, None)?;

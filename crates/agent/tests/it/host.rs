@@ -77,11 +77,16 @@ impl Host {
     }
 
     pub(crate) fn with(script: &serde_json::Value, tools: &[&str], change: impl FnOnce(Settings) -> Settings) -> Self {
+        let scripted = Scripted::from_json(&script.to_string(), "test").unwrap();
+        let models = Arc::new(Models::default().with("scripted", Arc::new(scripted)));
+        Self::over(models, tools, change)
+    }
+
+    /// A host over `models`.
+    pub(crate) fn over(models: Arc<Models>, tools: &[&str], change: impl FnOnce(Settings) -> Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let seen = Arc::new(Seen::default());
         let engine = Arc::new(Engine::new(Arc::new(Forgetful), vec![seen.clone()]));
-        let scripted = Scripted::from_json(&script.to_string(), "test").unwrap();
-        let models = Arc::new(Models::default().with("scripted", Arc::new(scripted)));
         let names: Vec<String> = tools.iter().map(|name| (*name).to_owned()).collect();
         let config = ToolsConfig {
             workspace: folder.path().to_owned(),

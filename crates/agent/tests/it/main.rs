@@ -1,6 +1,9 @@
 //! The agent's loop, with scripted models and real hooks.
 
+#![cfg(test)]
+
 mod checkpoints;
 mod host;
 mod plugin;
+mod real_model;
 mod turns;

@@ -68,6 +68,17 @@ pub enum RpcBody {
     },
 }
 
+impl RpcBody {
+    /// What came, as JSON text: the whole line; for an empty answer and for an error only what was read of it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Result { line, .. } => line.clone(),
+            Self::Empty => r#"{"result":null}"#.to_owned(),
+            Self::Error { message } => format!(r#"{{"error":{{"message":{}}}}}"#, quoted(message)),
+        }
+    }
+}
+
 /// What follows the params of a frame.
 pub const FRAME_TAIL: &[u8] = b"}\n";
 

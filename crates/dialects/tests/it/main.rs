@@ -1,4 +1,6 @@
 //! Every wire from outside: what is sent, what is understood.
 
+#[cfg(test)]
 mod process_reply;
+#[cfg(test)]
 mod process_wire;

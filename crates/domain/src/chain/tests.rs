@@ -130,10 +130,7 @@ fn a_fault_closes_what_a_hook_guards() {
         assert_eq!(faulted(hook("h", &[AtPrompt]), prompt, fault.clone()), blocked);
 
         let end = if matches!(fault, Fault::TimedOut { .. }) { "timed out" } else { "failed" };
-        let refused = (
-            format!("Tool execution denied by approval hook: tool approval hook \"h\" {end}"),
-            Word::Deny,
-        );
+        let refused = (format!("Tool execution denied by approval hook: tool approval hook \"h\" {end}"), Word::Deny);
         assert_eq!(faulted(hook("h", &[AtApprove]), approve_tool(), fault), refused);
     }
 }
@@ -142,9 +139,8 @@ fn a_fault_closes_what_a_hook_guards() {
 fn a_fault_of_another_rewriter_goes_on_or_aborts_as_it_says() {
     let goes_on = ("proceed".to_owned(), Word::Continue);
     for (fault, phrase) in faults() {
-        let aborts = |stage: &str| {
-            (format!("Turn: hook aborted turn during {stage}: hook \"h\" {phrase}"), Word::AbortTurn)
-        };
+        let aborts =
+            |stage: &str| (format!("Turn: hook aborted turn during {stage}: hook \"h\" {phrase}"), Word::AbortTurn);
         let at = |kind| hook("h", &[kind]);
         let aborting = |kind| hook("h", &[kind]).failing(OnFailure::AbortTurn);
         assert_eq!(faulted(at(AtBeforeLlm), before_llm(&[]), fault.clone()), goes_on);
@@ -242,7 +238,8 @@ fn a_broken_stub_closes_unasked() {
 #[test]
 fn refusals_name_the_hook_and_carry_its_reason() {
     let deny = |reason: &str| Script::default().says("h", Verdict::<BeforeTool>::Deny(reason.into()));
-    let text = |script| ruled(&conclude(vec![hook("h", &[AtBeforeTool])], Agent::with(&[]), before_tool(), script).ruling);
+    let text =
+        |script| ruled(&conclude(vec![hook("h", &[AtBeforeTool])], Agent::with(&[]), before_tool(), script).ruling);
     assert_eq!(text(deny("not on Sundays")), "Tool execution denied by hook: not on Sundays (hook \"h\")");
     assert_eq!(text(deny("")), "Tool execution denied by hook (hook \"h\")");
     assert_eq!(text(deny("  \u{7}\n ")), "Tool execution denied by hook (hook \"h\")");
@@ -253,12 +250,14 @@ fn refusals_name_the_hook_and_carry_its_reason() {
     assert_eq!(long, format!("Tool execution denied by hook: {} (hook \"h\")", "é".repeat(2048)));
 
     let refuse = |reason: &str| Script::default().says("h", Verdict::<ApproveTool>::Deny(reason.into()));
-    let text = |script| ruled(&conclude(vec![hook("h", &[AtApprove])], Agent::with(&[]), approve_tool(), script).ruling);
+    let text =
+        |script| ruled(&conclude(vec![hook("h", &[AtApprove])], Agent::with(&[]), approve_tool(), script).ruling);
     assert_eq!(text(refuse("no budget")), "Tool execution denied by approval hook: no budget (hook \"h\")");
     assert_eq!(text(refuse("")), "Tool execution denied by approval hook (hook \"h\")");
 
     let block = |reason: &str| Script::default().says("h", Verdict::<PreToolUse>::Deny(reason.into()));
-    let text = |script| ruled(&conclude(vec![hook("h", &[AtPreToolUse])], Agent::with(&[]), pre_tool_use(), script).ruling);
+    let text =
+        |script| ruled(&conclude(vec![hook("h", &[AtPreToolUse])], Agent::with(&[]), pre_tool_use(), script).ruling);
     assert_eq!(text(block("rm")), "Hook blocked: pre_tool_use: h: rm");
     assert_eq!(text(block("")), "Hook blocked: pre_tool_use: h: blocked by hook \"h\"");
 }
@@ -266,7 +265,8 @@ fn refusals_name_the_hook_and_carry_its_reason() {
 #[test]
 fn aborts_name_the_stage() {
     let says = |extent, reason| Script::default().says("h", Verdict::<AfterTool>::Abort(abort(extent, reason)));
-    let text = |script| ruled(&conclude(vec![hook("h", &[AtAfterTool])], Agent::with(&[]), after_tool(), script).ruling);
+    let text =
+        |script| ruled(&conclude(vec![hook("h", &[AtAfterTool])], Agent::with(&[]), after_tool(), script).ruling);
     assert_eq!(text(says(Extent::Turn, "leak")), "Turn: hook aborted turn during after_tool: leak");
     assert_eq!(text(says(Extent::Turn, "")), "Turn: hook aborted turn during after_tool: hook requested turn abort");
     assert_eq!(text(says(Extent::Run, "stop")), "Run: hook aborted turn during after_tool: stop");
@@ -535,7 +535,8 @@ fn approvers_end_at_the_first_refusal() {
 
 #[test]
 fn an_answer_to_another_question_is_a_fault() {
-    let mut chain = Chain::new(Arc::new(Roster::new(vec![hook("h", &[AtPreToolUse])])), Agent::with(&[]), pre_tool_use());
+    let mut chain =
+        Chain::new(Arc::new(Roster::new(vec![hook("h", &[AtPreToolUse])])), Agent::with(&[]), pre_tool_use());
     assert!(chain.next().is_some());
     chain.settle(crate::testing::said(Verdict::<ApproveTool>::Continue), Duration::ZERO);
     let text = ruled(&chain.conclude().ruling);
@@ -547,10 +548,7 @@ fn a_chain_left_before_its_end_stays_shut() {
     let roster = Arc::new(Roster::new(["a", "b"].map(|name| hook(name, &[AtPreToolUse])).to_vec()));
     let concluded = Chain::new(roster, Agent::with(&[]), pre_tool_use()).conclude();
     assert_eq!(ruled(&concluded.ruling), "Hook blocked: pre_tool_use: a: hook \"a\" was cancelled");
-    assert_eq!(
-        lines(&concluded.records),
-        "pre_tool_use a cancelled became deny\npre_tool_use b not run, decided by a"
-    );
+    assert_eq!(lines(&concluded.records), "pre_tool_use a cancelled became deny\npre_tool_use b not run, decided by a");
 }
 
 #[test]
@@ -579,7 +577,8 @@ fn offered(start: &[&str], returned: &[(&str, &[&str])]) -> (Vec<String>, Vec<(S
 
 #[test]
 fn a_hook_owns_the_tools_it_brings_and_no_others() {
-    let own = |pairs: &[(&str, &str)]| pairs.iter().map(|(t, h)| ((*t).to_owned(), (*h).to_owned())).collect::<Vec<_>>();
+    let own =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(t, h)| ((*t).to_owned(), (*h).to_owned())).collect::<Vec<_>>();
     let (names, owners, _) = offered(&["exec"], &[("a", &["exec", "web"])]);
     assert_eq!((names, owners), (vec!["exec".into(), "web".into()], own(&[("web", "a")])));
 
@@ -634,7 +633,10 @@ fn a_replaced_answer_keeps_the_usage_and_gets_its_finish_reason_from_its_calls()
     assert_eq!(text, LlmReply { usage, ..LlmReply::text("bye") });
     let calls = vec![CallPart::new("c1", "exec", "{}")];
     let asking = replaced(bare(LlmReply::calls(calls.clone())));
-    assert_eq!((asking.finish_reason.as_str(), asking.usage, asking.private), ("tool_calls", usage, Private::default()));
+    assert_eq!(
+        (asking.finish_reason.as_str(), asking.usage, asking.private),
+        ("tool_calls", usage, Private::default())
+    );
     let kept = replaced(LlmReply { finish_reason: "length".into(), ..LlmReply::text("hello") });
     assert_eq!((kept.finish_reason.as_str(), kept.private), ("length", private));
 }

@@ -7,6 +7,27 @@ use crate::message::Role;
 use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
 
 /// A model's answer on its way to the agent.
+///
+/// # Example
+///
+/// A replaced answer keeps what it cost.
+///
+/// ```
+/// use pintle_domain::checkpoint::{AfterLlm, Checkpoint, Known};
+/// use pintle_domain::id::HookName;
+/// use pintle_domain::llm::{LlmReply, Usage};
+/// # struct Agent;
+/// # impl Known for Agent {
+/// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
+/// #     fn model(&self, model: &str) -> bool { model == "big" }
+/// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
+/// # }
+///
+/// let usage = Some(Usage { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 });
+/// let mut event = AfterLlm { model: "m".into(), response: LlmReply { usage, ..LlmReply::text("hello") } };
+/// event.modify(LlmReply::text("Hi!"), &HookName::from("polite"), &Agent).expect("any answer is allowed");
+/// assert_eq!((event.response.content.as_str(), event.response.usage), ("Hi!", usage));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfterLlm {
     /// The model that answered; read-only.

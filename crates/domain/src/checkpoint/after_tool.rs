@@ -8,6 +8,35 @@ use crate::tool::{ToolCall, ToolOutput};
 use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
 
 /// A tool's result on its way to the model and the user.
+///
+/// # Example
+///
+/// What a hook removes from a result reaches nobody.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use pintle_domain::checkpoint::{AfterTool, Checkpoint, Known};
+/// use pintle_domain::id::HookName;
+/// use pintle_domain::json::Object;
+/// use pintle_domain::tool::{ToolCall, ToolOutput};
+/// # struct Agent;
+/// # impl Known for Agent {
+/// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
+/// #     fn model(&self, model: &str) -> bool { model == "big" }
+/// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
+/// # }
+///
+/// let call = ToolCall {
+///     id: "c1".into(),
+///     tool: "exec".into(),
+///     raw_tool: "bash".into(),
+///     arguments: Object::new(),
+/// };
+/// let mut event = AfterTool { call, result: ToolOutput::ok("key=hunter2"), duration: Duration::ZERO };
+/// event.modify(ToolOutput::ok("[redacted]"), &HookName::from("leaks"), &Agent).expect("any result is allowed");
+/// assert_eq!(event.result.for_llm, "[redacted]");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AfterTool {
     /// The call that ran; read-only.

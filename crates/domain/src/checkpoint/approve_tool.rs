@@ -6,6 +6,20 @@ use crate::tool::ToolCall;
 use crate::verdict::{Heard, Never, Reason, Verdict, Word};
 
 /// A call that waits for approval. [`Verdict::Continue`] approves it.
+///
+/// # Example
+///
+/// An approver approves or refuses; there is nothing else it can say, and its fault refuses.
+///
+/// ```
+/// use pintle_domain::checkpoint::{ApproveTool, Checkpoint, CheckpointKind};
+/// use pintle_domain::ruling::Denied;
+/// use pintle_domain::verdict::Verdict;
+///
+/// assert_eq!(ApproveTool::closed("it failed".into()), Some(Verdict::Deny("it failed".into())));
+/// let denied = Denied { by: "boss".into(), at: CheckpointKind::ApproveTool, reason: "no".into(), fault: false };
+/// assert_eq!(denied.text(), "Tool execution denied by approval hook: no (hook \"boss\")");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApproveTool {
     /// The final call.

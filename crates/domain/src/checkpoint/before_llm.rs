@@ -10,6 +10,34 @@ use crate::message::Message;
 use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
 
 /// A request on its way to a model.
+///
+/// # Example
+///
+/// A hook that brings a tool becomes its owner.
+///
+/// ```
+/// use pintle_domain::checkpoint::{BeforeLlm, Checkpoint, Known, LlmPatch};
+/// use pintle_domain::id::HookName;
+/// use pintle_domain::llm::{LlmRequest, ToolDef};
+/// # use pintle_domain::json::Object;
+/// # struct Agent;
+/// # impl Known for Agent {
+/// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
+/// #     fn model(&self, model: &str) -> bool { model == "big" }
+/// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
+/// # }
+///
+/// let (messages, tools, options) = (Vec::new(), Vec::new(), Object::new());
+/// let mut event =
+///     BeforeLlm::new(LlmRequest { model: "m".into(), messages, tools, options, graceful_terminal: false });
+/// let weather = ToolDef::new("weather", "Says how the sky is.", serde_json::json!({"type": "object"}));
+/// let patch = LlmPatch { tools: Some(vec![weather.into()]), ..LlmPatch::default() };
+/// event.modify(patch, &HookName::from("sky"), &Agent).expect("a new tool is allowed");
+/// assert_eq!(event.owners["weather"], HookName::from("sky"));
+///
+/// let patch = LlmPatch { model: Some("unknown".into()), ..LlmPatch::default() };
+/// assert!(event.modify(patch, &HookName::from("sky"), &Agent).is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeforeLlm {
     /// What will be sent.

@@ -9,6 +9,35 @@ use crate::tool::{ToolCall, ToolOutput};
 use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
 
 /// A call on its way to a tool.
+///
+/// # Example
+///
+/// A call can be renamed to another tool of this agent only.
+///
+/// ```
+/// use pintle_domain::checkpoint::{BeforeTool, CallPatch, Checkpoint, Known};
+/// use pintle_domain::id::HookName;
+/// use pintle_domain::json::Object;
+/// use pintle_domain::tool::ToolCall;
+/// # struct Agent;
+/// # impl Known for Agent {
+/// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
+/// #     fn model(&self, model: &str) -> bool { model == "big" }
+/// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
+/// # }
+///
+/// let call = ToolCall {
+///     id: "c1".into(),
+///     tool: "exec".into(),
+///     raw_tool: "bash".into(),
+///     arguments: Object::new(),
+/// };
+/// let mut event = BeforeTool { call, owner: None };
+/// let rename = |tool: &str| CallPatch { tool: Some(tool.into()), arguments: None };
+/// event.modify(rename("read"), &HookName::from("safer"), &Agent).expect("`read` is a tool");
+/// assert_eq!((event.call.tool.as_str(), event.call.raw_tool.as_str()), ("read", "bash"));
+/// assert!(event.modify(rename("launch"), &HookName::from("safer"), &Agent).is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeforeTool {
     /// The call as the previous hook left it.

@@ -21,6 +21,15 @@ pub struct Notice {
 }
 
 /// What happened.
+///
+/// # Example
+///
+/// ```
+/// use pintle_domain::checkpoint::{CheckpointKind, Observed};
+///
+/// assert_eq!(Observed::SessionStart.name(), "session_start");
+/// assert_eq!(Observed::Stop { reply: "done".into() }.checkpoint(), CheckpointKind::Stop);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observed {
     /// A session is new; once per session.

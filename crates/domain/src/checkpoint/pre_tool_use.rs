@@ -7,6 +7,20 @@ use crate::tool::ToolCall;
 use crate::verdict::{Heard, Never, Reason, Verdict, Word};
 
 /// A call before the gates.
+///
+/// # Example
+///
+/// A gate may want a human; it cannot answer for the tool or end the turn, and its fault blocks.
+///
+/// ```
+/// use pintle_domain::checkpoint::{Checkpoint, PreToolUse};
+/// use pintle_domain::verdict::{Verdict, Word};
+///
+/// let verdict = Verdict::<PreToolUse>::Ask("it deletes files".into());
+/// assert_eq!(PreToolUse::told(&verdict).0, Word::Ask);
+/// assert_eq!(PreToolUse::closed("no answer".into()), Some(Verdict::Deny("no answer".into())));
+/// assert_eq!(PreToolUse::aborted("no answer".into()), None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreToolUse {
     /// The call as it is about to run.

@@ -7,6 +7,17 @@ use serde::{Serialize, Serializer};
 use crate::json::Object;
 
 /// Something that happened. Its JSON is the payload, members capitalised, without its kind.
+///
+/// # Example
+///
+/// ```
+/// use pintle_domain::checkpoint::{RuntimeEvent, RuntimeKind};
+///
+/// let event = RuntimeEvent::LlmDelta { content_delta_len: 3, reasoning_delta_len: 0 };
+/// assert_eq!(event.kind().name(), "llm_delta");
+/// assert_eq!(serde_json::json!(event), serde_json::json!({"ContentDeltaLen": 3, "ReasoningDeltaLen": 0}));
+/// assert_eq!(RuntimeKind::named("agent.llm.delta"), Some(event.kind()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged, rename_all_fields = "PascalCase")]
 #[expect(missing_docs, reason = "the members are those of the payload table in docs/protocols/process-hooks.md")]

@@ -5,6 +5,25 @@ use crate::id::HookName;
 use crate::verdict::{Heard, Never, Reason, Verdict, Word};
 
 /// A message on its way to the model.
+///
+/// # Example
+///
+/// A rewrite replaces the text everywhere.
+///
+/// ```
+/// use pintle_domain::checkpoint::{Checkpoint, Known, UserPromptSubmit};
+/// use pintle_domain::id::HookName;
+/// # struct Agent;
+/// # impl Known for Agent {
+/// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
+/// #     fn model(&self, model: &str) -> bool { model == "big" }
+/// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
+/// # }
+///
+/// let mut event = UserPromptSubmit { prompt: "mail ann@example.org".into() };
+/// event.modify("mail [REDACTED_EMAIL]".into(), &HookName::from("pii"), &Agent).expect("any text is allowed");
+/// assert_eq!(event.prompt, "mail [REDACTED_EMAIL]");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserPromptSubmit {
     /// The text. A rewrite replaces it everywhere.

@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::checkpoint::CallPatch;
-use crate::checkpoint::CheckpointKind::{ApproveTool as AtApprove, BeforeTool as AtBeforeTool, PreToolUse as AtPreToolUse};
+use crate::checkpoint::CheckpointKind::{
+    ApproveTool as AtApprove, BeforeTool as AtBeforeTool, PreToolUse as AtPreToolUse,
+};
 use crate::hook::{Hook, OnFailure, State};
 use crate::json::Object;
 use crate::testing::{Agent, Script, args, call, hook, lines, said};
@@ -100,11 +102,9 @@ fn ask() -> Verdict<PreToolUse> {
 
 #[test]
 fn rewriters_gates_approvers_in_this_order() {
-    Case::new(vec![approver("c"), gate("b"), before("a")])
-        .script(Script::default().says("a", modify("pwd")))
-        .check(
-            "exec",
-            r#"
+    Case::new(vec![approver("c"), gate("b"), before("a")]).script(Script::default().says("a", modify("pwd"))).check(
+        "exec",
+        r#"
             before_tool a sees exec {"cmd":"ls"}
             pre_tool_use b sees exec {"cmd":"pwd"}
             approve_tool c sees exec {"cmd":"pwd"}
@@ -113,24 +113,22 @@ fn rewriters_gates_approvers_in_this_order() {
             pre_tool_use b continue
             approve_tool c continue
             "#,
-        );
+    );
     Case::new(Vec::new()).check("exec", r#"=> run exec {"cmd":"ls"}"#);
 }
 
 #[test]
 fn whoever_refuses_first_ends_the_clearing() {
-    Case::new(vec![before("a"), gate("b"), approver("c")])
-        .script(Script::default().says("a", deny_before()))
-        .check(
-            "exec",
-            r#"
+    Case::new(vec![before("a"), gate("b"), approver("c")]).script(Script::default().says("a", deny_before())).check(
+        "exec",
+        r#"
             before_tool a sees exec {"cmd":"ls"}
             => Tool execution denied by hook: no (hook "a")
             before_tool a deny: no
             pre_tool_use b not run, decided by a
             approve_tool c not run, decided by a
             "#,
-        );
+    );
     Case::new(vec![before("a"), gate("b"), approver("c"), approver("d").state(State::Disabled)])
         .script(Script::default().fails("b", AtPreToolUse, Fault::Killed { signal: 9 }))
         .check(
@@ -220,7 +218,9 @@ fn an_owner_that_does_not_respond_lets_the_call_go_on() {
     );
     Case::new(vec![before("own"), before("z"), gate("g")])
         .owned(&[("web", "own")])
-        .script(Script::default().says("z", modify("pwd")).says("g", Verdict::<PreToolUse>::Continue).says("g", block()))
+        .script(
+            Script::default().says("z", modify("pwd")).says("g", Verdict::<PreToolUse>::Continue).says("g", block()),
+        )
         .check(
             "web",
             r#"
@@ -241,7 +241,11 @@ fn an_owner_that_does_not_respond_lets_the_call_go_on() {
 fn a_rename_onto_an_owned_tool_meets_the_gates_before_its_owner() {
     Case::new(vec![before("a"), before("own"), gate("g")])
         .owned(&[("web", "own")])
-        .script(Script::default().says("a", Verdict::<BeforeTool>::Modify(patch(Some("web"), None))).says("own", respond(None)))
+        .script(
+            Script::default()
+                .says("a", Verdict::<BeforeTool>::Modify(patch(Some("web"), None)))
+                .says("own", respond(None)),
+        )
         .check(
             "exec",
             r#"
@@ -309,18 +313,16 @@ fn a_result_for_a_call_that_a_gate_blocks_is_discarded() {
             pre_tool_use g again deny: no
             "#,
         );
-    Case::new(vec![before("a"), gate("g")])
-        .script(Script::default().says("a", respond(None)).says("g", ask()))
-        .check(
-            "exec",
-            r#"
+    Case::new(vec![before("a"), gate("g")]).script(Script::default().says("a", respond(None)).says("g", ask())).check(
+        "exec",
+        r#"
             before_tool a sees exec {"cmd":"ls"}
             pre_tool_use g sees exec {"cmd":"ls"}
             => g asks about exec {"cmd":"ls"}: risky
             before_tool a respond
             pre_tool_use g ask: risky
             "#,
-        );
+    );
 }
 
 #[test]
@@ -346,7 +348,8 @@ fn who_was_asked_sees_what_a_gate_made_of_the_input() {
 
 /// What hook `a` says when it is asked once more, and what comes of it.
 fn asked_again(second: Verdict<BeforeTool>) -> String {
-    let script = Script::default().says("a", Verdict::<BeforeTool>::Continue).says("a", second).says("g", rewrite("pwd"));
+    let script =
+        Script::default().says("a", Verdict::<BeforeTool>::Continue).says("a", second).says("g", rewrite("pwd"));
     came_to(&Case::new(vec![before("a"), gate("g")]).script(script).clear(call("exec", "ls")).1)
 }
 

@@ -22,7 +22,7 @@ use super::laws::messages_pair;
 use super::world::{Agent, Dice, parts, roster};
 
 /// How many seeds a plain test run takes: about a second.
-const SEEDS: u64 = 4_000;
+const SEEDS: u64 = 10_000;
 
 /// Most steps of one turn: four rounds of four calls, each cleared, started, awaited, and room to spare.
 const MAX_STEPS: usize = 100;

@@ -15,7 +15,7 @@ use pintle_domain::record::{Outcome as Ran, Record};
 use pintle_domain::roster::Roster;
 use pintle_domain::ruling::Ruling;
 use pintle_domain::tool::{Digest, ToolCall};
-use pintle_domain::verdict::Word;
+use pintle_domain::verdict::{Verdict, Word};
 
 use super::world::{Agent, Dice, answer, told};
 
@@ -28,6 +28,19 @@ pub(crate) struct Asked {
     pub(crate) saw: Snapshot,
     pub(crate) call: Option<ToolCall>,
     pub(crate) answer: Result<Reply, Fault>,
+}
+
+impl Asked {
+    /// The call as this hook left it: what it saw, or what it made of it.
+    fn left(&self) -> Option<ToolCall> {
+        let mut call = self.call.clone()?;
+        if let Ok(Reply::PreToolUse(heard)) = &self.answer
+            && let Verdict::Modify(arguments) = &heard.verdict
+        {
+            call.arguments = arguments.clone();
+        }
+        Some(call)
+    }
 }
 
 /// Answers at random until nobody is left to ask, or until `cancelled` says so: then everyone is cancelled.
@@ -115,8 +128,8 @@ impl Cleared {
         for kind in judges {
             for number in self.roster.at(*kind).iter().filter(|number| self.applies(**number, call)) {
                 let last = self.log.iter().rev().find(|asked| asked.kind == *kind && asked.hook == *number);
-                let saw = last.and_then(|asked| asked.call.as_ref()).map(digest);
-                assert_eq!(saw, Some(digest(call)), "{kind:?} {number} did not see what passes");
+                let stands = last.and_then(Asked::left).as_ref().map(digest);
+                assert_eq!(stands, Some(digest(call)), "{kind:?} {number} did not see what passes");
             }
         }
     }
@@ -140,7 +153,7 @@ impl Cleared {
                 let saw = |earlier: &Asked| {
                     earlier.hook == *gate
                         && earlier.kind == CheckpointKind::PreToolUse
-                        && earlier.call.as_ref().map(digest) == Some(digest(call))
+                        && earlier.left().as_ref().map(digest) == Some(digest(call))
                 };
                 assert!(again || self.log[..at].iter().any(saw), "the owner is asked before gate {gate}");
             }

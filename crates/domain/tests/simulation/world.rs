@@ -155,8 +155,7 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
 
 fn stage(dice: &mut impl Dice, kind: CheckpointKind) -> Stage {
     let by_default = OnFailure::default_at(kind);
-    let on_failure =
-        *dice.pick(&[by_default, by_default, OnFailure::Continue, OnFailure::AbortTurn, OnFailure::Close]);
+    let on_failure = *dice.pick(&[by_default, by_default, OnFailure::Continue, OnFailure::AbortTurn, OnFailure::Close]);
     Stage { timeout: Duration::from_secs(5), on_failure, paired: dice.once_in(8) }
 }
 
@@ -220,10 +219,9 @@ fn reply(dice: &mut impl Dice, kind: CheckpointKind, goes_on: bool) -> Reply {
             Reply::ApproveTool(verdict.into())
         }
         CheckpointKind::AfterTool => Reply::AfterTool(result_verdict(dice, goes_on).into()),
-        CheckpointKind::SessionStart
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::Stop
-        | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
+        CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop | CheckpointKind::Runtime => {
+            unreachable!("nobody is asked there")
+        }
     }
 }
 

@@ -150,6 +150,7 @@ impl ProcessHook {
                 Err(Unanswered::Gone) => return Err(Fault::TimedOut { after: call.timeout }),
                 Err(Unanswered::Fault(fault)) => return Err(fault),
             };
+            call.wire.keep_answer(|| reply.body.text());
             let heard = wire::hear(call.subject, &params, &reply, spec.strict);
             if let Ok(reply) = &heard {
                 session.warn_once(warnings(reply));

@@ -10,25 +10,33 @@ use super::document::{Document, Node, NodeKind};
 /// How much of a wrong value a message repeats, in characters.
 const SHOWN_CHARS: usize = 60;
 
-/// Everything in `document` that `schema` does not allow; paths start at the root.
-pub(super) fn check(document: &Document, schema: &Value) -> Vec<Problem> {
-    let mut walk = Walk { schema, path: Vec::new(), problems: document.twice.clone() };
+/// What the schema says about a document.
+pub(super) struct Checked {
+    /// Everything that it does not allow; paths start at the root.
+    pub(super) problems: Vec<Problem>,
+    /// The keys that hold `null`: as if they were not there.
+    pub(super) absent: Vec<Vec<String>>,
+}
+
+/// Holds `document` against `schema`.
+pub(super) fn check(document: &Document, schema: &Value) -> Checked {
+    let found = Checked { problems: document.twice.clone(), absent: Vec::new() };
+    let mut walk = Walk { schema, path: Vec::new(), found };
     walk.value(&document.root, schema);
-    walk.problems
+    walk.found
 }
 
 struct Walk<'a> {
     schema: &'a Value,
     path: Vec<String>,
-    problems: Vec<Problem>,
+    found: Checked,
 }
 
 impl<'a> Walk<'a> {
     fn value(&mut self, node: &Node, schema: &'a Value) {
         let mut branches = Vec::new();
         self.branches(schema, &mut branches);
-        let anything = branches.iter().any(|branch| branch.get("type").is_none());
-        if anything || matches!(node.kind, NodeKind::Null) {
+        if branches.iter().any(|branch| branch.get("type").is_none()) {
             return;
         }
         match branches.iter().find(|branch| fits(node, branch)) {
@@ -72,15 +80,32 @@ impl<'a> Walk<'a> {
         for member in node.members() {
             self.path.push(member.key.clone());
             match (known.and_then(|known| known.get(&member.key)), others) {
-                (Some(schema), _) => self.value(&member.node, schema),
+                (Some(schema), _) => self.member(&member.node, schema),
                 (None, Some(Value::Bool(false))) => {
                     let known = known.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
                     self.unknown(&member.key, known);
                 }
-                (None, Some(schema)) => self.value(&member.node, schema),
+                (None, Some(schema)) => self.member(&member.node, schema),
                 (None, None) => {}
             }
             self.path.pop();
+        }
+    }
+
+    fn member(&mut self, node: &Node, schema: &'a Value) {
+        match (&node.kind, schema) {
+            // Whatever a table of the user's own holds is left to it.
+            (_, Value::Bool(true)) => {}
+            (NodeKind::Null, _) => self.found.absent.push(self.path.clone()),
+            (
+                NodeKind::Bool(_)
+                | NodeKind::Number(_)
+                | NodeKind::Text(_)
+                | NodeKind::Foreign(_)
+                | NodeKind::List(_)
+                | NodeKind::Table(_),
+                _,
+            ) => self.value(node, schema),
         }
     }
 
@@ -91,7 +116,7 @@ impl<'a> Walk<'a> {
         if problem.nearest.is_none() {
             problem.message = format!("{}; known here: {}", problem.message, known.join(", "));
         }
-        self.problems.push(problem);
+        self.found.problems.push(problem);
     }
 
     fn wrong(&mut self, node: &Node, branches: &[&Value]) {
@@ -116,7 +141,7 @@ impl<'a> Walk<'a> {
     }
 
     fn say(&mut self, message: String) {
-        self.problems.push(Problem { path: self.path.clone(), at: At::Value, message, nearest: None });
+        self.found.problems.push(Problem { path: self.path.clone(), at: At::Value, message, nearest: None });
     }
 }
 

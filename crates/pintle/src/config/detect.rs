@@ -8,8 +8,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::places::Env;
-use crate::error::CliError;
 use super::{Config, Named, ProviderConfig, ProviderKind, ToolMode};
+use crate::error::CliError;
 
 /// Asks whether an Ollama answers at an address, and for the names of the models that it has.
 pub type Probe<'a> = dyn Fn(SocketAddr) -> Option<Vec<String>> + 'a;
@@ -103,7 +103,13 @@ pub fn ask_ollama(address: SocketAddr) -> Option<Vec<String>> {
         return None;
     }
     let body: Value = serde_json::from_str(body).ok()?;
-    Some(body.get("models")?.as_array()?.iter().filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect())
+    Some(
+        body.get("models")?
+            .as_array()?
+            .iter()
+            .filter_map(|model| Some(model.get("name")?.as_str()?.to_owned()))
+            .collect(),
+    )
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct Diagnostic {
     /// The name that was probably meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
-    /// Whether it concerns a hook that was to guard tools.
+    /// Whether it is about hooks that are switched on: something may stay unguarded, or shut.
     pub guard: bool,
 }
 

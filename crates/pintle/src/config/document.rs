@@ -94,7 +94,8 @@ impl Document {
             Ok(text) if file.extension().is_some_and(|extension| extension == "json") => json::parse(text),
             Ok(text) => toml::parse(text),
         };
-        match parsed {
+        let not_a_table = |root: &Node| Unparsable { at: root.span.start, message: "expected a table of keys".into() };
+        match parsed.and_then(|root| if root.is_table() { Ok(root) } else { Err(not_a_table(&root)) }) {
             Ok(root) => {
                 let mut twice = Vec::new();
                 root.find_twice(&mut Vec::new(), &mut twice);
@@ -121,7 +122,7 @@ impl Document {
         }
         let whole = found == path.len();
         // A table is best shown by its key: in TOML its own span may be all over the file.
-        let by_key = !whole || at == At::Key || matches!(node.kind, NodeKind::Table(_));
+        let by_key = !whole || at == At::Key || node.is_table();
         let start = key.filter(|_| by_key).map_or(node.span.start, |span| span.start);
         self.lines.place(&self.file, start)
     }
@@ -136,6 +137,11 @@ impl Node {
     /// What stands at `path`.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// Whether this is a table.
+    pub fn is_table(&self) -> bool {
+        matches!(self.kind, NodeKind::Table(_))
     }
 
     /// The members of a table; none for anything else.
@@ -198,7 +204,9 @@ impl Node {
         let (members, items): (&[Member], &[Self]) = match &self.kind {
             NodeKind::Table(members) => (members, &[]),
             NodeKind::List(items) => (&[], items),
-            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => return,
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => {
+                return;
+            }
         };
         let mut seen = std::collections::BTreeSet::new();
         for member in members {
@@ -286,9 +294,7 @@ mod tests {
     fn both_forms_make_the_same_tree() {
         let toml = "a = 1\nb = [true, \"x\\n\", 0.5]\n[c]\nd = {}\n";
         let json = r#"{"a": 1, "b": [true, "x\u000a", 0.5], "c": {"d": {}}}"#;
-        let value = |file: &str, text: &str| {
-            Document::parse(Path::new(file), text.as_bytes()).unwrap().root.to_json()
-        };
+        let value = |file: &str, text: &str| Document::parse(Path::new(file), text.as_bytes()).unwrap().root.to_json();
         assert_eq!(value("x.toml", toml), value("x.json", json));
     }
 
@@ -301,10 +307,11 @@ mod tests {
         check("x.toml", b"a = 1\nb = = 2\n", "x.toml:2:5: ");
         check("x.toml", b"a = 1\na = 2\n", "x.toml:2:1: ");
         check("x.toml", b"a = \"\xff\"\n", "x.toml:1:6: not valid UTF-8");
-        check("x.json", b"{\n \"a\": 01}", "x.json:2:7: ");
+        check("x.json", b"{\n \"a\": 01}", "x.json:2:8: ");
         check("x.json", b"", "x.json:1:1: ");
         check("x.json", b"{\"a\": \"\\ud800\"}", "x.json:1:7: ");
         check("x.json", b"{} {}", "x.json:1:4: ");
+        check("x.json", b" []", "x.json:1:2: expected a table of keys");
         check("x.json", "[".repeat(100_000).as_bytes(), "x.json:1:");
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         check("x.json", deep.as_bytes(), "x.json:1:65: nested deeper than 64 levels");

@@ -57,7 +57,7 @@ impl Layer {
     /// They do not parse.
     pub(super) fn parse(file: &Path, folder: PathBuf, bytes: &[u8]) -> Result<Self, CliError> {
         let document = Document::parse(file, bytes).map_err(|why| CliError::usage(why.to_string()))?;
-        let problems = check(&document, cached_schema());
+        let checked = check(&document, cached_schema());
         let mut layer = Self {
             document,
             folder,
@@ -68,8 +68,9 @@ impl Layer {
         };
         // A switched-off entry is only checked for keys: its values are of no consequence.
         let (counts, moot): (Vec<_>, Vec<_>) =
-            problems.into_iter().partition(|problem| problem.at == At::Key || !layer.is_off(&problem.path));
+            checked.problems.into_iter().partition(|problem| problem.at == At::Key || !layer.is_off(&problem.path));
         let mut dropped: BTreeSet<EntryPath> = moot.into_iter().map(|problem| problem.path).collect();
+        dropped.extend(checked.absent);
         dropped.extend(counts.iter().map(|problem| problem.path.clone()));
         for problem in counts {
             layer.report(problem);
@@ -101,8 +102,13 @@ impl Layer {
         let entry = entry_of(&problem.path);
         let place = self.document.place(&problem.path, problem.at);
         let guard = problem.path.first().is_some_and(|section| section == "hooks") && !self.is_off(&problem.path);
-        let diagnostic =
-            Diagnostic { place, path: dotted(&problem.path), message: problem.message, nearest: problem.nearest, guard };
+        let diagnostic = Diagnostic {
+            place,
+            path: dotted(&problem.path),
+            message: problem.message,
+            nearest: problem.nearest,
+            guard,
+        };
         if let Some(entry) = entry {
             self.bad.entry(entry).or_insert_with(|| diagnostic.clone());
         }
@@ -116,11 +122,17 @@ impl Layer {
         self.bad = bad;
     }
 
+    /// Forgets what is wrong with entries for which `drop` says so of their path: they are left out anyway.
+    pub(super) fn forget(&mut self, drop: impl Fn(&str) -> bool) {
+        self.diagnostics.retain(|diagnostic| !drop(&diagnostic.path));
+    }
+
     /// The members of a table of entries, the first of two that have the same name.
     pub(super) fn entries(&self, table: &[&str]) -> Vec<&Member> {
         let mut seen = BTreeSet::new();
         let members = self.document.root.at(table).map_or(&[][..], Node::members);
-        members.iter().filter(|member| seen.insert(&member.key)).collect()
+        let there = members.iter().filter(|member| !matches!(member.node.kind, NodeKind::Null));
+        there.filter(|member| seen.insert(&member.key)).collect()
     }
 
     /// Where an entry stands, for the reader of hooks.
@@ -158,7 +170,8 @@ fn off(enabled: Option<&Node>) -> bool {
 
 /// The entry that `path` leads to or into.
 pub(super) fn entry_of(path: &[String]) -> Option<EntryPath> {
-    let table = ENTRY_TABLES.iter().find(|table| path.iter().zip(**table).filter(|(a, b)| a == b).count() == table.len())?;
+    let table =
+        ENTRY_TABLES.iter().find(|table| path.iter().zip(**table).filter(|(a, b)| a == b).count() == table.len())?;
     path.get(..=table.len()).map(<[String]>::to_vec)
 }
 

@@ -83,7 +83,10 @@ impl Config {
             return Ok(ModelRef { provider: provider.to_owned(), model: model.to_owned() });
         }
         if let Some(why) = self.broken.get(&dotted(&["providers", provider])) {
-            return Err(Unresolved { message: format!("the provider \"{provider}\" is not loaded: {why}"), nearest: None });
+            return Err(Unresolved {
+                message: format!("the provider \"{provider}\" is not loaded: {why}"),
+                nearest: None,
+            });
         }
         let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
         let nearest = nearest(provider, known.iter().copied()).map(str::to_owned);
@@ -125,6 +128,8 @@ fn shown(path: &[String]) -> String {
 
 fn with_setup(error: CliError) -> CliError {
     error
-        .hint("set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a [providers.NAME] table")
+        .hint(
+            "set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a [providers.NAME] table",
+        )
         .hint("`pintle demo` needs none of these")
 }

@@ -71,10 +71,8 @@ impl Env {
 pub(super) fn file_in(folder: &Path) -> Result<Option<PathBuf>, CliError> {
     let [toml, json] = ["pintle.toml", "pintle.json"].map(|name| folder.join(name));
     match (toml.is_file(), json.is_file()) {
-        (true, true) => {
-            Err(CliError::usage(format!("both {} and {} are there", toml.display(), json.display()))
-                .hint("keep one of them, or name it with -c"))
-        }
+        (true, true) => Err(CliError::usage(format!("both {} and {} are there", toml.display(), json.display()))
+            .hint("keep one of them, or name it with -c")),
         (true, false) => Ok(Some(toml)),
         (false, true) => Ok(Some(json)),
         (false, false) => Ok(None),

@@ -8,13 +8,13 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub(super) use self::hooks::CHANGED;
 use super::detect;
-use super::diagnostic::Diagnostic;
+use super::diagnostic::{Diagnostic, dotted};
 use super::layer::Layer;
 use super::places::Env;
 use super::trust::{Seal, Standing, TrustStore, entries};
 use super::{Config, LoadOptions};
-pub(super) use self::hooks::CHANGED;
 use crate::error::CliError;
 
 /// One file and how far it is trusted.
@@ -34,7 +34,7 @@ impl Trusted {
     }
 
     /// A file that was merely found: its entries count as far as `store` says.
-    pub(super) fn by_content(layer: Layer, store: &TrustStore, env: &Env) -> Self {
+    pub(super) fn by_content(mut layer: Layer, store: &TrustStore, env: &Env) -> Self {
         let search_path = env.vars.get("PATH").cloned();
         let file = layer.document.file.clone();
         let (mut standings, mut seals) = (BTreeMap::new(), BTreeMap::new());
@@ -45,6 +45,12 @@ impl Trusted {
                 seals.insert(path, Seal::new(entry, digest.to_owned(), search_path.clone()));
             }
         }
+        // A stranger's agents do contribute; of everything else that is left out nobody needs to know the mistakes.
+        layer.forget(|path| {
+            let entries = standings.iter().filter(|(entry, _)| within(path, entry));
+            let entry = entries.max_by_key(|(entry, _)| entry.len());
+            entry.is_some_and(|(entry, standing)| *standing == Standing::Unknown && !entry.starts_with("agents."))
+        });
         Self { layer, standings: Some(standings), seals }
     }
 
@@ -81,8 +87,7 @@ pub(super) fn resolve(
 ) -> Result<(Config, Vec<String>), CliError> {
     let mut config = Config::empty(home.to_owned());
     let mut left_out = Vec::new();
-    for at in 0..layers.len() {
-        let layer = &mut layers[at];
+    for (at, layer) in layers.iter_mut().enumerate() {
         let mut left = LeftOut(Vec::new());
         providers::add(&mut config, layer, &mut left);
         agents::add(&mut config, layer, env, &mut left);
@@ -102,19 +107,21 @@ pub(super) fn resolve(
     Ok((config, left_out))
 }
 
-/// The diagnostics of `layers` that matter: not those of entries that are left out anyway.
+/// The diagnostics of `layers`, in the order of the files and of their lines.
 pub(super) fn diagnostics(layers: Vec<Trusted>) -> Vec<Diagnostic> {
-    layers
-        .into_iter()
-        .flat_map(|trusted| {
-            let Trusted { layer, standings, .. } = trusted;
-            let unknown = move |diagnostic: &Diagnostic| {
-                let mut paths = standings.iter().flatten().filter(|(_, standing)| **standing == Standing::Unknown);
-                paths.any(|(path, _)| !path.starts_with("agents.") && within(&diagnostic.path, path))
-            };
-            layer.diagnostics.into_iter().filter(move |diagnostic| !unknown(diagnostic))
-        })
-        .collect()
+    let sorted = layers.into_iter().map(|trusted| {
+        let mut diagnostics = trusted.layer.diagnostics;
+        diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
+        diagnostics
+    });
+    sorted.flatten().collect()
+}
+
+/// Keeps the diagnostics of the bad entries of `section`, so that naming one can say what is wrong with it.
+fn note_bad(config: &mut Config, trusted: &Trusted, section: &str) {
+    let bad = trusted.layer.bad.iter().filter(|(path, _)| path[0] == section);
+    let noted = bad.map(|(path, diagnostic)| (dotted(path), diagnostic.to_string()));
+    config.broken.extend(noted.filter(|(path, _)| trusted.is_trusted(path)));
 }
 
 fn within(path: &str, entry: &str) -> bool {

@@ -186,10 +186,10 @@ impl Block {
                 Some(json!({"type": "text", "text": text}))
             }
             Self::Call { id, name, input, arguments } => {
-                let arguments = match input {
-                    input @ Value::Object(_) if arguments.is_empty() => input.to_string(),
-                    _ if arguments.is_empty() => "{}".into(),
-                    _ => arguments,
+                let arguments = match (arguments.is_empty(), input.is_object()) {
+                    (false, _) => arguments,
+                    (true, true) => input.to_string(),
+                    (true, false) => "{}".into(),
                 };
                 let id = if id.is_empty() { crate::openai::fresh_id() } else { id };
                 reply.tool_calls.push(CallPart::new(&id, &name, &arguments));

@@ -72,7 +72,7 @@ impl Calls {
         let slot = self.by_index.get(&index).copied().filter(|slot| {
             let other_id = |call: &CallPart| !id.is_empty() && !call.id.is_empty() && call.id != id;
             // Servers that give each call the index 0 tell them apart by id and name.
-            !(known(slot).is_some_and(other_id) && !name.is_empty())
+            name.is_empty() || !known(slot).is_some_and(other_id)
         });
         let slot = slot.unwrap_or(new);
         self.by_index.insert(index, slot);

@@ -19,7 +19,7 @@ pub const KEY: &str = "sk-test-0123456789";
 
 /// A provider of `kind` at `stub`.
 pub fn provider(kind: ProviderKind, stub: &HttpStub) -> Arc<dyn Provider> {
-    connect(&spec(kind, stub)).unwrap()
+    connect(&spec(kind, stub)).expect("the settings are good")
 }
 
 /// Its settings.
@@ -35,20 +35,22 @@ pub fn spec(kind: ProviderKind, stub: &HttpStub) -> ProviderSpec {
 
 /// A provider that offers tools through a schema.
 pub fn by_schema(stub: &HttpStub) -> Arc<dyn Provider> {
-    connect(&ProviderSpec { tool_mode: ToolMode::JsonSchema, ..spec(ProviderKind::OpenAi, stub) }).unwrap()
+    connect(&ProviderSpec { tool_mode: ToolMode::JsonSchema, ..spec(ProviderKind::OpenAi, stub) })
+        .expect("the settings are good")
 }
 
 /// A request with one tool.
 pub fn request() -> LlmRequest {
     let parameters = domain::json::parse(
         r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"maximum":1.10}"#,
-    );
-    let options = domain::json::parse(r#"{"temperature":0.20}"#).unwrap();
+    )
+    .expect("valid JSON");
+    let options = [("temperature".to_owned(), domain::json::parse("0.20").expect("valid JSON"))];
     LlmRequest {
         model: "local/m".into(),
         messages: [Message::text(Role::System, "be good"), Message::text(Role::User, "hi")].map(Rendered::new).into(),
-        tools: vec![Rendered::new(ToolDef::new("weather", "tells the weather", parameters.unwrap()))],
-        options: options.as_object().unwrap().clone(),
+        tools: vec![Rendered::new(ToolDef::new("weather", "tells the weather", parameters))],
+        options: options.into_iter().collect(),
         graceful_terminal: false,
     }
 }
@@ -57,13 +59,13 @@ pub fn request() -> LlmRequest {
 pub async fn ask(provider: &dyn Provider, request: &LlmRequest) -> (Vec<String>, Result<LlmReply, ProviderError>) {
     let pieces = Mutex::new(Vec::new());
     let on_delta = |delta: Delta<'_>| {
-        pieces.lock().unwrap().push(match delta {
+        pieces.lock().expect("no test panics here").push(match delta {
             Delta::Text(text) => text.to_owned(),
             Delta::Reasoning(text) => format!("({text})"),
         });
     };
     let outcome = provider.call("m", request, &on_delta).await;
-    (pieces.into_inner().unwrap(), outcome)
+    (pieces.into_inner().expect("no test panics here"), outcome)
 }
 
 /// Asks a provider of `kind` whose server answers `answer`.

@@ -85,9 +85,9 @@ impl Session {
     /// Signals the group, and those members of the session that formed groups of their own.
     fn signal(&self, signal: Signal) {
         // Both fail only for who is gone already.
-        drop(killpg(self.leader, signal));
+        killpg(self.leader, signal).ok();
         for member in self.members() {
-            drop(kill(member, signal));
+            kill(member, signal).ok();
         }
     }
 

@@ -102,7 +102,7 @@ async fn what_a_command_leaves_behind_ends_with_it() {
         "(sleep 1000 & sleep 1000) & echo done",
         "nohup sleep 1000 >/dev/null 2>&1 & echo done",
         // Job control puts each job into a group of its own.
-        "set -m; sleep 1000 & echo done",
+        "bash -c 'set -m; sleep 1000 & echo done'",
     ] {
         let output = shell.run(command).await;
         assert!(output.for_llm.ends_with("done\n") && !output.is_error, "{command}: {}", output.for_llm);
@@ -117,7 +117,7 @@ async fn a_timeout_ends_children_and_their_children() {
         "sleep 1000 & sleep 1000",
         "trap '' TERM; (trap '' TERM; sleep 1000; sleep 1000) & sleep 1000; sleep 1000",
         "while :; do sleep 1000 & sleep 0.01; done",
-        "set -m; trap '' TERM; sleep 1000 & while :; do :; done",
+        "bash -c 'set -m; trap \"\" TERM; sleep 1000 & while :; do :; done'",
     ] {
         let asked = Asked { command, timeout: SHORT, grace: SHORT };
         let output = shell.exec.exec(&asked, &CancellationToken::new()).await;

@@ -1,6 +1,7 @@
 //! What a hook sends back unchanged stays the host's own: its private data and its digits.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
 
 use domain::json::{Rendered, parse};
 use domain::llm::ToolDef;
@@ -109,10 +110,13 @@ impl<'a, T: Element> Originals<'a, T> {
 /// A text that two values share exactly if they are equal regardless of member order and of how a number is
 /// spelled, as long as both spellings denote the same double.
 pub(super) fn key(value: &Value) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(KEY_BYTES);
     write_key(value, &mut out);
     out
 }
+
+/// Room for the key of a usual message, so that building one rarely moves it.
+const KEY_BYTES: usize = 1024;
 
 fn write_key(value: &Value, out: &mut String) {
     match value {
@@ -141,10 +145,7 @@ fn write_key(value: &Value, out: &mut String) {
 
 /// A text after its length, so that nothing in it looks like something else.
 fn write_text(text: &str, out: &mut String) {
-    out.push('"');
-    out.push_str(&text.len().to_string());
-    out.push(':');
-    out.push_str(text);
+    write!(out, "\"{}:{text}", text.len()).expect("a string takes every write");
 }
 
 fn write_number(number: &Number, out: &mut String) {
@@ -152,8 +153,7 @@ fn write_number(number: &Number, out: &mut String) {
         // Minus nought is nought.
         Some(0.0) => out.push('0'),
         Some(double) => {
-            out.push('#');
-            out.push_str(&format!("{:x};", double.to_bits()));
+            write!(out, "#{:x};", double.to_bits()).expect("a string takes every write");
         }
         // Beyond all doubles only the same digits are the same number.
         None => {

@@ -57,13 +57,15 @@ impl Leash {
         }
     }
 
-    /// How the child ended, as a fault. Only after [`Leash::ended`].
+    /// How the child ended, as a fault. Only after [`Leash::ended`] or [`Leash::end_group`].
     pub(super) fn reap(&mut self) -> Fault {
         if let Some(end) = &self.end {
             return end.clone();
         }
-        let fault = match self.child.wait() {
-            Ok(status) => match (status.code(), status.signal()) {
+        let fault = match self.child.try_wait() {
+            // It hangs in the kernel and goes when the kernel lets it.
+            Ok(None) => return Fault::Killed { signal: Kill::SIGKILL as i32 },
+            Ok(Some(status)) => match (status.code(), status.signal()) {
                 (Some(status), _) => Fault::BadExit { status },
                 (None, Some(signal)) => Fault::Killed { signal },
                 (None, None) => Fault::BadExit { status: -1 },
@@ -78,6 +80,10 @@ impl Leash {
 
     /// Ends what is left of the group: TERM, grace, KILL.
     pub(super) async fn end_group(&mut self) {
+        if self.gone {
+            // Its id may name somebody else by now.
+            return;
+        }
         let until = Instant::now() + TERM_GRACE;
         let mut left = self.signal(Some(Kill::SIGTERM));
         while left && Instant::now() < until {

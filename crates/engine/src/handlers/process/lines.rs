@@ -107,7 +107,10 @@ impl Lines {
 
     /// Everything before `to` has been dealt with.
     fn pass(&mut self, to: usize) {
-        if to == self.buf.len() {
+        if to == self.buf.len() && self.buf.capacity() > SKIP_BYTES {
+            // One long line must not keep its memory for ever.
+            *self = Self { skipping: self.skipping.take(), ..Self::new(self.limit) };
+        } else if to == self.buf.len() {
             self.buf.clear();
             (self.start, self.scanned) = (0, 0);
         } else {

@@ -257,21 +257,21 @@ impl Session {
                 let limit = self.spec.max_frame_bytes;
                 self.settle(id, Err(Fault::TooLarge { way: Way::Reply, limit }));
             }
-            Line::TooLong(None) => self.stray("a line above the limit without an id", ""),
+            Line::TooLong(None) => self.stray("a line above the limit without an id", b""),
             Line::Whole(line) => {
-                let shown = String::from_utf8_lossy(&line[..line.len().min(LOGGED_BYTES)]).into_owned();
-                self.read(line, &shown);
+                let start = line[..line.len().min(LOGGED_BYTES)].to_vec();
+                self.read(line, &start);
             }
         }
     }
 
-    fn read(&self, line: Vec<u8>, shown: &str) {
+    fn read(&self, line: Vec<u8>, start: &[u8]) {
         match read_line(line) {
             Incoming::Reply(reply) => self.settle(reply.id, Ok(reply)),
             Incoming::Bad { id: Some(id), detail } => self.settle(id, Err(Fault::Unreadable { detail })),
-            Incoming::Bad { id: None, detail } => self.stray(&detail, shown),
+            Incoming::Bad { id: None, detail } => self.stray(&detail, start),
             Incoming::Noise { why } if why.is_empty() => {}
-            Incoming::Noise { why } => self.stray(&why, shown),
+            Incoming::Noise { why } => self.stray(&why, start),
         }
     }
 
@@ -295,9 +295,10 @@ impl Session {
         self.complain(|name| tracing::warn!(hook = name, id, "{what}"));
     }
 
-    fn stray(&self, why: &str, shown: &str) {
+    fn stray(&self, why: &str, start: &[u8]) {
         self.tally.stray_lines.up();
-        self.complain(|name| tracing::warn!(hook = name, ?why, line = ?shown, "a line that answers nothing"));
+        let line = String::from_utf8_lossy(start);
+        self.complain(|name| tracing::warn!(hook = name, ?why, ?line, "a line that answers nothing"));
     }
 
     /// Logs, unless this child has filled its share of the log.

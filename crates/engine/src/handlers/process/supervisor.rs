@@ -30,6 +30,8 @@ const CLOSING: Duration = Duration::from_secs(3);
 
 /// Runs until the hook is closed.
 pub(super) async fn supervise(hook: Arc<Inner>) {
+    // Also when this task is dropped with its runtime: whoever waits for the close must not wait for ever.
+    let _done = hook.done.clone().drop_guard();
     let mut supervisor = Supervisor { hook: hook.clone(), restarts: Restarts::default(), was_up: false };
     while let Some(due) = supervisor.one_child().await {
         tokio::select! {
@@ -41,7 +43,6 @@ pub(super) async fn supervise(hook: Arc<Inner>) {
         hook.restarting();
     }
     hook.publish(Phase::Closed);
-    hook.done.cancel();
 }
 
 struct Supervisor {

@@ -245,7 +245,8 @@ impl Session {
                     let state = self.lock();
                     (state.is_written(), matches!(state.pen, Pen::Shut))
                 };
-                if shut || (rests && self.events().is_empty()) {
+                let told = !self.greeted.load(Ordering::Acquire) || self.events().is_empty();
+                if shut || (rests && told) {
                     return;
                 }
                 self.wake.notify_one();
@@ -284,4 +285,20 @@ fn write_some(pipe: &pipe::Sender, begun: &mut Begun) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_frame_begins_where_the_writing_stopped() {
+        let frame = Frame::call(7, "hook.x", Bytes::from_static(b"{\"a\":1}"));
+        let whole = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"hook.x\",\"params\":{\"a\":1}}\n";
+        assert_eq!((frame.len(), frame.line_len()), (whole.len(), whole.len() - 1));
+        for written in 0..=whole.len() {
+            let rest = frame.rest(written).map(|part| part.to_vec()).concat();
+            assert_eq!(String::from_utf8(rest).unwrap(), whole[written..]);
+        }
+    }
 }

@@ -70,7 +70,7 @@ async fn a_cancelled_call_is_told_to_the_child_and_one_that_never_began_is_not()
     assert_eq!(seen.line().await.unwrap(), "{\"jsonrpc\":\"2.0\",\"method\":\"hook.cancel\",\"params\":{\"id\":2}}\n");
     assert_eq!(fault(ask_until(&hook, 1, LONG, &cancel).await), Fault::Cancelled);
     stage.close(&hook).await;
-    assert_eq!(seen.to_end().await, "");
+    assert_eq!(seen.rest().await, "");
 }
 
 #[tokio::test]
@@ -121,5 +121,5 @@ async fn whoever_else_holds_the_output_open_does_not_hold_the_verdict() {
     assert_eq!(fault(ask(&hook).await), Fault::BadExit { status: 3 });
     assert!(started.elapsed() < LONG / 4, "one second, and what a busy machine adds");
     // The one who held it was of the child's group and went with it.
-    assert_eq!(held.to_end().await, "");
+    assert_eq!(held.rest().await, "");
 }

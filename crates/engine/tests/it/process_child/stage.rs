@@ -14,7 +14,7 @@ use domain::fault::Fault;
 use domain::id::{CallId, EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::tool::ToolCall;
-use domain::verdict::Verdict;
+use domain::verdict::{Heard, Verdict};
 use pintle_engine::handler::{Call, Handler as _, WireCache};
 use pintle_engine::handlers::process::{ProcessHook, ProcessSpec};
 use serde_json::json;
@@ -100,7 +100,7 @@ pub(super) struct Fifo(pipe::Receiver);
 
 impl Fifo {
     /// Everything that is written until nobody holds the other end any more. The first writer must be there.
-    pub(super) async fn to_end(mut self) -> String {
+    pub(super) async fn rest(mut self) -> String {
         let mut text = String::new();
         within(self.0.read_to_string(&mut text)).await.unwrap();
         text
@@ -159,13 +159,10 @@ pub(super) fn continues(reply: &Result<Reply, Fault>) -> bool {
 
 /// The reason of a denial.
 pub(super) fn denied(reply: &Result<Reply, Fault>) -> &str {
-    match reply {
-        Ok(Reply::BeforeTool(heard)) => match &heard.verdict {
-            Verdict::Deny(reason) => reason.as_str(),
-            other => panic!("expected a denial, got {other:?}"),
-        },
-        other => panic!("expected a denial, got {other:?}"),
-    }
+    let Ok(Reply::BeforeTool(Heard { verdict: Verdict::Deny(reason), .. })) = reply else {
+        panic!("expected a denial, got {reply:?}");
+    };
+    reason.as_str()
 }
 
 /// The fault of a reply.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dialects::process::config::{At, Problem};
 
-use super::{LeftOut, Trusted};
+use super::{LeftOut, Trusted, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
@@ -22,7 +22,8 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
     let bad = &trusted.layer.bad;
     let good: BTreeMap<_, _> =
         raws.into_iter().filter(|(name, _)| !bad.contains_key(&entry_path(&["agents"], name))).collect();
-    let redefault = good.iter().any(|(name, raw)| raw.default == Some(true) && trusted.is_trusted(&dotted(&["agents", name])));
+    let redefault =
+        good.iter().any(|(name, raw)| raw.default == Some(true) && trusted.is_trusted(&dotted(&["agents", name])));
     if redefault {
         config.agents.values_mut().for_each(|agent| agent.default = false);
     }
@@ -36,10 +37,16 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
             lay_over(agent, &raw, &trusted.layer);
         } else {
             lay_stranger_over(agent, &raw, &trusted.layer);
-            left.add(format!("{path} but its system and max_iterations"));
+            let kept = ["system", "max_iterations"];
+            let written = trusted.layer.value(&["agents", &name]);
+            let rest: Vec<_> = written.as_object().into_iter().flat_map(serde_json::Map::keys).cloned().collect();
+            let rest: Vec<_> = rest.into_iter().filter(|key| !kept.contains(&key.as_str())).collect();
+            if !rest.is_empty() {
+                left.add(format!("{path} ({})", rest.join(", ")));
+            }
         }
     }
-    config.note_bad(&trusted.layer, "agents");
+    note_bad(config, trusted, "agents");
 }
 
 /// What the schema cannot say about agents.
@@ -50,7 +57,8 @@ fn check(layer: &mut Layer) {
             layer.report(Problem::new(&["agents", name, "max_iterations"], "must be greater than 0"));
         }
     }
-    let mut defaults = raws.iter().filter(|(_, raw)| raw.default == Some(true)).map(|(name, _)| name);
+    let in_order: Vec<String> = layer.entries(&["agents"]).iter().map(|member| member.key.clone()).collect();
+    let mut defaults = in_order.iter().filter(|name| raws.get(*name).is_some_and(|raw| raw.default == Some(true)));
     let Some(first) = defaults.next() else { return };
     for second in defaults {
         let message = format!("the default is already the agent \"{first}\"; only one can be it");
@@ -64,9 +72,10 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
         Named { text: text.to_owned(), place: Some(layer.document.place(&path, At::Value)), path }
     };
     let model = raw.model.as_deref().map(|text| named(&["model"], text));
-    let fallbacks = raw.fallbacks.as_ref().map(|texts| {
-        texts.iter().enumerate().map(|(i, text)| named(&["fallbacks", &i.to_string()], text)).collect()
-    });
+    let fallbacks = raw
+        .fallbacks
+        .as_ref()
+        .map(|texts| texts.iter().enumerate().map(|(i, text)| named(&["fallbacks", &i.to_string()], text)).collect());
     agent.model = model.or(agent.model.take());
     agent.fallbacks = fallbacks.unwrap_or(std::mem::take(&mut agent.fallbacks));
     agent.system = raw.system.clone().or(agent.system.take());

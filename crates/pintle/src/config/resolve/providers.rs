@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dialects::process::config::Problem;
 use url::Url;
 
-use super::{LeftOut, Trusted};
+use super::{LeftOut, Trusted, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::raw::RawProvider;
@@ -36,7 +36,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
             }
         }
     }
-    config.note_bad(&trusted.layer, "providers");
+    note_bad(config, trusted, "providers");
 }
 
 fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>> {
@@ -51,7 +51,10 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
         None | Some("native") => ToolMode::Native,
         Some("json_schema") => ToolMode::JsonSchema,
         Some(word) => {
-            let problem = Problem::new(&["tool_mode"], format!("unsupported tool_mode \"{word}\", expected native or json_schema"));
+            let problem = Problem::new(
+                &["tool_mode"],
+                format!("unsupported tool_mode \"{word}\", expected native or json_schema"),
+            );
             problems.push(problem.meant(word, TOOL_MODES));
             ToolMode::Native
         }
@@ -99,6 +102,8 @@ fn read_url(text: &str) -> Result<Url, Problem> {
         Ok(url) if url.password().is_some() => bad("without a password; name a variable in api_key_env"),
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
         Ok(url) => bad(&format!("got the scheme \"{}\"", url.scheme())),
+        // What stands before an `@` may be a password.
+        Err(why) if text.contains('@') => bad(&why.to_string()),
         Err(why) => bad(&format!("got {text:?}: {why}")),
     }
 }
@@ -109,12 +114,12 @@ fn is_variable(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-impl ProviderKind {
+impl ProviderConfig {
     /// The file of replies, for a scripted provider.
     pub fn script(&self) -> Option<&PathBuf> {
-        match self {
-            Self::Scripted { script } => Some(script),
-            Self::OpenAi { .. } | Self::Anthropic { .. } => None,
+        match &self.kind {
+            ProviderKind::Scripted { script } => Some(script),
+            ProviderKind::OpenAi { .. } | ProviderKind::Anthropic { .. } => None,
         }
     }
 }

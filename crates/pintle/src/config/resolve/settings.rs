@@ -16,8 +16,11 @@ const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     let raw = trusted.layer.raw.clone();
     let mut problems = Vec::new();
-    if raw.hooks.as_ref().is_some_and(|hooks| hooks.strict_start == Some(true)) && trusts(trusted, "hooks", left) {
-        config.strict_start = true;
+    if raw.hooks.is_some_and(|hooks| hooks.strict_start == Some(true)) {
+        match trusted.is_trusted("hooks") {
+            true => config.strict_start = true,
+            false => left.add("hooks.strict_start"),
+        }
     }
     if let Some(audit) = raw.audit.filter(|_| trusts(trusted, "audit", left)) {
         problems.extend(durability(config, audit.durability.as_deref()));

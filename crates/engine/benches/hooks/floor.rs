@@ -1,0 +1,187 @@
+//! What everything is compared with: the same frames, written and read by hand.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, ensure};
+use domain::json::Object;
+use domain::llm::ToolDef;
+use domain::message::Message;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use crate::child::{Answers, farewell};
+
+/// What a read may bring at once, on both sides of the comparison.
+const READ_BYTES: usize = 64 << 10;
+
+/// The params of a `before_llm`, typed.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Request {
+    meta: Value,
+    context: Value,
+    channel: String,
+    chat_id: String,
+    model: String,
+    messages: Vec<Message>,
+    tools: Vec<ToolDef>,
+    options: Object,
+    graceful_terminal: bool,
+}
+
+impl Request {
+    /// Reads the params that a hook was sent.
+    pub fn of(params: &[u8]) -> anyhow::Result<Self> {
+        serde_json::from_slice(params).context("params are what the floor knows")
+    }
+}
+
+#[derive(Serialize)]
+struct Frame<'a, T> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'static str,
+    params: &'a T,
+}
+
+/// The line that asks about `params`.
+pub fn line(id: u64, method: &'static str, params: &impl Serialize) -> anyhow::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&Frame { jsonrpc: "2.0", id, method, params })?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// A reply, typed.
+#[derive(Deserialize)]
+pub struct Reply {
+    id: u64,
+    result: Answer,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    action: String,
+    #[serde(default)]
+    request: Option<Request>,
+}
+
+impl Reply {
+    fn read(line: &[u8]) -> anyhow::Result<Self> {
+        let reply: Self = serde_json::from_slice(line)?;
+        let carries = reply.result.request.as_ref().map(|request| request.messages.len());
+        let fits = matches!((reply.result.action.as_str(), carries), ("continue", None) | ("modify", Some(1..)));
+        ensure!(fits, "`{}` is not what was asked for", reply.result.action);
+        Ok(reply)
+    }
+}
+
+/// A child behind blocking pipes.
+pub struct Blocking {
+    child: std::process::Child,
+    stdin: std::process::ChildStdin,
+    stdout: std::io::BufReader<std::process::ChildStdout>,
+    read: String,
+}
+
+impl Blocking {
+    pub fn start(answers: Answers) -> anyhow::Result<Self> {
+        let mut child = answers.command()?.spawn()?;
+        let stdin = child.stdin.take().context("its input is piped")?;
+        let stdout = std::io::BufReader::new(child.stdout.take().context("its output is piped")?);
+        Ok(Self { child, stdin, stdout, read: String::new() })
+    }
+
+    /// Writes `line` and waits for a line.
+    pub fn exchange(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        self.stdin.write_all(line)?;
+        self.read.clear();
+        let read = self.stdout.read_line(&mut self.read)?;
+        ensure!(read > 0, "the child of the floor left");
+        Ok(())
+    }
+
+    pub fn end(self) -> anyhow::Result<()> {
+        drop(self.stdin);
+        farewell(self.child)
+    }
+}
+
+/// A child behind pipes of tokio.
+pub struct Straight {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    read: Vec<u8>,
+}
+
+impl Straight {
+    /// Needs a runtime.
+    pub fn start(answers: Answers) -> anyhow::Result<Self> {
+        let mut child = tokio::process::Command::from(answers.command()?).spawn()?;
+        let stdin = child.stdin.take().context("its input is piped")?;
+        let stdout = BufReader::with_capacity(READ_BYTES, child.stdout.take().context("its output is piped")?);
+        Ok(Self { child, stdin, stdout, read: Vec::new() })
+    }
+
+    /// Writes `line`, reads a line and what it says.
+    pub async fn exchange(&mut self, line: &[u8]) -> anyhow::Result<Reply> {
+        self.stdin.write_all(line).await?;
+        self.read.clear();
+        self.stdout.read_until(b'\n', &mut self.read).await?;
+        Reply::read(&self.read)
+    }
+
+    pub async fn end(mut self) -> anyhow::Result<()> {
+        drop(self.stdin);
+        self.child.wait().await.map(drop).context("a child of a floor does not end")
+    }
+}
+
+type Pending = Mutex<HashMap<u64, oneshot::Sender<Reply>>>;
+
+/// A child that many callers share.
+pub struct Shared {
+    stdin: tokio::sync::Mutex<ChildStdin>,
+    pending: Arc<Pending>,
+    next: AtomicU64,
+}
+
+impl Shared {
+    /// Starts the child; the task that reads runs on `tracker` until the child is gone.
+    pub fn start(answers: Answers, tracker: &TaskTracker) -> anyhow::Result<Arc<Self>> {
+        let Straight { child, stdin, mut stdout, mut read } = Straight::start(answers)?;
+        let pending: Arc<Pending> = Arc::default();
+        let heard = pending.clone();
+        tracker.spawn(async move {
+            // Held, so that the child lives as long as somebody reads from it.
+            let _child = child;
+            loop {
+                read.clear();
+                if !matches!(stdout.read_until(b'\n', &mut read).await, Ok(1..)) {
+                    return;
+                }
+                let Ok(reply) = Reply::read(&read) else { return };
+                let waiting = heard.lock().unwrap_or_else(PoisonError::into_inner).remove(&reply.id);
+                // A caller that is gone needs no reply.
+                waiting.and_then(|waiting| waiting.send(reply).err()).map_or((), drop);
+            }
+        });
+        Ok(Arc::new(Self { stdin: tokio::sync::Mutex::new(stdin), pending, next: AtomicU64::new(10_000_000) }))
+    }
+
+    /// Asks with a number of its own before the rest of the line.
+    pub async fn exchange(&self, rest: &str) -> anyhow::Result<()> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (tell, told) = oneshot::channel();
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(id, tell);
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}");
+        self.stdin.lock().await.write_all(line.as_bytes()).await?;
+        told.await.map(drop).context("the child of the floor left")
+    }
+}

@@ -1,0 +1,139 @@
+//! Rounds, medians and the table that they end in; shared by every benchmark of the workspace.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+/// Rounds of which the median counts. Odd, so that it is a value that was measured.
+const ROUNDS: usize = 7;
+/// A share of a round runs first and is not counted: caches, pipes and children are warm afterwards.
+const WARM_UP_SHARE: usize = 10;
+
+/// Runs an exchange so many times; answers how long the exchanges took, without what stands between them.
+pub type Side<'a> = &'a mut dyn FnMut(usize) -> anyhow::Result<Duration>;
+
+/// How much is to be run.
+#[derive(Clone, Copy, PartialEq)]
+enum Extent {
+    /// Everything, and it is judged.
+    Full,
+    /// Each case once, only to see that it runs.
+    Once,
+}
+
+/// What a figure has to keep to.
+#[derive(Clone, Copy)]
+pub enum Target {
+    /// The time against the floor's time.
+    RatioAtMost(f64),
+    /// The throughput against the floor's throughput.
+    ThroughputAtLeast(f64),
+}
+
+/// The figures so far.
+pub struct Report {
+    extent: Extent,
+    rows: Vec<[String; 6]>,
+}
+
+impl Report {
+    /// As the command line wants it: `cargo bench` measures, anything else runs each case once.
+    /// `None` if only the names of tests are asked for.
+    pub fn from_args() -> Option<Self> {
+        let has = |word: &str| std::env::args().any(|argument| argument == word);
+        let extent = if has("--bench") && !has("--test") { Extent::Full } else { Extent::Once };
+        let head = ["what", "measured", "floor", "ratio", "target", ""].map(str::to_owned);
+        (!has("--list")).then(|| Self { extent, rows: vec![head] })
+    }
+
+    /// The medians of alternating rounds of `times` exchanges each, one for each of `sides`: the time of one exchange.
+    pub fn medians<const N: usize>(&self, times: usize, mut sides: [Side<'_>; N]) -> anyhow::Result<[Duration; N]> {
+        let (rounds, times) = match self.extent {
+            Extent::Full => (ROUNDS, times),
+            Extent::Once => (1, 1),
+        };
+        for side in &mut sides {
+            side(times.div_ceil(WARM_UP_SHARE))?;
+        }
+        let mut measured = [const { Vec::new() }; N];
+        for _ in 0..rounds {
+            for (side, row) in sides.iter_mut().zip(&mut measured) {
+                let took = side(times)?;
+                row.push(took.div_f64(times as f64));
+            }
+        }
+        Ok(measured.map(|mut row| {
+            row.sort();
+            row[row.len() / 2]
+        }))
+    }
+
+    /// A time that is compared with a floor's.
+    pub fn against(&mut self, what: &str, [ours, floor]: [Duration; 2], target: Target) {
+        let slower = ours.as_secs_f64() / floor.as_secs_f64();
+        let (ratio, wanted, holds) = match target {
+            Target::RatioAtMost(limit) => (slower, format!("<= {limit}"), slower <= limit),
+            Target::ThroughputAtLeast(limit) => (slower.recip(), format!(">= {limit}"), slower.recip() >= limit),
+        };
+        self.row(what, [shown(ours), shown(floor), format!("{ratio:.2}"), wanted], Some(holds));
+    }
+
+    /// A figure that has a limit of its own. `limit` is inclusive.
+    pub fn limited<T: PartialOrd>(&mut self, what: &str, value: T, limit: T, show: impl Fn(T) -> String)
+    where
+        T: Copy,
+    {
+        self.row(what, [show(value), String::new(), String::new(), format!("<= {}", show(limit))], Some(value <= limit));
+    }
+
+    /// A figure that stands beside the others, with no target.
+    pub fn noted(&mut self, what: &str, value: String) {
+        self.row(what, [value, String::new(), String::new(), String::new()], None);
+    }
+
+    fn row(&mut self, what: &str, [measured, floor, ratio, target]: [String; 4], holds: Option<bool>) {
+        let judged = match holds {
+            Some(true) => "pass",
+            Some(false) => "MISS",
+            None => "",
+        };
+        self.rows.push([what.to_owned(), measured, floor, ratio, target, judged.to_owned()]);
+    }
+
+    /// Writes the table. Says nothing of what was run once: those figures mean nothing.
+    pub fn print(self) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.extent == Extent::Once {
+            let cases = self.rows.len() - 1;
+            return writeln!(out, "{cases} cases ran once").context("the output is closed");
+        }
+        let mut widths = [0; 6];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        let line = |row: &[String; 6]| {
+            let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        for (i, row) in self.rows.iter().enumerate() {
+            writeln!(out, "{}", line(row)).context("the output is closed")?;
+            if i == 0 {
+                writeln!(out, "{}", line(&widths.map(|width| "-".repeat(width)))).context("the output is closed")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A time with three digits that say something.
+pub fn shown(time: Duration) -> String {
+    let nanos = time.as_secs_f64() * 1e9;
+    match nanos {
+        0.0..1e3 => format!("{nanos:.1} ns"),
+        1e3..1e6 => format!("{:.2} µs", nanos / 1e3),
+        _ => format!("{:.2} ms", nanos / 1e6),
+    }
+}

@@ -1,0 +1,118 @@
+//! `pintle demo`: one whole turn through real hooks, offline, without a key.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use engine::Watcher;
+use tokio_util::sync::CancellationToken;
+
+use super::run::AtTheEnd;
+use super::{Global, session, terminal};
+use crate::error::CliError;
+use crate::timeline::Timeline;
+
+/// What the demo asks.
+const PROMPT: &str = "What is the weather in Beijing, what do my notes say, and force-push main for me.";
+
+/// The demo's files, as they are written.
+const FILES: [(&str, &str); 6] = [
+    ("pintle.toml", include_str!("../demo/pintle.toml")),
+    ("replies.json", include_str!("../demo/replies.json")),
+    ("weather.sh", include_str!("../demo/weather.sh")),
+    ("guard.sh", include_str!("../demo/guard.sh")),
+    ("redactor.sh", include_str!("../demo/redactor.sh")),
+    ("workspace/notes.txt", include_str!("../demo/notes.txt")),
+];
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the demo's files in this folder, to change them and run it again
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
+    let scratch = Scratch::new(args.keep.clone())?;
+    write(&scratch.folder)?;
+    let own = Global {
+        config: Some(scratch.folder.join("pintle.toml")),
+        home: Some(scratch.folder.join("home")),
+        ..global.clone()
+    };
+    let runtime = terminal::runtime()?;
+    let code = runtime.block_on(turn(&own))?;
+    terminal::say("\nThe model was scripted; the hooks, the tools, the permit and the record were real.\n")?;
+    if args.keep.is_some() {
+        let folder = scratch.folder.display();
+        terminal::say(&format!(
+            "Everything is in {folder}. Look at what every hook did and why:\n  \
+             pintle why --last -c {folder}/pintle.toml --home {folder}/home\n"
+        ))?;
+    } else {
+        terminal::say("Next: `pintle demo --keep DIR` keeps the files, `pintle init` writes your own configuration.\n")?;
+    }
+    Ok(code)
+}
+
+async fn turn(global: &Global) -> Result<u8, CliError> {
+    let timeline: Vec<Arc<dyn Watcher>> = vec![Arc::new(Timeline::new(anstream::stdout(), true))];
+    let host = session::open(global, timeline)?;
+    let runner = host.runner(None, None)?;
+    session::ready(&host, true).await?;
+    let mut conversation = session::conversation(&runner);
+    let outlet = AtTheEnd::default();
+    let report = runner.turn(&mut conversation, PROMPT, &outlet, &CancellationToken::new()).await;
+    host.close().await;
+    let (code, complaint) = session::verdict(&report);
+    if let Some(complaint) = complaint {
+        terminal::note(&complaint);
+    }
+    terminal::say(&format!("\n{}", outlet.text(&report.reply)))?;
+    Ok(code)
+}
+
+/// Where the demo's files stand; removed afterwards unless the user keeps them.
+struct Scratch {
+    folder: PathBuf,
+    kept: bool,
+}
+
+impl Scratch {
+    fn new(keep: Option<PathBuf>) -> Result<Self, CliError> {
+        let cwd = std::env::current_dir()
+            .map_err(|error| CliError::failed(format!("the working directory cannot be read: {error}")))?;
+        match keep {
+            Some(folder) => Ok(Self { folder: cwd.join(folder), kept: true }),
+            None => {
+                let folder = std::env::temp_dir().join(format!("pintle-demo-{}", uuid::Uuid::new_v4()));
+                Ok(Self { folder, kept: false })
+            }
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Err(error) = std::fs::remove_dir_all(&self.folder)
+        {
+            tracing::warn!("the demo's files in {} stay: {error}", self.folder.display());
+        }
+    }
+}
+
+/// Writes the demo's files. A file that the user changed is not overwritten.
+fn write(folder: &Path) -> Result<(), CliError> {
+    let failed = |what: &Path, error: std::io::Error| CliError::failed(format!("{}: {error}", what.display()));
+    let workspace = folder.join("workspace");
+    std::fs::create_dir_all(&workspace).map_err(|error| failed(&workspace, error))?;
+    for (name, text) in FILES {
+        let file = folder.join(name);
+        if !file.exists() {
+            std::fs::write(&file, text).map_err(|error| failed(&file, error))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! `pintle hooks list`: each checkpoint's chain, in running order.
+
+use std::collections::BTreeMap;
+
+use anstyle::{AnsiColor, Style};
+use domain::checkpoint::CheckpointKind;
+use domain::hook::{Hook, State};
+use domain::roster::Roster;
+use store::HookTiming;
+
+use super::super::{Global, terminal};
+use super::ListArgs;
+use crate::error::CliError;
+use crate::host::{load, open_store};
+
+/// How many of the newest events the costs come from: some days of one person's work.
+const TIMED_EVENTS: usize = 5000;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
+        terminal::note(&format!("warning: {line}"));
+    }
+    let timings = timings(&loaded.config);
+    let roster = Roster::new(loaded.config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
+    let text = if args.json {
+        let chains: Vec<serde_json::Value> = roster
+            .chains()
+            .map(|(kind, row)| {
+                let hooks: Vec<serde_json::Value> = row.iter().map(|i| json(roster.hook(*i), kind, &timings)).collect();
+                serde_json::json!({ "checkpoint": kind.name(), "hooks": hooks })
+            })
+            .collect();
+        let text = serde_json::to_string_pretty(&chains).map_err(|error| CliError::failed(error.to_string()))?;
+        format!("{text}\n")
+    } else if roster.hooks().is_empty() {
+        "no hooks are configured; `pintle hooks new NAME` writes a first one\n".to_owned()
+    } else {
+        plain(&roster, &timings)
+    };
+    terminal::say(&text)?;
+    Ok(0)
+}
+
+type Timings = BTreeMap<(String, String), HookTiming>;
+
+/// What each hook took, as far as there are records; a listing must work without.
+fn timings(config: &crate::config::Config) -> Timings {
+    let found = open_store(config).ok().and_then(|store| store.hook_timings(TIMED_EVENTS).ok()).unwrap_or_default();
+    found.into_iter().map(|timing| ((timing.hook.clone(), timing.checkpoint.clone()), timing)).collect()
+}
+
+fn plain(roster: &Roster, timings: &Timings) -> String {
+    let width = roster.hooks().iter().map(|hook| hook.name.as_str().chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (kind, row) in roster.chains() {
+        text.push_str(&format!("{BOLD}{}{BOLD:#}\n", kind.name()));
+        for (place, number) in row.iter().enumerate() {
+            let hook = roster.hook(*number);
+            let cost = timings.get(&(hook.name.to_string(), kind.name().to_owned())).and_then(cost).unwrap_or_default();
+            let line = format!(
+                "  {}. {:<width$}  {:<8} priority {:<4} {}{}  {DIM}{}{cost}{DIM:#}",
+                place + 1,
+                hook.name.as_str(),
+                hook.family.word(),
+                hook.priority,
+                deadline(hook, kind),
+                state(hook),
+                hook.origin,
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    for (first, later) in roster.shadowed(&agent::tools::BUILTIN) {
+        text.push_str(&format!(
+            "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
+            first.name, later.name
+        ));
+    }
+    text
+}
+
+fn deadline(hook: &Hook, kind: CheckpointKind) -> String {
+    let Some(stage) = hook.stages.get(kind) else { return String::new() };
+    let paired = if stage.paired { ", paired" } else { "" };
+    let matcher = hook.matcher.as_ref().map(|matcher| format!(", matcher /{}/", matcher.pattern())).unwrap_or_default();
+    format!("{} ms{paired}{matcher}", stage.timeout.as_millis())
+}
+
+fn state(hook: &Hook) -> String {
+    match &hook.state {
+        State::Armed => String::new(),
+        State::Disabled => format!(" {DIM}disabled{DIM:#}"),
+        State::Untrusted => format!(" {NOTE}untrusted{NOTE:#}"),
+        State::Broken(fault) => format!(" {BAD}{fault}{BAD:#}"),
+    }
+}
+
+fn cost(timing: &HookTiming) -> Option<String> {
+    let (p50, p95) = (timing.p50_ms?, timing.p95_ms?);
+    Some(format!(", {} runs, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
+}
+
+fn json(hook: &Hook, kind: CheckpointKind, timings: &Timings) -> serde_json::Value {
+    let timing = timings.get(&(hook.name.to_string(), kind.name().to_owned()));
+    let stage = hook.stages.get(kind);
+    serde_json::json!({
+        "hook": hook.name,
+        "family": hook.family,
+        "origin": hook.origin,
+        "scope": "global",
+        "priority": hook.priority,
+        "state": state_word(&hook.state),
+        "fault": match &hook.state {
+            State::Broken(fault) => Some(fault.to_string()),
+            State::Armed | State::Disabled | State::Untrusted => None,
+        },
+        "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
+        "timeout_ms": stage.map(|stage| stage.timeout.as_millis() as u64),
+        "on_failure": stage.map(|stage| stage.on_failure),
+        "paired": stage.is_some_and(|stage| stage.paired),
+        "runs": timing.map(|timing| timing.runs),
+        "p50_ms": timing.and_then(|timing| timing.p50_ms),
+        "p95_ms": timing.and_then(|timing| timing.p95_ms),
+    })
+}
+
+/// The word of a state in JSON.
+pub(super) fn state_word(state: &State) -> &'static str {
+    match state {
+        State::Armed => "armed",
+        State::Disabled => "disabled",
+        State::Untrusted => "untrusted",
+        State::Broken(_) => "broken",
+    }
+}

@@ -1,0 +1,233 @@
+//! Wires a configuration into an agent that runs: store, engine, hooks, models, tools.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent::tools::{ExecGuard, Protected, Tools, ToolsConfig};
+use agent::{Models, Runner, Settings};
+use domain::fault::Fault;
+use domain::hook::State;
+use engine::egress::Egress;
+use engine::handlers::process::{ProcessHook, child_environment};
+use engine::{Engine, Mount, Watcher};
+use providers::{ProviderSpec, Secret, ToolMode};
+use store::Store;
+
+use crate::config::trust::before_spawn;
+use crate::config::{
+    self, AgentConfig, Config, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, ProviderKind, detect,
+};
+use crate::error::CliError;
+
+/// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
+pub const EXEC_COMMAND: &str = "__exec";
+
+/// A configuration in force.
+pub struct Host {
+    /// What was loaded.
+    pub loaded: Loaded,
+    /// The hooks.
+    pub engine: Arc<Engine>,
+    /// The records.
+    pub store: Arc<Store>,
+    env: Env,
+    running: Mutex<BTreeMap<String, Arc<ProcessHook>>>,
+}
+
+impl Host {
+    /// Opens the store and starts the hooks of `loaded`. Needs a runtime.
+    ///
+    /// # Errors
+    /// The store cannot be opened, or two hooks have one name.
+    pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, CliError> {
+        let config = &loaded.config;
+        let store = open_store(config)?;
+        let engine = Arc::new(Engine::new(store.clone(), watchers));
+        let host = Self { loaded, engine, store, env, running: Mutex::default() };
+        let mounts = host.mounts(&host.loaded.config);
+        host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;
+        Ok(host)
+    }
+
+    /// What the hooks of `config` are mounted as. A process that already runs in exactly this way is kept.
+    pub fn mounts(&self, config: &Config) -> Vec<Mount> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut *running);
+        let mut mounts = Vec::new();
+        for loaded in &config.hooks {
+            let (HookKind::Process(entry), State::Armed) = (&loaded.kind, &loaded.hook.state) else {
+                mounts.push(self.engine.idle(loaded.hook.clone()));
+                continue;
+            };
+            let (vars, _) = self.child_env(config, &entry.inherit_env, &entry.env);
+            let spec = engine::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
+            let name = loaded.hook.name.to_string();
+            let process = match before.get(&name) {
+                Some(same) if *same.spec() == spec => same.clone(),
+                Some(_) | None => ProcessHook::start(spec, self.engine.tasks().clone()),
+            };
+            running.insert(name, process.clone());
+            mounts.push(Mount { hook: loaded.hook.clone(), handler: process });
+        }
+        mounts
+    }
+
+    /// The process hooks that run, by name.
+    pub fn running(&self) -> BTreeMap<String, Arc<ProcessHook>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts back what ran before a reload that was refused.
+    pub fn keep_running(&self, processes: BTreeMap<String, Arc<ProcessHook>>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = processes;
+    }
+
+    /// Waits for the first handshake of every process hook, all at once.
+    pub async fn ready(&self) -> Vec<(String, Fault)> {
+        let running = self.running();
+        let waits = running.iter().map(|(name, process)| async move { (name.clone(), process.ready().await) });
+        let ready = futures_util::future::join_all(waits).await;
+        ready.into_iter().filter_map(|(name, outcome)| Some((name, outcome.err()?))).collect()
+    }
+
+    /// The environment of a child, without secrets, and the names of those that were withheld.
+    pub fn child_env(
+        &self,
+        config: &Config,
+        inherit: &[String],
+        extra: &BTreeMap<String, String>,
+    ) -> (Vec<(OsString, OsString)>, Vec<String>) {
+        let host = self.env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+        let child = child_environment(host, &config.secrets, inherit, extra);
+        (child.vars, child.withheld)
+    }
+
+    /// The agent called `name`, or the one that is meant without a name, with `model` in place of its own.
+    ///
+    /// # Errors
+    /// There is no such agent, model, provider or tool.
+    pub fn runner(&self, name: Option<&str>, model: Option<&str>) -> Result<Runner, CliError> {
+        let config = &self.loaded.config;
+        let agent = config.agent(name)?;
+        let mut chosen = config.models(agent, model)?.into_iter().map(|found| {
+            // The part before the first slash is the provider's name.
+            format!("{}/{}", found.provider, found.model)
+        });
+        let mut settings = Settings::new(&agent.name, &chosen.next().unwrap_or_default());
+        settings.fallbacks = chosen.collect();
+        settings.system = agent.system.clone().unwrap_or_default();
+        settings.options = agent.options.clone();
+        settings.max_iterations = agent.max_iterations;
+        settings.stream_unreviewed = agent.stream_unreviewed;
+        let tools = Arc::new(self.tools(agent)?);
+        Ok(Runner::new(settings, Arc::new(self.models()?), tools, self.engine.clone()))
+    }
+
+    /// The tools of `agent`.
+    ///
+    /// # Errors
+    /// A name that no tool has.
+    pub fn tools(&self, agent: &AgentConfig) -> Result<Tools, CliError> {
+        let config = &self.loaded.config;
+        let (exec_env, _) = self.child_env(config, &config.tools.exec_inherit_env, &BTreeMap::new());
+        let tools = ToolsConfig {
+            workspace: agent.workspace.clone(),
+            protected: self.protected(),
+            exec_env,
+            exec_guard: std::env::current_exe()
+                .ok()
+                .map(|program| ExecGuard { program, args: vec![OsString::from(EXEC_COMMAND)] }),
+            egress: Egress::new(config.tools.web_fetch_allow.clone()),
+        };
+        let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
+        let names = agent.tools.clone().unwrap_or_else(read_only);
+        Tools::builtin(tools, &names)
+            .map_err(|error| CliError::usage(format!("agents.{}.tools: {error}", agent.name)))
+    }
+
+    /// What no tool may change: the configuration, what hooks run, this program; and the home folder, not even read.
+    fn protected(&self) -> Protected {
+        let config = &self.loaded.config;
+        let mut files: Vec<PathBuf> = self.loaded.files.clone();
+        files.extend(std::env::current_exe().ok());
+        files.extend(config.hooks.iter().flat_map(hook_files));
+        files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
+        Protected { files, dirs: vec![config.home.clone()] }
+    }
+
+    /// The providers.
+    ///
+    /// # Errors
+    /// One of them cannot be set up.
+    pub fn models(&self) -> Result<Models, CliError> {
+        let mut models = Models::default();
+        for (name, provider) in &self.loaded.config.providers {
+            let spec = self.provider_spec(name, provider);
+            let connected = providers::connect(&spec)
+                .map_err(|error| CliError::usage(format!("providers.{name}: {error}")))?;
+            models = models.with(name, connected);
+        }
+        Ok(models)
+    }
+
+    fn provider_spec(&self, name: &str, provider: &ProviderConfig) -> ProviderSpec {
+        let (kind, base_url, tool_mode, script) = match &provider.kind {
+            ProviderKind::OpenAi { base_url, tool_mode } => {
+                let mode = match tool_mode {
+                    config::ToolMode::Native => ToolMode::Native,
+                    config::ToolMode::JsonSchema => ToolMode::JsonSchema,
+                };
+                (providers::ProviderKind::OpenAi, base_url.clone(), mode, None)
+            }
+            ProviderKind::Anthropic { base_url } => {
+                (providers::ProviderKind::Anthropic, base_url.clone(), ToolMode::Native, None)
+            }
+            ProviderKind::Scripted { script } => {
+                (providers::ProviderKind::Scripted, None, ToolMode::Native, Some(script.clone()))
+            }
+        };
+        ProviderSpec {
+            base_url: base_url.map(String::from),
+            api_key: provider.api_key_env.as_ref().and_then(|name| self.env.text(name)).map(Secret::new),
+            key_env: provider.api_key_env.clone(),
+            tool_mode,
+            script,
+            ..ProviderSpec::new(name, kind)
+        }
+    }
+
+    /// Ends the hooks, and waits for what they leave.
+    pub async fn close(&self) {
+        self.engine.close().await;
+    }
+}
+
+/// Loads what the command line asks for, with the surroundings of this process.
+///
+/// # Errors
+/// A file is missing or does not parse.
+pub fn load(config: Option<&std::path::Path>, home: Option<&std::path::Path>) -> Result<(Env, Loaded), CliError> {
+    let env = Env::of_process()?;
+    let probe = |address| detect::ask_ollama(address);
+    let loaded = config::load(&env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
+    Ok((env, loaded))
+}
+
+/// Opens the store of `config`.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_store(config: &Config) -> Result<Arc<Store>, CliError> {
+    store::open(&config.store_url, &config.home, config.durability).map(Arc::new).map_err(|error| match error {
+        store::OpenError::Url(_) => CliError::usage(format!("store.url: {error}")),
+        store::OpenError::Store(_) => CliError::failed(error.to_string()),
+    })
+}
+
+/// The files that a hook runs, as far as its command names them.
+fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
+    let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
+    entry.argv.iter().map(|word| entry.dir.join(word)).filter(|path| path.is_file()).collect()
+}
