@@ -23,6 +23,11 @@ const ERRANDS: &[Errand] = &[
         does: "runs everything that has to pass before a change lands",
         command: &["./pintle", "test"],
     },
+    Errand {
+        word: "gen",
+        does: "writes the files that are generated from the code",
+        command: &["env", "PINTLE_GENERATE=1", "cargo", "test", "--quiet", "-p", "pintle", "--test", "generated"],
+    },
     Errand { word: "bench", does: "runs the benchmarks", command: &["cargo", "bench", "--workspace", "--benches"] },
 ];
 

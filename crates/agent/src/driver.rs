@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
-use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
-use domain::checkpoint::{Known, Observed, RuntimeEvent, UserPromptSubmit};
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{Checkpoint, Known, Observed, RuntimeEvent, UserPromptSubmit};
 use domain::id::{HookName, TraceId, TurnId};
 use domain::identity::Identity;
 use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::message::{Message, Role};
 use domain::ruling::{Aborted, Denied, Ruling};
-use domain::turn::{End, Step, Turn};
-use domain::verdict::Extent;
+use domain::turn::{Answer, End, Step, Turn};
 use engine::{Dispatcher, Engine, TurnCx};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::Conversation;
@@ -28,6 +27,9 @@ mod deltas;
 mod model;
 
 use calls::Flights;
+
+/// What a call that ran when its turn was dropped leaves for the model.
+const OUTCOME_UNKNOWN: &str = "outcome unknown: the turn was dropped while the tool ran";
 
 /// One agent, ready to work turns.
 pub struct Runner {
@@ -69,17 +71,18 @@ pub enum Ending {
     Cancelled,
 }
 
-/// What one turn works with.
+/// What one turn works with. Dropped before its end, it ends like a cancelled turn.
 struct Work<'a> {
     runner: &'a Runner,
+    conversation: &'a mut Conversation,
     hooks: Dispatcher,
     outlet: &'a dyn Outlet,
     cx: TurnCx,
     turn: Turn,
     flights: Flights,
-    stopped_by: Option<Aborted>,
     prompt: String,
     started: Instant,
+    finished: bool,
 }
 
 /// What hooks' answers are checked against: the agent's tools and models, and who brought which tool.
@@ -132,7 +135,8 @@ impl Runner {
         Arc::new(KnownAgent { tools: self.tools.clone(), models: self.models.clone(), owners })
     }
 
-    /// Works `prompt` to its end. `cancel` stops the turn; what it did so far stays in the conversation.
+    /// Works `prompt` to its end. `cancel` stops the turn; what it did so far stays in the conversation, also when
+    /// this future is dropped before its end.
     pub async fn turn(
         &self,
         conversation: &mut Conversation,
@@ -153,26 +157,24 @@ impl Runner {
         if !std::mem::replace(&mut conversation.started, true) {
             hooks.tell(&cx.who, Observed::SessionStart);
         }
-        let submitted = UserPromptSubmit { prompt: prompt.to_owned() };
-        let prompt = match hooks.check(&cx, submitted).await {
-            (submitted, Ruling::Proceed) => submitted.prompt,
-            (_, Ruling::Deny(denied)) => {
-                return Report { turn_id, reply: String::new(), ending: Ending::Blocked(denied) };
-            }
-            (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-            (_, Ruling::Abort(aborted)) => {
-                return Report { turn_id, reply: String::new(), ending: Ending::StoppedByHook(aborted) };
-            }
+        let prompt = match submit(&hooks, &cx, prompt).await {
+            Ok(prompt) => prompt,
+            Err(ending) => return Report { turn_id, reply: String::new(), ending },
         };
-        let history = std::mem::take(&mut conversation.messages);
-        let message = Message { created_at: Some(now()), ..Message::text(Role::User, prompt.clone()) };
-        let turn = Turn::new(history, message, self.settings.max_iterations);
-        let flights = Flights::new(self.engine.tasks().clone());
-        let started = Instant::now();
-        let mut work = Work { runner: self, hooks, outlet, cx, turn, flights, stopped_by: None, prompt, started };
-        let end = work.run().await;
-        conversation.messages = work.turn.into_messages();
-        Report { turn_id, reply: end.reply.clone(), ending: ending(end, work.stopped_by) }
+        let end = Work::new(self, conversation, outlet, (hooks, cx), prompt).run().await;
+        Report { turn_id, reply: end.reply.clone(), ending: ending(end) }
+    }
+}
+
+/// Puts the prompt to the gates; what they leave of it goes on.
+async fn submit(hooks: &Dispatcher, cx: &TurnCx, prompt: &str) -> Result<String, Ending> {
+    match hooks.check(cx, UserPromptSubmit { prompt: prompt.to_owned() }).await {
+        // A gate that was cancelled refuses too, but that is no verdict on the prompt.
+        (_, Ruling::Deny(denied)) if denied.fault && cx.cancel.is_cancelled() => Err(Ending::Cancelled),
+        (_, Ruling::Deny(denied)) => Err(Ending::Blocked(denied)),
+        (submitted, Ruling::Proceed) => Ok(submitted.prompt),
+        (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
+        (_, Ruling::Abort(aborted)) => Err(Ending::StoppedByHook(aborted)),
     }
 }
 
@@ -181,8 +183,8 @@ fn now() -> String {
     jiff::Timestamp::now().to_string()
 }
 
-fn ending(end: End, stopped_by: Option<Aborted>) -> Ending {
-    match (stopped_by, end.error, end.status) {
+fn ending(end: End) -> Ending {
+    match (end.stopped_by, end.error, end.status) {
         (Some(aborted), _, _) => Ending::StoppedByHook(aborted),
         (None, Some((stage, text)), _) => Ending::Failed { stage, text },
         (None, None, TurnStatus::Completed) => Ending::Completed,
@@ -190,9 +192,27 @@ fn ending(end: End, stopped_by: Option<Aborted>) -> Ending {
     }
 }
 
-impl Work<'_> {
+/// The hooks of a checkpoint were not asked to their end, because the turn was cancelled.
+struct Unruled<C>(C);
+
+impl<'a> Work<'a> {
+    fn new(
+        runner: &'a Runner,
+        conversation: &'a mut Conversation,
+        outlet: &'a dyn Outlet,
+        (hooks, cx): (Dispatcher, TurnCx),
+        prompt: String,
+    ) -> Self {
+        let history = std::mem::take(&mut conversation.messages);
+        let message = Message { created_at: Some(now()), ..Message::text(Role::User, prompt.clone()) };
+        let turn = Turn::new(history, message, runner.settings.max_iterations);
+        let flights = Flights::new(runner.engine.tasks().clone());
+        let started = Instant::now();
+        Self { runner, conversation, hooks, outlet, cx, turn, flights, prompt, started, finished: false }
+    }
+
     /// The loop. Every way out of it passes `finish`, so there is exactly one `turn_end`.
-    async fn run(&mut self) -> End {
+    async fn run(mut self) -> End {
         self.tell(RuntimeEvent::TurnStart {
             channel: self.cx.who.channel.clone(),
             chat_id: self.cx.who.chat_id.clone(),
@@ -200,18 +220,23 @@ impl Work<'_> {
             media_count: 0,
         });
         loop {
-            if self.cx.cancel.is_cancelled() && !self.turn.is_ending() {
+            if self.cx.cancel.is_cancelled() {
+                // An end that was decided already stands.
                 self.turn.end(End::cancelled());
             }
             match self.turn.next() {
                 Step::CallModel { iteration } => {
                     self.cx.who.iteration = iteration;
+                    self.cx.who.tool_call_id = None;
                     self.call_model().await;
                 }
                 Step::Clear { call, part } => self.clear(call, part).await,
                 Step::Start { call } => self.start(call),
                 Step::Await { call } => self.land(call).await,
-                Step::End(end) => return self.finish(end),
+                Step::End(end) => {
+                    self.finish(&end);
+                    return end;
+                }
             }
         }
     }
@@ -220,55 +245,46 @@ impl Work<'_> {
         self.hooks.tell(&self.cx.who, what);
     }
 
+    /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
+    async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), Unruled<C>> {
+        let (subject, ruling) = self.hooks.check(&self.cx, subject).await;
+        let nobody_to_ask = self.hooks.set().roster().at(C::KIND).is_empty();
+        if !self.cx.cancel.is_cancelled() || nobody_to_ask || matches!(ruling, Ruling::Abort(_)) {
+            Ok((subject, ruling))
+        } else {
+            Err(Unruled(subject))
+        }
+    }
+
     /// The turn must end because a hook said so.
     fn stop(&mut self, aborted: Aborted) {
-        let hook = Some(aborted.by.to_string());
-        match aborted.abort.extent {
-            Extent::Turn => {
-                let stage = format!("hook.{}", aborted.at.name());
-                self.tell(RuntimeEvent::Error { stage: stage.clone(), message: aborted.text(), hook });
-                self.turn.end(End::failed(stage, aborted.text()));
-            }
-            Extent::Run => {
-                self.tell(RuntimeEvent::InterruptReceived {
-                    kind: InterruptKind::HardAbort,
-                    role: "hook".into(),
-                    content_len: 0,
-                    queue_depth: 0,
-                    hint_len: aborted.abort.reason.as_str().len(),
-                    hook,
-                });
-                self.turn.end(End::hard_aborted());
-                self.cx.cancel.cancel();
-            }
+        let end = End::stopped(aborted);
+        if end.roll_back {
+            self.cx.cancel.cancel();
         }
-        self.stopped_by.get_or_insert(aborted);
+        self.turn.end(end);
     }
 
     /// The turn failed at `stage`.
     fn fail(&mut self, stage: &str, message: String) {
-        self.tell(RuntimeEvent::Error { stage: stage.into(), message: message.clone(), hook: None });
         self.turn.end(End::failed(stage, message));
     }
 
-    /// The one `turn_end`, and `stop` after a turn that completed.
-    fn finish(&mut self, end: End) -> End {
+    /// Tells why the turn ended, the one `turn_end`, and `stop` after a turn that completed.
+    fn finish(&mut self, end: &End) {
+        self.finished = true;
         self.cx.who.tool_call_id = None;
-        let iterations = self.turn.iteration();
-        if let Some((stage, message)) = &end.error
-            && self.stopped_by.is_none()
-            && iterations >= self.runner.settings.max_iterations
-            && message.starts_with("iteration limit")
-        {
-            self.tell(RuntimeEvent::Error { stage: stage.clone(), message: message.clone(), hook: None });
+        if let Some(event) = end.told() {
+            self.tell(event);
         }
+        self.cx.who.iteration = 0;
         let executions = self.turn.executions().to_vec();
         let mut tool_kinds: Vec<String> = executions.iter().map(|e| e.name.clone()).collect();
         tool_kinds.sort();
         tool_kinds.dedup();
         self.tell(RuntimeEvent::TurnEnd {
             status: end.status,
-            iterations,
+            iterations: self.turn.iteration(),
             duration: self.started.elapsed(),
             final_content_len: end.reply.len(),
             user_message: self.prompt.clone(),
@@ -279,6 +295,31 @@ impl Work<'_> {
         if end.status == TurnStatus::Completed {
             self.tell(Observed::Stop { reply: end.reply.clone() });
         }
-        end
+    }
+
+    /// Ends a turn that nobody works any more; its tools are told to stop and not waited for.
+    fn abandon(&mut self) {
+        self.cx.cancel.cancel();
+        self.turn.end(End::cancelled());
+        loop {
+            match self.turn.next() {
+                Step::Await { call } => self.turn.answered(call, Answer::not_run(OUTCOME_UNKNOWN)),
+                Step::Clear { call, .. } | Step::Start { call } => {
+                    self.turn.answered(call, Answer::not_run(domain::turn::CANCELLED));
+                }
+                // Turns that end call no model.
+                Step::CallModel { .. } => {}
+                Step::End(end) => return self.finish(&end),
+            }
+        }
+    }
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.abandon();
+        }
+        self.conversation.messages = self.turn.take_messages();
     }
 }

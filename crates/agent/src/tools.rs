@@ -49,6 +49,17 @@ pub const READ_ONLY: [&str; 4] = ["read_file", "list_dir", "find_files", "search
 pub const BUILTIN: [&str; 8] =
     ["read_file", "list_dir", "find_files", "search_text", "write_file", "edit_file", "exec", "web_fetch"];
 
+/// The built-in tool that a model means by `asked`: its own spelling, another case, a known alias, or any of these
+/// behind a prefix such as `functions.`.
+pub fn canonical_builtin(asked: &str) -> Option<&'static str> {
+    name::canonical(asked, || BUILTIN.into_iter())
+}
+
+/// The built-in tool that somebody probably means by `asked`: what a model would mean, or a name that looks like it.
+pub fn nearest_builtin(asked: &str) -> Option<&'static str> {
+    name::nearest(asked, &BUILTIN)
+}
+
 /// What the built-in tools work on.
 pub struct ToolsConfig {
     /// The folder that file tools stay in, and in which commands start.

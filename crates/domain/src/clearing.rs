@@ -47,6 +47,7 @@ enum Phase {
 }
 
 /// Where a clearing goes once the gates have let a call pass.
+#[expect(clippy::large_enum_variant, reason = "a clearing holds one of these, and one clearing lives at a time")]
 enum Then {
     /// Back to the owner of the tool, who is to be asked next.
     Owner(Chain<BeforeTool>),

@@ -88,6 +88,17 @@ pub enum OnFailure {
 }
 
 impl OnFailure {
+    /// The word of what a fault becomes at `kind`, as configuration and listings have it.
+    pub fn word_at(self, kind: CheckpointKind) -> &'static str {
+        match (self, kind.duty()) {
+            (Self::Close, Duty::Gate) => "block",
+            (Self::Close, Duty::Approver) => "refuse",
+            (Self::Close, Duty::Rewriter | Duty::Observer) => "deny",
+            (Self::Continue, _) => "continue",
+            (Self::AbortTurn, _) => "abort_turn",
+        }
+    }
+
     /// What a fault becomes at `kind` unless the hook says otherwise.
     pub fn default_at(kind: CheckpointKind) -> Self {
         match (kind, kind.duty()) {

@@ -74,7 +74,7 @@ pub fn depth(text: &[u8]) -> usize {
 
 /// How many bytes of a string are looked at one by one before a search is set up: where quotes and backslashes
 /// stand closer than this, a search costs more than it saves.
-const NEAR: usize = 16;
+const NEAR: usize = 4;
 
 /// Index of the quote that closes the string whose first byte is at `from`.
 fn end_of_string(text: &[u8], mut from: usize) -> usize {

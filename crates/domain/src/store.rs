@@ -93,6 +93,9 @@ pub struct StoredRecord {
     /// Why it did not run, a word of the closed list; or the reason that it gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The hook that had decided already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// What a matcher compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,

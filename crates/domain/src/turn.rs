@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::checkpoint::runtime::{ToolExecution, TurnStatus};
+use crate::checkpoint::RuntimeEvent;
+use crate::checkpoint::runtime::{InterruptKind, ToolExecution, TurnStatus};
 use crate::json::Rendered;
 use crate::llm::LlmReply;
 use crate::message::{CallPart, Message, Private, Role};
+use crate::ruling::Aborted;
+use crate::verdict::Extent;
 
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
@@ -115,28 +118,59 @@ pub struct End {
     pub error: Option<(String, String)>,
     /// Whether history goes back to where the turn began.
     pub roll_back: bool,
+    /// The hook's order that ended it, where one did.
+    pub stopped_by: Option<Aborted>,
 }
 
 impl End {
+    fn with(status: TurnStatus) -> Self {
+        Self { status, reply: String::new(), error: None, roll_back: false, stopped_by: None }
+    }
+
     /// The turn has its answer.
     pub fn completed(reply: impl Into<String>) -> Self {
-        Self { status: TurnStatus::Completed, reply: reply.into(), error: None, roll_back: false }
+        Self { reply: reply.into(), ..Self::with(TurnStatus::Completed) }
     }
 
     /// The turn failed at `stage`.
     pub fn failed(stage: impl Into<String>, text: impl Into<String>) -> Self {
-        let error = Some((stage.into(), text.into()));
-        Self { status: TurnStatus::Error, reply: String::new(), error, roll_back: false }
+        Self { error: Some((stage.into(), text.into())), ..Self::with(TurnStatus::Error) }
     }
 
     /// Somebody stopped the turn; what it did stays in the history.
     pub fn cancelled() -> Self {
-        Self { status: TurnStatus::Aborted, reply: String::new(), error: None, roll_back: false }
+        Self::with(TurnStatus::Aborted)
     }
 
     /// The whole run was stopped; the history goes back to the start of the turn.
     pub fn hard_aborted() -> Self {
         Self { roll_back: true, ..Self::cancelled() }
+    }
+
+    /// A hook stopped the turn, or the whole run.
+    pub fn stopped(by: Aborted) -> Self {
+        let end = match by.abort.extent {
+            Extent::Turn => Self::failed(format!("hook.{}", by.at.name()), by.text()),
+            Extent::Run => Self::hard_aborted(),
+        };
+        Self { stopped_by: Some(by), ..end }
+    }
+
+    /// What observers are told of this end, right before `turn_end`.
+    pub fn told(&self) -> Option<RuntimeEvent> {
+        let hook = self.stopped_by.as_ref().map(|aborted| aborted.by.to_string());
+        if let Some((stage, message)) = &self.error {
+            return Some(RuntimeEvent::Error { stage: stage.clone(), message: message.clone(), hook });
+        }
+        let aborted = self.stopped_by.as_ref()?;
+        Some(RuntimeEvent::InterruptReceived {
+            kind: InterruptKind::HardAbort,
+            role: "hook".into(),
+            content_len: 0,
+            queue_depth: 0,
+            hint_len: aborted.abort.reason.as_str().len(),
+            hook,
+        })
     }
 }
 
@@ -175,6 +209,7 @@ impl Turn {
 
     /// What the driver must do next. Asking twice without a report in between gives the same answer,
     /// but for [`Step::CallModel`] and [`Step::Start`], which move the turn on.
+    #[expect(clippy::should_implement_trait, reason = "a turn is driven, not iterated: every step wants a report")]
     pub fn next(&mut self) -> Step {
         loop {
             match self.phase {
@@ -331,10 +366,15 @@ impl Turn {
 
     /// The conversation that the turn leaves behind.
     pub fn into_messages(mut self) -> Vec<Rendered<Message>> {
+        self.take_messages()
+    }
+
+    /// Takes the conversation that the turn leaves behind out of it.
+    pub fn take_messages(&mut self) -> Vec<Rendered<Message>> {
         if self.ending.as_ref().is_some_and(|end| end.roll_back) {
             self.messages.truncate(self.base);
         }
-        self.messages
+        std::mem::take(&mut self.messages)
     }
 }
 

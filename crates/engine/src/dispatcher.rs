@@ -348,7 +348,7 @@ fn event_record(
     EventRecord { event_id, at: jiff::Timestamp::now(), checkpoint, kind: None, who: who.clone(), tool, ruling, hooks }
 }
 
-/// One event for each checkpoint that has hooks, and always the decision at the last one.
+/// One event for each checkpoint that has hooks, and for a call that may run always the decision at the last one.
 fn clearing_records(
     ids: &mut Ids,
     cx: &TurnCx,
@@ -375,7 +375,7 @@ fn clearing_records(
     }
     by_kind
         .into_iter()
-        .filter(|(kind, row)| !row.is_empty() || *kind == CheckpointKind::ApproveTool)
+        .filter(|(kind, row)| !row.is_empty() || (*kind == CheckpointKind::ApproveTool && permit.is_some()))
         .map(|(kind, row)| {
             let changed = row.iter().any(|record| record.change.is_some());
             let ruled = if kind < decided_at {

@@ -103,9 +103,8 @@ impl Egress {
     /// # Errors
     /// The first rule that the URL breaks.
     pub fn check_url(&self, url: &str) -> Result<Url, EgressError> {
-        let url = Url::parse(url).map_err(|e| match e {
-            url::ParseError::EmptyHost => EgressError::EmptyHost,
-            e => EgressError::Parse(e),
+        let url = Url::parse(url).map_err(|e| {
+            if e == url::ParseError::EmptyHost { EgressError::EmptyHost } else { EgressError::Parse(e) }
         })?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(EgressError::Scheme(url.scheme().into()));

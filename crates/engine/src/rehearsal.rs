@@ -39,16 +39,13 @@ impl Dispatcher {
         let mut chain = Chain::new(alone, cx.known.clone(), subject);
         let (event_id, wire) = (EventId::fresh(), WireCache::tapped());
         while let Some(need) = chain.next() {
-            // A gate that changed the value is asked again, and its first answer is the one to show.
-            let again = WireCache::default();
-            let wire = if wire.sent().is_none() { &wire } else { &again };
             let call = Call {
                 event_id: &event_id,
                 who: &cx.who,
                 subject: need.subject,
                 timeout: need.timeout,
                 cancel: &cx.cancel,
-                wire,
+                wire: &wire,
             };
             let asked_at = Instant::now();
             let heard = self.set().handler(number).ask(call).await;
@@ -62,5 +59,56 @@ impl Dispatcher {
             sent: wire.sent().cloned(),
             came: wire.came().map(str::to_owned),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, Engine, Forgetful, HookCx, NativeHook};
+    use domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind};
+    use domain::identity::Identity;
+    use domain::json::Object;
+    use domain::record::{NotRun, Outcome};
+    use domain::tool::ToolCall;
+    use domain::verdict::{Verdict, Word};
+
+    struct NoRm;
+
+    #[async_trait::async_trait]
+    impl NativeHook for NoRm {
+        fn stages(&self) -> Vec<CheckpointKind> {
+            vec![CheckpointKind::BeforeTool]
+        }
+
+        async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
+            Ok(Verdict::deny("never"))
+        }
+    }
+
+    fn call(tool: &str) -> ToolCall {
+        ToolCall { id: "c1".into(), tool: tool.into(), raw_tool: tool.into(), arguments: Object::new() }
+    }
+
+    #[tokio::test]
+    async fn a_hook_is_asked_alone_and_its_matcher_counts() {
+        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let mounts = ["a", "b"].map(|name| engine.native(name, 0, Arc::new(NoRm)).matching("^exec$").unwrap());
+        engine.replace(mounts.into()).unwrap();
+        let cx = TurnCx::new(Identity::top("main", "s", "t".into()));
+        let hooks = engine.dispatcher();
+        let ask = async |tool: &str| {
+            let asked = hooks.rehearse(&cx, &"b".into(), BeforeTool { call: call(tool), owner: None }).await.unwrap();
+            (asked.ruling.word(false), asked.record.unwrap().outcome)
+        };
+        let (word, said) = ask("exec").await;
+        assert_eq!(word, Word::Deny);
+        assert!(matches!(said, Outcome::Said { word: Word::Deny, reason: Some(why), .. } if why == "never"));
+        let no = NotRun::Matcher { pattern: "^exec$".into(), value: "read_file".into() };
+        assert_eq!(ask("read_file").await, (Word::Continue, Outcome::NotRun(no)));
+        let elsewhere = hooks.rehearse(&cx, &"b".into(), ApproveTool { call: call("exec") }).await.unwrap();
+        assert!(elsewhere.record.is_none());
+        assert!(hooks.rehearse(&cx, &"c".into(), ApproveTool { call: call("exec") }).await.is_none());
+        engine.close().await;
     }
 }

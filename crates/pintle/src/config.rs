@@ -20,7 +20,6 @@ pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
@@ -39,9 +38,6 @@ pub use self::raw::schema;
 use self::resolve::Trusted;
 use self::trust::{Seal, TrustStore};
 use crate::error::CliError;
-
-/// How long a command of the `exec` tool may run unless configured otherwise: long enough to build a project.
-const EXEC_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
@@ -177,10 +173,8 @@ pub struct Named {
 }
 
 /// Settings of the built-in tools.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ToolsConfig {
-    /// How long a command of `exec` may run.
-    pub exec_timeout: Duration,
     /// Secret variables that commands see nevertheless.
     pub exec_inherit_env: Vec<String>,
     /// What `web_fetch` may reach beyond public addresses.
@@ -257,11 +251,7 @@ impl Config {
             strict_start: false,
             durability: Durability::default(),
             store_url: STORE_URL.to_owned(),
-            tools: ToolsConfig {
-                exec_timeout: EXEC_TIMEOUT,
-                exec_inherit_env: Vec::new(),
-                web_fetch_allow: Vec::new(),
-            },
+            tools: ToolsConfig::default(),
             secrets: BTreeSet::new(),
             default_model: None,
             broken: BTreeMap::new(),

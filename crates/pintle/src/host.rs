@@ -20,6 +20,7 @@ use crate::config::{
     self, AgentConfig, Config, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, ProviderKind, detect,
 };
 use crate::error::CliError;
+use crate::orphans::Orphans;
 
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
 pub const EXEC_COMMAND: &str = "__exec";
@@ -33,6 +34,7 @@ pub struct Host {
     /// The records.
     pub store: Arc<Store>,
     env: Env,
+    orphans: Orphans,
     running: Mutex<BTreeMap<String, Arc<ProcessHook>>>,
 }
 
@@ -45,7 +47,8 @@ impl Host {
         let config = &loaded.config;
         let store = open_store(config)?;
         let engine = Arc::new(Engine::new(store.clone(), watchers));
-        let host = Self { loaded, engine, store, env, running: Mutex::default() };
+        hide();
+        let host = Self { loaded, engine, store, env, orphans: Orphans::adopt(), running: Mutex::default() };
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;
         Ok(host)
@@ -201,6 +204,7 @@ impl Host {
     /// Ends the hooks, and waits for what they leave.
     pub async fn close(&self) {
         self.engine.close().await;
+        self.orphans.close().await;
     }
 }
 
@@ -213,6 +217,14 @@ pub fn load(config: Option<&std::path::Path>, home: Option<&std::path::Path>) ->
     let probe = |address| detect::ask_ollama(address);
     let loaded = config::load(&env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
     Ok((env, loaded))
+}
+
+/// Keeps children of the same user from reading this process's memory and first environment through `/proc`, and with
+/// it what was withheld from them. Root reads them all the same.
+fn hide() {
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!(%error, "other processes of this user can read what children do not inherit");
+    }
 }
 
 /// Opens the store of `config`.

@@ -4,5 +4,8 @@ pub mod cli;
 pub mod config;
 pub mod error;
 pub mod host;
+pub mod operator;
+pub mod orphans;
 pub mod reload;
 pub mod timeline;
+pub mod tool_names;

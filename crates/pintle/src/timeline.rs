@@ -67,7 +67,8 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         {
             let short: String = digest.to_string().chars().take(12).collect();
             let tool = event.tool.as_deref().unwrap_or_default();
-            let _infallible = writeln!(text, "  {DIM}permit{DIM:#}        {tool}  {DIM}sha256 {short}…{DIM:#}");
+            let line = columns("◇", DIM, "permit", tool, &format!("{DIM}sha256 {short}…{DIM:#}"));
+            let _infallible = writeln!(text, "{line}");
         }
         if !text.is_empty() {
             self.print(&text);
@@ -77,28 +78,35 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
 
 /// One hook at one checkpoint.
 fn hook_line(record: &Record) -> String {
-    let place = format!("  {DIM}│{DIM:#} {:<18} {BOLD}{:<18}{BOLD:#}", record.checkpoint.name(), record.hook.as_str());
+    let line = |said: &str| columns("│", DIM, record.checkpoint.name(), record.hook.as_str(), said);
     let again = if record.again { " (asked again)" } else { "" };
     match &record.outcome {
         Outcome::Said { word, reason, took } => {
             let style = style_of(*word);
-            let mut line = format!("{place} {style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
+            let mut text = format!("{style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
             let note = reason.clone().or_else(|| record.change.as_ref().and_then(change_note));
             if let Some(note) = note {
-                let _infallible = write!(line, "  {}", clip(&note));
+                let _infallible = write!(text, "  {}", clip(&note));
             }
+            text.push_str(again);
             for warning in &record.warnings {
-                let _infallible = write!(line, "\n  {DIM}│{DIM:#} {:<37} {NOTE}{}{NOTE:#}", "", clip(warning));
+                let warning = format!("{NOTE}{}{NOTE:#}", clip(warning));
+                let _infallible = write!(text, "\n{}", columns("│", DIM, "", "", &warning));
             }
-            line + again
+            line(&text)
         }
         Outcome::Failed { fault, became, took } => {
             let word = fault.kind().word();
-            format!("{place} {BAD}{word:<10}{BAD:#} {:>9}  {fault} → {}{again}", time(*took), became.as_str())
+            line(&format!("{BAD}{word:<10}{BAD:#} {:>9}  {fault} → {}{again}", time(*took), became.as_str()))
         }
-        Outcome::Told => format!("{place} {DIM}told{DIM:#}"),
-        Outcome::NotRun(why) => format!("{place} {DIM}not run: {}{DIM:#}", not_run(why)),
+        Outcome::Told => line(&format!("{DIM}told{DIM:#}")),
+        Outcome::NotRun(why) => line(&format!("{DIM}not run: {}{DIM:#}", not_run(why))),
     }
+}
+
+/// One line of the timeline: a mark, a place, a name, and what there is to say.
+fn columns(mark: &str, style: Style, place: &str, name: &str, said: &str) -> String {
+    format!("  {style}{mark}{style:#} {place:<12} {BOLD}{name:<14}{BOLD:#} {said}").trim_end().to_owned()
 }
 
 /// An approver's `continue` is its approval.
@@ -182,33 +190,35 @@ fn line_of(notice: &Notice) -> Option<String> {
             Some(format!("{BOLD}turn{BOLD:#} {style}{word}{style:#} after {iterations} {rounds}, {}", time(*duration)))
         }
         RuntimeEvent::LlmRequest { model, messages_count, tools_count, .. } => {
-            Some(format!("  → model       {model}  {messages_count} messages, {tools_count} tools"))
+            Some(columns("→", DIM, "model", model, &format!("{messages_count} messages, {tools_count} tools")))
         }
         RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => {
-            Some(format!("  ← model       {content_len} bytes of text, {tool_calls} tool calls"))
+            Some(columns("←", DIM, "model", "", &format!("{content_len} bytes of text, {tool_calls} tool calls")))
         }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
             let wait = time(*backoff);
-            Some(format!("  {NOTE}retry {attempt}/{max_retries}{NOTE:#} in {wait}: {}", clip(error)))
+            let what = format!("{NOTE}try {attempt} of {max_retries} again{NOTE:#} in {wait}: {}", clip(error));
+            Some(columns("↻", NOTE, "model", "", &what))
         }
         RuntimeEvent::ToolExecStart { tool, arguments, hook, .. } => {
             let arguments = clip(&serde_json::to_string(arguments).unwrap_or_default());
             let by = hook.as_ref().map(|hook| format!("  {CHANGE}answered by {hook}{CHANGE:#}")).unwrap_or_default();
-            Some(format!("  ▸ tool        {tool} {arguments}{by}"))
+            Some(columns("▸", DIM, "tool", tool, &format!("{arguments}{by}")))
         }
         RuntimeEvent::ToolExecEnd { tool, duration, is_error, for_llm_len, .. } => {
             let (style, word) = if *is_error { (BAD, "failed") } else { (GOOD, "ok") };
-            Some(format!("  ◂ tool        {tool} {style}{word}{style:#}, {for_llm_len} bytes, {}", time(*duration)))
+            let result = format!("{style}{word:<10}{style:#} {:>9}  {for_llm_len} bytes", time(*duration));
+            Some(columns("◂", DIM, "tool", tool, &result))
         }
         RuntimeEvent::ToolExecSkipped { tool, reason, .. } => {
-            Some(format!("  {BAD}✗{BAD:#} tool        {tool}  {BAD}{}{BAD:#}", clip(reason)))
+            Some(columns("✗", BAD, "tool", tool, &format!("{BAD}{}{BAD:#}", clip(reason))))
         }
         RuntimeEvent::InterruptReceived { hook, .. } => {
             let by = hook.as_deref().unwrap_or("the user");
-            Some(format!("  {BAD}stopped{BAD:#} by {by}"))
+            Some(columns("■", BAD, "stopped", "", &format!("by {by}")))
         }
         RuntimeEvent::Error { stage, message, .. } => {
-            Some(format!("  {BAD}error{BAD:#}         {stage}: {}", clip(message)))
+            Some(columns("✗", BAD, "error", stage, &clip(message)))
         }
         RuntimeEvent::LlmDelta { .. } => None,
     }

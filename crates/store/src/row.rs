@@ -65,7 +65,15 @@ fn stored_hook(record: &Record) -> StoredRecord {
         },
         Outcome::Told => base,
         Outcome::NotRun(why) => {
-            StoredRecord { ran: false, reason: Some(word(why).to_owned()), compared: compared(why), ..base }
+            let by = match why {
+                NotRun::Decided { by } => Some(by.to_string()),
+                NotRun::Disabled
+                | NotRun::OutOfScope
+                | NotRun::Matcher { .. }
+                | NotRun::Untrusted
+                | NotRun::Dropped => None,
+            };
+            StoredRecord { ran: false, reason: Some(word(why).to_owned()), by, compared: compared(why), ..base }
         }
     }
 }
@@ -101,5 +109,6 @@ fn patch(change: &Change) -> Value {
 
 /// Milliseconds, to the microsecond: finer digits are noise and make listings unreadable.
 fn millis(took: Duration) -> f64 {
-    Duration::from_micros(u64::try_from(took.as_micros()).unwrap_or(u64::MAX)).as_secs_f64() * 1000.0
+    // Dividing whole microseconds gives the nearest double; multiplying seconds would show its rounding.
+    took.as_micros() as f64 / 1000.0
 }

@@ -1,7 +1,7 @@
 //! The tool calls of one batch: cleared, run or answered by a hook, settled, delivered.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::checkpoint::runtime::ToolExecution;
 use domain::checkpoint::{AfterTool, Observed, RuntimeEvent};
@@ -12,14 +12,18 @@ use domain::tool::{ToolCall, ToolOutput};
 use domain::turn::Answer;
 use engine::{Clearance, Permit};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::Work;
+use super::{Unruled, Work};
 
 /// What the text of a result gains when the user has it already.
 const DELIVERED_NOTE: &str = "The output above was already delivered to the user in this chat.";
 /// Why media of a hook or tool goes nowhere.
 const NO_MEDIA: &str = "no media store is in use";
+/// What a result leaves when its turn was cancelled before every hook had seen it: what they would remove reaches nobody.
+const WITHHELD: &str =
+    "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
 /// How much of an error text stands in `turn_end`: a line of a listing.
 const SUMMARY_BYTES: usize = 200;
 
@@ -45,14 +49,12 @@ impl Work<'_> {
     /// Clears the call that the model wrote in `part`.
     pub(super) async fn clear(&mut self, place: usize, part: CallPart) {
         self.cx.who.tool_call_id = Some(CallId::from(part.id.as_str()));
-        let arguments = match part.arguments() {
-            Ok(arguments) => arguments,
-            Err(why) => {
-                return self.refuse(place, &part.function.name, &part.id, format!("the tool did not run: {why}"), None);
-            }
-        };
         let raw_tool = part.function.name.clone();
         let tool = self.cx.known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
+        let arguments = match part.arguments() {
+            Ok(arguments) => arguments,
+            Err(why) => return self.refuse(place, &tool, &part.id, format!("the tool did not run: {why}"), None),
+        };
         let call = ToolCall { id: CallId::from(part.id.as_str()), tool, raw_tool, arguments };
         match self.hooks.clear(&self.cx, call).await {
             Clearance::Run(permit) => {
@@ -60,6 +62,8 @@ impl Work<'_> {
                 self.flights.permits.insert(place, permit);
             }
             Clearance::Substituted { call, output, by, took } => self.substitute(place, &call, output, by, took),
+            // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
+            Clearance::Refused { .. } if self.cx.cancel.is_cancelled() => {}
             Clearance::Refused { call, text, by } => self.refuse(place, &call.tool, &part.id, text, by),
             Clearance::Abort(aborted) => self.stop(aborted),
         }
@@ -86,6 +90,8 @@ impl Work<'_> {
             return self.turn.answered(place, Answer::not_run("the call was not cleared"));
         };
         let call = permit.call().clone();
+        // Another call may have been settled since this one was cleared.
+        self.cx.who.tool_call_id = Some(call.id.clone());
         self.tell_start(&call, None);
         let (tools, cancel) = (self.runner.tools.clone(), self.cx.cancel.clone());
         // Nobody may answer for an injected tool but its owner, so no built-in of that name runs in its place.
@@ -109,19 +115,23 @@ impl Work<'_> {
             Err(error) => (ToolOutput::error(format!("the tool failed: {error}")), Duration::ZERO),
         };
         let after = AfterTool { call, result: output, duration: took };
-        match self.hooks.check(&self.cx, after).await {
-            (after, Ruling::Proceed) => self.settle(place, &after.call, after.result, None, took),
-            (after, Ruling::Abort(aborted)) => {
-                let text = aborted.text();
-                self.tell_end(&after.call, &ToolOutput::error(text.as_str()), None, took);
-                self.turn.answered(place, Answer::not_run(text));
+        match self.ask_hooks(after).await {
+            Ok((after, Ruling::Proceed)) => self.settle(place, &after.call, after.result, None, took),
+            Ok((after, Ruling::Abort(aborted))) => {
+                self.withhold(place, &after.call, aborted.text(), took);
                 self.stop(aborted);
             }
-            (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-            (after, Ruling::Deny(denied)) => {
-                self.refuse(place, &after.call.tool, after.call.id.as_str(), denied.text(), Some(denied.by))
-            }
+            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
+            Ok((after, Ruling::Deny(denied))) => self.withhold(place, &after.call, denied.text(), took),
+            Err(Unruled(after)) => self.withhold(place, &after.call, WITHHELD.into(), took),
         }
+    }
+
+    /// The tool ran, but `text` stands in the place of its result.
+    fn withhold(&mut self, place: usize, call: &ToolCall, text: String, took: Duration) {
+        let output = ToolOutput::error(text.as_str());
+        self.tell_end(call, &output, None, took);
+        self.turn.answered(place, Answer { execution: Some(execution(call, &output)), ..Answer::not_run(text) });
     }
 
     /// A hook's result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
@@ -138,11 +148,7 @@ impl Work<'_> {
             text: output.for_llm.clone(),
             media: Vec::new(),
             handled: output.response_handled,
-            execution: Some(ToolExecution {
-                name: call.tool.clone(),
-                success: !output.is_error,
-                error_summary: output.is_error.then(|| summary(&output.for_llm)),
-            }),
+            execution: Some(execution(call, &output)),
         };
         self.tell(Observed::PostToolUse { call: call.clone(), output, duration: took });
         self.turn.answered(place, answer);
@@ -193,6 +199,14 @@ impl Work<'_> {
             tool_call_id: call.id.to_string(),
             hook: by.map(ToString::to_string),
         });
+    }
+}
+
+fn execution(call: &ToolCall, output: &ToolOutput) -> ToolExecution {
+    ToolExecution {
+        name: call.tool.clone(),
+        success: !output.is_error,
+        error_summary: output.is_error.then(|| summary(&output.for_llm)),
     }
 }
 

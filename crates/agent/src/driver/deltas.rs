@@ -2,11 +2,12 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use domain::checkpoint::RuntimeEvent;
 use engine::{Dispatcher, TurnCx};
 use providers::Delta;
+use tokio::time::Instant;
 
 use crate::outlet::Outlet;
 

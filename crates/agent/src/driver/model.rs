@@ -10,8 +10,8 @@ use domain::turn::End;
 use providers::retry::Policy;
 use providers::{Provider, ProviderError};
 
-use super::Work;
 use super::deltas::Deltas;
+use super::{Unruled, Work};
 
 /// Why there is no answer.
 enum NoAnswer {
@@ -23,11 +23,12 @@ impl Work<'_> {
     pub(super) async fn call_model(&mut self) {
         let before = BeforeLlm::new(self.request());
         self.cx.known = self.runner.known(Default::default());
-        let before = match self.hooks.check(&self.cx, before).await {
-            (before, Ruling::Proceed) => before,
-            (_, Ruling::Abort(aborted)) => return self.stop(aborted),
-            (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-            (_, Ruling::Deny(denied)) => return self.fail("llm", denied.text()),
+        let before = match self.ask_hooks(before).await {
+            Ok((before, Ruling::Proceed)) => before,
+            Ok((_, Ruling::Abort(aborted))) => return self.stop(aborted),
+            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
+            Ok((_, Ruling::Deny(denied))) => return self.fail("llm", denied.text()),
+            Err(Unruled(_)) => return self.turn.end(End::cancelled()),
         };
         if before.request.messages.is_empty() {
             return self.fail("llm", "the request has no messages left after `before_llm`".into());
@@ -42,11 +43,13 @@ impl Work<'_> {
             Err(NoAnswer::Failed(text)) => return self.fail("llm", text),
         };
         let after = AfterLlm { model: model.clone(), response: reply };
-        let reply = match self.hooks.check(&self.cx, after).await {
-            (after, Ruling::Proceed) => after.response,
-            (_, Ruling::Abort(aborted)) => return self.stop(aborted),
-            (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-            (_, Ruling::Deny(denied)) => return self.fail("llm", denied.text()),
+        let reply = match self.ask_hooks(after).await {
+            Ok((after, Ruling::Proceed)) => after.response,
+            Ok((_, Ruling::Abort(aborted))) => return self.stop(aborted),
+            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
+            Ok((_, Ruling::Deny(denied))) => return self.fail("llm", denied.text()),
+            // What was not reviewed is no answer.
+            Err(Unruled(_)) => return self.turn.end(End::cancelled()),
         };
         self.tell(RuntimeEvent::LlmResponse {
             content_len: reply.content.len(),
@@ -89,12 +92,12 @@ impl Work<'_> {
         let outlet = Some(self.outlet).filter(|outlet| outlet.streams() && !self.held_back());
         let deltas = Deltas::new(&self.hooks, &self.cx, outlet);
         let fallbacks = self.runner.settings.fallbacks.iter().filter(|model| **model != request.model);
-        let mut last = String::from("no model is configured");
+        let mut failures: Vec<(&str, String)> = Vec::new();
         for model in std::iter::once(&request.model).chain(fallbacks) {
             let (provider, name) = match self.runner.models.resolve(model) {
                 Ok(found) => found,
                 Err(unknown) => {
-                    last = unknown.to_string();
+                    failures.push((model, unknown.to_string()));
                     continue;
                 }
             };
@@ -103,11 +106,13 @@ impl Work<'_> {
             match answered {
                 Ok(reply) => return Ok((reply, model.clone())),
                 Err(NoAnswer::Cancelled) => return Err(NoAnswer::Cancelled),
-                Err(NoAnswer::Failed(text)) if deltas.shown() => return Err(NoAnswer::Failed(text)),
-                Err(NoAnswer::Failed(text)) => last = text,
+                Err(NoAnswer::Failed(text)) => failures.push((model, text)),
+            }
+            if deltas.shown() {
+                break;
             }
         }
-        Err(NoAnswer::Failed(last))
+        Err(NoAnswer::Failed(told(&failures)))
     }
 
     /// Asks one model, again after a pause where that may help and nothing was shown yet.
@@ -123,8 +128,9 @@ impl Work<'_> {
         loop {
             let take = |delta: providers::Delta<'_>| deltas.take(delta);
             let called = tokio::select! {
-                called = provider.call(model, request, &take) => called,
+                biased;
                 () = self.cx.cancel.cancelled() => return Err(NoAnswer::Cancelled),
+                called = provider.call(model, request, &take) => called,
             };
             let error = match called {
                 Ok(reply) => return Ok(reply),
@@ -147,6 +153,14 @@ impl Work<'_> {
                 () = self.cx.cancel.cancelled() => return Err(NoAnswer::Cancelled),
             }
         }
+    }
+}
+
+/// Why no model answered: the failure of the only one, or one for each.
+fn told(failures: &[(&str, String)]) -> String {
+    match failures {
+        [(_, only)] => only.clone(),
+        several => several.iter().map(|(model, why)| format!("`{model}`: {why}")).collect::<Vec<_>>().join("; "),
     }
 }
 

@@ -56,12 +56,16 @@ impl ToolError {
     /// Sorts what the system said about `path`.
     pub(super) fn io(action: &'static str, path: &str, source: io::Error) -> Self {
         let path = path.to_owned();
-        match source.kind() {
-            // cap-std reports an escape without an error number of the system.
-            io::ErrorKind::PermissionDenied if source.raw_os_error().is_none() => Self::Outside(path),
-            io::ErrorKind::NotFound => Self::NotFound(path),
-            io::ErrorKind::NotADirectory => Self::NotAFolder(path),
-            _ => Self::Io { action, path, source },
+        let is = |kind| source.kind() == kind;
+        // cap-std reports an escape without an error number of the system.
+        if is(io::ErrorKind::PermissionDenied) && source.raw_os_error().is_none() {
+            Self::Outside(path)
+        } else if is(io::ErrorKind::NotFound) {
+            Self::NotFound(path)
+        } else if is(io::ErrorKind::NotADirectory) {
+            Self::NotAFolder(path)
+        } else {
+            Self::Io { action, path, source }
         }
     }
 }

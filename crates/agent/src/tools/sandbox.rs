@@ -73,12 +73,12 @@ pub fn confine(protected: &Protected) -> Result<Confinement, SandboxError> {
     let plan = Plan::new(protected);
     let handled = if plan.dirs.is_empty() { write() } else { read() | write() };
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(handled)?.create()?;
-    let mut rules = Rules { ruleset: Some(ruleset), handled };
+    let mut rules = Rules { ruleset, handled };
     plan.allow(&mut rules)?;
-    let enforced = match rules.ruleset.map(RulesetCreated::restrict_self).transpose()?.map(|status| status.ruleset) {
-        Some(RulesetStatus::FullyEnforced) => Enforced::Fully,
-        Some(RulesetStatus::PartiallyEnforced) => Enforced::Partly,
-        Some(RulesetStatus::NotEnforced) | None => Enforced::Not,
+    let enforced = match rules.ruleset.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => Enforced::Fully,
+        RulesetStatus::PartiallyEnforced => Enforced::Partly,
+        RulesetStatus::NotEnforced => Enforced::Not,
     };
     let several_names = |file: &&PathBuf| fs::metadata(file).is_ok_and(|of| of.is_file() && of.nlink() > 1);
     Ok(Confinement { enforced, hard_linked: plan.files.iter().filter(several_names).cloned().collect() })
@@ -94,8 +94,7 @@ fn write() -> BitFlags<AccessFs> {
 
 /// The rules as they are collected.
 struct Rules {
-    /// Always there but within [`Rules::add`].
-    ruleset: Option<RulesetCreated>,
+    ruleset: RulesetCreated,
     handled: BitFlags<AccessFs>,
 }
 
@@ -103,10 +102,11 @@ impl Rules {
     fn add(&mut self, on: &File, is_dir: bool, rights: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         let fitting = if is_dir { rights } else { rights & AccessFs::from_file(INTERFACE) };
         let rights = fitting & self.handled;
-        if let Some(ruleset) = self.ruleset.take().filter(|_| !rights.is_empty()) {
-            self.ruleset = Some(ruleset.add_rule(PathBeneath::new(on, rights))?);
+        // The kernel refuses a rule that allows nothing.
+        if rights.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        (&mut self.ruleset).add_rule(PathBeneath::new(on, rights)).map(|_| ())
     }
 }
 

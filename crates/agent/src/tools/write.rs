@@ -79,10 +79,8 @@ fn fill(target: &Target, draft: &str, content: &[u8]) -> io::Result<()> {
         let new = file.metadata()?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
             // Only root can give a file away; anybody else becomes its owner, as with every editor.
-            fchown(&file, Some(old.uid()), Some(old.gid())).or_else(|e| match e.kind() {
-                io::ErrorKind::PermissionDenied => Ok(()),
-                _ => Err(e),
-            })?;
+            let refused = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+            fchown(&file, Some(old.uid()), Some(old.gid())).or_else(|e| if refused(&e) { Ok(()) } else { Err(e) })?;
         }
         file.set_permissions(std::fs::Permissions::from_mode(old.mode() & KEPT_MODE))?;
     }

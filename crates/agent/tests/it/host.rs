@@ -1,14 +1,21 @@
-//! A host for tests: an engine, a scripted model, the built-in tools in a folder of their own.
+//! A host for tests: an engine, a scripted model that remembers its requests, tools in a folder of their own.
 
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{Notice, Observed, RuntimeEvent};
+use domain::json::Rendered;
+use domain::llm::{LlmReply, LlmRequest};
+use domain::message::{Message, Role};
 use domain::record::EventRecord;
+use domain::store::RecordStore;
 use engine::egress::Egress;
-use engine::{Engine, Forgetful, Mount, Watcher};
+use engine::{Engine, Forgetful, Mount, Tool, Watcher};
+use futures_util::future::BoxFuture;
 use pintle_agent::tools::{Protected, Tools, ToolsConfig};
 use pintle_agent::{Conversation, Models, Outlet, Report, Runner, Settings};
 use providers::scripted::Scripted;
+use providers::{Delta, Provider, ProviderError};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that was seen of the turns of one host.
@@ -50,6 +57,11 @@ impl Seen {
         self.notices.lock().unwrap().iter().map(|notice| notice.what.name()).collect()
     }
 
+    /// How often something of this name was told.
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.names().iter().filter(|told| **told == name).count()
+    }
+
     pub(crate) fn events(&self) -> Vec<RuntimeEvent> {
         let notices = self.notices.lock().unwrap();
         notices
@@ -60,34 +72,117 @@ impl Seen {
             })
             .collect()
     }
-}
 
-pub(crate) struct Host {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) runner: Runner,
-    pub(crate) seen: Arc<Seen>,
-    pub(crate) conversation: Conversation,
-    pub(crate) folder: tempfile::TempDir,
-}
-
-impl Host {
-    /// A host whose model plays `script`, with the tools called `tools`.
-    pub(crate) fn new(script: &serde_json::Value, tools: &[&str]) -> Self {
-        Self::with(script, tools, |settings| settings)
+    /// The payloads of the runtime events called `name`, with durations as zero.
+    pub(crate) fn payloads(&self, name: &str) -> Vec<Value> {
+        let events = self.events();
+        events.iter().filter(|event| event.kind().name() == name).map(payload).collect()
     }
 
-    pub(crate) fn with(script: &serde_json::Value, tools: &[&str], change: impl FnOnce(Settings) -> Settings) -> Self {
-        let scripted = Scripted::from_json(&script.to_string(), "test").unwrap();
-        let models = Arc::new(Models::default().with("scripted", Arc::new(scripted)));
-        Self::over(models, tools, change)
+    /// `Stage: Message` of each error event.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.payloads("error").iter().map(|e| format!("{}: {}", word(&e["Stage"]), word(&e["Message"]))).collect()
     }
 
-    /// A host over `models`.
-    pub(crate) fn over(models: Arc<Models>, tools: &[&str], change: impl FnOnce(Settings) -> Settings) -> Self {
+    /// Name, round and call of everything that was told, in order.
+    pub(crate) fn stamps(&self) -> Vec<String> {
+        let notices = self.notices.lock().unwrap();
+        let call = |notice: &Notice| notice.who.tool_call_id.as_ref().map_or("-".into(), ToString::to_string);
+        notices.iter().map(|n| format!("{} {} {}", n.what.name(), n.who.iteration, call(n))).collect()
+    }
+
+    /// Everything that any event or record holds, as text.
+    pub(crate) fn everything(&self) -> String {
+        format!("{:?}{:?}", self.notices.lock().unwrap(), self.records.lock().unwrap())
+    }
+}
+
+/// The payload of `event`, with its duration as zero.
+pub(crate) fn payload(event: &RuntimeEvent) -> Value {
+    let mut payload = json!(event);
+    if let Some(duration) = payload.get_mut("Duration") {
+        *duration = json!(0);
+    }
+    payload
+}
+
+/// A provider that remembers what it was asked.
+pub(crate) struct Recorder {
+    inner: Arc<dyn Provider>,
+    pub(crate) asked: Mutex<Vec<(String, LlmRequest)>>,
+}
+
+impl Recorder {
+    pub(crate) fn over(inner: Arc<dyn Provider>) -> Arc<Self> {
+        Arc::new(Self { inner, asked: Mutex::default() })
+    }
+
+    /// A recorder over a script.
+    pub(crate) fn playing(script: &Value) -> Arc<Self> {
+        Self::over(Arc::new(Scripted::from_json(&script.to_string(), "test").unwrap()))
+    }
+
+    pub(crate) fn models(&self) -> Vec<String> {
+        self.asked.lock().unwrap().iter().map(|(model, _)| model.clone()).collect()
+    }
+
+    /// The request number `n`.
+    pub(crate) fn request(&self, n: usize) -> LlmRequest {
+        self.asked.lock().unwrap()[n].1.clone()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+impl Provider for Recorder {
+    fn call<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        self.asked.lock().unwrap().push((model.to_owned(), request.clone()));
+        self.inner.call(model, request, on_delta)
+    }
+}
+
+/// What a host is made of.
+pub(crate) struct Parts {
+    pub(crate) model: Arc<Recorder>,
+    pub(crate) models: Option<Arc<Models>>,
+    pub(crate) builtin: Vec<&'static str>,
+    pub(crate) own: Vec<Arc<dyn Tool>>,
+    pub(crate) store: Arc<dyn RecordStore>,
+    pub(crate) settings: Settings,
+}
+
+impl Parts {
+    /// A host whose model plays `replies`, without tools.
+    pub(crate) fn of(replies: Value) -> Self {
+        Self {
+            model: Recorder::playing(&json!({ "replies": replies })),
+            models: None,
+            builtin: Vec::new(),
+            own: Vec::new(),
+            store: Arc::new(Forgetful),
+            settings: Settings::new("main", "scripted/test"),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn own(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.own.push(tool);
+        self
+    }
+
+    pub(crate) fn host(self) -> Host {
         let folder = tempfile::tempdir().unwrap();
         let seen = Arc::new(Seen::default());
-        let engine = Arc::new(Engine::new(Arc::new(Forgetful), vec![seen.clone()]));
-        let names: Vec<String> = tools.iter().map(|name| (*name).to_owned()).collect();
+        let engine = Arc::new(Engine::new(self.store, vec![seen.clone()]));
+        let names: Vec<String> = self.builtin.iter().map(|name| (*name).to_owned()).collect();
         let config = ToolsConfig {
             workspace: folder.path().to_owned(),
             protected: Protected::default(),
@@ -95,10 +190,41 @@ impl Host {
             exec_guard: None,
             egress: Egress::new(Vec::new()),
         };
-        let tools = Arc::new(Tools::builtin(config, &names).unwrap());
-        let settings = change(Settings::new("main", "scripted/test"));
-        let runner = Runner::new(settings, models, tools, engine.clone());
-        Self { engine, runner, seen, conversation: Conversation::new("test"), folder }
+        let mut tools = Tools::builtin(config, &names).unwrap();
+        for tool in self.own {
+            tools.add(tool).unwrap();
+        }
+        let models =
+            self.models.unwrap_or_else(|| Arc::new(Models::default().with("scripted", self.model.clone())));
+        let runner = Runner::new(self.settings, models, Arc::new(tools), engine.clone());
+        Host { engine, runner, seen, model: self.model, conversation: Conversation::new("test"), folder }
+    }
+}
+
+pub(crate) struct Host {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) runner: Runner,
+    pub(crate) seen: Arc<Seen>,
+    pub(crate) model: Arc<Recorder>,
+    pub(crate) conversation: Conversation,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Host {
+    /// A host whose model plays `script`, with the built-in tools called `tools`.
+    pub(crate) fn new(script: &Value, tools: &[&'static str]) -> Self {
+        Parts { builtin: tools.to_vec(), ..Parts::of(script["replies"].clone()) }.host()
+    }
+
+    /// A host over `models`.
+    pub(crate) fn over(
+        models: Arc<Models>,
+        tools: &[&'static str],
+        change: impl FnOnce(Settings) -> Settings,
+    ) -> Self {
+        let parts = Parts::of(json!([]));
+        let settings = change(parts.settings.clone());
+        Parts { models: Some(models), builtin: tools.to_vec(), settings, ..parts }.host()
     }
 
     pub(crate) fn mount(&self, mounts: Vec<Mount>) {
@@ -106,7 +232,65 @@ impl Host {
     }
 
     pub(crate) async fn turn(&mut self, prompt: &str) -> Report {
-        let cancel = CancellationToken::new();
-        self.runner.turn(&mut self.conversation, prompt, &*self.seen, &cancel).await
+        self.turn_until(prompt, &CancellationToken::new()).await
+    }
+
+    pub(crate) async fn turn_until(&mut self, prompt: &str, cancel: &CancellationToken) -> Report {
+        self.runner.turn(&mut self.conversation, prompt, &*self.seen, cancel).await
+    }
+
+    /// The conversation, one message a line.
+    pub(crate) fn said(&self) -> Vec<String> {
+        lines(self.conversation.messages())
+    }
+
+    /// The messages of the model request number `n`, one a line.
+    pub(crate) fn asked(&self, n: usize) -> Vec<String> {
+        lines(&self.model.request(n).messages)
+    }
+
+    /// The text of the tool message that answers `call`.
+    pub(crate) fn result(&self, call: &str) -> String {
+        let found = self.conversation.messages().iter().find(|message| message.get().tool_call_id == call);
+        found.map(|message| message.get().content.clone()).unwrap_or_default()
+    }
+
+    /// The conversation can be sent on: every call of the model has exactly one tool message, right after it.
+    pub(crate) fn is_valid(&self) -> bool {
+        let messages: Vec<&Message> = self.conversation.messages().iter().map(Rendered::get).collect();
+        let mut waiting: Vec<&str> = Vec::new();
+        for message in messages {
+            match message.role {
+                Role::Tool if waiting.first() == Some(&message.tool_call_id.as_str()) => drop(waiting.remove(0)),
+                Role::Tool => return false,
+                Role::System | Role::User | Role::Assistant if !waiting.is_empty() => return false,
+                Role::System | Role::User | Role::Assistant => {
+                    waiting = message.tool_calls.iter().map(|part| part.id.as_str()).collect();
+                }
+            }
+        }
+        waiting.is_empty()
+    }
+}
+
+fn lines(messages: &[Rendered<Message>]) -> Vec<String> {
+    messages.iter().map(|message| line(message.get())).collect()
+}
+
+fn line(message: &Message) -> String {
+    let who = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => message.tool_call_id.as_str(),
+    };
+    let calls: Vec<String> = message
+        .tool_calls
+        .iter()
+        .map(|part| format!("{}={}({})", part.id, part.function.name, part.function.arguments))
+        .collect();
+    match calls.is_empty() {
+        true => format!("{who}: {}", message.content),
+        false => format!("{who}: {}[{}]", message.content, calls.join(" ")),
     }
 }

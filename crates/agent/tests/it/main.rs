@@ -2,8 +2,20 @@
 
 #![cfg(test)]
 
-mod checkpoints;
 mod host;
+mod hooks;
+mod turns;
+mod requests;
+mod denials;
+mod responding;
+mod rewriting;
+mod aborts;
+mod calling;
+mod cancelling;
+mod overlap;
+mod faults;
+mod evidence;
+mod long;
+mod checkpoints;
 mod plugin;
 mod real_model;
-mod turns;

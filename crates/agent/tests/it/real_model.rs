@@ -107,9 +107,11 @@ async fn a_real_model_calls_a_tool_that_a_hook_brought_and_answers() {
                 if tool == "get_weather" && hook == "weather_plugin")),
         "the hook answered a call of its tool: {events:#?}"
     );
-    let told = host.conversation.messages().iter().any(|message| {
-        message.get().role == Role::Tool && message.get().content.contains("eather")
-    });
+    let told = host
+        .conversation
+        .messages()
+        .iter()
+        .any(|message| message.get().role == Role::Tool && message.get().content.contains("eather"));
     assert!(told, "the hook's answer stands in the conversation");
     assert_eq!(report.ending, Ending::Completed, "{events:#?}");
     assert!(!report.reply.trim().is_empty(), "the model's text comes back");

@@ -519,6 +519,26 @@ fn an_ask_is_kept_and_a_later_deny_wins() {
 }
 
 #[test]
+fn a_hook_that_is_asked_again_may_refuse_but_not_change_or_answer() {
+    let again = |verdict: Verdict<BeforeTool>| {
+        let roster = Arc::new(Roster::new(vec![hook("h", &[AtBeforeTool])]));
+        let mut chain = Chain::again(roster.clone(), Agent::with(&[]), before_tool(), &[0]);
+        Script::default().says("h", verdict).play(&mut chain, &roster);
+        let concluded = chain.conclude();
+        assert_eq!(concluded.subject, before_tool());
+        assert!(concluded.records.iter().all(|record| record.again));
+        ruled(&concluded.ruling)
+    };
+    let refused = "Tool execution denied by hook: hooks kept rewriting the input (hook \"h\")";
+    let substitute = Substitute { call: None, result: ToolOutput::ok("x") };
+    assert_eq!(again(Verdict::Respond(substitute)), refused);
+    assert_eq!(again(Verdict::Modify(patch("pwd"))), refused);
+    assert_eq!(again(Verdict::Modify(patch("ls"))), "proceed");
+    assert_eq!(again(Verdict::Continue), "proceed");
+    assert_eq!(again(Verdict::Deny("no".into())), "Tool execution denied by hook: no (hook \"h\")");
+}
+
+#[test]
 fn approvers_end_at_the_first_refusal() {
     check(
         ["a", "b", "c"].map(|name| hook(name, &[AtApprove])).to_vec(),

@@ -275,3 +275,31 @@ fn calls_without_an_id_of_their_own_get_one() {
         ]
     );
 }
+
+#[test]
+fn an_order_of_a_hook_ends_the_turn_and_says_so() {
+    let order = |extent| Aborted {
+        by: "guard".into(),
+        at: crate::checkpoint::CheckpointKind::BeforeTool,
+        abort: crate::verdict::Abort { extent, reason: "too far".into() },
+    };
+    let text = "hook aborted turn during before_tool: too far";
+    let turn_only = End::stopped(order(Extent::Turn));
+    assert_eq!(turn_only.error, Some(("hook.before_tool".into(), text.into())));
+    let error =
+        RuntimeEvent::Error { stage: "hook.before_tool".into(), message: text.into(), hook: Some("guard".into()) };
+    assert_eq!((turn_only.status, turn_only.roll_back, turn_only.told()), (TurnStatus::Error, false, Some(error)));
+    let run = End::stopped(order(Extent::Run));
+    let interrupt = RuntimeEvent::InterruptReceived {
+        kind: InterruptKind::HardAbort,
+        role: "hook".into(),
+        content_len: 0,
+        queue_depth: 0,
+        hint_len: 7,
+        hook: Some("guard".into()),
+    };
+    assert_eq!((run.status, run.roll_back, run.told()), (TurnStatus::Aborted, true, Some(interrupt)));
+    let failed = RuntimeEvent::Error { stage: "llm".into(), message: "gone".into(), hook: None };
+    assert_eq!(End::failed("llm", "gone").told(), Some(failed));
+    assert_eq!((End::cancelled().told(), End::completed("hi").told()), (None, None));
+}

@@ -160,6 +160,30 @@ impl Cleared {
         }
     }
 
+    /// Whoever was asked before a gate changed the input knows what became of it; only the owner is not asked twice.
+    pub(crate) fn who_was_asked_sees_what_gates_changed(&self) {
+        let Some(call) = self.lets_pass() else { return };
+        let stands = |asked: &Asked| asked.left().as_ref() == Some(call);
+        let changes = |asked: &Asked| asked.kind == CheckpointKind::PreToolUse && asked.left() != asked.call;
+        let Some(last) = self.log.iter().rposition(changes) else { return };
+        // What this run of the gates began with: several changes may come to none.
+        let gates = self.log[..last].iter().rev().take_while(|asked| asked.kind == CheckpointKind::PreToolUse);
+        let began_with = gates.last().unwrap_or(&self.log[last]).call.as_ref();
+        if began_with == Some(call) || !self.log[last..].iter().all(stands) {
+            return;
+        }
+        let owner = self.agent.owner(&call.tool);
+        for asked in self.log[..last].iter().filter(|asked| asked.kind == CheckpointKind::BeforeTool) {
+            let owns = owner.as_ref() == Some(&self.roster.hook(asked.hook).name);
+            if owns || !self.applies(asked.hook, call) {
+                continue;
+            }
+            let same = |other: &&Asked| other.kind == asked.kind && other.hook == asked.hook;
+            let knows = self.log.iter().filter(same).any(|other| other.call.as_ref() == Some(call));
+            assert!(knows, "hook {} does not know what a gate made of the input", asked.hook);
+        }
+    }
+
     /// The outcome is at least as strict as everything that was said.
     pub(crate) fn the_strictest_wins(&self) {
         let outcome = self.outcome.word().max(Word::Modify);
@@ -192,6 +216,7 @@ impl Cleared {
     pub(crate) fn holds(&self) {
         self.passes_only_what_was_seen();
         self.gates_precede_owners();
+        self.who_was_asked_sees_what_gates_changed();
         self.the_strictest_wins();
         self.ends_in_time();
         self.versions_tell_subjects_apart();

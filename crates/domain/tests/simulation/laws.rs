@@ -143,6 +143,7 @@ proptest! {
         let cleared = cleared(&tape);
         cleared.passes_only_what_was_seen();
         cleared.gates_precede_owners();
+        cleared.who_was_asked_sees_what_gates_changed();
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) trait Dice {
     where
         Self: Sized,
     {
-        &choices[self.below(u32::try_from(choices.len()).unwrap()) as usize]
+        &choices[self.below(u32::try_from(choices.len()).expect("choices are few")) as usize]
     }
 }
 
@@ -112,11 +112,13 @@ pub(crate) const ASKED: [CheckpointKind; 7] = [
 const MAX_HOOKS: u32 = 6;
 
 /// Compiled once: ten thousand rosters share them.
-static MATCHERS: LazyLock<Vec<Matcher>> =
-    LazyLock::new(|| ["^exec$", "read", "^web_", "b"].iter().map(|p| Matcher::compile(p).unwrap()).collect());
+static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
+    ["^exec$", "read", "^web_", "b"].iter().map(|p| Matcher::compile(p).expect("a good pattern")).collect()
+});
 
 static GRANTS: LazyLock<Vec<Respond>> = LazyLock::new(|| {
-    let only = |globs: &[&str]| Respond::only(&globs.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
+    let only =
+        |globs: &[&str]| Respond::only(&globs.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("good globs");
     vec![Respond::Any, only(&[]), only(&["web_*", "read_a"])]
 });
 
@@ -139,7 +141,7 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
         name: HookName::new(format!("h{number}")),
         family: *dice.pick(&[Family::Process, Family::Process, Family::Native]),
         origin: String::new(),
-        priority: i32::try_from(dice.below(3)).unwrap() - 1,
+        priority: [-1, 0, 1][dice.below(3) as usize],
         state: match dice.below(20) {
             17 => State::Disabled,
             18 => State::Untrusted,
@@ -163,7 +165,7 @@ fn stage(dice: &mut impl Dice, kind: CheckpointKind) -> Stage {
 pub(crate) fn input(dice: &mut impl Dice) -> Object {
     static INPUTS: LazyLock<Vec<Object>> = LazyLock::new(|| {
         let texts = [r#"{"n":1}"#, r#"{"n":1.0}"#, r#"{"n":2}"#, "{}"];
-        texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+        texts.iter().map(|text| serde_json::from_str(text).expect("an object")).collect()
     });
     dice.pick(&INPUTS).clone()
 }

@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context as _;
 
 /// The variable that makes this program a child; its value says how it answers.
-pub const VARIABLE: &str = "PINTLE_BENCH_CHILD";
+pub(crate) const VARIABLE: &str = "PINTLE_BENCH_CHILD";
 
 /// How a child answers.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Answers {
+pub(crate) enum Answers {
     /// `continue`, whatever it is asked.
     Continue,
     /// `modify`, with the whole request as it came.
@@ -19,7 +19,7 @@ pub enum Answers {
 
 impl Answers {
     /// The value of [`VARIABLE`].
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Continue => "continue",
             Self::Echo => "echo",
@@ -27,13 +27,13 @@ impl Answers {
     }
 
     /// What this program is to do, if it was started as a child.
-    pub fn wanted() -> Option<Self> {
+    pub(crate) fn wanted() -> Option<Self> {
         let word = std::env::var(VARIABLE).ok()?;
         [Self::Continue, Self::Echo].into_iter().find(|answers| answers.word() == word)
     }
 
     /// Answers every line on standard input until it ends.
-    pub fn serve(self) -> anyhow::Result<()> {
+    pub(crate) fn serve(self) -> anyhow::Result<()> {
         let mut lines = BufReader::with_capacity(1 << 20, io::stdin().lock());
         let mut out = io::stdout().lock();
         let (mut line, mut reply) = (Vec::new(), Vec::new());
@@ -69,7 +69,7 @@ impl Answers {
     }
 
     /// The command that starts such a child.
-    pub fn command(self) -> anyhow::Result<Command> {
+    pub(crate) fn command(self) -> anyhow::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
         command.env(VARIABLE, self.word()).stdin(Stdio::piped()).stdout(Stdio::piped());
         Ok(command)
@@ -77,7 +77,7 @@ impl Answers {
 }
 
 /// Lets a child that was started without a hook go, and waits for it.
-pub fn farewell(mut child: Child) -> anyhow::Result<()> {
+pub(crate) fn farewell(mut child: Child) -> anyhow::Result<()> {
     drop(child.stdin.take());
     child.wait().map(drop).context("a child of a floor does not end")
 }

@@ -19,7 +19,7 @@ const RESULT: &str = "import.log:118: INFO  batch 7 of 12 (4096 rows, 0 errors)\
 const ROOM: usize = 1500;
 
 /// The messages of one conversation; their JSON is an array of exactly `bytes` bytes.
-pub fn messages(bytes: usize) -> anyhow::Result<Vec<Message>> {
+pub(crate) fn messages(bytes: usize) -> anyhow::Result<Vec<Message>> {
     let mut messages = vec![Message::text(Role::System, "You are an agent that mends data pipelines. Be brief.")];
     let mut len = length(&messages)?;
     for turn in 0.. {
@@ -57,7 +57,7 @@ fn length(value: &impl Serialize) -> anyhow::Result<usize> {
 }
 
 /// The tools of the agent.
-pub fn tools() -> Vec<ToolDef> {
+pub(crate) fn tools() -> Vec<ToolDef> {
     let parameters = json!({
         "type": "object",
         "properties": { "path": { "type": "string" }, "pattern": { "type": "string" }, "from_line": { "type": "integer" } },
@@ -69,12 +69,12 @@ pub fn tools() -> Vec<ToolDef> {
 }
 
 /// The options of every request.
-pub fn options() -> Object {
+pub(crate) fn options() -> Object {
     json!({ "temperature": 0.2, "max_tokens": 4096 }).as_object().cloned().unwrap_or_default()
 }
 
 /// The request that `messages` are on their way in. None of them was written as JSON before.
-pub fn request(messages: &[Message]) -> LlmRequest {
+pub(crate) fn request(messages: &[Message]) -> LlmRequest {
     LlmRequest {
         model: "main/large".into(),
         messages: messages.iter().cloned().map(Rendered::new).collect(),
@@ -85,7 +85,7 @@ pub fn request(messages: &[Message]) -> LlmRequest {
 }
 
 /// Arguments of a tool; their JSON has exactly `bytes` bytes.
-pub fn arguments(bytes: usize) -> anyhow::Result<Object> {
+pub(crate) fn arguments(bytes: usize) -> anyhow::Result<Object> {
     let around = length(&json!({ "path": "notes/größe.md", "text": "" }))?;
     let text = "x".repeat(bytes.saturating_sub(around));
     let arguments = json!({ "path": "notes/größe.md", "text": text });

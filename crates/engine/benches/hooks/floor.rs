@@ -23,7 +23,7 @@ const READ_BYTES: usize = 64 << 10;
 
 /// The params of a `before_llm`, typed.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Request {
+pub(crate) struct Request {
     meta: Value,
     context: Value,
     channel: String,
@@ -37,7 +37,7 @@ pub struct Request {
 
 impl Request {
     /// Reads the params that a hook was sent.
-    pub fn of(params: &[u8]) -> anyhow::Result<Self> {
+    pub(crate) fn of(params: &[u8]) -> anyhow::Result<Self> {
         serde_json::from_slice(params).context("params are what the floor knows")
     }
 }
@@ -51,7 +51,7 @@ struct Frame<'a, T> {
 }
 
 /// The line that asks about `params`.
-pub fn line(id: u64, method: &'static str, params: &impl Serialize) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn line(id: u64, method: &'static str, params: &impl Serialize) -> anyhow::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(&Frame { jsonrpc: "2.0", id, method, params })?;
     line.push(b'\n');
     Ok(line)
@@ -59,7 +59,7 @@ pub fn line(id: u64, method: &'static str, params: &impl Serialize) -> anyhow::R
 
 /// A reply, typed.
 #[derive(Deserialize)]
-pub struct Reply {
+pub(crate) struct Reply {
     id: u64,
     result: Answer,
 }
@@ -82,7 +82,7 @@ impl Reply {
 }
 
 /// A child behind blocking pipes.
-pub struct Blocking {
+pub(crate) struct Blocking {
     child: std::process::Child,
     stdin: std::process::ChildStdin,
     stdout: std::io::BufReader<std::process::ChildStdout>,
@@ -90,7 +90,7 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    pub fn start(answers: Answers) -> anyhow::Result<Self> {
+    pub(crate) fn start(answers: Answers) -> anyhow::Result<Self> {
         let mut child = answers.command()?.spawn()?;
         let stdin = child.stdin.take().context("its input is piped")?;
         let stdout = std::io::BufReader::new(child.stdout.take().context("its output is piped")?);
@@ -98,7 +98,7 @@ impl Blocking {
     }
 
     /// Writes `line` and waits for a line.
-    pub fn exchange(&mut self, line: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn exchange(&mut self, line: &[u8]) -> anyhow::Result<()> {
         self.stdin.write_all(line)?;
         self.read.clear();
         let read = self.stdout.read_line(&mut self.read)?;
@@ -106,14 +106,14 @@ impl Blocking {
         Ok(())
     }
 
-    pub fn end(self) -> anyhow::Result<()> {
+    pub(crate) fn end(self) -> anyhow::Result<()> {
         drop(self.stdin);
         farewell(self.child)
     }
 }
 
 /// A child behind pipes of tokio.
-pub struct Straight {
+pub(crate) struct Straight {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -122,7 +122,7 @@ pub struct Straight {
 
 impl Straight {
     /// Needs a runtime.
-    pub fn start(answers: Answers) -> anyhow::Result<Self> {
+    pub(crate) fn start(answers: Answers) -> anyhow::Result<Self> {
         let mut child = tokio::process::Command::from(answers.command()?).spawn()?;
         let stdin = child.stdin.take().context("its input is piped")?;
         let stdout = BufReader::with_capacity(READ_BYTES, child.stdout.take().context("its output is piped")?);
@@ -130,14 +130,14 @@ impl Straight {
     }
 
     /// Writes `line`, reads a line and what it says.
-    pub async fn exchange(&mut self, line: &[u8]) -> anyhow::Result<Reply> {
+    pub(crate) async fn exchange(&mut self, line: &[u8]) -> anyhow::Result<Reply> {
         self.stdin.write_all(line).await?;
         self.read.clear();
         self.stdout.read_until(b'\n', &mut self.read).await?;
         Reply::read(&self.read)
     }
 
-    pub async fn end(mut self) -> anyhow::Result<()> {
+    pub(crate) async fn end(mut self) -> anyhow::Result<()> {
         drop(self.stdin);
         self.child.wait().await.map(drop).context("a child of a floor does not end")
     }
@@ -146,7 +146,7 @@ impl Straight {
 type Pending = Mutex<HashMap<u64, oneshot::Sender<Reply>>>;
 
 /// A child that many callers share.
-pub struct Shared {
+pub(crate) struct Shared {
     stdin: tokio::sync::Mutex<ChildStdin>,
     pending: Arc<Pending>,
     next: AtomicU64,
@@ -154,7 +154,7 @@ pub struct Shared {
 
 impl Shared {
     /// Starts the child; the task that reads runs on `tracker` until the child is gone.
-    pub fn start(answers: Answers, tracker: &TaskTracker) -> anyhow::Result<Arc<Self>> {
+    pub(crate) fn start(answers: Answers, tracker: &TaskTracker) -> anyhow::Result<Arc<Self>> {
         let Straight { child, stdin, mut stdout, mut read } = Straight::start(answers)?;
         let pending: Arc<Pending> = Arc::default();
         let heard = pending.clone();
@@ -169,14 +169,14 @@ impl Shared {
                 let Ok(reply) = Reply::read(&read) else { return };
                 let waiting = heard.lock().unwrap_or_else(PoisonError::into_inner).remove(&reply.id);
                 // A caller that is gone needs no reply.
-                waiting.and_then(|waiting| waiting.send(reply).err()).map_or((), drop);
+                drop(waiting.map(|waiting| waiting.send(reply)));
             }
         });
         Ok(Arc::new(Self { stdin: tokio::sync::Mutex::new(stdin), pending, next: AtomicU64::new(10_000_000) }))
     }
 
     /// Asks with a number of its own before the rest of the line.
-    pub async fn exchange(&self, rest: &str) -> anyhow::Result<()> {
+    pub(crate) async fn exchange(&self, rest: &str) -> anyhow::Result<()> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (tell, told) = oneshot::channel();
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(id, tell);

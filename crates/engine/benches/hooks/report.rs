@@ -11,7 +11,7 @@ const ROUNDS: usize = 7;
 const WARM_UP_SHARE: usize = 10;
 
 /// Runs an exchange so many times; answers how long the exchanges took, without what stands between them.
-pub type Side<'a> = &'a mut dyn FnMut(usize) -> anyhow::Result<Duration>;
+pub(crate) type Side<'a> = &'a mut dyn FnMut(usize) -> anyhow::Result<Duration>;
 
 /// How much is to be run.
 #[derive(Clone, Copy, PartialEq)]
@@ -24,7 +24,7 @@ enum Extent {
 
 /// What a figure has to keep to.
 #[derive(Clone, Copy)]
-pub enum Target {
+pub(crate) enum Target {
     /// The time against the floor's time.
     RatioAtMost(f64),
     /// The throughput against the floor's throughput.
@@ -32,7 +32,7 @@ pub enum Target {
 }
 
 /// The figures so far.
-pub struct Report {
+pub(crate) struct Report {
     extent: Extent,
     rows: Vec<[String; 6]>,
 }
@@ -40,15 +40,25 @@ pub struct Report {
 impl Report {
     /// As the command line wants it: `cargo bench` measures, anything else runs each case once.
     /// `None` if only the names of tests are asked for.
-    pub fn from_args() -> Option<Self> {
+    pub(crate) fn from_args() -> Option<Self> {
         let has = |word: &str| std::env::args().any(|argument| argument == word);
         let extent = if has("--bench") && !has("--test") { Extent::Full } else { Extent::Once };
         let head = ["what", "measured", "floor", "ratio", "target", ""].map(str::to_owned);
         (!has("--list")).then(|| Self { extent, rows: vec![head] })
     }
 
+    /// Whether the case of this name is to be run: all are, unless the command line names some.
+    pub(crate) fn wants(&self, word: &str) -> bool {
+        let mut named = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).peekable();
+        named.peek().is_none() || named.any(|argument| word.contains(&argument))
+    }
+
     /// The medians of alternating rounds of `times` exchanges each, one for each of `sides`: the time of one exchange.
-    pub fn medians<const N: usize>(&self, times: usize, mut sides: [Side<'_>; N]) -> anyhow::Result<[Duration; N]> {
+    pub(crate) fn medians<const N: usize>(
+        &self,
+        times: usize,
+        mut sides: [Side<'_>; N],
+    ) -> anyhow::Result<[Duration; N]> {
         let (rounds, times) = match self.extent {
             Extent::Full => (ROUNDS, times),
             Extent::Once => (1, 1),
@@ -70,7 +80,7 @@ impl Report {
     }
 
     /// A time that is compared with a floor's.
-    pub fn against(&mut self, what: &str, [ours, floor]: [Duration; 2], target: Target) {
+    pub(crate) fn against(&mut self, what: &str, [ours, floor]: [Duration; 2], target: Target) {
         let slower = ours.as_secs_f64() / floor.as_secs_f64();
         let (ratio, wanted, holds) = match target {
             Target::RatioAtMost(limit) => (slower, format!("<= {limit}"), slower <= limit),
@@ -80,15 +90,19 @@ impl Report {
     }
 
     /// A figure that has a limit of its own. `limit` is inclusive.
-    pub fn limited<T: PartialOrd>(&mut self, what: &str, value: T, limit: T, show: impl Fn(T) -> String)
+    pub(crate) fn limited<T: PartialOrd>(&mut self, what: &str, value: T, limit: T, show: impl Fn(T) -> String)
     where
         T: Copy,
     {
-        self.row(what, [show(value), String::new(), String::new(), format!("<= {}", show(limit))], Some(value <= limit));
+        self.row(
+            what,
+            [show(value), String::new(), String::new(), format!("<= {}", show(limit))],
+            Some(value <= limit),
+        );
     }
 
     /// A figure that stands beside the others, with no target.
-    pub fn noted(&mut self, what: &str, value: String) {
+    pub(crate) fn noted(&mut self, what: &str, value: String) {
         self.row(what, [value, String::new(), String::new(), String::new()], None);
     }
 
@@ -102,7 +116,7 @@ impl Report {
     }
 
     /// Writes the table. Says nothing of what was run once: those figures mean nothing.
-    pub fn print(self) -> anyhow::Result<()> {
+    pub(crate) fn print(self) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         if self.extent == Extent::Once {
             let cases = self.rows.len() - 1;
@@ -129,7 +143,7 @@ impl Report {
 }
 
 /// A time with three digits that say something.
-pub fn shown(time: Duration) -> String {
+pub(crate) fn shown(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
     match nanos {
         0.0..1e3 => format!("{nanos:.1} ns"),

@@ -99,7 +99,7 @@ fn plain(event: &StoredEvent, everything: bool) -> String {
         lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
     }
     if event.hooks.is_empty() {
-        lines.push(format!("  {DIM}no hook is registered here{DIM:#}"));
+        lines.push(format!("  {DIM}no approver is registered{DIM:#}"));
     }
     for hook in &event.hooks {
         lines.extend(hook_lines(event, hook, everything));
@@ -152,6 +152,9 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool) -> Vec
 /// Why a hook did not run, with both sides of a comparison and the name that was probably meant.
 fn not_run(event: &StoredEvent, hook: &StoredRecord) -> String {
     let reason = hook.reason.as_deref().unwrap_or("unknown");
+    if let Some(by) = &hook.by {
+        return format!("{reason} by `{by}`");
+    }
     let Some(compared) = &hook.compared else { return reason.to_owned() };
     let near = event.tool.as_deref().and_then(|tool| nearest(&compared.pattern, [tool]));
     let near = near.map(|tool| format!("; did the matcher mean \"{tool}\"?")).unwrap_or_default();

@@ -99,9 +99,6 @@ pub struct RawTools {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawExec {
-    /// How long a command may run. Default 120000.
-    #[schemars(range(min = 1))]
-    pub timeout_ms: Option<i64>,
     /// Secret variables that commands see nevertheless, by exact name.
     pub inherit_env: Option<Vec<String>>,
 }

@@ -95,7 +95,7 @@ impl Defaults {
 ///
 /// # Errors
 /// What is wrong with the number.
-pub fn millis(value: i64) -> Result<Duration, String> {
+pub(super) fn millis(value: i64) -> Result<Duration, String> {
     match u64::try_from(value) {
         Ok(0) | Err(_) => Err("must be greater than 0".to_owned()),
         Ok(_) if value > MAX_TIMEOUT_MS => Err(format!("must be at most {MAX_TIMEOUT_MS}")),

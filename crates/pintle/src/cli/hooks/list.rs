@@ -104,7 +104,8 @@ fn state(hook: &Hook) -> String {
 
 fn cost(timing: &HookTiming) -> Option<String> {
     let (p50, p95) = (timing.p50_ms?, timing.p95_ms?);
-    Some(format!(", {} runs, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
+    let runs = if timing.runs == 1 { "run" } else { "runs" };
+    Some(format!(", {} {runs}, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
 }
 
 fn json(hook: &Hook, kind: CheckpointKind, timings: &Timings) -> serde_json::Value {
@@ -123,7 +124,7 @@ fn json(hook: &Hook, kind: CheckpointKind, timings: &Timings) -> serde_json::Val
         },
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "timeout_ms": stage.map(|stage| stage.timeout.as_millis() as u64),
-        "on_failure": stage.map(|stage| stage.on_failure),
+        "on_failure": stage.map(|stage| stage.on_failure.word_at(kind)),
         "paired": stage.is_some_and(|stage| stage.paired),
         "runs": timing.map(|timing| timing.runs),
         "p50_ms": timing.and_then(|timing| timing.p50_ms),

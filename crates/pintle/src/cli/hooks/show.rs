@@ -46,7 +46,7 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
                 "checkpoint": kind.name(),
                 "duty": kind.duty(),
                 "timeout_ms": stage.timeout.as_millis() as u64,
-                "on_failure": stage.on_failure,
+                "on_failure": stage.on_failure.word_at(kind),
                 "paired": stage.paired,
             }))
         })

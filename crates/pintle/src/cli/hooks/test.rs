@@ -1,9 +1,166 @@
-//! Being written.
-use super::super::Global;
+//! `pintle hooks test HOOK`: one synthetic event for one hook, through the real child and the real wire.
+
+use clap::Args;
+use domain::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, PreToolUse, RuntimeEvent,
+    UserPromptSubmit,
+};
+use domain::fault::Fault;
+use domain::hook::State;
+use domain::id::TurnId;
+use domain::identity::Identity;
+use domain::ruling::Ruling;
+use engine::TurnCx;
+
+use self::answer::{Answer, Came};
+use self::question::Question;
+use super::super::{Global, terminal};
+use crate::config::{LoadedHook, trust};
 use crate::error::CliError;
-/// Flags.
-#[derive(Debug, clap::Args)]
-pub struct TestArgs {}
-pub(super) fn run(_global: &Global, _args: &TestArgs) -> Result<u8, CliError> {
-    Ok(0)
+use crate::host::{Host, load};
+
+mod answer;
+mod question;
+
+/// Flags of `hooks test`.
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// The hook's name
+    #[arg(value_name = "HOOK")]
+    hook: String,
+    /// What happens: a stage such as before_tool, or a runtime event such as turn_end [default: its first stage]
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
+    /// The tool that is called, as a model would write it [default: one that the hook is about]
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// The arguments of the call
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// The user's message; for after_llm the model's answer, for after_tool the tool's result
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Print the verdict, what was sent, what came back and how long it took as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
+    let (env, mut loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let found = super::show::find(&loaded.config, &args.hook)?.clone();
+    must_be_armed(&found)?;
+    let question = Question::new(args, &found.hook, &loaded.config)?;
+    // Only this hook is started, and nothing is kept of it.
+    loaded.config.hooks.retain(|other| other.hook.name == found.hook.name);
+    loaded.config.store_url = "memory:".to_owned();
+    let came = terminal::runtime()?.block_on(async {
+        let host = Host::open(env, loaded, Vec::new())?;
+        let came = put(&host, &found, question).await;
+        host.close().await;
+        Ok::<_, CliError>(came)
+    })?;
+    let answer = Answer::new(&found.hook, came);
+    terminal::say(&if args.json { answer.json()? } else { answer.plain(global.verbose > 0) })?;
+    Ok(answer.code())
+}
+
+/// A hook that is switched off or untrusted cannot be asked; a broken one answers with its fault.
+fn must_be_armed(found: &LoadedHook) -> Result<(), CliError> {
+    let name = &found.hook.name;
+    match &found.hook.state {
+        State::Armed | State::Broken(_) => Ok(()),
+        State::Disabled => Err(CliError::failed(format!("hook \"{name}\" is disabled ({})", found.hook.origin))
+            .hint("set enabled = true in its entry, and `[hooks] enabled` must not be false")),
+        State::Untrusted => Err(CliError {
+            code: super::super::session::UNGUARDED,
+            message: format!("hook \"{name}\" is untrusted ({})", found.hook.origin),
+            hints: vec!["`pintle trust` shows what it would run, and accepts it".to_owned()],
+        }),
+    }
+}
+
+/// Waits for the hook and asks it.
+async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
+    let event = question.event();
+    if let Err(fault) = trust::before_spawn(found.seal.as_ref())() {
+        return Came::fault(event, Fault::CannotStart { detail: fault });
+    }
+    // A hook that never came up would be waited for until its deadline, and say no more than this.
+    if let Some((_, fault)) = host.ready().await.into_iter().next() {
+        return Came { stderr: stderr(host), ..Came::fault(event, fault) };
+    }
+    let mut came = match question {
+        Question::UserPromptSubmit(asked) => ask::<UserPromptSubmit>(host, found, asked, |_| None).await,
+        Question::BeforeLlm(asked) => ask::<BeforeLlm>(host, found, asked, |_| None).await,
+        Question::AfterLlm(asked) => ask::<AfterLlm>(host, found, asked, |_| None).await,
+        Question::BeforeTool(asked) => ask::<BeforeTool>(host, found, asked, substitute).await,
+        Question::PreToolUse(asked) => ask::<PreToolUse>(host, found, asked, question_to_human).await,
+        Question::ApproveTool(asked) => ask::<ApproveTool>(host, found, asked, |_| None).await,
+        Question::AfterTool(asked) => ask::<AfterTool>(host, found, asked, |_| None).await,
+        Question::Told(event) => tell(host, found, event).await,
+    };
+    came.stderr = stderr(host);
+    came
+}
+
+async fn ask<C: Checkpoint>(
+    host: &Host,
+    found: &LoadedHook,
+    subject: C,
+    note: impl Fn(&Ruling<C>) -> Option<String>,
+) -> Came {
+    let cx = TurnCx::new(identity());
+    let rehearsal = host.engine.dispatcher().rehearse(&cx, &found.hook.name, subject).await;
+    match rehearsal.and_then(|heard| heard.record.clone().map(|record| (heard, record))) {
+        Some((heard, record)) => Came {
+            note: note(&heard.ruling),
+            sent: heard.sent,
+            came: heard.came,
+            ..Came::recorded(C::KIND.name(), record)
+        },
+        None => {
+            let detail = format!("it does not act at `{}`", C::KIND.name());
+            Came::fault(C::KIND.name(), Fault::Unavailable { detail })
+        }
+    }
+}
+
+/// Tells the hook, and sees whether it was written before the hook was closed.
+async fn tell(host: &Host, found: &LoadedHook, event: RuntimeEvent) -> Came {
+    let kind = event.kind();
+    host.engine.dispatcher().tell(&identity(), event);
+    host.close().await;
+    let running = host.running();
+    let dropped = running.get(found.hook.name.as_str()).is_some_and(|process| !process.status().dropped_events.is_empty());
+    if dropped { Came::dropped(kind.name()) } else { Came::told(kind.name()) }
+}
+
+fn identity() -> Identity {
+    Identity { iteration: 1, is_test: true, ..Identity::top("main", "test", TurnId::fresh()) }
+}
+
+fn substitute(ruling: &Ruling<BeforeTool>) -> Option<String> {
+    match ruling {
+        Ruling::Respond { with, .. } => Some(with.result.for_llm.clone()),
+        Ruling::Proceed | Ruling::Ask { .. } | Ruling::Deny(_) | Ruling::Abort(_) => None,
+    }
+}
+
+fn question_to_human(ruling: &Ruling<PreToolUse>) -> Option<String> {
+    match ruling {
+        Ruling::Ask { why, .. } => Some(why.to_string()),
+        Ruling::Proceed | Ruling::Respond { .. } | Ruling::Deny(_) | Ruling::Abort(_) => None,
+    }
+}
+
+/// The end of what the hook wrote to standard error.
+fn stderr(host: &Host) -> String {
+    host.running().values().map(|process| process.stderr_tail()).collect()
+}
+
+/// The stage of a hook that says most about it: a guard's first.
+fn first_stage(found: &domain::hook::Hook) -> Option<CheckpointKind> {
+    let own = |kind: &CheckpointKind| found.stages.get(*kind).is_some_and(|stage| !stage.paired);
+    let tool = Some(CheckpointKind::BeforeTool).filter(own);
+    tool.or_else(|| found.stages.kinds().find(|kind| own(kind)))
 }

@@ -1,13 +1,12 @@
 //! The sections that are not made of entries: audit, store, tools, and the settings of all hooks.
 
 use dialects::process::config::Problem;
-use dialects::process::config::stages::millis;
 use engine::egress::Allow;
 use store::Durability;
 
 use super::{LeftOut, Trusted};
 use crate::config::Config;
-use crate::config::raw::{RawAllow, RawExec};
+use crate::config::raw::RawAllow;
 
 /// The words that `audit.durability` takes.
 const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
@@ -29,7 +28,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         problems.extend(store_url(config, store.url));
     }
     if let Some(tools) = raw.tools.filter(|_| trusts(trusted, "tools", left)) {
-        problems.extend(exec(config, tools.exec.unwrap_or_default()));
+        config.tools.exec_inherit_env.extend(tools.exec.and_then(|exec| exec.inherit_env).unwrap_or_default());
         let allow = tools.web_fetch.and_then(|fetch| fetch.allow).unwrap_or_default();
         for (i, raw) in allow.iter().enumerate() {
             match exception(raw) {
@@ -72,17 +71,6 @@ fn store_url(config: &mut Config, url: Option<String>) -> Option<Problem> {
     let scheme = url.split_once(':').map_or("no scheme", |(scheme, _)| scheme);
     let message = format!("unsupported store, got {scheme:?}, expected sqlite://FILE or memory:");
     Some(Problem::new(&["store", "url"], message))
-}
-
-fn exec(config: &mut Config, raw: RawExec) -> Option<Problem> {
-    config.tools.exec_inherit_env = raw.inherit_env.unwrap_or(std::mem::take(&mut config.tools.exec_inherit_env));
-    match raw.timeout_ms.map(millis)? {
-        Ok(timeout) => {
-            config.tools.exec_timeout = timeout;
-            None
-        }
-        Err(message) => Some(Problem::new(&["tools", "exec", "timeout_ms"], message)),
-    }
 }
 
 fn exception(raw: &RawAllow) -> Result<Allow, Problem> {

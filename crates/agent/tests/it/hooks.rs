@@ -1,0 +1,212 @@
+//! Hooks and tools for tests: native ones made of closures, children that answer from a table.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use domain::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, PreToolUse, UserPromptSubmit,
+};
+use domain::llm::ToolDef;
+use domain::tool::{ToolCall, ToolOutput};
+use domain::verdict::Verdict;
+use engine::{Answer, HookCx, Mount, NativeHook, Permit, Tool, async_trait};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::host::Host;
+
+type Say<C> = Option<Box<dyn Fn(&C) -> Verdict<C> + Send + Sync>>;
+
+/// A native hook that says at each stage what its closure says; it acts only where it has one.
+#[derive(Default)]
+pub(crate) struct Rule {
+    pub(crate) prompt: Say<UserPromptSubmit>,
+    pub(crate) before_llm: Say<BeforeLlm>,
+    pub(crate) after_llm: Say<AfterLlm>,
+    pub(crate) before_tool: Say<BeforeTool>,
+    pub(crate) gate: Say<PreToolUse>,
+    pub(crate) approve: Say<ApproveTool>,
+    pub(crate) after_tool: Say<AfterTool>,
+}
+
+fn said<C: domain::checkpoint::Checkpoint>(say: &Say<C>, at: &C) -> Answer<C> {
+    Ok(say.as_ref().map_or(Verdict::Continue, |say| say(at)))
+}
+
+#[async_trait]
+impl NativeHook for Rule {
+    fn stages(&self) -> Vec<CheckpointKind> {
+        let stages = [
+            (CheckpointKind::UserPromptSubmit, self.prompt.is_some()),
+            (CheckpointKind::BeforeLlm, self.before_llm.is_some()),
+            (CheckpointKind::AfterLlm, self.after_llm.is_some()),
+            (CheckpointKind::BeforeTool, self.before_tool.is_some()),
+            (CheckpointKind::PreToolUse, self.gate.is_some()),
+            (CheckpointKind::ApproveTool, self.approve.is_some()),
+            (CheckpointKind::AfterTool, self.after_tool.is_some()),
+        ];
+        stages.into_iter().filter_map(|(kind, acts)| acts.then_some(kind)).collect()
+    }
+
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+        said(&self.prompt, at)
+    }
+
+    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> Answer<BeforeLlm> {
+        said(&self.before_llm, at)
+    }
+
+    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> Answer<AfterLlm> {
+        said(&self.after_llm, at)
+    }
+
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+        said(&self.before_tool, at)
+    }
+
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+        said(&self.gate, at)
+    }
+
+    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> Answer<ApproveTool> {
+        said(&self.approve, at)
+    }
+
+    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
+        said(&self.after_tool, at)
+    }
+}
+
+/// A native hook that never answers at one stage, and says when it was asked.
+pub(crate) struct Hangs {
+    pub(crate) at: CheckpointKind,
+    pub(crate) asked: Arc<Notify>,
+}
+
+impl Hangs {
+    async fn hang<C: domain::checkpoint::Checkpoint>(&self) -> Answer<C> {
+        self.asked.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl NativeHook for Hangs {
+    fn stages(&self) -> Vec<CheckpointKind> {
+        vec![self.at]
+    }
+
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, _at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+        self.hang().await
+    }
+
+    async fn before_llm(&self, _cx: &HookCx<'_>, _at: &BeforeLlm) -> Answer<BeforeLlm> {
+        self.hang().await
+    }
+
+    async fn after_llm(&self, _cx: &HookCx<'_>, _at: &AfterLlm) -> Answer<AfterLlm> {
+        self.hang().await
+    }
+
+    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
+        self.hang().await
+    }
+
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> Answer<PreToolUse> {
+        self.hang().await
+    }
+
+    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
+        self.hang().await
+    }
+
+    async fn after_tool(&self, _cx: &HookCx<'_>, _at: &AfterTool) -> Answer<AfterTool> {
+        self.hang().await
+    }
+}
+
+type Run = Box<dyn Fn(ToolCall, CancellationToken) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
+
+/// A tool of an embedder that remembers the calls it ran.
+pub(crate) struct OwnTool {
+    definition: ToolDef,
+    read_only: bool,
+    run: Run,
+    pub(crate) ran: Mutex<Vec<ToolCall>>,
+}
+
+impl OwnTool {
+    pub(crate) fn new(name: &str, read_only: bool, run: Run) -> Arc<Self> {
+        let definition = ToolDef::new(name, "", json!({"type": "object"}));
+        Arc::new(Self { definition, read_only, run, ran: Mutex::default() })
+    }
+
+    /// A tool that always gives `output`.
+    pub(crate) fn giving(name: &str, output: ToolOutput) -> Arc<Self> {
+        Self::new(name, false, Box::new(move |_, _| Box::pin(std::future::ready(output.clone()))))
+    }
+
+    /// The calls that it ran, as `tool(arguments)`.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let ran = self.ran.lock().unwrap();
+        ran.iter().map(|call| format!("{}({})", call.tool, json!(call.arguments))).collect()
+    }
+}
+
+impl Tool for OwnTool {
+    fn definition(&self) -> &ToolDef {
+        &self.definition
+    }
+
+    fn read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput> {
+        let call = permit.call().clone();
+        self.ran.lock().unwrap().push(call.clone());
+        (self.run)(call, cancel.clone())
+    }
+}
+
+/// A child that answers each method with the JSON that stands for it in a table, and writes down what it was sent.
+/// A method that is not in the table gets `{}`. The answers are text, so that their digits stay as they are.
+const TABLE: &str = r#"
+import json, sys
+answers = json.loads(sys.argv[1])
+log = open(sys.argv[2], "w")
+for line in sys.stdin:
+    log.write(line)
+    log.flush()
+    message = json.loads(line)
+    if "id" in message:
+        print('{"jsonrpc":"2.0","id":%d,"result":%s}' % (message["id"], answers.get(message["method"], "{}")), flush=True)
+"#;
+
+/// A process hook whose child answers from `answers`: method without `hook.` → JSON text. `more` are further keys of
+/// its entry. What the child is sent stands in the file `NAME.log` of the host's folder.
+pub(crate) fn child(host: &Host, name: &str, answers: &[(&str, &str)], more: Value) -> Mount {
+    let table: serde_json::Map<String, Value> =
+        answers.iter().map(|(stage, answer)| (format!("hook.{stage}"), json!(answer))).collect();
+    let log = host.folder.path().join(format!("{name}.log"));
+    let stages: Vec<&str> = answers.iter().map(|(stage, _)| *stage).collect();
+    let mut entry = json!({
+        "enabled": true,
+        "command": ["python3", "-S", "-c", TABLE, Value::Object(table).to_string(), log],
+        "intercept": stages,
+        "start_timeout_ms": 60_000,
+        "timeout_ms": 60_000,
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        entry[key] = value.clone();
+    }
+    host.engine.process_from(name, &entry, host.folder.path()).unwrap()
+}
+
+/// What the child of the hook called `name` was sent, by line, as text.
+pub(crate) fn sent(folder: &Path, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join(format!("{name}.log"))).unwrap();
+    text.lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,143 @@
+//! Small questions to one warm child: from one caller, and from many at once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use dialects::process::{frame, wire};
+use domain::checkpoint::{BeforeTool, CheckpointKind, Subject};
+use domain::id::EventId;
+
+use crate::child::Answers;
+use crate::floor::{Blocking, Shared, Straight};
+use crate::report::{Report, Target, shown};
+use crate::stage::{Stage, call, pass, turn};
+
+/// Arguments of the calls in question, in bytes.
+const ARGUMENT_BYTES: usize = 1 << 10;
+/// The number in the frames of a floor, as long as those of a hook that has been asked for a while.
+const ID: u64 = 10_000;
+
+/// The line that a hook is sent about such a call.
+fn line() -> anyhow::Result<Vec<u8>> {
+    let asked = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
+    let subject = Subject::BeforeTool(&asked);
+    let params = wire::params(&EventId::fresh(), jiff::Timestamp::now(), &turn().who, subject);
+    let method = wire::method(CheckpointKind::BeforeTool).context("process hooks act at before_tool")?;
+    Ok([frame::request_head(ID, method), params, frame::FRAME_TAIL.to_vec()].concat())
+}
+
+/// One caller, one question at a time, against pipes that block.
+pub(crate) fn one_caller(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
+    const TIMES: usize = 3000;
+    let engine = stage.process("before_tool", Answers::Continue)?;
+    let hooks = Arc::new(engine.dispatcher());
+    let mut ours = |times| {
+        let hooks = hooks.clone();
+        stage.run(async move {
+            let (cx, mut subject) = (turn(), BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None });
+            let start = Instant::now();
+            for _ in 0..times {
+                subject = pass(&hooks, &cx, subject).await?;
+            }
+            Ok(start.elapsed())
+        })
+    };
+    if std::env::var_os("ONLY").is_some() { let t = ours(200_000)?; eprintln!("ours {:?}", t / 200_000); stage.end(&engine); return Ok(()); } // HACK
+    let line = line()?;
+    let mut blocking = Blocking::start(Answers::Continue)?;
+    let mut floor = |times| {
+        let start = Instant::now();
+        for _ in 0..times {
+            blocking.exchange(&line)?;
+        }
+        Ok(start.elapsed())
+    };
+    let straight = {
+        let _inside = stage.runtime.enter();
+        Arc::new(tokio::sync::Mutex::new(Straight::start(Answers::Continue)?))
+    };
+    let mut tokio_floor = |times| {
+        let (straight, line) = (straight.clone(), line.clone());
+        stage.run(async move {
+            let mut straight = straight.lock().await;
+            let start = Instant::now();
+            for _ in 0..times {
+                straight.exchange(&line).await?;
+            }
+            Ok(start.elapsed())
+        })
+    };
+    let [asked, floored, straight_took] = report.medians(TIMES, [&mut ours, &mut floor, &mut tokio_floor])?;
+    report.against("before_tool, 1 KiB, warm child, one caller", [asked, floored], Target::RatioAtMost(1.5));
+    report.noted("  the same bytes through tokio's pipes, by hand", shown(straight_took));
+    stage.end(&engine);
+    blocking.end()?;
+    let straight = Arc::into_inner(straight).context("nobody else holds the floor")?;
+    stage.run(straight.into_inner().end())
+}
+
+/// Callers that ask at the same time.
+const CALLERS: usize = 64;
+
+/// Many callers of one child, against callers that share a child by hand.
+pub(crate) fn many_callers(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
+    const TIMES: usize = CALLERS * 100;
+    let engine = stage.process("before_tool", Answers::Continue)?;
+    let hooks = Arc::new(engine.dispatcher());
+    let mut ours = |times: usize| {
+        let each = times.div_ceil(CALLERS);
+        let hooks = hooks.clone();
+        all_at_once(stage, times, move || {
+            let hooks = hooks.clone();
+            async move {
+                let (cx, mut subject) = (turn(), BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None });
+                for _ in 0..each {
+                    subject = pass(&hooks, &cx, subject).await?;
+                }
+                Ok(())
+            }
+        })
+    };
+    let line = String::from_utf8(line()?)?;
+    let rest: Arc<str> = line.split_once(&format!("{ID},")).context("the line has its number")?.1.into();
+    let shared = {
+        let _inside = stage.runtime.enter();
+        Shared::start(Answers::Continue, &stage.tracker)?
+    };
+    let mut floor = |times: usize| {
+        let each = times.div_ceil(CALLERS);
+        let (shared, rest) = (shared.clone(), rest.clone());
+        all_at_once(stage, times, move || {
+            let (shared, rest) = (shared.clone(), rest.clone());
+            async move {
+                for _ in 0..each {
+                    shared.exchange(&rest).await?;
+                }
+                Ok(())
+            }
+        })
+    };
+    let took = report.medians(TIMES, [&mut ours, &mut floor])?;
+    report.against("64 concurrent callers of one child, 1 KiB", took, Target::ThroughputAtLeast(0.8));
+    stage.end(&engine);
+    Ok(())
+}
+
+/// Runs all callers; the time, as if exactly `times` questions had been asked.
+fn all_at_once<F>(stage: &Stage, times: usize, caller: impl Fn() -> F + Send + 'static) -> anyhow::Result<Duration>
+where
+    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let tracker = stage.tracker.clone();
+    let took = stage.run(async move {
+        let start = Instant::now();
+        let callers: Vec<_> = (0..CALLERS).map(|_| tracker.spawn(caller())).collect();
+        for caller in callers {
+            caller.await??;
+        }
+        Ok(start.elapsed())
+    })?;
+    let asked = times.div_ceil(CALLERS) * CALLERS;
+    Ok(took.mul_f64(times as f64 / asked as f64))
+}

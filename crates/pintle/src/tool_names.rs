@@ -1,0 +1,49 @@
+//! Which tools agents have, and which of them a matcher probably means.
+
+use std::collections::BTreeSet;
+
+use agent::tools::{BUILTIN, READ_ONLY, nearest_builtin};
+use domain::checkpoint::Facts;
+use domain::hook::Hook;
+
+use crate::config::Config;
+
+/// Shortest piece of a pattern that is taken for a name: shorter ones are like everything.
+const SHORTEST_NAME: usize = 3;
+
+/// The tools that some agent of `config` is offered; hooks may bring more.
+pub fn offered(config: &Config) -> BTreeSet<&str> {
+    let named = config.agents.values().filter_map(|agent| agent.tools.as_ref()).flatten().map(String::as_str);
+    let read_only = config.agents.values().any(|agent| agent.tools.is_none());
+    named.filter(|name| BUILTIN.contains(name)).chain(READ_ONLY.into_iter().filter(|_| read_only)).collect()
+}
+
+/// Whether `hook` is about the tool `name`, as far as its matcher says.
+pub fn is_about(hook: &Hook, name: &str) -> bool {
+    hook.matches(&Facts { tool: Some((name, name)) })
+}
+
+/// The tool that whoever wrote `pattern` probably meant.
+pub fn meant(pattern: &str) -> Option<&'static str> {
+    let words = pattern.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
+    words.filter(|word| word.len() >= SHORTEST_NAME).find_map(nearest_builtin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_leads_to_the_tool_that_it_resembles() {
+        for (pattern, tool) in [
+            ("writefile", Some("write_file")),
+            ("^(wirte_file)$", Some("write_file")),
+            ("^Bash$", Some("exec")),
+            ("^a|webfetch", Some("web_fetch")),
+            ("^zzz$", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(pattern), tool, "{pattern}");
+        }
+    }
+}
