@@ -45,6 +45,8 @@ pub struct Chain<C: Checkpoint> {
     changed: bool,
     pass: Pass,
     at: usize,
+    /// The place at which `upcoming` stopped: its hook applies, and is not matched again until it has answered.
+    due: Option<usize>,
     /// Places in the row of those that were asked, for a settling pass.
     asked: Vec<usize>,
     last_rewriter: Option<usize>,
@@ -88,6 +90,7 @@ impl<C: Checkpoint> Chain<C> {
             changed: false,
             pass: Pass::First,
             at: 0,
+            due: None,
             asked: Vec::new(),
             last_rewriter: None,
             question: None,
@@ -118,6 +121,7 @@ impl<C: Checkpoint> Chain<C> {
     pub fn replace(&mut self, subject: C) {
         self.subject = subject;
         self.version += 1;
+        self.due = None;
     }
 
     /// The numbers of the hooks that were asked so far, each once, in running order.
@@ -138,6 +142,9 @@ impl<C: Checkpoint> Chain<C> {
         loop {
             let place = self.place()?;
             let number = self.roster.at(C::KIND)[place];
+            if self.due == Some(place) {
+                return Some(self.roster.hook(number));
+            }
             let hook = self.roster.hook(number).clone();
             if let Some(why) = self.passes_over(&hook) {
                 if matches!(self.pass, Pass::First) {
@@ -149,6 +156,7 @@ impl<C: Checkpoint> Chain<C> {
                 self.take(&hook, Err(fault.clone()), Duration::ZERO);
                 self.at += 1;
             } else {
+                self.due = Some(place);
                 return Some(self.roster.hook(number));
             }
         }
@@ -340,6 +348,7 @@ impl<C: Checkpoint> Asks for Chain<C> {
         let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
         self.take(&hook, heard, took);
         self.at += 1;
+        self.due = None;
     }
 }
 

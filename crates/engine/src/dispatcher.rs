@@ -114,6 +114,11 @@ impl Dispatcher {
         if self.set.roster().at(C::KIND).is_empty() {
             return (subject, Ruling::Proceed);
         }
+        // In a box, so that a checkpoint without hooks moves nothing around but its subject.
+        Box::pin(self.check_with_hooks(cx, subject)).await
+    }
+
+    async fn check_with_hooks<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>) {
         let mut ids = Ids::default();
         let tool = subject.facts().tool.map(|(tool, _)| tool.to_owned());
         let mut chain = Chain::new(self.set.roster().clone(), cx.known.clone(), subject);

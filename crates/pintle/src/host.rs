@@ -146,12 +146,11 @@ impl Host {
         };
         let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
         let names = agent.tools.clone().unwrap_or_else(read_only);
-        Tools::builtin(tools, &names)
-            .map_err(|error| CliError::usage(format!("agents.{}.tools: {error}", agent.name)))
+        Tools::builtin(tools, &names).map_err(|error| CliError::usage(format!("agents.{}.tools: {error}", agent.name)))
     }
 
     /// What no tool may change: the configuration, what hooks run, this program; and the home folder, not even read.
-    fn protected(&self) -> Protected {
+    pub fn protected(&self) -> Protected {
         let config = &self.loaded.config;
         let mut files: Vec<PathBuf> = self.loaded.files.clone();
         files.extend(std::env::current_exe().ok());
@@ -168,14 +167,15 @@ impl Host {
         let mut models = Models::default();
         for (name, provider) in &self.loaded.config.providers {
             let spec = self.provider_spec(name, provider);
-            let connected = providers::connect(&spec)
-                .map_err(|error| CliError::usage(format!("providers.{name}: {error}")))?;
+            let connected =
+                providers::connect(&spec).map_err(|error| CliError::usage(format!("providers.{name}: {error}")))?;
             models = models.with(name, connected);
         }
         Ok(models)
     }
 
-    fn provider_spec(&self, name: &str, provider: &ProviderConfig) -> ProviderSpec {
+    /// The settings of a provider, with its key from the environment.
+    pub fn provider_spec(&self, name: &str, provider: &ProviderConfig) -> ProviderSpec {
         let (kind, base_url, tool_mode, script) = match &provider.kind {
             ProviderKind::OpenAi { base_url, tool_mode } => {
                 let mode = match tool_mode {

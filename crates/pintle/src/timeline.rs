@@ -217,9 +217,7 @@ fn line_of(notice: &Notice) -> Option<String> {
             let by = hook.as_deref().unwrap_or("the user");
             Some(columns("■", BAD, "stopped", "", &format!("by {by}")))
         }
-        RuntimeEvent::Error { stage, message, .. } => {
-            Some(columns("✗", BAD, "error", stage, &clip(message)))
-        }
+        RuntimeEvent::Error { stage, message, .. } => Some(columns("✗", BAD, "error", stage, &clip(message))),
         RuntimeEvent::LlmDelta { .. } => None,
     }
 }

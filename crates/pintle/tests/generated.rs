@@ -74,10 +74,9 @@ fn answers(kind: CheckpointKind) -> String {
         CheckpointKind::PreToolUse => of_types::<PreToolUse>(),
         CheckpointKind::ApproveTool => of_types::<ApproveTool>(),
         CheckpointKind::AfterTool => of_types::<AfterTool>(),
-        CheckpointKind::SessionStart
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::Stop
-        | CheckpointKind::Runtime => "-".to_owned(),
+        CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop | CheckpointKind::Runtime => {
+            "-".to_owned()
+        }
     }
 }
 

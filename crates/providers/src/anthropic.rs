@@ -33,7 +33,7 @@ mod answer;
 mod request;
 
 /// The version of the API that is spoken.
-const VERSION: &str = "2023-06-01";
+pub(crate) const VERSION: &str = "2023-06-01";
 
 /// Longest answer when the request does not say: every model of this API can write as much.
 pub const DEFAULT_MAX_TOKENS: u32 = 4096;

@@ -15,12 +15,14 @@ pub mod anthropic;
 pub mod scripted;
 pub mod retry;
 pub mod connect;
+pub mod reach;
 mod failure;
 mod http;
 mod secret;
 mod sse;
 
 pub use connect::{ProviderKind, ProviderSpec, ToolMode, connect, http_client};
+pub use reach::reach;
 pub use secret::Secret;
 
 /// A service that answers requests to models.

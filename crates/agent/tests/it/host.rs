@@ -194,10 +194,10 @@ impl Parts {
         for tool in self.own {
             tools.add(tool).unwrap();
         }
-        let models =
-            self.models.unwrap_or_else(|| Arc::new(Models::default().with("scripted", self.model.clone())));
-        let runner = Runner::new(self.settings, models, Arc::new(tools), engine.clone());
-        Host { engine, runner, seen, model: self.model, conversation: Conversation::new("test"), folder }
+        let models = self.models.unwrap_or_else(|| Arc::new(Models::default().with("scripted", self.model.clone())));
+        let tools = Arc::new(tools);
+        let runner = Runner::new(self.settings, models.clone(), tools.clone(), engine.clone());
+        Host { engine, runner, seen, model: self.model, models, tools, conversation: Conversation::new("test"), folder }
     }
 }
 
@@ -206,6 +206,8 @@ pub(crate) struct Host {
     pub(crate) runner: Runner,
     pub(crate) seen: Arc<Seen>,
     pub(crate) model: Arc<Recorder>,
+    models: Arc<Models>,
+    tools: Arc<Tools>,
     pub(crate) conversation: Conversation,
     pub(crate) folder: tempfile::TempDir,
 }
@@ -217,11 +219,7 @@ impl Host {
     }
 
     /// A host over `models`.
-    pub(crate) fn over(
-        models: Arc<Models>,
-        tools: &[&'static str],
-        change: impl FnOnce(Settings) -> Settings,
-    ) -> Self {
+    pub(crate) fn over(models: Arc<Models>, tools: &[&'static str], change: impl FnOnce(Settings) -> Settings) -> Self {
         let parts = Parts::of(json!([]));
         let settings = change(parts.settings.clone());
         Parts { models: Some(models), builtin: tools.to_vec(), settings, ..parts }.host()
@@ -229,6 +227,11 @@ impl Host {
 
     pub(crate) fn mount(&self, mounts: Vec<Mount>) {
         self.engine.replace(mounts).unwrap();
+    }
+
+    /// The same host with other settings.
+    pub(crate) fn remake(&mut self, settings: Settings) {
+        self.runner = Runner::new(settings, self.models.clone(), self.tools.clone(), self.engine.clone());
     }
 
     pub(crate) async fn turn(&mut self, prompt: &str) -> Report {

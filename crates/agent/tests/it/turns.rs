@@ -28,10 +28,7 @@ async fn a_turn_with_one_call_is_told_in_order_with_every_payload() {
     let report = host.turn("say hi").await;
     assert_eq!((report.reply.as_str(), report.ending), ("done", Ending::Completed));
     assert_eq!(echo.calls(), [r#"echo({"text":"hi"})"#]);
-    assert_eq!(
-        host.said(),
-        ["user: say hi", r#"assistant: [c1=echo({"text":"hi"})]"#, "c1: hi", "assistant: done"]
-    );
+    assert_eq!(host.said(), ["user: say hi", r#"assistant: [c1=echo({"text":"hi"})]"#, "c1: hi", "assistant: done"]);
     // Without an `after_llm` hook the user reads the text as it arrives; the observers hear of it merged.
     assert_eq!(*host.seen.deltas.lock().unwrap(), "done");
     assert_eq!(
@@ -54,7 +51,8 @@ async fn a_turn_with_one_call_is_told_in_order_with_every_payload() {
         ]
     );
     let payloads: Vec<_> = host.seen.events().iter().map(crate::host::payload).collect();
-    let request = |n| json!({"Model": "scripted/test", "MessagesCount": n, "ToolsCount": 1, "MaxTokens": 9, "Temperature": 0.5});
+    let request =
+        |n| json!({"Model": "scripted/test", "MessagesCount": n, "ToolsCount": 1, "MaxTokens": 9, "Temperature": 0.5});
     let delta = |text, thought| json!({"ContentDeltaLen": text, "ReasoningDeltaLen": thought});
     assert_eq!(
         payloads,
@@ -135,7 +133,8 @@ async fn an_error_whose_text_only_looks_like_the_limit_is_told_once() {
 async fn arguments_that_are_no_object_reach_no_tool_and_the_batch_goes_on() {
     let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
     let call = |id: &str, arguments| json!({"id": id, "name": "echo", "arguments": arguments});
-    let calls = [call("c1", json!("[1]")), call("c2", json!("{\"a\":")), call("c3", json!("")), call("c4", json!({"a": 1}))];
+    let calls =
+        [call("c1", json!("[1]")), call("c2", json!("{\"a\":")), call("c3", json!("")), call("c4", json!({"a": 1}))];
     let mut host = Parts::of(json!([{"tool_calls": calls}, {"text": "done"}])).own(echo.clone()).host();
     assert_eq!(host.turn("go").await.ending, Ending::Completed);
     assert_eq!(echo.calls(), ["echo({})", r#"echo({"a":1})"#]);

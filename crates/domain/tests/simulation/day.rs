@@ -12,17 +12,16 @@ use pintle_domain::json::{Object, Rendered};
 use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
 use pintle_domain::message::{CallPart, Message, Role};
 use pintle_domain::roster::Roster;
-use pintle_domain::ruling::{Aborted, Ruling};
+use pintle_domain::ruling::Ruling;
 use pintle_domain::tool::{ToolCall, ToolOutput};
 use pintle_domain::turn::{Answer, End, Step, Turn};
-use pintle_domain::verdict::Extent;
 
 use super::evidence::{Cleared, chain};
 use super::laws::messages_pair;
 use super::world::{Agent, Dice, parts, roster};
 
 /// How many seeds a plain test run takes: about a second.
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 6_000;
 
 /// Most steps of one turn: four rounds of four calls, each cleared, started, awaited, and room to spare.
 const MAX_STEPS: usize = 100;
@@ -135,7 +134,7 @@ impl Day {
         let (asked, ruling) = chain(&self.roster, &Agent::default(), subject, &mut self.dice, || cancel);
         match ruling {
             Ruling::Proceed => {}
-            Ruling::Abort(aborted) => return turn.end(ended_by(&aborted)),
+            Ruling::Abort(aborted) => return turn.end(End::stopped(aborted)),
             Ruling::Deny(denied) => panic!("before_llm cannot deny: {denied:?}"),
             Ruling::Ask { why: never, .. } | Ruling::Respond { with: never, .. } => match never {},
         }
@@ -161,7 +160,7 @@ impl Day {
         let (answered, ruling) = chain(&self.roster, &self.agent, subject, &mut self.dice, || false);
         match ruling {
             Ruling::Proceed => turn.replied(answered.response, &answered.model, read_only),
-            Ruling::Abort(aborted) => turn.end(ended_by(&aborted)),
+            Ruling::Abort(aborted) => turn.end(End::stopped(aborted)),
             Ruling::Deny(denied) => panic!("after_llm cannot deny: {denied:?}"),
             Ruling::Ask { why: never, .. } | Ruling::Respond { with: never, .. } => match never {},
         }
@@ -197,7 +196,7 @@ impl Day {
             Outcome::Substituted { result, .. } => turn.answered(place, answered(result)),
             Outcome::Ask { why, .. } => turn.answered(place, Answer::not_run(format!("nobody answered: {why}"))),
             Outcome::Refused { denied, .. } => turn.answered(place, Answer::not_run(denied.text())),
-            Outcome::Abort(aborted) => turn.end(ended_by(&aborted)),
+            Outcome::Abort(aborted) => turn.end(End::stopped(aborted)),
         }
     }
 
@@ -232,8 +231,9 @@ impl Day {
         let answer = match ruling {
             Ruling::Proceed => answered(settled.result),
             Ruling::Abort(aborted) => {
-                turn.end(ended_by(&aborted));
-                Answer::not_run(aborted.text())
+                let text = aborted.text();
+                turn.end(End::stopped(aborted));
+                Answer::not_run(text)
             }
             Ruling::Deny(denied) => panic!("after_tool cannot deny: {denied:?}"),
             Ruling::Ask { why: never, .. } | Ruling::Respond { with: never, .. } => match never {},
@@ -249,13 +249,6 @@ fn read_only(tool: &str) -> bool {
 
 fn answered(result: ToolOutput) -> Answer {
     Answer { handled: result.response_handled, ..Answer::not_run(result.for_llm) }
-}
-
-fn ended_by(aborted: &Aborted) -> End {
-    match aborted.abort.extent {
-        Extent::Turn => End::failed(format!("hook.{}", aborted.at.name()), aborted.text()),
-        Extent::Run => End::hard_aborted(),
-    }
 }
 
 /// Says which seed to replay when a day goes wrong.

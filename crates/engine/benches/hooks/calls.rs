@@ -43,7 +43,6 @@ pub(crate) fn one_caller(stage: &Stage, report: &mut Report) -> anyhow::Result<(
             Ok(start.elapsed())
         })
     };
-    if std::env::var_os("ONLY").is_some() { let t = ours(200_000)?; eprintln!("ours {:?}", t / 200_000); stage.end(&engine); return Ok(()); } // HACK
     let line = line()?;
     let mut blocking = Blocking::start(Answers::Continue)?;
     let mut floor = |times| {

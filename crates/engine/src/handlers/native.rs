@@ -1,8 +1,10 @@
 //! Native hooks: Rust trait objects in this process.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,8 +16,8 @@ use domain::fault::{Breach, Fault};
 use domain::id::EventId;
 use domain::identity::Identity;
 use domain::verdict::Verdict;
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, poll};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -129,21 +131,31 @@ impl Native {
     }
 }
 
+/// What a hook said, or what its panic or its error is.
+fn heard_of(heard: std::thread::Result<Result<Reply, HookError>>) -> Result<Reply, Fault> {
+    match heard {
+        Err(_panic) => Err(Fault::Panicked),
+        Ok(Err(error)) => Err(Fault::Protocol(Breach::Returned(error.0))),
+        Ok(Ok(reply)) => Ok(reply),
+    }
+}
+
 impl Handler for Native {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
         Box::pin(async move {
             let cx = HookCx { event_id: call.event_id, identity: call.who, timeout: call.timeout, cancel: call.cancel };
-            let answer = AssertUnwindSafe(self.answer(&cx, call.subject)).catch_unwind();
-            let heard = tokio::select! {
+            let mut answer = pin!(AssertUnwindSafe(self.answer(&cx, call.subject)).catch_unwind());
+            // Most hooks answer at once; only those that do not need a clock.
+            if let Poll::Ready(heard) = poll!(&mut answer) {
+                return heard_of(heard);
+            }
+            tokio::select! {
                 biased;
-                heard = tokio::time::timeout(call.timeout, answer) => heard,
-                () = call.cancel.cancelled() => return Err(Fault::Cancelled),
-            };
-            match heard {
-                Err(_elapsed) => Err(Fault::TimedOut { after: call.timeout }),
-                Ok(Err(_panic)) => Err(Fault::Panicked),
-                Ok(Ok(Err(error))) => Err(Fault::Protocol(Breach::Returned(error.0))),
-                Ok(Ok(Ok(reply))) => Ok(reply),
+                heard = tokio::time::timeout(call.timeout, answer) => match heard {
+                    Err(_elapsed) => Err(Fault::TimedOut { after: call.timeout }),
+                    Ok(heard) => heard_of(heard),
+                },
+                () = call.cancel.cancelled() => Err(Fault::Cancelled),
             }
         })
     }

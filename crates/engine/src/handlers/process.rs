@@ -185,10 +185,14 @@ impl ProcessHook {
 impl Handler for ProcessHook {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
         Box::pin(async move {
+            if call.cancel.is_cancelled() {
+                return Err(Fault::Cancelled);
+            }
+            // The call leaves first: what is set up to wait is set up while the child works.
             tokio::select! {
                 biased;
-                () = call.cancel.cancelled() => Err(Fault::Cancelled),
                 heard = self.exchange(&call) => heard,
+                () = call.cancel.cancelled() => Err(Fault::Cancelled),
             }
         })
     }

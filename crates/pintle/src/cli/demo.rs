@@ -51,7 +51,9 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
              pintle why --last -c {folder}/pintle.toml --home {folder}/home\n"
         ))?;
     } else {
-        terminal::say("Next: `pintle demo --keep DIR` keeps the files, `pintle init` writes your own configuration.\n")?;
+        terminal::say(
+            "Next: `pintle demo --keep DIR` keeps the files, `pintle init` writes your own configuration.\n",
+        )?;
     }
     Ok(code)
 }

@@ -69,8 +69,9 @@ fn next_steps(file: &Path, elsewhere: bool) -> String {
     for (command, what) in steps {
         text.push_str(&format!("  {command:<34} {what}\n"));
     }
+    text.push_str("\nThe agent in it may run commands (`exec`); take that out of its tools if it only has to read.\n");
     text.push_str(
-        "\nFor a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a\n\
+        "For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a\n\
          [providers.NAME] table into the file.\n",
     );
     text

@@ -20,18 +20,8 @@ pub(super) const UNGUARDED: u8 = 5;
 /// The exit code for a turn that somebody interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// Shuts this process off from those it will start: `/proc` does not give back the secrets that were withheld from
-/// them, and those that lose their parent stay below it, so that an operator's command can tell where it came from.
-fn seal_off() {
-    let sealed = nix::sys::prctl::set_dumpable(false).and_then(|()| nix::sys::prctl::set_child_subreaper(true));
-    if let Err(error) = sealed {
-        terminal::note(&format!("warning: this process cannot be shut off from its children: {error}"));
-    }
-}
-
 /// Opens the configuration that the command line asks for and says what is wrong with it.
 pub(super) fn open(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<Host, CliError> {
-    seal_off();
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for diagnostic in &loaded.diagnostics {
         terminal::note(&format!("warning: {diagnostic}"));
@@ -64,7 +54,11 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
     if bad.is_empty() {
         return Ok(());
     }
-    let error = CliError { code: UNGUARDED, message: format!("guards that cannot work: {}", bad.join(", ")), hints: Vec::new() };
+    let error = CliError {
+        code: UNGUARDED,
+        message: format!("guards that cannot work: {}", bad.join(", ")),
+        hints: Vec::new(),
+    };
     Err(error.hint("see `pintle doctor`; without --strict and strict_start these guards refuse what they guard"))
 }
 

@@ -78,9 +78,9 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
 /// # Errors
 /// The system gives no threads.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| CliError { code: FAILED, message: format!("cannot start: {error}"), hints: Vec::new() })
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| CliError {
+        code: FAILED,
+        message: format!("cannot start: {error}"),
+        hints: Vec::new(),
+    })
 }

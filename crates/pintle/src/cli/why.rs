@@ -135,7 +135,8 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool) -> Vec
         (None, true) => {
             let again = if hook.again { " (asked again)" } else { "" };
             let word = hook.verdict.as_deref().unwrap_or("told");
-            let reason = hook.reason.as_deref().map(|why| format!("  {}", crate::timeline::clip(why))).unwrap_or_default();
+            let reason =
+                hook.reason.as_deref().map(|why| format!("  {}", crate::timeline::clip(why))).unwrap_or_default();
             lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
         }
         (None, false) => lines.push(format!("{place} {DIM}not run: {}{DIM:#}", not_run(event, hook))),

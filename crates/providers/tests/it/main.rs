@@ -3,6 +3,7 @@
 mod anthropic;
 mod json_schema;
 mod openai;
+mod reach;
 mod faults;
 
 use std::sync::{Arc, Mutex};

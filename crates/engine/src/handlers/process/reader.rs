@@ -1,5 +1,7 @@
 //! Reads what a child writes, to the end, whatever it is.
 
+use std::pin::pin;
+
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
@@ -11,10 +13,11 @@ use super::session::Session;
 /// counts.
 pub(super) async fn read_on(mut stdout: pipe::Receiver, session: &Session, stop: &CancellationToken) {
     let mut lines = Lines::new(session.spec.max_frame_bytes);
+    let mut stopped = pin!(stop.cancelled());
     loop {
         let read = tokio::select! {
             biased;
-            () = stop.cancelled() => break,
+            () = &mut stopped => break,
             read = stdout.read_buf(lines.room()) => read,
         };
         match read {

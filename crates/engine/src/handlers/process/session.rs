@@ -9,7 +9,7 @@ use bytes::Bytes;
 use dialects::process::frame::{Incoming, RpcReply, read_line};
 use domain::fault::{Fault, Way};
 use tokio::net::unix::pipe;
-use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, TryAcquireError, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -160,9 +160,15 @@ impl Session {
     /// Makes a call and waits for its reply, at most until its deadline. Dropping the future withdraws the call.
     pub(super) async fn call(&self, request: Request<'_>) -> Result<RpcReply, Unanswered> {
         let late = |_elapsed| self.timed_out(&request);
-        let place = timeout_at(request.deadline, self.room.acquire()).await.map_err(late)?;
         // The place is given back by whoever takes the frame out of the queue.
-        place.map_err(|_closed| Unanswered::Gone)?.forget();
+        match self.room.try_acquire() {
+            Ok(place) => place.forget(),
+            Err(TryAcquireError::Closed) => return Err(Unanswered::Gone),
+            Err(TryAcquireError::NoPermits) => {
+                let place = timeout_at(request.deadline, self.room.acquire()).await.map_err(late)?;
+                place.map_err(|_closed| Unanswered::Gone)?.forget();
+            }
+        }
         let (ticket, reply) = self.enqueue(request.method, request.params.clone()).inspect_err(|_| {
             self.room.add_permits(1);
         })?;

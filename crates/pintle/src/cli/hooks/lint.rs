@@ -111,7 +111,8 @@ fn missing(env: &Env, entry: &ProcessEntry) -> Option<(&'static str, String)> {
     }
     let program = entry.argv.first()?;
     if !is_program(env, entry, program) {
-        let place = if program.contains('/') { "does not exist or is not executable" } else { "was not found through PATH" };
+        let place =
+            if program.contains('/') { "does not exist or is not executable" } else { "was not found through PATH" };
         return Some(("command", format!("the program `{program}` {place}")));
     }
     let is_script = |word: &&String| {
@@ -138,7 +139,8 @@ fn shadows(config: &Config) -> Vec<Diagnostic> {
     let roster = Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
     let pairs = roster.shadowed(&BUILTIN);
     let told = pairs.into_iter().map(|(first, later)| {
-        let message = format!("it may answer for a tool before hook \"{}\", which also matches it, is asked", later.name);
+        let message =
+            format!("it may answer for a tool before hook \"{}\", which also matches it, is asked", later.name);
         suspicion(first, "respond", message, None)
     });
     told.collect()

@@ -5,9 +5,9 @@ use domain::hook::State;
 use domain::matcher::Respond;
 use engine::handlers::process::child_environment;
 
-use super::list::state_word;
 use super::super::{Global, terminal};
 use super::ShowArgs;
+use super::list::state_word;
 use crate::config::{Config, Env, HookKind, LoadedHook};
 use crate::error::CliError;
 use crate::host::load;

@@ -131,7 +131,8 @@ async fn tell(host: &Host, found: &LoadedHook, event: RuntimeEvent) -> Came {
     host.engine.dispatcher().tell(&identity(), event);
     host.close().await;
     let running = host.running();
-    let dropped = running.get(found.hook.name.as_str()).is_some_and(|process| !process.status().dropped_events.is_empty());
+    let dropped =
+        running.get(found.hook.name.as_str()).is_some_and(|process| !process.status().dropped_events.is_empty());
     if dropped { Came::dropped(kind.name()) } else { Came::told(kind.name()) }
 }
 

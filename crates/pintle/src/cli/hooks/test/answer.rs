@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agent::tools::BUILTIN;
 use anstyle::{AnsiColor, Style};
 use bytes::Bytes;
 use dialects::process::wire;
@@ -17,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::cli::session::BLOCKED;
 use crate::error::{CliError, FAILED};
 use crate::timeline::clip;
-use crate::tool_names::meant;
+use crate::tool_names::{is_about, meant};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -153,7 +154,7 @@ impl Answer {
             shown: Shown { word: "told", style: GOOD, note: came.event.to_owned(), code: 0 },
         };
         match came.what {
-            What::Recorded(record) => answer.take(*record, came.note),
+            What::Recorded(record) => answer.take(hook, *record, came.note),
             What::Fault(fault) => answer.take_fault(&fault, None),
             What::Told => {}
             What::Dropped => {
@@ -166,7 +167,7 @@ impl Answer {
         answer
     }
 
-    fn take(&mut self, record: Record, note: Option<String>) {
+    fn take(&mut self, hook: &Hook, record: Record, note: Option<String>) {
         self.warnings = record.warnings;
         self.change = record.change.as_ref().map(domain::record::Change::patch);
         match record.outcome {
@@ -185,7 +186,7 @@ impl Answer {
                 self.take_fault(&fault, Some(became));
             }
             Outcome::Told => {}
-            Outcome::NotRun(why) => self.take_not_run(why),
+            Outcome::NotRun(why) => self.take_not_run(hook, why),
         }
     }
 
@@ -196,13 +197,18 @@ impl Answer {
         self.fault = Some(Failed { kind: fault.kind().word(), message, became });
     }
 
-    fn take_not_run(&mut self, why: NotRun) {
+    fn take_not_run(&mut self, hook: &Hook, why: NotRun) {
         self.ran = false;
         let note = match &why {
             NotRun::Matcher { pattern, value } => {
-                self.nearest = meant(pattern).filter(|tool| tool != value);
-                let near = self.nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                format!("matcher `{pattern}` said no to `{value}`{near}")
+                let known: Vec<&str> = BUILTIN.into_iter().filter(|tool| is_about(hook, tool)).collect();
+                self.nearest = meant(pattern).filter(|_| known.is_empty());
+                let about = match self.nearest {
+                    Some(near) => format!("; did you mean `{near}`?"),
+                    None if known.is_empty() => "; it matches no tool that there is".to_owned(),
+                    None => format!("; it matches {}", known.join(", ")),
+                };
+                format!("matcher `{pattern}` said no to `{value}`{about}")
             }
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),

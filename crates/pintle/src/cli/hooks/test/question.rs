@@ -106,7 +106,11 @@ impl Question {
 
 fn elsewhere(hook: &Hook, event: &str) -> CliError {
     let acts: Vec<&str> = hook.stages.kinds().map(CheckpointKind::name).collect();
-    CliError::usage(format!("--event: hook \"{}\" does not act at `{event}`; it acts at {}", hook.name, acts.join(", ")))
+    CliError::usage(format!(
+        "--event: hook \"{}\" does not act at `{event}`; it acts at {}",
+        hook.name,
+        acts.join(", ")
+    ))
 }
 
 fn runtime(name: &str) -> Result<RuntimeKind, CliError> {
@@ -206,9 +210,7 @@ fn sample(kind: RuntimeKind, text: &str, call: ToolCall) -> Option<RuntimeEvent>
             tool_call_id,
             hook: None,
         },
-        RuntimeKind::ToolExecSkipped => {
-            RuntimeEvent::ToolExecSkipped { tool, reason: text, tool_call_id, hook: None }
-        }
+        RuntimeKind::ToolExecSkipped => RuntimeEvent::ToolExecSkipped { tool, reason: text, tool_call_id, hook: None },
         RuntimeKind::InterruptReceived => RuntimeEvent::InterruptReceived {
             kind: InterruptKind::HardAbort,
             role: "hook".into(),

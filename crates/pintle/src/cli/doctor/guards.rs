@@ -1,0 +1,195 @@
+//! Guards, proven: a call of the canary travels the whole way to each of them and its answer the whole way back.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use agent::tools::BUILTIN;
+use domain::checkpoint::{
+    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, Reply, Subject, UserPromptSubmit,
+};
+use domain::fault::Fault;
+use domain::hook::{Hook, State as HookState};
+use domain::id::TurnId;
+use domain::identity::Identity;
+use domain::json::Object;
+use domain::record::{Outcome, Record};
+use domain::tool::ToolCall;
+use domain::verdict::Word;
+use engine::{Dispatcher, TurnCx};
+
+use super::{Check, State};
+use crate::host::Host;
+use crate::timeline::time;
+use crate::tool_names::{is_about, meant, offered};
+
+/// The tool of the call that proves a guard: never offered to a model, never run.
+pub(super) const CANARY: &str = "pintle_canary";
+
+/// The checkpoints at which a hook is a guard, if its own configuration names them.
+const GUARDED: [CheckpointKind; 4] = [
+    CheckpointKind::UserPromptSubmit,
+    CheckpointKind::BeforeTool,
+    CheckpointKind::PreToolUse,
+    CheckpointKind::ApproveTool,
+];
+
+/// Checks every hook. The records are those of the canaries.
+pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
+    let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
+    let dispatcher = host.engine.dispatcher();
+    let hooks = dispatcher.set().roster().hooks().to_vec();
+    let proofs = hooks.iter().map(|hook| check(host, &dispatcher, hook, down.get(hook.name.as_str())));
+    let (checks, records): (Vec<_>, Vec<_>) = futures_util::future::join_all(proofs).await.into_iter().unzip();
+    (checks, records.into_iter().flatten().collect())
+}
+
+/// Hooks that another one may keep from being asked.
+pub(super) fn shadows(host: &Host) -> Vec<Check> {
+    let dispatcher = host.engine.dispatcher();
+    let pairs = dispatcher.set().roster().shadowed(&BUILTIN);
+    let told = pairs.into_iter().map(|(first, later)| {
+        let message =
+            format!("hook \"{}\" may answer for a tool before this one, which also matches it, is asked", first.name);
+        Check::new("order", later.name.as_str(), State::Note, message)
+    });
+    told.collect()
+}
+
+/// Where a hook guards: the stages that its configuration names itself.
+fn guarded(hook: &Hook) -> Vec<CheckpointKind> {
+    let own = |kind: &CheckpointKind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired);
+    GUARDED.into_iter().filter(own).collect()
+}
+
+async fn check(host: &Host, dispatcher: &Dispatcher, hook: &Hook, down: Option<&Fault>) -> (Check, Vec<Record>) {
+    let guarded = guarded(hook);
+    let name = hook.name.as_str();
+    let what = if guarded.is_empty() { "hook" } else { "guard" };
+    if hook.state == HookState::Disabled {
+        // Switched off is a decision of its owner, and guards nothing.
+        return (Check::new("hook", name, State::Note, "disabled"), Vec::new());
+    }
+    let mut records = Vec::new();
+    let proof = match standing(hook, down) {
+        Err(unproven) => Err(unproven),
+        Ok(()) if guarded.is_empty() => Ok("it answered hook.hello".to_owned()),
+        Ok(()) => canaries(dispatcher, hook, &guarded, &mut records).await.and_then(|said| {
+            reaches_a_tool(host, hook).map_err(|why| ("matcher", why))?;
+            Ok(said)
+        }),
+    };
+    let check = match proof {
+        Ok(said) => Check::new(what, name, State::Ok, said),
+        Err((step, why)) => {
+            Check { step: Some(step), guard: !guarded.is_empty(), ..Check::new(what, name, State::Failed, why) }
+        }
+    };
+    (check, records)
+}
+
+/// Trust, spawn, hello.
+fn standing(hook: &Hook, down: Option<&Fault>) -> Result<(), (&'static str, String)> {
+    let changed =
+        |fault: &Fault| matches!(fault, Fault::CannotStart { detail } if detail.contains("since it was trusted"));
+    match (&hook.state, down) {
+        (HookState::Untrusted, _) => Err(("trust", "nobody accepted it; see `pintle trust`".to_owned())),
+        (HookState::Broken(fault), _) | (_, Some(fault)) if changed(fault) => {
+            Err(("trust", format!("it {fault}; see `pintle trust`")))
+        }
+        (HookState::Broken(fault), _) => Err(("configuration", fault.to_string())),
+        (HookState::Armed | HookState::Disabled, None) => Ok(()),
+        (HookState::Armed | HookState::Disabled, Some(fault)) => {
+            let spawned = !matches!(fault, Fault::CannotStart { detail } if !detail.contains("hook.hello"));
+            Err((if spawned { "hello" } else { "spawn" }, fault.to_string()))
+        }
+    }
+}
+
+/// Asks at every stage that the hook guards; the answer may be anything that is one.
+async fn canaries(
+    dispatcher: &Dispatcher,
+    hook: &Hook,
+    guarded: &[CheckpointKind],
+    records: &mut Vec<Record>,
+) -> Result<String, (&'static str, String)> {
+    let mut said = Vec::new();
+    for kind in guarded {
+        let began = Instant::now();
+        let answer = canary(dispatcher, hook, *kind).await;
+        let took = began.elapsed();
+        let outcome = match &answer {
+            Ok(word) => Outcome::Said { word: *word, reason: None, took },
+            Err(fault) => Outcome::Failed { fault: fault.clone(), became: Word::Deny, took },
+        };
+        records.push(Record {
+            hook: hook.name.clone(),
+            family: hook.family,
+            checkpoint: *kind,
+            outcome,
+            warnings: Vec::new(),
+            change: None,
+            again: false,
+        });
+        match answer {
+            Ok(word) => said.push(answered(*kind, word, took)),
+            Err(fault) => return Err(("the canary", format!("at {} it {fault}", kind.name()))),
+        }
+    }
+    Ok(said.join(", "))
+}
+
+fn answered(kind: CheckpointKind, word: Word, took: Duration) -> String {
+    format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
+}
+
+async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<Word, Fault> {
+    let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
+    let cx = TurnCx::new(identity());
+    let ask = async |subject: Subject<'_>| dispatcher.probe(&cx, &hook.name, subject).await;
+    let reply = match kind {
+        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit { prompt: CANARY.into() }.subject()).await,
+        CheckpointKind::PreToolUse => ask(PreToolUse { call }.subject()).await,
+        CheckpointKind::ApproveTool => ask(ApproveTool { call }.subject()).await,
+        CheckpointKind::SessionStart
+        | CheckpointKind::BeforeLlm
+        | CheckpointKind::AfterLlm
+        | CheckpointKind::BeforeTool
+        | CheckpointKind::AfterTool
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::Stop
+        | CheckpointKind::Runtime => ask(BeforeTool { call, owner: None }.subject()).await,
+    };
+    reply.map(|reply| word(&reply))
+}
+
+/// Whose the canaries are.
+pub(super) fn identity() -> Identity {
+    Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
+}
+
+fn word(reply: &Reply) -> Word {
+    match reply {
+        Reply::UserPromptSubmit(heard) => UserPromptSubmit::told(&heard.verdict).0,
+        Reply::BeforeLlm(heard) => domain::checkpoint::BeforeLlm::told(&heard.verdict).0,
+        Reply::AfterLlm(heard) => domain::checkpoint::AfterLlm::told(&heard.verdict).0,
+        Reply::BeforeTool(heard) => BeforeTool::told(&heard.verdict).0,
+        Reply::PreToolUse(heard) => PreToolUse::told(&heard.verdict).0,
+        Reply::ApproveTool(heard) => ApproveTool::told(&heard.verdict).0,
+        Reply::AfterTool(heard) => domain::checkpoint::AfterTool::told(&heard.verdict).0,
+    }
+}
+
+/// The matcher, which was not applied to the canary, has to match a tool that some agent has.
+fn reaches_a_tool(host: &Host, hook: &Hook) -> Result<(), String> {
+    let Some(matcher) = &hook.matcher else { return Ok(()) };
+    if offered(&host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
+        return Ok(());
+    }
+    let pattern = matcher.pattern();
+    let idle = BUILTIN.iter().find(|tool| is_about(hook, tool));
+    Err(match (idle, meant(pattern)) {
+        (Some(tool), _) => format!("`{pattern}` matches `{tool}`, which no agent has; name it in `agents.NAME.tools`"),
+        (None, Some(tool)) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
+        (None, None) => format!("`{pattern}` matches no tool of any agent"),
+    })
+}

@@ -1,0 +1,160 @@
+//! Surroundings in which the program finds nothing of the machine that tests run on.
+
+use std::fmt;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use regex::Regex;
+
+/// Runs a program on a terminal of its own with what is typed there. Arguments: the text, the program, its arguments.
+const ON_TERMINAL: &str = "
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+os.write(terminal, sys.argv[1].encode())
+shown = b''
+while True:
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    shown += piece
+sys.stdout.buffer.write(shown.replace(b'\\r\\n', b'\\n'))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+
+/// A home, a configuration folder and a working directory, all empty at first.
+pub(crate) struct TestEnv {
+    root: tempfile::TempDir,
+}
+
+/// What a run of the program left to see, with everything that differs from run to run taken out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl TestEnv {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("pintle-").tempdir().unwrap();
+        let env = Self { root };
+        for folder in ["home", "config", "data", "work"] {
+            fs::create_dir(env.path(folder)).unwrap();
+        }
+        env
+    }
+
+    /// A path below the root of these surroundings, such as `work/guard.sh`.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Writes a file, with the folders above it.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// Writes the user's own configuration.
+    pub(crate) fn user_config(&self, text: &str) -> PathBuf {
+        self.write("config/pintle/pintle.toml", text)
+    }
+
+    /// Writes a configuration into the working directory, where it is merely found.
+    pub(crate) fn found_config(&self, text: &str) -> PathBuf {
+        self.write("work/pintle.toml", text)
+    }
+
+    /// A command with these surroundings and nothing else but `PATH`.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.path("home"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_DATA_HOME", self.path("data"))
+            .current_dir(self.path("work"));
+        command
+    }
+
+    /// Runs the program in the working directory, without a terminal and without input.
+    pub(crate) fn pintle(&self, args: &[&str]) -> Seen {
+        self.run(self.command(PINTLE).args(args), "")
+    }
+
+    /// Runs `command` with `input` on its standard input.
+    pub(crate) fn run(&self, command: &mut Command, input: &str) -> Seen {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A program that reads nothing may be gone already.
+        child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+        self.seen(&child.wait_with_output().unwrap())
+    }
+
+    /// Runs the program on a terminal of its own where `typed` is typed. All that it shows is its output.
+    pub(crate) fn on_terminal(&self, typed: &str, args: &[&str]) -> Seen {
+        self.run(self.command("python3").args(["-c", ON_TERMINAL, typed, PINTLE]).args(args), "")
+    }
+
+    /// A shell command line that does the same from inside, with nothing in the environment that says where it is.
+    pub(crate) fn terminal_line(&self, args: &str) -> String {
+        let script = self.write("terminal.py", ON_TERMINAL);
+        let vars = ["HOME=home", "XDG_CONFIG_HOME=config", "XDG_DATA_HOME=data"].map(|var| {
+            let (name, folder) = var.split_once('=').unwrap();
+            format!("{name}={}", self.path(folder).display())
+        });
+        format!("env -i PATH=\"$PATH\" {} python3 {} 'y\n' {PINTLE} {args}", vars.join(" "), script.display())
+    }
+
+    fn seen(&self, output: &Output) -> Seen {
+        let text = |bytes: &[u8]| self.redact(&String::from_utf8_lossy(bytes));
+        Seen { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    /// `text` without paths, times and identifiers of this run.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let text = text.replace(&self.path("").display().to_string().trim_end_matches('/').to_string(), "[root]");
+        let text = text.replace(env!("CARGO_BIN_EXE_pintle"), "[pintle]");
+        let rules = [
+            (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
+            (r#""duration_ms": [0-9.]+"#, r#""duration_ms": [time]"#),
+            (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
+            (r"\b\d{4}-\d{2}-\d{2}T[0-9:.]+Z", "[at]"),
+            (r"sha256 [0-9a-f]+", "sha256 [digest]"),
+            (r"sha256:[0-9a-f]+", "sha256:[digest]"),
+            (r"\bprocess \d+", "process [pid]"),
+        ];
+        rules
+            .iter()
+            .fold(text, |text, (pattern, with)| Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned())
+    }
+}
+
+/// The program.
+pub(crate) const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
+
+/// What a person sees: how it ended, then both streams.
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => writeln!(f, "exit {code}")?,
+            None => writeln!(f, "killed")?,
+        }
+        for (name, text) in [("out", &self.out), ("err", &self.err)] {
+            if !text.is_empty() {
+                writeln!(f, "--- {name}\n{text}")?;
+            }
+        }
+        Ok(())
+    }
+}

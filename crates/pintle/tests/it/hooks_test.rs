@@ -1,0 +1,128 @@
+//! `pintle hooks test`.
+
+use super::env::TestEnv;
+
+/// A hook that answers the first question after the handshake with what its second argument says.
+const ANSWERS: &str = r#"read -r hello; echo '{"id":1,"result":{}}'
+read -r line; echo "$line" >asked; echo "$1"; cat >/dev/null"#;
+
+/// Surroundings with one hook `h` that answers `result`, and `more` in its entry.
+fn answering(result: &str, more: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write("config/pintle/h.sh", ANSWERS);
+    let reply = serde_json::json!({"jsonrpc": "2.0", "id": 2, "result": serde_json::from_str::<serde_json::Value>(result).unwrap()});
+    env.user_config(&format!(
+        "[hooks.processes.h]\nenabled = true\ncommand = [\"sh\", \"h.sh\", '{reply}']\npair = false\n{more}\n"
+    ));
+    env
+}
+
+fn check(result: &str, more: &str, args: &[&str]) -> String {
+    answering(result, more).pintle(&[&["hooks", "test", "h"], args].concat()).to_string()
+}
+
+const TOOL: &str = "intercept = ['before_tool']";
+
+#[test]
+fn every_verdict_has_a_line_and_an_exit_code() {
+    let seen = [
+        check(
+            r#"{"action":"deny_tool","reason":"rm -rf is not for agents"}"#,
+            TOOL,
+            &["--input", r#"{"command":"rm -rf /"}"#],
+        ),
+        check("{}", TOOL, &[]),
+        check(r#"{"action":"modify","call":{"arguments":{"command":"ls"}}}"#, TOOL, &[]),
+        check(r#"{"action":"respond","result":{"for_llm":"15 °C"}}"#, TOOL, &["--tool", "weather"]),
+        check(r#"{"action":"abort_turn","reason":"enough"}"#, TOOL, &[]),
+        check(r#"{"action":"hard_abort"}"#, TOOL, &[]),
+        check(r#"{"approved":true}"#, "intercept = ['approve_tool']", &[]),
+        check("{}", "intercept = ['approve_tool']", &[]),
+        check(r#"{"action":"modify","request":{"model":"m2","messages":[]}}"#, "intercept = ['before_llm']", &[]),
+        check(r#"{"action":"modify","response":{"response":{"content":"Hi!"}}}"#, "intercept = ['after_llm']", &[]),
+        check(
+            r#"{"action":"modify","result":{"result":{"for_llm":"[redacted]"}}}"#,
+            "intercept = ['after_tool']",
+            &["--prompt", "secret"],
+        ),
+    ];
+    insta::assert_snapshot!(seen.concat(), @"");
+}
+
+#[test]
+fn a_fault_says_what_it_becomes_and_a_likely_mistake_is_a_warning() {
+    let seen = [
+        check(r#"{"action":"deny"}"#, TOOL, &[]),
+        check("[]", TOOL, &[]),
+        check(r#"{"decision":"block","action":"continue"}"#, TOOL, &[]),
+        check("{}", "intercept = ['before_tool']\ntimeout_ms = 50\ncommand = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1}\"; cat >/dev/null']", &[])
+            .replace("command", ""),
+    ];
+    insta::assert_snapshot!(seen.concat(), @"");
+}
+
+#[test]
+fn the_matcher_counts_and_aliases_lead_to_the_tool() {
+    let guard = "intercept = ['before_tool']\nmatcher = '^exec$'";
+    let blind = "intercept = ['before_tool']\nmatcher = 'writefile'";
+    let deny = r#"{"action":"deny_tool"}"#;
+    let seen = [
+        check(deny, guard, &["--tool", "Bash"]),
+        check(deny, guard, &["--tool", "read_file"]),
+        check(deny, blind, &["--tool", "write_file"]),
+        check(deny, blind, &["--tool", "write_file", "--json"]),
+    ];
+    insta::assert_snapshot!(seen.concat(), @"");
+}
+
+#[test]
+fn json_has_what_crossed_the_wire() {
+    let env = answering(r#"{"action":"modify","call":{"arguments":{"n":1.50}}}"#, TOOL);
+    let seen = env.pintle(&["hooks", "test", "h", "--json", "--tool", "exec", "--input", r#"{"n":1.0}"#]);
+    insta::assert_snapshot!(seen, @"");
+    let asked = env.redact(&std::fs::read_to_string(env.path("config/pintle/asked")).unwrap());
+    assert!(asked.contains(r#""tool":"exec","arguments":{"n":1.0},"tool_call_id":"test_1""#), "{asked}");
+    assert!(!env.path("data/pintle").exists(), "a test leaves nothing behind");
+}
+
+#[test]
+fn an_observer_is_told() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[hooks.processes.o]\nenabled = true\nobserve = ['turn_end', 'tool_exec_start']\n\
+         command = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1}\"; read -r l; echo \"$l\" >told']\n",
+    );
+    let seen = [
+        env.pintle(&["hooks", "test", "o"]),
+        env.pintle(&["hooks", "test", "o", "--event", "tool.exec_start", "--input", r#"{"a":1}"#]),
+        env.pintle(&["hooks", "test", "o", "--event", "turn_start"]),
+        env.pintle(&["hooks", "test", "o", "--event", "turn_ned"]),
+        env.pintle(&["hooks", "test", "o", "--event", "before_tool"]),
+    ];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+    let told = std::fs::read_to_string(env.path("config/pintle/told")).unwrap();
+    assert!(told.contains(r#""Kind":"tool_exec_start""#) && told.contains(r#""Arguments":{"a":1}"#), "{told}");
+}
+
+#[test]
+fn what_cannot_be_asked_says_why() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[hooks.processes.off]\ncommand = ['true']\nintercept = ['before_tool']\n\
+         [hooks.processes.gone]\nenabled = true\ncommand = ['no-such-guard']\nintercept = ['before_tool']\n\
+         [hooks.processes.rude]\nenabled = true\ncommand = ['sh', '-c', 'echo out of luck >&2; exit 3']\nintercept = ['before_tool']\n\
+         [hooks.processes.bad]\nenabled = true\ncommand = ['true']\nintercept = ['befor_tool']\n",
+    );
+    env.found_config("[hooks.processes.stranger]\nenabled = true\ncommand = ['true']\nintercept = ['before_tool']\n");
+    let seen = [
+        env.pintle(&["hooks", "test", "off"]),
+        env.pintle(&["hooks", "test", "gone"]),
+        env.pintle(&["hooks", "test", "rude"]),
+        env.pintle(&["hooks", "test", "bad"]),
+        env.pintle(&["hooks", "test", "stranger"]),
+        env.pintle(&["hooks", "test", "gnoe"]),
+        env.pintle(&["hooks", "test", "gone", "--input", "[1]"]),
+        env.pintle(&["hooks", "test", "gone", "--input", "{"]),
+    ];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+}

@@ -1,0 +1,11 @@
+//! The command line, as its users see it: the real program, in surroundings of its own.
+
+#![cfg(test)]
+
+mod doctor;
+mod env;
+mod hooks_lint;
+mod hooks_new;
+mod hooks_test;
+mod init;
+mod trust;

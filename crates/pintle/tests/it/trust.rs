@@ -1,0 +1,101 @@
+//! `pintle trust`: by content, and by a person.
+
+use super::env::{PINTLE, TestEnv};
+
+const FOUND: &str = "[agents.main]\nmodel = 'local/m'\ntools = ['exec']\n\n[hooks.processes.guard]\nenabled = true\n\
+                     command = [\"sh\", \"guard.sh\", \"a b\"]\nintercept = [\"before_tool\"]\n";
+
+/// A working directory with somebody else's configuration in it.
+fn cloned() -> TestEnv {
+    let env = TestEnv::new();
+    env.found_config(FOUND);
+    env.write(
+        "work/guard.sh",
+        r#"while read -r l; do i=${l#*\"id\":}; echo "{\"id\":${i%%,*},\"result\":{\"action\":\"deny_tool\"}}"; done"#,
+    );
+    env
+}
+
+/// Whether the guard is asked.
+fn works(env: &TestEnv) -> String {
+    let seen = env.pintle(&["hooks", "test", "guard"]);
+    format!("{} {}{}", seen.code.unwrap(), seen.out, seen.err.lines().next().unwrap_or_default())
+}
+
+#[test]
+fn a_person_sees_what_would_run_and_accepts_it_by_content() {
+    let env = cloned();
+    assert_eq!(works(&env), "5 error: hook \"guard\" is untrusted ([root]/work/pintle.toml:5:1)");
+    let seen = env.on_terminal("n\n", &["trust"]);
+    insta::assert_snapshot!(seen, @"");
+    assert!(works(&env).starts_with("5 "));
+
+    assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
+    assert_eq!(works(&env), "4 deny  guard  [time]\n");
+    // Formatting is not content.
+    env.found_config(&FOUND.replace("\n\n", "\n\n# a remark\n"));
+    assert_eq!(works(&env), "4 deny  guard  [time]\n");
+    insta::assert_snapshot!(env.pintle(&["trust"]), @"");
+
+    env.write("work/guard.sh", "touch ran");
+    env.found_config(&FOUND.replace("before_tool", "approve_tool"));
+    let changed = works(&env);
+    assert!(changed.starts_with("1 fault  guard") && changed.contains("changed since it was trusted"), "{changed}");
+    let seen = env.on_terminal("\n", &["trust", "pintle.toml"]);
+    insta::assert_snapshot!(seen, @"");
+    assert!(!env.path("work/ran").exists());
+}
+
+#[test]
+fn without_a_terminal_nothing_is_accepted() {
+    let env = cloned();
+    let seen = env.run(env.command("setsid").args(["-w", PINTLE, "trust"]), "y\n");
+    assert_eq!(seen.code, Some(5));
+    assert!(seen.out.contains("runs       sh guard.sh \"a b\""), "{seen}");
+    assert_eq!(
+        seen.err,
+        "error: only a person may do this, and there is no controlling terminal\n  hint: run it in a terminal of your own\n"
+    );
+    assert!(!env.path("data/pintle").exists());
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let env = TestEnv::new();
+    let seen = [env.on_terminal("", &["trust"]), env.on_terminal("", &["trust", "nowhere.toml"])];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+}
+
+/// The agent gives itself a terminal, hides where it comes from, and still is no person.
+#[test]
+fn the_agent_cannot_accept_anything() {
+    let env = TestEnv::new();
+    env.write("work/clone/pintle.toml", FOUND);
+    let accept = env.terminal_line("trust clone");
+    let away = format!(
+        "setsid -f sh -c '{} >away 2>&1; echo $? >code'; until [ -s code ]; do sleep 0.02; done; cat away",
+        accept.replace('\'', r"'\''")
+    );
+    let calls = [format!("{PINTLE} trust clone"), accept, away].map(|command| {
+        serde_json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": format!("cd {}; {command}", env.path("work").display())}}]})
+    });
+    let mut replies = Vec::from(calls);
+    replies.push(serde_json::json!({"text": "done"}));
+    env.write("config/pintle/script.json", &serde_json::json!({ "replies": replies }).to_string());
+    env.user_config(
+        "[providers.play]\nkind = 'scripted'\nscript = 'script.json'\n[agents.main]\nmodel = 'play/m'\ntools = ['exec']\n\
+         [hooks.processes.eye]\nenabled = true\nintercept = ['after_tool']\npair = false\n\
+         command = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1}\"; n=2; while read -r l; do printf \"%s\\n\" \"$l\" >>results; echo \"{\\\"id\\\":$n}\"; n=$((n+1)); done']\n",
+    );
+    let run = env.pintle(&["run", "go"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run}");
+    let results = std::fs::read_to_string(env.path("config/pintle/results")).unwrap();
+    let said: Vec<String> = results
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|frame| env.redact(frame["params"]["result"]["for_llm"].as_str().unwrap()))
+        .collect();
+    insta::assert_snapshot!(said.join("\n---\n"), @"");
+    assert!(!env.path("data/pintle/trust.json").exists());
+    assert_eq!(std::fs::read_to_string(env.path("work/code")).unwrap(), "5\n");
+}
