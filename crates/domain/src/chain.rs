@@ -228,7 +228,7 @@ impl<C: Checkpoint> Chain<C> {
 
     fn take_verdict(&mut self, hook: &Arc<Hook>, heard: Heard<C>, took: Duration) {
         let Heard { verdict, mut warnings } = heard;
-        let (word, reason) = C::told(&verdict);
+        let (word, reason) = verdict.told();
         let reason = reason.filter(|reason| !reason.is_empty()).map(ToString::to_string);
         let said = Outcome::Said { word, reason, took };
         let mut change = None;
@@ -281,7 +281,7 @@ impl<C: Checkpoint> Chain<C> {
             OnFailure::Continue => None,
         };
         let verdict = verdict.unwrap_or(Verdict::Continue);
-        let (became, _) = C::told(&verdict);
+        let (became, _) = verdict.told();
         match verdict {
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, true)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
@@ -367,7 +367,7 @@ fn kept_rewriting<C: Checkpoint>(hook: &Hook) -> Ruling<C> {
 
 /// The ruling that a refusal or an abort is.
 fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, fault: bool) -> Ruling<C> {
-    let (word, reason) = C::told(verdict);
+    let (word, reason) = verdict.told();
     let reason = reason.cloned().unwrap_or_default();
     let (by, at) = (hook.name.clone(), C::KIND);
     match word {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::fault::Fault;
 use crate::hook::Hook;
 use crate::id::HookName;
-use crate::verdict::{Heard, Reason, Verdict, Word};
+use crate::verdict::{Heard, Reason, Told, Verdict};
 
 pub mod after_llm;
 pub mod after_tool;
@@ -37,11 +37,11 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     /// What an answer in the tool's place carries.
     type Respond: Clone + Debug + PartialEq + Send;
     /// What a question for a human carries.
-    type Ask: Clone + Debug + PartialEq + Send;
+    type Ask: Told + Clone + Debug + PartialEq + Send;
     /// What a refusal carries.
-    type Deny: Clone + Debug + PartialEq + Send;
+    type Deny: Told + Clone + Debug + PartialEq + Send;
     /// What an abort carries.
-    type Abort: Clone + Debug + PartialEq + Send;
+    type Abort: Told + Clone + Debug + PartialEq + Send;
 
     /// What matchers may see.
     fn facts(&self) -> Facts<'_>;
@@ -57,9 +57,6 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
 
     /// The verdict that ends the turn, where that is allowed.
     fn aborted(why: Reason) -> Option<Verdict<Self>>;
-
-    /// The word and the reason of `verdict`, for the record.
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>);
 
     /// What is asked, for a handler that serves several checkpoints.
     fn subject(&self) -> Subject<'_>;

@@ -349,7 +349,7 @@ impl Outcome {
             Self::Substituted { .. } => Word::Respond,
             Self::Ask { .. } => Word::Ask,
             Self::Refused { .. } => Word::Deny,
-            Self::Abort(aborted) => aborted.abort.told().0,
+            Self::Abort(aborted) => aborted.word(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{Checkpoint, CheckpointKind};
 use crate::id::HookName;
-use crate::verdict::{Abort, Extent, Reason, Word};
+use crate::verdict::{Abort, Reason, Told as _, Word};
 
 /// The refusal when hooks and gates do not agree on one input.
 pub const KEPT_REWRITING: &str = "hooks kept rewriting the input";
@@ -91,6 +91,11 @@ pub struct Aborted {
 }
 
 impl Aborted {
+    /// Its word, for the record.
+    pub fn word(&self) -> Word {
+        self.abort.told(Word::AbortTurn).0
+    }
+
     /// The text that the user reads.
     pub fn text(&self) -> String {
         let reason =
@@ -108,10 +113,7 @@ impl<C: Checkpoint> Ruling<C> {
             Self::Respond { .. } => Word::Respond,
             Self::Ask { .. } => Word::Ask,
             Self::Deny(_) => Word::Deny,
-            Self::Abort(aborted) => match aborted.abort.extent {
-                Extent::Turn => Word::AbortTurn,
-                Extent::Run => Word::HardAbort,
-            },
+            Self::Abort(aborted) => aborted.word(),
         }
     }
 }

@@ -62,6 +62,48 @@ impl<C: Checkpoint> From<Verdict<C>> for Heard<C> {
     }
 }
 
+/// What an answer carries, as the record has it.
+pub trait Told {
+    /// Its word, where the plain one of its kind is `plain`, and its reason.
+    fn told(&self, plain: Word) -> (Word, Option<&Reason>);
+}
+
+impl Told for Never {
+    fn told(&self, _plain: Word) -> (Word, Option<&Reason>) {
+        match *self {}
+    }
+}
+
+impl Told for Reason {
+    fn told(&self, plain: Word) -> (Word, Option<&Reason>) {
+        (plain, Some(self))
+    }
+}
+
+impl Told for Abort {
+    fn told(&self, _plain: Word) -> (Word, Option<&Reason>) {
+        let word = match self.extent {
+            Extent::Turn => Word::AbortTurn,
+            Extent::Run => Word::HardAbort,
+        };
+        (word, Some(&self.reason))
+    }
+}
+
+impl<C: Checkpoint> Verdict<C> {
+    /// Its word and reason, for the record.
+    pub fn told(&self) -> (Word, Option<&Reason>) {
+        match self {
+            Self::Continue => (Word::Continue, None),
+            Self::Modify(_) => (Word::Modify, None),
+            Self::Respond(_) => (Word::Respond, None),
+            Self::Ask(why) => why.told(Word::Ask),
+            Self::Deny(why) => why.told(Word::Deny),
+            Self::Abort(abort) => abort.told(Word::AbortTurn),
+        }
+    }
+}
+
 /// The word of a verdict or ruling, for records and listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -138,17 +180,6 @@ pub struct Abort {
     pub extent: Extent,
     /// Why, in the hook's words.
     pub reason: Reason,
-}
-
-impl Abort {
-    /// Its word and reason, for the record.
-    pub fn told(&self) -> (Word, Option<&Reason>) {
-        let word = match self.extent {
-            Extent::Turn => Word::AbortTurn,
-            Extent::Run => Word::HardAbort,
-        };
-        (word, Some(&self.reason))
-    }
 }
 
 /// How much an [`Abort`] stops.

@@ -133,8 +133,8 @@ impl Dispatcher {
             ..Ruled::word(concluded.ruling.word(concluded.changed))
         };
         self.tell_faults(cx, &concluded.records);
-        let record = event_record(ids.of(C::KIND), C::KIND, &cx.who, tool, ruled, concluded.records);
-        self.evidence.keep(vec![record]);
+        let event = blank(ids.of(C::KIND), C::KIND, &cx.who);
+        self.evidence.keep(vec![EventRecord { tool, ruling: ruled, hooks: concluded.records, ..event }]);
         (concluded.subject, concluded.ruling)
     }
 
@@ -185,12 +185,16 @@ impl Dispatcher {
         if row.is_empty() {
             return;
         }
-        let records = row.iter().map(|number| self.tell_one(*number, &notice)).collect();
+        let hooks = row.iter().map(|number| self.tell_one(*number, &notice)).collect();
         let tool = notice.what.facts().tool.map(|(tool, _)| tool.to_owned());
-        let mut record = event_record(notice.event_id.clone(), kind, who, tool, Ruled::word(Word::Continue), records);
-        record.kind = matches!(notice.what, Observed::Runtime(_)).then(|| notice.what.name());
-        record.at = notice.at;
-        self.evidence.keep(vec![record]);
+        let event = EventRecord {
+            at: notice.at,
+            kind: matches!(notice.what, Observed::Runtime(_)).then(|| notice.what.name()),
+            tool,
+            hooks,
+            ..blank(notice.event_id.clone(), kind, who)
+        };
+        self.evidence.keep(vec![event]);
     }
 
     fn tell_one(&self, number: usize, notice: &Arc<Notice>) -> Record {
@@ -342,15 +346,11 @@ fn out_of_reach(hook: &Hook, notice: &Notice) -> Option<NotRun> {
     }
 }
 
-fn event_record(
-    event_id: EventId,
-    checkpoint: CheckpointKind,
-    who: &Identity,
-    tool: Option<String>,
-    ruling: Ruled,
-    hooks: Vec<Record>,
-) -> EventRecord {
-    EventRecord { event_id, at: jiff::Timestamp::now(), checkpoint, kind: None, who: who.clone(), tool, ruling, hooks }
+/// The record of an event that just happened, before anything came of it.
+fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> EventRecord {
+    let ruling = Ruled::word(Word::Continue);
+    let at = jiff::Timestamp::now();
+    EventRecord { event_id, at, checkpoint, kind: None, who: who.clone(), tool: None, ruling, hooks: Vec::new() }
 }
 
 /// One event for each checkpoint that has hooks, and for a call that may run always the decision at the last one.
@@ -389,7 +389,7 @@ fn clearing_records(
                 let permit = permit.filter(|_| kind == CheckpointKind::ApproveTool);
                 Ruled { word: outcome.word(), text: text.clone(), permit, substituted }
             };
-            event_record(ids.of(kind), kind, &cx.who, tool.clone(), ruled, row)
+            EventRecord { tool: tool.clone(), ruling: ruled, hooks: row, ..blank(ids.of(kind), kind, &cx.who) }
         })
         .collect()
 }

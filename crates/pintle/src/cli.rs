@@ -92,13 +92,20 @@ pub enum Command {
     Exec(exec::ExecArgs),
 }
 
+impl Command {
+    /// Whether it tells of everything that hooks do wrong by itself, so that the log need not.
+    fn tells_faults(&self) -> bool {
+        matches!(self, Self::Doctor(_) | Self::Hooks(hooks::HooksCommand::Test(_)))
+    }
+}
+
 /// Runs the command and says how it ended.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return terminal::usage(&error),
     };
-    terminal::prepare(&cli.global);
+    terminal::prepare(&cli.global, cli.command.tells_faults());
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -6,12 +6,12 @@
 use domain::checkpoint::{CheckpointKind, Subject};
 use domain::id::{CallId, EventId};
 use domain::identity::Identity;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::frame::escape;
 pub use event::event_params;
 pub use read::{hear, read, welcome};
+use write::Json;
 
 mod echo;
 mod event;
@@ -19,6 +19,7 @@ mod hint;
 mod parts;
 mod read;
 mod reader;
+mod write;
 
 /// Room for the members that every call carries, in bytes; names longer than usual only cost a second allocation.
 const COMMON_BYTES: usize = 2048;
@@ -50,10 +51,14 @@ fn stage(kind: CheckpointKind) -> Option<(&'static str, &'static str)> {
 /// Messages and tools are copied as they were written before. A subject that process hooks are not asked about
 /// has the common members only.
 pub fn params(event_id: &EventId, at: jiff::Timestamp, who: &Identity, subject: Subject<'_>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(COMMON_BYTES + size_of(subject));
-    let params = Params { event_id, at, who, subject };
-    serde_json::to_writer(&mut out, &params).expect("our own types have string keys, and memory takes every write");
-    escape(out)
+    let mut out = Json::with_capacity(COMMON_BYTES + size_of(subject));
+    let source = stage(subject.kind()).map_or("", |(_, source)| source);
+    write_meta(&mut out, &Meta::of(who, path(who), source));
+    write_context(&mut out, event_id, at, who, subject);
+    out.raw(r#","channel":"#).text(&who.channel).raw(r#","chat_id":"#).text(&who.chat_id);
+    write_own(&mut out, subject);
+    out.raw("}");
+    escape(out.into_bytes())
 }
 
 /// How many bytes the own members of `subject` take, about.
@@ -70,58 +75,70 @@ fn size_of(subject: Subject<'_>) -> usize {
     }
 }
 
-struct Params<'a> {
-    event_id: &'a EventId,
-    at: jiff::Timestamp,
-    who: &'a Identity,
-    subject: Subject<'a>,
+/// Writes the member `meta`, the first of all.
+fn write_meta(out: &mut Json, meta: &Meta<'_>) {
+    out.raw(r#"{"meta":{"AgentID":"#).text(meta.agent_id);
+    out.raw(r#","TurnID":"#).text(meta.turn_id);
+    out.raw(r#","ParentTurnID":"#).text(meta.parent_turn_id);
+    out.raw(r#","SessionKey":"#).text(meta.session_key);
+    out.raw(r#","Iteration":"#).shown(meta.iteration);
+    out.raw(r#","TracePath":"#).text(meta.trace_path);
+    out.raw(r#","Source":"#).text(meta.source).raw("}");
 }
 
-impl Serialize for Params<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let who = self.who;
-        let source = stage(self.subject.kind()).map_or("", |(_, source)| source);
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("meta", &Meta::of(who, path(who), source))?;
-        map.serialize_entry("context", &Context::of(self))?;
-        map.serialize_entry("channel", &who.channel)?;
-        map.serialize_entry("chat_id", &who.chat_id)?;
-        write_own(&mut map, self.subject)?;
-        map.end()
-    }
+/// Writes the member `context`: the identity of this event, and where the message that began the turn came from.
+/// What there is not is an empty string.
+fn write_context(out: &mut Json, event_id: &EventId, at: jiff::Timestamp, who: &Identity, subject: Subject<'_>) {
+    let about = who.tool_call_id.as_ref().or(call_id(subject));
+    out.raw(r#","context":{"identity":{"event_id":"#).text(event_id.as_str());
+    out.raw(r#","tenant_id":"#).text(who.tenant_id.as_str());
+    out.raw(r#","agent_id":"#).text(who.agent_id.as_str());
+    out.raw(r#","session_id":"#).text(who.session_id.as_str());
+    out.raw(r#","turn_id":"#).text(who.turn_id.as_str());
+    out.raw(r#","parent_turn_id":"#).text(parent(who));
+    out.raw(r#","iteration":"#).shown(who.iteration);
+    out.raw(r#","tool_call_id":"#).text(about.map_or("", |id| id.as_str()));
+    out.raw(r#","depth":"#).shown(who.depth);
+    out.raw(r#","channel":"#).text(&who.channel);
+    out.raw(r#","chat_id":"#).text(&who.chat_id);
+    out.raw(r#","trace_id":"#).text(who.trace_id.as_str());
+    out.raw(r#","occurred_at":""#).shown(format_args!("{at:.9}"));
+    out.raw(if who.is_test { r#"","is_test":true}"# } else { r#""}"# });
+    out.raw(r#","inbound":{"channel":"#).text(&who.channel);
+    out.raw(r#","chat_id":"#).text(&who.chat_id);
+    out.raw(r#","sender_id":"#).text(&who.sender_id).raw("}}");
 }
 
 /// Writes the members that only the stage of `subject` has.
-fn write_own<M: SerializeMap>(map: &mut M, subject: Subject<'_>) -> Result<(), M::Error> {
+fn write_own(out: &mut Json, subject: Subject<'_>) {
     match subject {
         Subject::BeforeLlm(asked) => {
             let request = &asked.request;
-            map.serialize_entry("model", &request.model)?;
-            map.serialize_entry("messages", &request.messages)?;
-            map.serialize_entry("tools", &request.tools)?;
-            map.serialize_entry("options", &request.options)?;
-            map.serialize_entry("graceful_terminal", &request.graceful_terminal)
+            out.raw(r#","model":"#).text(&request.model);
+            out.raw(r#","messages":"#).list(request.messages.iter().map(|message| message.json().get()));
+            out.raw(r#","tools":"#).list(request.tools.iter().map(|tool| tool.json().get()));
+            out.raw(r#","options":"#).object(&request.options);
+            out.raw(r#","graceful_terminal":"#).shown(request.graceful_terminal);
         }
         Subject::AfterLlm(asked) => {
-            map.serialize_entry("model", &asked.model)?;
-            map.serialize_entry("response", &asked.response)
+            out.raw(r#","model":"#).text(&asked.model).raw(r#","response":"#).serialised(&asked.response);
         }
-        Subject::BeforeTool(asked) => write_call(map, &asked.call),
-        Subject::ApproveTool(asked) => write_call(map, &asked.call),
+        Subject::BeforeTool(asked) => write_call(out, &asked.call),
+        Subject::ApproveTool(asked) => write_call(out, &asked.call),
         Subject::AfterTool(asked) => {
-            write_call(map, &asked.call)?;
-            map.serialize_entry("result", &asked.result)?;
-            map.serialize_entry("duration", &nanos(asked.duration))
+            write_call(out, &asked.call);
+            out.raw(r#","result":"#).serialised(&asked.result);
+            out.raw(r#","duration":"#).shown(nanos(asked.duration));
         }
-        Subject::PreToolUse(_) | Subject::UserPromptSubmit(_) => Ok(()),
+        Subject::PreToolUse(_) | Subject::UserPromptSubmit(_) => {}
     }
 }
 
-fn write_call<M: SerializeMap>(map: &mut M, call: &domain::tool::ToolCall) -> Result<(), M::Error> {
-    map.serialize_entry("tool", &call.tool)?;
-    map.serialize_entry("arguments", &call.arguments)?;
-    map.serialize_entry("tool_call_id", &call.id)?;
-    map.serialize_entry("raw_tool", &call.raw_tool)
+fn write_call(out: &mut Json, call: &domain::tool::ToolCall) {
+    out.raw(r#","tool":"#).text(&call.tool);
+    out.raw(r#","arguments":"#).object(&call.arguments);
+    out.raw(r#","tool_call_id":"#).text(call.id.as_str());
+    out.raw(r#","raw_tool":"#).text(&call.raw_tool);
 }
 
 /// A duration as it stands on the wire: integer nanoseconds.
@@ -166,68 +183,6 @@ impl<'a> Meta<'a> {
 
 fn parent(who: &Identity) -> &str {
     who.parent_turn_id.as_ref().map_or("", |turn| turn.as_str())
-}
-
-/// The member `context`.
-#[derive(Serialize)]
-struct Context<'a> {
-    identity: Stamp<'a>,
-    inbound: Inbound<'a>,
-}
-
-/// The identity of one event. What there is not is an empty string.
-#[derive(Serialize)]
-struct Stamp<'a> {
-    event_id: &'a EventId,
-    tenant_id: &'a str,
-    agent_id: &'a str,
-    session_id: &'a str,
-    turn_id: &'a str,
-    parent_turn_id: &'a str,
-    iteration: u32,
-    tool_call_id: &'a str,
-    depth: u8,
-    channel: &'a str,
-    chat_id: &'a str,
-    trace_id: &'a str,
-    #[serde(serialize_with = "time")]
-    occurred_at: jiff::Timestamp,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_test: bool,
-}
-
-/// Where the message that began the turn came from.
-#[derive(Serialize)]
-struct Inbound<'a> {
-    channel: &'a str,
-    chat_id: &'a str,
-    sender_id: &'a str,
-}
-
-impl<'a> Context<'a> {
-    fn of(call: &Params<'a>) -> Self {
-        let who = call.who;
-        let about = who.tool_call_id.as_ref().or(call_id(call.subject));
-        Self {
-            identity: Stamp {
-                event_id: call.event_id,
-                tenant_id: who.tenant_id.as_str(),
-                agent_id: who.agent_id.as_str(),
-                session_id: who.session_id.as_str(),
-                turn_id: who.turn_id.as_str(),
-                parent_turn_id: parent(who),
-                iteration: who.iteration,
-                tool_call_id: about.map_or("", |id| id.as_str()),
-                depth: who.depth,
-                channel: &who.channel,
-                chat_id: &who.chat_id,
-                trace_id: who.trace_id.as_str(),
-                occurred_at: call.at,
-                is_test: who.is_test,
-            },
-            inbound: Inbound { channel: &who.channel, chat_id: &who.chat_id, sender_id: &who.sender_id },
-        }
-    }
 }
 
 /// The call of the model that `subject` is about.

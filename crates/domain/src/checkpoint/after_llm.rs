@@ -4,7 +4,7 @@ use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::llm::LlmReply;
 use crate::message::Role;
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
 
 /// A model's answer on its way to the agent.
 ///
@@ -75,29 +75,12 @@ impl Checkpoint for AfterLlm {
         Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Modify(_) => (Word::Modify, None),
-            Verdict::Abort(abort) => abort.told(),
-            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Deny(never) => match *never {},
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::AfterLlm(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::AfterLlm(heard) => Some(heard),
-            Reply::UserPromptSubmit(_)
-            | Reply::BeforeLlm(_)
-            | Reply::BeforeTool(_)
-            | Reply::PreToolUse(_)
-            | Reply::ApproveTool(_)
-            | Reply::AfterTool(_) => None,
-        }
+        if let Reply::AfterLlm(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

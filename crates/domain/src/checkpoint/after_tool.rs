@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
 
 /// A tool's result on its way to the model and the user.
 ///
@@ -73,29 +73,12 @@ impl Checkpoint for AfterTool {
         Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Modify(_) => (Word::Modify, None),
-            Verdict::Abort(abort) => abort.told(),
-            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Deny(never) => match *never {},
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::AfterTool(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::AfterTool(heard) => Some(heard),
-            Reply::UserPromptSubmit(_)
-            | Reply::BeforeLlm(_)
-            | Reply::AfterLlm(_)
-            | Reply::BeforeTool(_)
-            | Reply::PreToolUse(_)
-            | Reply::ApproveTool(_) => None,
-        }
+        if let Reply::AfterTool(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -3,7 +3,7 @@
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::tool::ToolCall;
-use crate::verdict::{Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Heard, Never, Reason, Verdict};
 
 /// A call that waits for approval. [`Verdict::Continue`] approves it.
 ///
@@ -50,30 +50,12 @@ impl Checkpoint for ApproveTool {
         None
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Deny(why) => (Word::Deny, Some(why)),
-            Verdict::Modify(never) | Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Abort(never) => {
-                match *never {}
-            }
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::ApproveTool(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::ApproveTool(heard) => Some(heard),
-            Reply::UserPromptSubmit(_)
-            | Reply::BeforeLlm(_)
-            | Reply::AfterLlm(_)
-            | Reply::BeforeTool(_)
-            | Reply::PreToolUse(_)
-            | Reply::AfterTool(_) => None,
-        }
+        if let Reply::ApproveTool(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -7,7 +7,7 @@ use crate::id::HookName;
 use crate::json::{Object, Rendered};
 use crate::llm::{LlmRequest, ToolDef};
 use crate::message::Message;
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
 
 /// A request on its way to a model.
 ///
@@ -133,29 +133,12 @@ impl Checkpoint for BeforeLlm {
         Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Modify(_) => (Word::Modify, None),
-            Verdict::Abort(abort) => abort.told(),
-            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Deny(never) => match *never {},
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::BeforeLlm(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::BeforeLlm(heard) => Some(heard),
-            Reply::UserPromptSubmit(_)
-            | Reply::AfterLlm(_)
-            | Reply::BeforeTool(_)
-            | Reply::PreToolUse(_)
-            | Reply::ApproveTool(_)
-            | Reply::AfterTool(_) => None,
-        }
+        if let Reply::BeforeLlm(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

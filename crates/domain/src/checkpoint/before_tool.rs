@@ -6,7 +6,7 @@ use crate::hook::Hook;
 use crate::id::HookName;
 use crate::json::Object;
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
 
 /// A call on its way to a tool.
 ///
@@ -135,31 +135,12 @@ impl Checkpoint for BeforeTool {
         Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Modify(_) => (Word::Modify, None),
-            Verdict::Respond(_) => (Word::Respond, None),
-            Verdict::Deny(why) => (Word::Deny, Some(why)),
-            Verdict::Abort(abort) => abort.told(),
-            Verdict::Ask(never) => match *never {},
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::BeforeTool(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::BeforeTool(heard) => Some(heard),
-            Reply::UserPromptSubmit(_)
-            | Reply::BeforeLlm(_)
-            | Reply::AfterLlm(_)
-            | Reply::PreToolUse(_)
-            | Reply::ApproveTool(_)
-            | Reply::AfterTool(_) => None,
-        }
+        if let Reply::BeforeTool(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -4,7 +4,7 @@ use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::json::Object;
 use crate::tool::ToolCall;
-use crate::verdict::{Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Heard, Never, Reason, Verdict};
 
 /// A call before the gates.
 ///
@@ -17,7 +17,7 @@ use crate::verdict::{Heard, Never, Reason, Verdict, Word};
 /// use pintle_domain::verdict::{Verdict, Word};
 ///
 /// let verdict = Verdict::<PreToolUse>::Ask("it deletes files".into());
-/// assert_eq!(PreToolUse::told(&verdict).0, Word::Ask);
+/// assert_eq!(verdict.told().0, Word::Ask);
 /// assert_eq!(PreToolUse::closed("no answer".into()), Some(Verdict::Deny("no answer".into())));
 /// assert_eq!(PreToolUse::aborted("no answer".into()), None);
 /// ```
@@ -54,30 +54,12 @@ impl Checkpoint for PreToolUse {
         None
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Modify(_) => (Word::Modify, None),
-            Verdict::Ask(why) => (Word::Ask, Some(why)),
-            Verdict::Deny(why) => (Word::Deny, Some(why)),
-            Verdict::Respond(never) | Verdict::Abort(never) => match *never {},
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::PreToolUse(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::PreToolUse(heard) => Some(heard),
-            Reply::UserPromptSubmit(_)
-            | Reply::BeforeLlm(_)
-            | Reply::AfterLlm(_)
-            | Reply::BeforeTool(_)
-            | Reply::ApproveTool(_)
-            | Reply::AfterTool(_) => None,
-        }
+        if let Reply::PreToolUse(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -2,7 +2,7 @@
 
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
-use crate::verdict::{Heard, Never, Reason, Verdict, Word};
+use crate::verdict::{Heard, Never, Reason, Verdict};
 
 /// A message on its way to the model.
 ///
@@ -55,29 +55,12 @@ impl Checkpoint for UserPromptSubmit {
         None
     }
 
-    fn told(verdict: &Verdict<Self>) -> (Word, Option<&Reason>) {
-        match verdict {
-            Verdict::Continue => (Word::Continue, None),
-            Verdict::Modify(_) => (Word::Modify, None),
-            Verdict::Deny(why) => (Word::Deny, Some(why)),
-            Verdict::Respond(never) | Verdict::Ask(never) | Verdict::Abort(never) => match *never {},
-        }
-    }
-
     fn subject(&self) -> Subject<'_> {
         Subject::UserPromptSubmit(self)
     }
 
     fn heard(reply: Reply) -> Option<Heard<Self>> {
-        match reply {
-            Reply::UserPromptSubmit(heard) => Some(heard),
-            Reply::BeforeLlm(_)
-            | Reply::AfterLlm(_)
-            | Reply::BeforeTool(_)
-            | Reply::PreToolUse(_)
-            | Reply::ApproveTool(_)
-            | Reply::AfterTool(_) => None,
-        }
+        if let Reply::UserPromptSubmit(heard) = reply { Some(heard) } else { None }
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -319,12 +319,12 @@ fn result_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<AfterTool> {
 /// The checkpoint that `reply` answers, and the word of its verdict.
 pub(crate) fn told(reply: &Reply) -> (CheckpointKind, pintle_domain::verdict::Word) {
     match reply {
-        Reply::UserPromptSubmit(heard) => (UserPromptSubmit::KIND, UserPromptSubmit::told(&heard.verdict).0),
-        Reply::BeforeLlm(heard) => (BeforeLlm::KIND, BeforeLlm::told(&heard.verdict).0),
-        Reply::AfterLlm(heard) => (AfterLlm::KIND, AfterLlm::told(&heard.verdict).0),
-        Reply::BeforeTool(heard) => (BeforeTool::KIND, BeforeTool::told(&heard.verdict).0),
-        Reply::PreToolUse(heard) => (PreToolUse::KIND, PreToolUse::told(&heard.verdict).0),
-        Reply::ApproveTool(heard) => (ApproveTool::KIND, ApproveTool::told(&heard.verdict).0),
-        Reply::AfterTool(heard) => (AfterTool::KIND, AfterTool::told(&heard.verdict).0),
+        Reply::UserPromptSubmit(heard) => (UserPromptSubmit::KIND, heard.verdict.told().0),
+        Reply::BeforeLlm(heard) => (BeforeLlm::KIND, heard.verdict.told().0),
+        Reply::AfterLlm(heard) => (AfterLlm::KIND, heard.verdict.told().0),
+        Reply::BeforeTool(heard) => (BeforeTool::KIND, heard.verdict.told().0),
+        Reply::PreToolUse(heard) => (PreToolUse::KIND, heard.verdict.told().0),
+        Reply::ApproveTool(heard) => (ApproveTool::KIND, heard.verdict.told().0),
+        Reply::AfterTool(heard) => (AfterTool::KIND, heard.verdict.told().0),
     }
 }

@@ -139,7 +139,8 @@ impl Findings {
                 State::Note => (NOTE, '!'),
                 State::Failed => (BAD, '✗'),
             };
-            let step = check.step.map(|step| format!("unproven at {step}: ")).unwrap_or_default();
+            let how = if check.what == "guard" { "unproven" } else { "failed" };
+            let step = check.step.map(|step| format!("{how} at {step}: ")).unwrap_or_default();
             let line = format!(
                 "{style}{mark}{style:#} {:<what$}  {BOLD}{:<name$}{BOLD:#}  {step}{}",
                 check.what, check.name, check.message

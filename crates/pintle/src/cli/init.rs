@@ -27,7 +27,8 @@ pub struct InitArgs {
 pub(super) fn run(_global: &Global, args: &InitArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let folder = match &args.dir {
-        Some(dir) => env.cwd.join(dir),
+        // Taken apart and put together again, it has no `.` in it.
+        Some(dir) => env.cwd.join(dir).components().collect(),
         None => env.config_folder().ok_or_else(|| {
             CliError::usage("there is no configuration folder: neither XDG_CONFIG_HOME nor HOME is set")
                 .hint("name a folder with --dir DIR")
@@ -55,10 +56,9 @@ fn write(folder: &Path) -> Result<PathBuf, CliError> {
 fn next_steps(file: &Path, elsewhere: bool) -> String {
     let mut text = format!("wrote {}\n\nnext:\n", file.display());
     if elsewhere {
-        text.push_str(&format!(
-            "  pintle trust {:<21} accept it: a file that is merely found in a folder starts nothing by itself\n",
-            file.parent().unwrap_or(file).display()
-        ));
+        let trust = format!("pintle trust {}", file.parent().unwrap_or(file).display());
+        let why = "accept it: a file that is merely found in a folder starts nothing by itself";
+        text.push_str(&format!("  {trust:<34} {why}\n"));
     }
     let steps = [
         ("pintle demo", "see one whole turn, without a key"),

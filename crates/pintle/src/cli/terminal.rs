@@ -12,14 +12,15 @@ use crate::error::{CliError, FAILED, USAGE};
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
-/// Sets up colour and logs.
-pub(super) fn prepare(global: &Global) {
+/// Sets up colour and logs; with `quiet` only errors of our own, unless more is asked for.
+pub(super) fn prepare(global: &Global, quiet: bool) {
     match global.color {
         Color::Auto => anstream::ColorChoice::Auto.write_global(),
         Color::Always => anstream::ColorChoice::AlwaysAnsi.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
     let level = match global.verbose {
+        0 if quiet => "error,hook=off",
         0 => "error,pintle=warn,pintle_engine=warn,hook=error",
         1 => "warn,hook=info,hook.stderr=info",
         _ => "debug",

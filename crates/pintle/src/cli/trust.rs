@@ -67,7 +67,9 @@ fn coverages(env: &Env, survey: &Survey) -> Vec<Coverage> {
 
 fn plain(survey: &Survey, coverages: &[Coverage]) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n", clean(&survey.file.display().to_string()));
-    for ((entry, standing), coverage) in survey.entries.iter().zip(coverages) {
+    // Settings that nobody wrote are nothing to look at.
+    let written = |(entry, _): &&(Entry, Standing)| entry.value.as_object().is_none_or(|members| !members.is_empty());
+    for ((entry, standing), coverage) in survey.entries.iter().zip(coverages).filter(|(entry, _)| written(entry)) {
         let (style, word) = match standing {
             Standing::Trusted => (GOOD, "accepted before"),
             Standing::Unknown => (NOTE, "new"),
@@ -109,7 +111,7 @@ fn contents(entry: &Entry, coverage: &Coverage) -> String {
 fn run_line(entry: &Entry) -> String {
     let Some(command) = &entry.command else { return String::new() };
     let words: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
-    line("runs", &words.join(" ")) + &line("in", &command.dir.display().to_string())
+    line("runs", &words.join(" ")) + &line("in", command.dir.display().to_string().trim_end_matches('/'))
 }
 
 fn line(what: &str, text: &str) -> String {

@@ -51,12 +51,16 @@ fn every_verdict_has_a_line_and_an_exit_code() {
 
 #[test]
 fn a_fault_says_what_it_becomes_and_a_likely_mistake_is_a_warning() {
+    let slow = TestEnv::new();
+    slow.user_config(
+        "[hooks.processes.h]\nenabled = true\nintercept = ['before_tool']\ntimeout_ms = 50\non_failure = 'continue'\n\
+         command = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1,\\\"result\\\":{}}\"; cat >/dev/null']\n",
+    );
     let seen = [
         check(r#"{"action":"deny"}"#, TOOL, &[]),
         check("[]", TOOL, &[]),
         check(r#"{"decision":"block","action":"continue"}"#, TOOL, &[]),
-        check("{}", "intercept = ['before_tool']\ntimeout_ms = 50\ncommand = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1}\"; cat >/dev/null']", &[])
-            .replace("command", ""),
+        slow.pintle(&["hooks", "test", "h"]).to_string(),
     ];
     insta::assert_snapshot!(seen.concat(), @"");
 }

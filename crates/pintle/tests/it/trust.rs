@@ -25,7 +25,7 @@ fn works(env: &TestEnv) -> String {
 #[test]
 fn a_person_sees_what_would_run_and_accepts_it_by_content() {
     let env = cloned();
-    assert_eq!(works(&env), "5 error: hook \"guard\" is untrusted ([root]/work/pintle.toml:5:1)");
+    assert_eq!(works(&env), "5 error: hook \"guard\" is untrusted ([root]/work/pintle.toml:5:18)");
     let seen = env.on_terminal("n\n", &["trust"]);
     insta::assert_snapshot!(seen, @"");
     assert!(works(&env).starts_with("5 "));
@@ -73,7 +73,7 @@ fn the_agent_cannot_accept_anything() {
     env.write("work/clone/pintle.toml", FOUND);
     let accept = env.terminal_line("trust clone");
     let away = format!(
-        "setsid -f sh -c '{} >away 2>&1; echo $? >code'; until [ -s code ]; do sleep 0.02; done; cat away",
+        "env -i PATH=\"$PATH\" setsid -f sh -c '{} >away 2>&1; echo $? >code'; until [ -s code ]; do sleep 0.02; done; cat away",
         accept.replace('\'', r"'\''")
     );
     let calls = [format!("{PINTLE} trust clone"), accept, away].map(|command| {

@@ -82,20 +82,22 @@ impl Session {
         }
     }
 
-    /// Signals the group, and those members of the session that formed groups of their own.
+    /// Signals the group, and those members of the session that formed groups of their own; nobody twice, since a
+    /// second request to end makes many programs give up on ending well.
     fn signal(&self, signal: Signal) {
+        let elsewhere = self.members().into_iter().filter(|member| member.group != self.leader);
         // Both fail only for who is gone already.
         killpg(self.leader, signal).ok();
-        for member in self.members() {
-            kill(member, signal).ok();
+        for member in elsewhere {
+            kill(member.pid, signal).ok();
         }
     }
 
     /// The processes of the session that still run.
-    fn members(&self) -> Vec<Pid> {
+    fn members(&self) -> Vec<Member> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid| session_of(*pid) == Some(self.leader.as_raw())).map(Pid::from_raw).collect()
+        pids.filter_map(Member::read).filter(|member| member.session == self.leader).collect()
     }
 }
 
@@ -107,16 +109,24 @@ impl Drop for Session {
     }
 }
 
-/// The session of a process that runs; `None` for one that has ended, reaped or not.
-fn session_of(pid: i32) -> Option<i32> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses and may hold anything; then come state, parent, group, session.
-    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
+/// A process that runs.
+struct Member {
+    pid: Pid,
+    group: Pid,
+    session: Pid,
+}
+
+impl Member {
+    /// `None` for a process that has ended, reaped or not.
+    fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the name in parentheses and may hold anything; then come state, parent, group, session.
+        let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?.split_ascii_whitespace();
+        if matches!(fields.next()?, "Z" | "X") {
+            return None;
+        }
+        let mut id = |skip| fields.nth(skip)?.parse().ok().map(Pid::from_raw);
+        Some(Self { pid: Pid::from_raw(pid), group: id(1)?, session: id(0)? })
     }
-    fields.nth(2)?.parse().ok()
 }

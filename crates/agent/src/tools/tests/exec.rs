@@ -145,6 +145,22 @@ async fn a_cancelled_command_may_say_good_bye() {
 }
 
 #[tokio::test]
+async fn nobody_is_asked_to_end_twice() {
+    let shell = Shell::new();
+    shell.tree.fifo("ws/ready");
+    let cancel = CancellationToken::new();
+    // It takes its time to end, so that a second request would find it.
+    let command = "trap 'echo asked; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit' TERM; \
+                   echo ready > ready; while :; do :; done";
+    let asked = Asked { command, timeout: LONG, grace: LONG };
+    let (output, _) = tokio::join!(shell.exec.exec(&asked, &cancel), async {
+        shell.word().await;
+        cancel.cancel();
+    });
+    assert_eq!(output.for_llm, "asked\n[cancelled; the command was stopped]");
+}
+
+#[tokio::test]
 async fn a_call_that_nobody_waits_for_is_killed() {
     let shell = Shell::new();
     shell.tree.fifo("ws/ready");

@@ -5,22 +5,72 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use memchr::{memchr2, memmem};
+
+/// A list that stands somewhere in a text, and of which elements are known: they are passed over at once.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The address of its bracket.
+    list: usize,
+    /// Where the known elements end, counted from the bracket. They are the first of the list, without blanks between.
+    ends: Vec<usize>,
+}
+
+/// Of a text of which nothing is known.
+pub(crate) static NOTHING: Known = Known { list: 0, ends: Vec::new() };
+
+impl Known {
+    /// Finds the list called `name` in `text`, and how many of `elements`, whole JSON values, it begins with.
+    pub(crate) fn find<'e>(text: &str, name: &str, elements: impl Iterator<Item = &'e str>) -> Self {
+        let marker = format!("\"{name}\":[");
+        let Some(place) = memmem::find(text.as_bytes(), marker.as_bytes()) else { return Self::default() };
+        let list = &text.as_bytes()[place + marker.len() - 1..];
+        let (mut ends, mut at) = (Vec::new(), 1);
+        for element in elements {
+            let end = at + element.len();
+            let same = list.get(at..end) == Some(element.as_bytes());
+            if !same || !matches!(list.get(end), Some(b',' | b']')) {
+                break;
+            }
+            ends.push(end);
+            at = end + 1;
+        }
+        Self { list: list.as_ptr() as usize, ends }
+    }
+
+    /// The ends of the known elements of the list whose bracket is the byte `at` of `text`.
+    ///
+    /// Only whoever follows brackets asks, so the bracket does not stand in a string.
+    fn ends_in(&self, text: &[u8], at: usize) -> &[usize] {
+        if text.as_ptr() as usize + at == self.list { &self.ends } else { &[] }
+    }
+
+    /// Where the first part stands that is not known, after the bracket at `at`.
+    fn after(&self, text: &[u8], at: usize) -> usize {
+        at + self.ends_in(text, at).last().copied().unwrap_or(1)
+    }
+}
 
 /// The members of the object `text`, in order; `None` if it is no object.
-pub(crate) fn members(text: &str) -> Option<Members<'_>> {
-    text.starts_with('{').then_some(Members { text, at: 1 })
+pub(crate) fn members<'a>(text: &'a str, known: &'a Known) -> Option<Members<'a>> {
+    text.starts_with('{').then_some(Members { text, known, at: 1 })
 }
 
 /// The elements of the array `text`; `None` if it is no array.
-pub(crate) fn elements(text: &str) -> Option<Vec<&str>> {
+pub(crate) fn elements<'a>(text: &'a str, known: &Known) -> Option<Vec<&'a str>> {
     if !text.starts_with('[') {
         return None;
     }
     let mut found = Vec::new();
     let mut at = 1;
+    for end in known.ends_in(text.as_bytes(), 0) {
+        found.push(slice(text, at, *end));
+        // A comma or the last bracket follows each.
+        at = end + 1;
+    }
+    at = known.after(text.as_bytes(), 0);
     while let Some(start) = part(text, at) {
-        at = value_end(text.as_bytes(), start);
+        at = value_end(text.as_bytes(), start, known);
         found.push(slice(text, start, at));
     }
     Some(found)
@@ -39,27 +89,10 @@ pub(crate) fn kind(text: &str) -> &'static str {
     }
 }
 
-/// The deepest nesting of brackets outside strings; JSON or not.
-pub(crate) fn depth(text: &[u8]) -> usize {
-    let (mut level, mut deepest, mut at) = (0_usize, 0, 0);
-    while let Some(&byte) = text.get(at) {
-        at += 1;
-        match byte {
-            b'{' | b'[' => {
-                level += 1;
-                deepest = deepest.max(level);
-            }
-            b'}' | b']' => level = level.saturating_sub(1),
-            b'"' => at = string_end(text, at),
-            _ => {}
-        }
-    }
-    deepest
-}
-
 /// The members of one object; a name is decoded, a value is its text.
 pub(crate) struct Members<'a> {
     text: &'a str,
+    known: &'a Known,
     at: usize,
 }
 
@@ -69,10 +102,10 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.text.as_bytes();
         let start = part(self.text, self.at)?;
-        let end = value_end(bytes, start);
+        let end = value_end(bytes, start, self.known);
         let name = decoded(slice(self.text, start, end));
         let value = part(self.text, end)?;
-        self.at = value_end(bytes, value);
+        self.at = value_end(bytes, value, self.known);
         Some((name, slice(self.text, value, self.at)))
     }
 }
@@ -101,10 +134,11 @@ fn part(text: &str, mut at: usize) -> Option<usize> {
 }
 
 /// Where the value that begins at `at` ends.
-fn value_end(text: &[u8], at: usize) -> usize {
+fn value_end(text: &[u8], at: usize, known: &Known) -> usize {
     match text.get(at) {
         Some(b'"') => string_end(text, at + 1),
-        Some(b'{' | b'[') => container_end(text, at + 1),
+        Some(b'{') => container_end(text, at + 1, known),
+        Some(b'[') => container_end(text, known.after(text, at), known),
         Some(_) | None => {
             let rest = text.get(at..).unwrap_or_default();
             let len =
@@ -115,12 +149,16 @@ fn value_end(text: &[u8], at: usize) -> usize {
 }
 
 /// Where the object or array ends whose first part is at `at`.
-fn container_end(text: &[u8], mut at: usize) -> usize {
+fn container_end(text: &[u8], mut at: usize, known: &Known) -> usize {
     let mut level = 1;
     while let Some(&byte) = text.get(at) {
         at += 1;
         match byte {
-            b'{' | b'[' => level += 1,
+            b'{' => level += 1,
+            b'[' => {
+                level += 1;
+                at = known.after(text, at - 1);
+            }
             b'}' | b']' => level -= 1,
             b'"' => at = string_end(text, at),
             _ => {}
@@ -157,19 +195,35 @@ mod tests {
     #[test]
     fn members_and_elements_keep_their_text() {
         let object = r#"{ "a" : [1, {"x":"]}\""}] ,"\u0062":2.50,"c":"d\\","e":null}"#;
-        let parts: Vec<_> = members(object).unwrap().map(|(name, value)| (name.into_owned(), value)).collect();
+        let parts: Vec<_> =
+            members(object, &NOTHING).unwrap().map(|(name, value)| (name.into_owned(), value)).collect();
         let expected = [("a", r#"[1, {"x":"]}\""}]"#), ("b", "2.50"), ("c", r#""d\\""#), ("e", "null")];
         assert_eq!(parts, expected.map(|(name, value)| (name.to_owned(), value)));
-        assert_eq!(elements(r#"[1 , "a,b",[],{"x":[2]}]"#).unwrap(), ["1", "\"a,b\"", "[]", r#"{"x":[2]}"#]);
-        assert_eq!(elements("[ ]").unwrap(), [""; 0]);
-        assert!(members("[1]").is_none() && elements("{}").is_none());
+        assert_eq!(elements(r#"[1 , "a,b",[],{"x":[2]}]"#, &NOTHING).unwrap(), ["1", "\"a,b\"", "[]", r#"{"x":[2]}"#]);
+        assert_eq!(elements("[ ]", &NOTHING).unwrap(), [""; 0]);
+        assert!(members("[1]", &NOTHING).is_none() && elements("{}", &NOTHING).is_none());
     }
 
     #[test]
-    fn depth_counts_brackets_outside_strings() {
-        assert_eq!(depth(br#"{"a":[[],"[[[["]}"#), 3);
-        assert_eq!(depth(b"\"never closed [["), 0);
-        assert_eq!(depth("[".repeat(600).as_bytes()), 600);
+    fn known_elements_are_passed_over_and_cut_out() {
+        #[track_caller]
+        fn check(messages: &str, count: usize) {
+            let originals = [r#"{"a":["]"]}"#, "{}", r#"{"b":2}"#];
+            let text = format!(r#"{{"x":""messages":[1","r":{{"messages":{messages},"y":[]}}}}"#);
+            let known = Known::find(&text, "messages", originals.into_iter());
+            assert_eq!(known.ends.len(), count);
+            let outer: Vec<_> = members(&text, &known).unwrap().collect();
+            let inner: Vec<_> = members(outer[1].1, &known).unwrap().collect();
+            assert_eq!((&*inner[0].0, inner[0].1, &*inner[1].0, inner[1].1), ("messages", messages, "y", "[]"));
+            assert_eq!(elements(messages, &NOTHING), elements(inner[0].1, &known));
+        }
+        check(r#"[{"a":["]"]},{},{"b":2}]"#, 3);
+        check(r#"[{"a":["]"]},{},{"b":2},{"c":[3]}]"#, 3);
+        check(r#"[{"a":["]"]},{"c":3},{"b":2}]"#, 1);
+        check(r#"[{"a":["]"]}]"#, 1);
+        check(r#"[{"a":["]"]} ,{}]"#, 0);
+        check("[]", 0);
+        check("{}", 0);
     }
 
     proptest! {
@@ -177,9 +231,9 @@ mod tests {
 
         #[test]
         fn any_text_is_cut_without_a_panic(text in "[{\\[]{1}[\\PC\\[\\]{}\",:\\\\ é]{0,60}") {
-            let cut: usize = members(&text).into_iter().flatten().map(|(_, value)| value.len()).sum();
-            let parted: usize = elements(&text).into_iter().flatten().map(str::len).sum();
-            prop_assert!(cut <= text.len() && parted <= text.len() && depth(text.as_bytes()) <= text.len());
+            let cut: usize = members(&text, &NOTHING).into_iter().flatten().map(|(_, value)| value.len()).sum();
+            let parted: usize = elements(&text, &NOTHING).into_iter().flatten().map(str::len).sum();
+            prop_assert!(cut <= text.len() && parted <= text.len());
         }
     }
 }

@@ -64,7 +64,7 @@ impl Reader<'_> {
     }
 
     fn parts(&mut self, path: &Path<'_>, json: Option<&str>) -> Result<Vec<SystemPart>, Fault> {
-        let elements = list(path, json)?.unwrap_or_default();
+        let elements = list(path, json, &skim::NOTHING)?.unwrap_or_default();
         let parts = elements.into_iter().enumerate().map(|(i, element)| {
             let path = path.index(i);
             let [kind, body, cache] = self.fields(&path, element, &PART)?;
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 
     fn calls(&mut self, path: &Path<'_>, json: Option<&str>) -> Result<Vec<CallPart>, Fault> {
-        let elements = list(path, json)?.unwrap_or_default();
+        let elements = list(path, json, &skim::NOTHING)?.unwrap_or_default();
         elements.into_iter().enumerate().map(|(i, element)| self.call_part(&path.index(i), element)).collect()
     }
 
@@ -137,7 +137,7 @@ impl Reader<'_> {
                 return Err(Fault::broke(format!("{path}.role must be \"assistant\"")));
             }
         }
-        if let Some(usage) = usage.filter(|usage| skim::members(usage).is_none()) {
+        if let Some(usage) = usage.filter(|usage| skim::members(usage, &skim::NOTHING).is_none()) {
             return Err(path.name("usage").wrong("an object", usage));
         }
         self.read_only(&path.name("usage"), usage, || serde_json::to_string(&was).ok());
@@ -172,7 +172,7 @@ impl Reader<'_> {
 }
 
 fn values(path: &Path<'_>, json: Option<&str>) -> Result<Vec<Value>, Fault> {
-    let elements = list(path, json)?.unwrap_or_default();
+    let elements = list(path, json, &skim::NOTHING)?.unwrap_or_default();
     let values = elements.into_iter().enumerate().map(|(i, element)| {
         let value = value(&path.index(i), Some(element))?;
         Ok(value.unwrap_or_default())

@@ -15,7 +15,8 @@ use super::hint::{Elsewhere, Shape, unknown_action};
 use super::nanos;
 use super::parts::{OUTPUT_NAMES, RESPONSE_NAMES};
 use super::reader::{Path, RESULT, Reader, flag, list, object, string, text};
-use crate::process::frame::{RpcBody, RpcReply, skim};
+use crate::process::frame::skim::{self, Known};
+use crate::process::frame::{RpcBody, RpcReply};
 
 /// The actions of the rewriters.
 const ACTIONS: [&str; 4] = ["continue", "modify", "abort_turn", "hard_abort"];
@@ -80,7 +81,7 @@ pub fn read(subject: Subject<'_>, body: &RpcBody, strict: bool) -> Result<Reply,
 /// # Errors
 /// Why it is no answer. With `strict`, any likely mistake is a fault.
 pub fn hear(subject: Subject<'_>, params: &[u8], reply: &RpcReply, strict: bool) -> Result<Reply, Fault> {
-    let reader = Reader { warnings: reply.warnings.clone(), sent: Some(params), responds: false };
+    let reader = Reader { warnings: reply.warnings.clone(), sent: Some(params), ..Reader::default() };
     answer(subject, &reply.body, reader, strict)
 }
 
@@ -94,7 +95,7 @@ pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
         RpcBody::Error { message } => return Err(format!("hook.hello returned an error: {message}")),
         RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
     };
-    let Some(members) = skim::members(result) else {
+    let Some(members) = skim::members(result, &skim::NOTHING) else {
         return Err(format!("hook.hello: expected an object as result, got {}", skim::kind(result)));
     };
     let ok = members.filter(|(name, _)| name.eq_ignore_ascii_case("ok")).last();
@@ -114,6 +115,10 @@ fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: 
     };
     match subject {
         Subject::BeforeLlm(asked) => {
+            // Most of a conversation comes back as it went.
+            let sent = asked.request.messages.iter().map(|message| message.json().get());
+            let known = Known::find(json, "messages", sent);
+            let mut reader = Reader { known: &known, ..reader };
             let verdict = reader.before_llm(asked, json);
             reader.conclude(verdict, strict).map(Reply::BeforeLlm)
         }
@@ -189,7 +194,7 @@ impl Reader<'_> {
         originals: &[Rendered<T>],
         read: fn(&mut Self, &Path<'_>, &str) -> Result<T, Fault>,
     ) -> Result<Option<Vec<Rendered<T>>>, Fault> {
-        let Some(elements) = list(path, json)? else { return Ok(None) };
+        let Some(elements) = list(path, json, self.known)? else { return Ok(None) };
         let mut originals = Originals::new(originals);
         let elements = elements.into_iter().enumerate().map(|(i, element)| {
             let path = path.index(i);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::echo::key;
 use super::hint::{Shape, not_read};
-use crate::process::frame::skim;
+use crate::process::frame::skim::{self, Known};
 
 /// How many likely mistakes of one reply are listed: enough to mend a hook, too few to fill a record.
 const MAX_WARNINGS: usize = 32;
@@ -60,14 +60,21 @@ impl fmt::Display for Path<'_> {
 }
 
 /// Reads one reply and collects likely mistakes in it.
-#[derive(Default)]
 pub(super) struct Reader<'a> {
     /// Likely mistakes so far.
     pub(super) warnings: Vec<String>,
     /// The params that were sent, where they are at hand.
     pub(super) sent: Option<&'a [u8]>,
+    /// What of the reply is the host's own.
+    pub(super) known: &'a Known,
     /// Whether the reply claims to answer in the tool's place.
     pub(super) responds: bool,
+}
+
+impl Default for Reader<'_> {
+    fn default() -> Self {
+        Self { warnings: Vec::new(), sent: None, known: &skim::NOTHING, responds: false }
+    }
 }
 
 impl Reader<'_> {
@@ -86,7 +93,7 @@ impl Reader<'_> {
         text: &'t str,
         shape: &Shape<N>,
     ) -> Result<[Option<&'t str>; N], Fault> {
-        let members = skim::members(text).ok_or_else(|| path.wrong("an object", text))?;
+        let members = skim::members(text, self.known).ok_or_else(|| path.wrong("an object", text))?;
         let mut found = [None; N];
         for (name, value) in members {
             match shape.names.iter().position(|known| known.eq_ignore_ascii_case(&name)) {
@@ -110,10 +117,21 @@ impl Reader<'_> {
 
     /// The same for the members that every call carries: `meta`, `context`, `channel`, `chat_id`.
     pub(super) fn stamped(&mut self, path: &Path<'_>, echoed: [Option<&str>; 4]) {
+        let (Some(sent), [Some(meta), Some(context), Some(channel), Some(chat_id)]) = (self.sent, echoed) else {
+            return self.stamped_one_by_one(path, echoed);
+        };
+        // The four are what params begin with, so that they need not be looked for.
+        let head = format!(r#"{{"meta":{meta},"context":{context},"channel":{channel},"chat_id":{chat_id},"#);
+        if !sent.starts_with(head.as_bytes()) {
+            self.stamped_one_by_one(path, echoed);
+        }
+    }
+
+    fn stamped_one_by_one(&mut self, path: &Path<'_>, echoed: [Option<&str>; 4]) {
         for (name, echoed) in STAMPED.into_iter().zip(echoed) {
             let sent = self.sent;
             self.read_only(&path.name(name), echoed, || {
-                let mut members = skim::members(std::str::from_utf8(sent?).ok()?)?;
+                let mut members = skim::members(std::str::from_utf8(sent?).ok()?, &skim::NOTHING)?;
                 members.find(|(sent, _)| sent == name).map(|(_, value)| value.to_owned())
             });
         }
@@ -151,13 +169,13 @@ pub(super) fn flag(path: &Path<'_>, text: Option<&str>) -> Result<bool, Fault> {
 }
 
 /// The elements of an array, if it is there.
-pub(super) fn list<'t>(path: &Path<'_>, text: Option<&'t str>) -> Result<Option<Vec<&'t str>>, Fault> {
-    text.map(|text| skim::elements(text).ok_or_else(|| path.wrong("an array", text))).transpose()
+pub(super) fn list<'t>(path: &Path<'_>, text: Option<&'t str>, known: &Known) -> Result<Option<Vec<&'t str>>, Fault> {
+    text.map(|text| skim::elements(text, known).ok_or_else(|| path.wrong("an array", text))).transpose()
 }
 
 /// The strings of an array; none if it is not there.
 pub(super) fn strings(path: &Path<'_>, text: Option<&str>) -> Result<Vec<String>, Fault> {
-    let elements = list(path, text)?.unwrap_or_default();
+    let elements = list(path, text, &skim::NOTHING)?.unwrap_or_default();
     elements.into_iter().enumerate().map(|(i, element)| self::text(&path.index(i), Some(element))).collect()
 }
 

@@ -192,8 +192,9 @@ impl Answer {
 
     fn take_fault(&mut self, fault: &Fault, became: Option<Word>) {
         let (message, became) = (fault.to_string(), became.map(Word::as_str));
-        let effect = became.map(|became| format!(", which becomes {became}")).unwrap_or_default();
-        self.shown = Shown { word: "fault", style: BAD, note: format!("{}{effect}", clip(&message)), code: FAILED };
+        let effect = became.map(|became| format!(" → {became}")).unwrap_or_default();
+        self.shown =
+            Shown { word: "fault", style: BAD, note: format!("{}{effect}", clip_long(&message)), code: FAILED };
         self.fault = Some(Failed { kind: fault.kind().word(), message, became });
     }
 

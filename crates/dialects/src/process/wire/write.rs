@@ -1,0 +1,117 @@
+//! Writes compact JSON piece by piece: what stands in every call is written far more often than anything else.
+
+use std::fmt::Write as _;
+
+use domain::json::Object;
+use serde::Serialize;
+use serde_json::Value;
+
+/// JSON text that grows.
+pub(super) struct Json(String);
+
+impl Json {
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self(String::with_capacity(bytes))
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
+    }
+
+    /// A piece that is JSON already: brackets, commas, names of members.
+    pub(super) fn raw(&mut self, json: &str) -> &mut Self {
+        self.0.push_str(json);
+        self
+    }
+
+    /// A string.
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+        if is_plain(text.as_bytes()) {
+            self.0.push('"');
+            self.0.push_str(text);
+            self.0.push('"');
+            self
+        } else {
+            self.serialised(text)
+        }
+    }
+
+    /// A number that is written as digits, or a time.
+    pub(super) fn shown(&mut self, what: impl std::fmt::Display) -> &mut Self {
+        write!(self.0, "{what}").expect("memory takes every write");
+        self
+    }
+
+    /// Whatever says itself how it is written.
+    pub(super) fn serialised(&mut self, what: &(impl Serialize + ?Sized)) -> &mut Self {
+        self.0
+            .push_str(&serde_json::to_string(what).expect("our own types have string keys and no failing serialiser"));
+        self
+    }
+
+    /// A list of what is JSON already.
+    pub(super) fn list<'a>(&mut self, elements: impl Iterator<Item = &'a str>) -> &mut Self {
+        self.0.push('[');
+        for (i, element) in elements.enumerate() {
+            self.raw(if i > 0 { "," } else { "" }).raw(element);
+        }
+        self.raw("]")
+    }
+
+    pub(super) fn object(&mut self, members: &Object) -> &mut Self {
+        self.0.push('{');
+        for (i, (name, value)) in members.iter().enumerate() {
+            self.raw(if i > 0 { "," } else { "" }).text(name).raw(":").value(value);
+        }
+        self.raw("}")
+    }
+
+    /// A value as it was read: numbers keep their digits.
+    fn value(&mut self, value: &Value) -> &mut Self {
+        match value {
+            Value::Null => self.raw("null"),
+            Value::Bool(true) => self.raw("true"),
+            Value::Bool(false) => self.raw("false"),
+            Value::Number(number) => self.raw(number.as_str()),
+            Value::String(text) => self.text(text),
+            Value::Object(members) => self.object(members),
+            Value::Array(items) => {
+                self.0.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    self.raw(if i > 0 { "," } else { "" }).value(item);
+                }
+                self.raw("]")
+            }
+        }
+    }
+}
+
+/// Whether nothing in a string has to be escaped. Looks at every byte, so that many are looked at together.
+fn is_plain(text: &[u8]) -> bool {
+    !text.iter().fold(false, |found, byte| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_serde_writes_them() {
+        let text = r#"{"a\n":[1,2.50,-3e400,{}],"b":{"c":null,"d":[true,false,[]]},"é\"":"\\\u0001 plain"}"#;
+        let members: Object = serde_json::from_str(text).unwrap();
+        let mut json = Json::with_capacity(0);
+        json.object(&members);
+        assert_eq!(json.0, serde_json::to_string(&members).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_written_as_serde_writes_them(text in "[\\PC\u{0}-\u{1f}\"\\\\]{0,80}") {
+            let mut json = Json::with_capacity(0);
+            json.text(&text);
+            prop_assert_eq!(json.0, serde_json::to_string(&text).unwrap());
+        }
+    }
+}
