@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::fault::Fault;
 use crate::hook::Hook;
 use crate::id::HookName;
-use crate::verdict::{Heard, Reason, Told, Verdict};
+use crate::verdict::{Heard, Reason, Told, Verdict, Word};
 
 pub mod after_llm;
 pub mod after_tool;
@@ -137,6 +137,21 @@ pub enum Reply {
     PreToolUse(Heard<PreToolUse>),
     ApproveTool(Heard<ApproveTool>),
     AfterTool(Heard<AfterTool>),
+}
+
+impl Reply {
+    /// The word of what was answered, wherever it was.
+    pub fn word(&self) -> Word {
+        match self {
+            Self::UserPromptSubmit(heard) => heard.verdict.told().0,
+            Self::BeforeLlm(heard) => heard.verdict.told().0,
+            Self::AfterLlm(heard) => heard.verdict.told().0,
+            Self::BeforeTool(heard) => heard.verdict.told().0,
+            Self::PreToolUse(heard) => heard.verdict.told().0,
+            Self::ApproveTool(heard) => heard.verdict.told().0,
+            Self::AfterTool(heard) => heard.verdict.told().0,
+        }
+    }
 }
 
 /// A value before or after a hook, cheap to keep: long conversations are shared, not copied.

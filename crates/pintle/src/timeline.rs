@@ -186,14 +186,14 @@ fn line_of(notice: &Notice) -> Option<String> {
                 TurnStatus::Error => (BAD, "ended with an error"),
                 TurnStatus::Aborted => (BAD, "aborted"),
             };
-            let rounds = if *iterations == 1 { "round" } else { "rounds" };
-            Some(format!("{BOLD}turn{BOLD:#} {style}{word}{style:#} after {iterations} {rounds}, {}", time(*duration)))
+            let rounds = many(usize::try_from(*iterations).unwrap_or(usize::MAX), "round");
+            Some(format!("{BOLD}turn{BOLD:#} {style}{word}{style:#} after {rounds}, {}", time(*duration)))
         }
         RuntimeEvent::LlmRequest { model, messages_count, tools_count, .. } => {
-            Some(columns("→", DIM, "model", model, &format!("{messages_count} messages, {tools_count} tools")))
+            Some(columns("→", DIM, "model", model, &format!("{}, {}", many(*messages_count, "message"), many(*tools_count, "tool"))))
         }
         RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => {
-            Some(columns("←", DIM, "model", "", &format!("{content_len} bytes of text, {tool_calls} tool calls")))
+            Some(columns("←", DIM, "model", "", &format!("{content_len} bytes of text, {}", many(*tool_calls, "tool call"))))
         }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
             let wait = time(*backoff);
@@ -220,6 +220,11 @@ fn line_of(notice: &Notice) -> Option<String> {
         RuntimeEvent::Error { stage, message, .. } => Some(columns("✗", BAD, "error", stage, &clip(message))),
         RuntimeEvent::LlmDelta { .. } => None,
     }
+}
+
+/// A number of things.
+fn many(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
 /// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal.

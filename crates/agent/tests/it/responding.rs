@@ -146,7 +146,7 @@ async fn the_call_that_was_answered_stands_in_events_and_not_in_the_conversation
     assert_eq!(host.said()[1], r#"assistant: [c1=echo({"n":1})]"#);
     assert_eq!(host.result("c1"), "two");
     let records = host.seen.records.lock().unwrap();
-    let decided = records.iter().find(|record| record.checkpoint == CheckpointKind::ApproveTool).unwrap();
+    let decided = records.iter().find(|record| record.checkpoint == CheckpointKind::BeforeTool).unwrap();
     assert_eq!((decided.ruling.word, decided.ruling.substituted), (Word::Respond, true));
 }
 

@@ -39,7 +39,19 @@ fn a_guard_that_answers_the_canary_is_armed() {
         ]
         .concat(),
     );
-    insta::assert_snapshot!(doctor(&env), @"");
+    insta::assert_snapshot!(doctor(&env), @"
+    exit 0
+    ✓ configuration         [root]/config/pintle/pintle.toml
+    ✓ hook           after  it answered hook.hello
+    ✓ guard          both   before_tool answered continue in [time], approve_tool answered deny in [time]
+    ✓ guard          guard  before_tool answered continue in [time]
+    ! hook           off    disabled
+    ✓ hook           words  it answered hook.hello
+    ✓ store                 sqlite://pintle.db
+    ✓ provider       play   its script can be played
+
+    guards armed 2/2
+    ");
     // What doctor wrote is evidence, and marked as a test: it never is the newest turn.
     assert!(env.path("data/pintle/pintle.db").is_file());
 }
@@ -59,7 +71,22 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
         ]
         .concat(),
     );
-    insta::assert_snapshot!(doctor(&env), @"");
+    insta::assert_snapshot!(doctor(&env), @r#"
+    exit 5
+    ✗ configuration         [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
+    ✗ guard          bad    unproven at configuration: could not start: [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
+    ✗ guard          blind  unproven at matcher: `writefile` matches no tool of any agent; did you mean `write_file`?
+    ✗ guard          gone   unproven at spawn: could not start: program `no-such-guard` was not found through PATH
+    ✗ guard          idle   unproven at matcher: `^web_fetch$` matches `web_fetch`, which no agent has; name it in `agents.NAME.tools`
+    ✗ guard          mute   unproven at hello: could not start: no answer to hook.hello within [time]
+    ✗ guard          odd    unproven at the canary: at before_tool it broke the protocol: unknown action "deny"; did you mean "deny_tool"?
+    ✗ guard          rude   unproven at hello: could not start: exited with status 3 before it answered hook.hello
+    ✗ guard          slow   unproven at the canary: at before_tool it timed out after [time]
+    ✓ store                 sqlite://pintle.db
+    ✓ provider       play   its script can be played
+
+    guards armed 0/8
+    "#);
 }
 
 #[test]
@@ -68,7 +95,15 @@ fn a_found_guard_is_untrusted() {
     env.found_config(
         "[hooks.processes.g]\nenabled = true\ncommand = ['sh', '-c', 'touch ran']\nintercept = ['before_tool']\n",
     );
-    insta::assert_snapshot!(doctor(&env), @"");
+    insta::assert_snapshot!(doctor(&env), @"
+    exit 5
+    ! configuration        [root]/work/pintle.toml is not trusted; left out: hooks.processes.g (`pintle trust` shows what it would run, and accepts it)
+    ✗ guard          g     unproven at trust: nobody accepted it; see `pintle trust`
+    ✓ store                sqlite://pintle.db
+    ✓ provider       play  its script can be played
+
+    guards armed 0/1
+    ");
     assert!(!env.path("work/ran").exists());
 }
 
@@ -77,7 +112,15 @@ fn what_is_no_guard_fails_with_another_code() {
     let env = with_hooks(&hook("words", "command = ['no-such-program']\nintercept = ['before_llm']"));
     env.write("config/pintle/reply.json", "no script");
     env.write("data/pintle", "a file where the home should be");
-    insta::assert_snapshot!(doctor(&env), @"");
+    insta::assert_snapshot!(doctor(&env), @"
+    exit 1
+    ✓ configuration         [root]/config/pintle/pintle.toml
+    ✗ hook           words  failed at spawn: could not start: program `no-such-program` was not found through PATH
+    ✗ store                 the store is unavailable: `[root]/data/pintle/pintle.db` cannot be made: Not a directory (os error 20); choose another place in `store.url`
+    ✗ provider       play   the script `[root]/config/pintle/reply.json` is not a list of replies: expected ident at line 1 column 2
+
+    guards armed 0/0
+    ");
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl TestEnv {
         let text = text.replace(env!("CARGO_BIN_EXE_pintle"), "[pintle]");
         let rules = [
             (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
-            (r#""duration_ms": [0-9.]+"#, r#""duration_ms": [time]"#),
+            (r#""duration_ms": [0-9.]+"#, r#""duration_ms": "[time]""#),
             (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
             (r"\b\d{4}-\d{2}-\d{2}T[0-9:.]+Z", "[at]"),
             (r"sha256 [0-9a-f]+", "sha256 [digest]"),

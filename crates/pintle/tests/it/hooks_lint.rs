@@ -6,7 +6,15 @@ use super::env::TestEnv;
 fn a_good_configuration_has_no_mistakes() {
     let env = TestEnv::new();
     let seen = [env.pintle(&["hooks", "lint"]), env.pintle(&["hooks", "lint", "--json"])];
-    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"
+    exit 0
+    --- err
+    no mistakes
+
+    exit 0
+    --- out
+    []
+    ");
 }
 
 #[test]
@@ -25,7 +33,19 @@ fn mistakes_and_suspicions_stand_in_the_order_of_the_file() {
          [agents.main]\nmodel = 'nobody/m'\n",
     );
     let seen = env.pintle(&["hooks", "lint"]);
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    exit 2
+    --- out
+    [root]/config/pintle/pintle.toml:10:1: hooks.processes.typo.timout_ms: unknown key "hooks.processes.typo.timout_ms"; did you mean "timeout_ms"?
+    [root]/config/pintle/pintle.toml:11:18: hooks.processes.blind.matcher: `^writefile$` matches no tool; did you mean "write_file"?
+    [root]/config/pintle/pintle.toml:16:18: hooks.processes.gone.command: the program `no-such-program` was not found through PATH
+    [root]/config/pintle/pintle.toml:20:18: hooks.processes.lost.command: the file `guard.py` does not exist in [root]/config/pintle
+    [root]/config/pintle/pintle.toml:24:18: hooks.processes.nowhere.dir: the folder [root]/config/pintle/nowhere does not exist
+    [root]/config/pintle/pintle.toml:29:18: hooks.processes.first.respond: it may answer for a tool before hook "gone", which also matches it, is asked
+    [root]/config/pintle/pintle.toml:29:18: hooks.processes.first.respond: it may answer for a tool before hook "lost", which also matches it, is asked
+    [root]/config/pintle/pintle.toml:29:18: hooks.processes.first.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
+    [root]/config/pintle/pintle.toml:42:9: agents.main.model: there is no provider "nobody", expected PROVIDER/MODEL
+    "#);
 }
 
 #[test]
@@ -36,6 +56,33 @@ fn what_nobody_accepted_is_looked_at_too_and_nothing_of_it_runs() {
          [hooks.processes.b]\nenabled = true\ncommand = ['sh']\nintercept = ['befor_tool']\n",
     );
     let seen = env.pintle(&["hooks", "lint", "--json"]);
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    exit 2
+    --- out
+    [
+      {
+        "place": {
+          "file": "[root]/work/pintle.toml",
+          "line": 1,
+          "column": 18
+        },
+        "path": "hooks.processes.a.matcher",
+        "message": "`exce` matches no tool",
+        "nearest": "exec",
+        "guard": true
+      },
+      {
+        "place": {
+          "file": "[root]/work/pintle.toml",
+          "line": 9,
+          "column": 14
+        },
+        "path": "hooks.processes.b.intercept.0",
+        "message": "unsupported intercept \"befor_tool\"",
+        "nearest": "before_tool",
+        "guard": true
+      }
+    ]
+    "#);
     assert!(!env.path("work/ran").exists());
 }

@@ -90,5 +90,49 @@ fn it_says_what_comes_next_and_overwrites_nothing() {
         env.pintle(&["hooks", "new", "../evil", "--lang", "sh"]),
         env.pintle(&["hooks", "new", "x", "--lang", "perl"]),
     ];
-    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
+    exit 0
+    --- out
+    wrote [root]/work/my hooks/Cargo.toml
+    wrote [root]/work/my hooks/src/main.rs
+    wrote [root]/work/my hooks/tests/guard.rs
+    wrote [root]/work/my hooks/frames.jsonl
+
+    It refuses forced pushes; its first lines say how to change that. Its test:
+
+      (cd '[root]/work/my hooks' && cargo test && cargo build --release)
+
+    Add to [root]/config/pintle/pintle.toml:
+
+    [hooks.processes.no-force]
+    enabled = true
+    command = ["target/release/guard"]
+    dir = "[root]/work/my hooks"
+    intercept = ["before_tool"]
+    matcher = "^exec$"
+
+    Then see it refuse, and prove that it is armed:
+
+      pintle hooks test no-force --tool exec --input '{"command": "git push --force"}'
+      pintle doctor
+
+    An agent has the tool `exec` only if its `tools` name it.
+
+    exit 1
+    --- err
+    error: [root]/work/my hooks/Cargo.toml is there already, and nothing was written
+      hint: name another folder with --dir DIR
+
+    exit 2
+    --- err
+    error: NAME: expected at most 64 letters, digits, `-` and `_`, got "../evil"
+      hint: for example: pintle hooks new no-force-push --lang python
+
+    exit 2
+    --- err
+    error: invalid value 'perl' for '--lang <LANG>'
+      [possible values: python, node, rust, sh]
+
+    For more information, try '--help'.
+    "#);
 }

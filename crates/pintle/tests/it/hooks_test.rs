@@ -46,7 +46,51 @@ fn every_verdict_has_a_line_and_an_exit_code() {
             &["--prompt", "secret"],
         ),
     ];
-    insta::assert_snapshot!(seen.concat(), @"");
+    insta::assert_snapshot!(seen.concat(), @r#"
+    exit 4
+    --- out
+    deny  h  "rm -rf is not for agents"  [time]
+
+    exit 0
+    --- out
+    continue  h  [time]
+
+    exit 0
+    --- out
+    modify  h  exec {"command":"ls"}  [time]
+
+    exit 0
+    --- out
+    respond  h  "15 °C"  [time]
+
+    exit 4
+    --- out
+    abort_turn  h  "enough"  [time]
+
+    exit 4
+    --- out
+    hard_abort  h  [time]
+
+    exit 0
+    --- out
+    approved  h  [time]
+
+    exit 4
+    --- out
+    refused  h  [time]
+
+    exit 0
+    --- out
+    modify  h  0 messages, 0 tools for m2  [time]
+
+    exit 0
+    --- out
+    modify  h  "Hi!"  [time]
+
+    exit 0
+    --- out
+    modify  h  "[redacted]"  [time]
+    "#);
 }
 
 #[test]
@@ -62,7 +106,24 @@ fn a_fault_says_what_it_becomes_and_a_likely_mistake_is_a_warning() {
         check(r#"{"decision":"block","action":"continue"}"#, TOOL, &[]),
         slow.pintle(&["hooks", "test", "h"]).to_string(),
     ];
-    insta::assert_snapshot!(seen.concat(), @"");
+    insta::assert_snapshot!(seen.concat(), @r#"
+    exit 1
+    --- out
+    fault  h  broke the protocol: unknown action "deny"; did you mean "deny_tool"? → deny  [time]
+
+    exit 1
+    --- out
+    fault  h  sent an unreadable reply: result: expected an object, got an array → deny  [time]
+
+    exit 0
+    --- out
+    continue  h  [time]
+      warning: result.decision is not read; the member is "action"
+
+    exit 1
+    --- out
+    fault  h  timed out after [time] → continue  [time]
+    "#);
 }
 
 #[test]
@@ -76,14 +137,66 @@ fn the_matcher_counts_and_aliases_lead_to_the_tool() {
         check(deny, blind, &["--tool", "write_file"]),
         check(deny, blind, &["--tool", "write_file", "--json"]),
     ];
-    insta::assert_snapshot!(seen.concat(), @"");
+    insta::assert_snapshot!(seen.concat(), @r#"
+    exit 4
+    --- out
+    deny  h  [time]
+
+    exit 0
+    --- out
+    not run  h  matcher `^exec$` said no to `read_file`; it matches exec
+
+    exit 0
+    --- out
+    not run  h  matcher `writefile` said no to `write_file`; did you mean `write_file`?
+
+    exit 0
+    --- out
+    {
+      "hook": "h",
+      "family": "process",
+      "event": "before_tool",
+      "ran": false,
+      "not_run": {
+        "reason": "matcher",
+        "pattern": "writefile",
+        "value": "write_file"
+      },
+      "nearest": "write_file",
+      "warnings": []
+    }
+    "#);
 }
 
 #[test]
 fn json_has_what_crossed_the_wire() {
     let env = answering(r#"{"action":"modify","call":{"arguments":{"n":1.50}}}"#, TOOL);
     let seen = env.pintle(&["hooks", "test", "h", "--json", "--tool", "exec", "--input", r#"{"n":1.0}"#]);
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    exit 0
+    --- out
+    {
+      "hook": "h",
+      "family": "process",
+      "event": "before_tool",
+      "ran": true,
+      "verdict": "modify",
+      "change": [
+        {
+          "op": "replace",
+          "path": "/arguments/n",
+          "value": 1.50
+        }
+      ],
+      "warnings": [],
+      "duration_ms": "[time]",
+      "payload": {
+        "method": "hook.before_tool",
+        "params": {"meta":{"AgentID":"main","TurnID":"[id]","ParentTurnID":"","SessionKey":"test","Iteration":1,"TracePath":"runTurn","Source":"turn.tool.before"},"context":{"identity":{"event_id":"[id]","tenant_id":"default","agent_id":"main","session_id":"test","turn_id":"[id]","parent_turn_id":"","iteration":1,"tool_call_id":"test_1","depth":0,"channel":"cli","chat_id":"direct","trace_id":"[id]","occurred_at":"[at]","is_test":true},"inbound":{"channel":"cli","chat_id":"direct","sender_id":"user"}},"channel":"cli","chat_id":"direct","tool":"exec","arguments":{"n":1.0},"tool_call_id":"test_1","raw_tool":"exec"}
+      },
+      "reply": {"jsonrpc":"2.0","id":2,"result":{"action":"modify","call":{"arguments":{"n":1.50}}}}
+    }
+    "#);
     let asked = env.redact(&std::fs::read_to_string(env.path("config/pintle/asked")).unwrap());
     assert!(asked.contains(r#""tool":"exec","arguments":{"n":1.0},"tool_call_id":"test_1""#), "{asked}");
     assert!(!env.path("data/pintle").exists(), "a test leaves nothing behind");
@@ -103,7 +216,27 @@ fn an_observer_is_told() {
         env.pintle(&["hooks", "test", "o", "--event", "turn_ned"]),
         env.pintle(&["hooks", "test", "o", "--event", "before_tool"]),
     ];
-    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
+    exit 0
+    --- out
+    told  o  turn_end
+
+    exit 0
+    --- out
+    told  o  tool_exec_start
+
+    exit 2
+    --- err
+    error: --event: hook "o" does not act at `turn_start`; it acts at runtime
+
+    exit 2
+    --- err
+    error: --event: there is no event `turn_ned`; did you mean `turn_end`?
+
+    exit 2
+    --- err
+    error: --event: hook "o" does not act at `before_tool`; it acts at runtime
+    "#);
     let told = std::fs::read_to_string(env.path("config/pintle/told")).unwrap();
     assert!(told.contains(r#""Kind":"tool_exec_start""#) && told.contains(r#""Arguments":{"a":1}"#), "{told}");
 }
@@ -128,5 +261,42 @@ fn what_cannot_be_asked_says_why() {
         env.pintle(&["hooks", "test", "gone", "--input", "[1]"]),
         env.pintle(&["hooks", "test", "gone", "--input", "{"]),
     ];
-    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
+    exit 1
+    --- err
+    error: hook "off" is disabled ([root]/config/pintle/pintle.toml:1:18)
+      hint: set enabled = true in its entry, and `[hooks] enabled` must not be false
+
+    exit 1
+    --- out
+    fault  gone  could not start: program `no-such-guard` was not found through PATH
+
+    exit 1
+    --- out
+    fault  rude  could not start: exited with status 3 before it answered hook.hello
+      stderr  out of luck
+
+    exit 1
+    --- out
+    fault  bad  could not start: [root]/config/pintle/pintle.toml:15:14: hooks.processes.bad.intercept.0: unsupported intercept "befor_tool"; did you mean "before_tool"? → deny  [time]
+
+    exit 5
+    --- err
+    error: hook "stranger" is untrusted ([root]/work/pintle.toml:1:18)
+      hint: `pintle trust` shows what it would run, and accepts it
+
+    exit 2
+    --- err
+    error: there is no hook "gnoe"; did you mean "gone"?
+
+    exit 2
+    --- err
+    error: --input: expected a JSON object, got another value
+      hint: write the arguments of the call, such as --input '{"command": "git push --force"}'
+
+    exit 2
+    --- err
+    error: --input: expected a JSON object, EOF while parsing an object at line 1 column 1
+      hint: write the arguments of the call, such as --input '{"command": "git push --force"}'
+    "#);
 }

@@ -8,4 +8,5 @@ mod hooks_lint;
 mod hooks_new;
 mod hooks_test;
 mod init;
+mod run;
 mod trust;

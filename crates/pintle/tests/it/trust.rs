@@ -27,7 +27,27 @@ fn a_person_sees_what_would_run_and_accepts_it_by_content() {
     let env = cloned();
     assert_eq!(works(&env), "5 error: hook \"guard\" is untrusted ([root]/work/pintle.toml:5:18)");
     let seen = env.on_terminal("n\n", &["trust"]);
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    exit 1
+    --- out
+    n
+    [root]/work/pintle.toml
+
+    agents.main  new
+      model      local/m
+      tools      ["exec"]
+
+    hooks.processes.guard  new
+      runs       sh guard.sh "a b"
+      in         [root]/work
+      enabled    true
+      intercept  ["before_tool"]
+      program    /usr/bin/dash
+      file       [root]/work/guard.sh  sha256 [digest]…
+
+    What these programs and files load in turn is not covered.
+    accept? [y/N] not accepted; nothing has changed
+    "#);
     assert!(works(&env).starts_with("5 "));
 
     assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
@@ -35,14 +55,43 @@ fn a_person_sees_what_would_run_and_accepts_it_by_content() {
     // Formatting is not content.
     env.found_config(&FOUND.replace("\n\n", "\n\n# a remark\n"));
     assert_eq!(works(&env), "4 deny  guard  [time]\n");
-    insta::assert_snapshot!(env.pintle(&["trust"]), @"");
+    insta::assert_snapshot!(env.pintle(&["trust"]), @"
+    exit 0
+    --- out
+    [root]/work/pintle.toml
+
+    agents.main  accepted before
+
+    hooks.processes.guard  accepted before
+
+    What these programs and files load in turn is not covered.
+    nothing to accept: all of it was accepted before
+    ");
 
     env.write("work/guard.sh", "touch ran");
     env.found_config(&FOUND.replace("before_tool", "approve_tool"));
     let changed = works(&env);
     assert!(changed.starts_with("1 fault  guard") && changed.contains("changed since it was trusted"), "{changed}");
     let seen = env.on_terminal("\n", &["trust", "pintle.toml"]);
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    exit 1
+    --- out
+
+    [root]/work/pintle.toml
+
+    agents.main  accepted before
+
+    hooks.processes.guard  changed since it was accepted
+      runs       sh guard.sh "a b"
+      in         [root]/work
+      -       "before_tool"
+      +       "approve_tool"
+      - file [root]/work/guard.sh sha256:[digest]
+      + file [root]/work/guard.sh sha256:[digest]
+
+    What these programs and files load in turn is not covered.
+    accept? [y/N] not accepted; nothing has changed
+    "#);
     assert!(!env.path("work/ran").exists());
 }
 
@@ -63,7 +112,15 @@ fn without_a_terminal_nothing_is_accepted() {
 fn a_file_that_is_not_there_is_named() {
     let env = TestEnv::new();
     let seen = [env.on_terminal("", &["trust"]), env.on_terminal("", &["trust", "nowhere.toml"])];
-    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"");
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"
+    exit 2
+    --- out
+    error: there is no pintle.toml or pintle.json in this folder or above
+
+    exit 2
+    --- out
+    error: [root]/work/nowhere.toml: cannot be read: No such file or directory (os error 2)
+    ");
 }
 
 /// The agent gives itself a terminal, hides where it comes from, and still is no person.
@@ -95,7 +152,59 @@ fn the_agent_cannot_accept_anything() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
         .map(|frame| env.redact(frame["params"]["result"]["for_llm"].as_str().unwrap()))
         .collect();
-    insta::assert_snapshot!(said.join("\n---\n"), @"");
+    insta::assert_snapshot!(said.join("\n---\n"), @r#"
+    [root]/work/clone/pintle.toml
+
+    agents.main  new
+      model      local/m
+      tools      ["exec"]
+
+    hooks.processes.guard  new
+      runs       sh guard.sh "a b"
+      in         [root]/work/clone
+      enabled    true
+      intercept  ["before_tool"]
+      program    /usr/bin/dash
+
+    What these programs and files load in turn is not covered.
+    error: only a person may do this, and a command of the agent's `exec` tool started it
+    [exit code 5]
+    ---
+    y
+    [root]/work/clone/pintle.toml
+
+    agents.main  new
+      model      local/m
+      tools      ["exec"]
+
+    hooks.processes.guard  new
+      runs       sh guard.sh "a b"
+      in         [root]/work/clone
+      enabled    true
+      intercept  ["before_tool"]
+      program    /usr/bin/dash
+
+    What these programs and files load in turn is not covered.
+    error: only a person may do this, and process [pid], a command of the agent's `exec` tool, is above it
+    [exit code 5]
+    ---
+    y
+    [root]/work/clone/pintle.toml
+
+    agents.main  new
+      model      local/m
+      tools      ["exec"]
+
+    hooks.processes.guard  new
+      runs       sh guard.sh "a b"
+      in         [root]/work/clone
+      enabled    true
+      intercept  ["before_tool"]
+      program    /usr/bin/dash
+
+    What these programs and files load in turn is not covered.
+    error: only a person may do this, and process [pid], which is Pintle, is above it
+    "#);
     assert!(!env.path("data/pintle/trust.json").exists());
     assert_eq!(std::fs::read_to_string(env.path("work/code")).unwrap(), "5\n");
 }

@@ -52,7 +52,7 @@ impl Known {
 }
 
 /// The members of the object `text`, in order; `None` if it is no object.
-pub(crate) fn members<'a>(text: &'a str, known: &'a Known) -> Option<Members<'a>> {
+pub(crate) fn members<'a, 'k>(text: &'a str, known: &'k Known) -> Option<Members<'a, 'k>> {
     text.starts_with('{').then_some(Members { text, known, at: 1 })
 }
 
@@ -90,13 +90,13 @@ pub(crate) fn kind(text: &str) -> &'static str {
 }
 
 /// The members of one object; a name is decoded, a value is its text.
-pub(crate) struct Members<'a> {
+pub(crate) struct Members<'a, 'k> {
     text: &'a str,
-    known: &'a Known,
+    known: &'k Known,
     at: usize,
 }
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for Members<'a, '_> {
     type Item = (Cow<'a, str>, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {

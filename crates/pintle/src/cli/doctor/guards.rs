@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use agent::tools::BUILTIN;
 use domain::checkpoint::{
-    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, Reply, Subject, UserPromptSubmit,
+    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, Subject, UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::{Hook, State as HookState};
@@ -159,24 +159,12 @@ async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> R
         | CheckpointKind::Stop
         | CheckpointKind::Runtime => ask(BeforeTool { call, owner: None }.subject()).await,
     };
-    reply.map(|reply| word(&reply))
+    reply.map(|reply| reply.word())
 }
 
 /// Whose the canaries are.
 pub(super) fn identity() -> Identity {
     Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
-}
-
-fn word(reply: &Reply) -> Word {
-    match reply {
-        Reply::UserPromptSubmit(heard) => UserPromptSubmit::told(&heard.verdict).0,
-        Reply::BeforeLlm(heard) => domain::checkpoint::BeforeLlm::told(&heard.verdict).0,
-        Reply::AfterLlm(heard) => domain::checkpoint::AfterLlm::told(&heard.verdict).0,
-        Reply::BeforeTool(heard) => BeforeTool::told(&heard.verdict).0,
-        Reply::PreToolUse(heard) => PreToolUse::told(&heard.verdict).0,
-        Reply::ApproveTool(heard) => ApproveTool::told(&heard.verdict).0,
-        Reply::AfterTool(heard) => domain::checkpoint::AfterTool::told(&heard.verdict).0,
-    }
 }
 
 /// The matcher, which was not applied to the canary, has to match a tool that some agent has.
