@@ -248,8 +248,8 @@ impl<'a> Work<'a> {
     /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
     async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), Unruled<C>> {
         let (subject, ruling) = self.hooks.check(&self.cx, subject).await;
-        let nobody_to_ask = self.hooks.set().roster().at(C::KIND).is_empty();
-        if !self.cx.cancel.is_cancelled() || nobody_to_ask || matches!(ruling, Ruling::Abort(_)) {
+        let asked = self.hooks.set().roster().waits_at(C::KIND);
+        if !self.cx.cancel.is_cancelled() || !asked || matches!(ruling, Ruling::Abort(_)) {
             Ok((subject, ruling))
         } else {
             Err(Unruled(subject))

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 /// A JSON object in the order in which it was written.
@@ -150,7 +149,7 @@ pub struct Rendered<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
     value: T,
-    json: OnceLock<Box<RawValue>>,
+    json: OnceLock<Box<str>>,
 }
 
 impl<T> Rendered<T> {
@@ -172,10 +171,18 @@ impl<T> Rendered<T> {
 
 impl<T: Serialize> Rendered<T> {
     /// The value as compact JSON.
-    pub fn json(&self) -> &RawValue {
+    pub fn json(&self) -> &str {
+        self.json_by_way_of(&mut Vec::new())
+    }
+
+    /// The same; if it has to be written, then into `scratch` first. Where many values are written one after the
+    /// other, none of them has to let its text grow.
+    pub fn json_by_way_of(&self, scratch: &mut Vec<u8>) -> &str {
         self.0.json.get_or_init(|| {
-            serde_json::value::to_raw_value(&self.0.value)
-                .expect("our own types have string keys and no failing serialiser")
+            scratch.clear();
+            serde_json::to_writer(&mut *scratch, &self.0.value)
+                .expect("our own types have string keys and no failing serialiser");
+            str::from_utf8(scratch).expect("JSON is written as UTF-8").into()
         })
     }
 }
@@ -206,7 +213,7 @@ impl<T> From<T> for Rendered<T> {
 
 impl<T: Serialize> Serialize for Rendered<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.json().serialize(serializer)
+        self.0.value.serialize(serializer)
     }
 }
 

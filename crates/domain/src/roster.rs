@@ -42,6 +42,14 @@ impl Roster {
         &self.rows[kind as usize]
     }
 
+    /// Whether any hook is asked at `kind`, or would be and cannot work: what happens there waits for somebody.
+    pub fn waits_at(&self, kind: CheckpointKind) -> bool {
+        self.at(kind).iter().any(|number| match self.hooks[*number].state {
+            State::Armed | State::Broken(_) => true,
+            State::Disabled | State::Untrusted => false,
+        })
+    }
+
     /// Pairs of hooks where the first may answer for a tool before the second, which also matches it, is asked:
     /// for the warning in listings. `tools` are the names to try.
     pub fn shadowed<'a>(&'a self, tools: &[&str]) -> Vec<(&'a Hook, &'a Hook)> {

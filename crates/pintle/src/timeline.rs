@@ -189,12 +189,20 @@ fn line_of(notice: &Notice) -> Option<String> {
             let rounds = many(usize::try_from(*iterations).unwrap_or(usize::MAX), "round");
             Some(format!("{BOLD}turn{BOLD:#} {style}{word}{style:#} after {rounds}, {}", time(*duration)))
         }
-        RuntimeEvent::LlmRequest { model, messages_count, tools_count, .. } => {
-            Some(columns("→", DIM, "model", model, &format!("{}, {}", many(*messages_count, "message"), many(*tools_count, "tool"))))
-        }
-        RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => {
-            Some(columns("←", DIM, "model", "", &format!("{content_len} bytes of text, {}", many(*tool_calls, "tool call"))))
-        }
+        RuntimeEvent::LlmRequest { model, messages_count, tools_count, .. } => Some(columns(
+            "→",
+            DIM,
+            "model",
+            model,
+            &format!("{}, {}", many(*messages_count, "message"), many(*tools_count, "tool")),
+        )),
+        RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => Some(columns(
+            "←",
+            DIM,
+            "model",
+            "",
+            &format!("{content_len} bytes of text, {}", many(*tool_calls, "tool call")),
+        )),
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
             let wait = time(*backoff);
             let what = format!("{NOTE}try {attempt} of {max_retries} again{NOTE:#} in {wait}: {}", clip(error));

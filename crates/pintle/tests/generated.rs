@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask gen` writes them anew: it runs this test with `PINTLE_GENERATE=1`.
 
+#![cfg(test)]
+
 use std::any::type_name;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::checkpoint::runtime::ToolExecution;
 use domain::checkpoint::{AfterTool, Observed, RuntimeEvent};
 use domain::id::{CallId, HookName};
+use domain::json::Object;
 use domain::message::CallPart;
 use domain::ruling::Ruling;
 use domain::tool::{ToolCall, ToolOutput};
@@ -17,8 +18,6 @@ use tokio_util::task::TaskTracker;
 
 use super::{Unruled, Work};
 
-/// What the text of a result gains when the user has it already.
-const DELIVERED_NOTE: &str = "The output above was already delivered to the user in this chat.";
 /// Why media of a hook or tool goes nowhere.
 const NO_MEDIA: &str = "no media store is in use";
 /// What a result leaves when its turn was cancelled before every hook had seen it: what they would remove reaches nobody.
@@ -39,6 +38,15 @@ struct Flight {
     handle: JoinHandle<(ToolOutput, Duration)>,
 }
 
+/// A call whose result is final.
+struct Done {
+    call: ToolCall,
+    output: ToolOutput,
+    /// The hook that answered in the tool's place, if one did.
+    by: Option<HookName>,
+    took: Duration,
+}
+
 impl Flights {
     pub(super) fn new(tasks: TaskTracker) -> Self {
         Self { tasks, permits: BTreeMap::new(), running: BTreeMap::new() }
@@ -51,20 +59,26 @@ impl Work<'_> {
         self.cx.who.tool_call_id = Some(CallId::from(part.id.as_str()));
         let raw_tool = part.function.name.clone();
         let tool = self.cx.known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
-        let arguments = match part.arguments() {
-            Ok(arguments) => arguments,
-            Err(why) => return self.refuse(place, &tool, &part.id, format!("the tool did not run: {why}"), None),
-        };
-        let call = ToolCall { id: CallId::from(part.id.as_str()), tool, raw_tool, arguments };
+        let id = CallId::from(part.id.as_str());
+        let mut call = ToolCall { id, tool, raw_tool, arguments: Object::new() };
+        match part.arguments() {
+            Ok(arguments) => call.arguments = arguments,
+            Err(why) => return self.refuse(place, &call, format!("the tool did not run: {why}"), None),
+        }
         match self.hooks.clear(&self.cx, call).await {
             Clearance::Run(permit) => {
                 self.turn.cleared(place, self.changes_nothing(permit.call()));
                 self.flights.permits.insert(place, permit);
             }
-            Clearance::Substituted { call, output, by, took } => self.substitute(place, &call, output, by, took),
+            Clearance::Substituted { call, output, by, took } => {
+                // Its result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
+                let done = Done { call, output, by: Some(by), took };
+                self.tell_start(&done.call, done.by.as_ref());
+                self.settle(place, done);
+            }
             // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
             Clearance::Refused { .. } if self.cx.cancel.is_cancelled() => {}
-            Clearance::Refused { call, text, by } => self.refuse(place, &call.tool, &part.id, text, by),
+            Clearance::Refused { call, text, by } => self.refuse(place, &call, text, by),
             Clearance::Abort(aborted) => self.stop(aborted),
         }
     }
@@ -74,11 +88,11 @@ impl Work<'_> {
             && self.runner.tools.get(&call.tool).is_some_and(|tool| tool.read_only())
     }
 
-    fn refuse(&mut self, place: usize, tool: &str, call_id: &str, text: String, by: Option<HookName>) {
+    fn refuse(&mut self, place: usize, call: &ToolCall, text: String, by: Option<HookName>) {
         self.tell(RuntimeEvent::ToolExecSkipped {
-            tool: tool.into(),
+            tool: call.tool.clone(),
             reason: text.clone(),
-            tool_call_id: call_id.into(),
+            tool_call_id: call.id.to_string(),
             hook: by.map(|by| by.to_string()),
         });
         self.turn.answered(place, Answer::not_run(text));
@@ -116,67 +130,45 @@ impl Work<'_> {
         };
         let after = AfterTool { call, result: output, duration: took };
         match self.ask_hooks(after).await {
-            Ok((after, Ruling::Proceed)) => self.settle(place, &after.call, after.result, None, took),
+            Ok((after, Ruling::Proceed)) => {
+                self.settle(place, Done { call: after.call, output: after.result, by: None, took });
+            }
             Ok((after, Ruling::Abort(aborted))) => {
-                self.withhold(place, &after.call, aborted.text(), took);
+                self.withhold(place, after, aborted.text());
                 self.stop(aborted);
             }
             Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((after, Ruling::Deny(denied))) => self.withhold(place, &after.call, denied.text(), took),
-            Err(Unruled(after)) => self.withhold(place, &after.call, WITHHELD.into(), took),
+            Ok((after, Ruling::Deny(denied))) => self.withhold(place, after, denied.text()),
+            Err(Unruled(after)) => self.withhold(place, after, WITHHELD.into()),
         }
     }
 
     /// The tool ran, but `text` stands in the place of its result.
-    fn withhold(&mut self, place: usize, call: &ToolCall, text: String, took: Duration) {
-        let output = ToolOutput::error(text.as_str());
-        self.tell_end(call, &output, None, took);
-        self.turn.answered(place, Answer { execution: Some(execution(call, &output)), ..Answer::not_run(text) });
-    }
-
-    /// A hook's result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
-    fn substitute(&mut self, place: usize, call: &ToolCall, output: ToolOutput, by: HookName, took: Duration) {
-        self.tell_start(call, Some(&by));
-        self.settle(place, call, output, Some(&by), took);
+    fn withhold(&mut self, place: usize, after: AfterTool, text: String) {
+        self.settle(place, Done { call: after.call, output: ToolOutput::error(text), by: None, took: after.duration });
     }
 
     /// Delivers a result that is final: to the user, the model, observers.
-    fn settle(&mut self, place: usize, call: &ToolCall, output: ToolOutput, by: Option<&HookName>, took: Duration) {
-        let output = self.deliver(output);
-        self.tell_end(call, &output, by, took);
+    fn settle(&mut self, place: usize, done: Done) {
+        let done = Done { output: self.deliver(done.output), ..done };
+        self.tell_end(&done);
         let answer = Answer {
-            text: output.for_llm.clone(),
+            text: done.output.for_llm.clone(),
             media: Vec::new(),
-            handled: output.response_handled,
-            execution: Some(execution(call, &output)),
+            handled: done.output.response_handled,
+            execution: Some(execution(&done)),
         };
-        self.tell(Observed::PostToolUse { call: call.clone(), output, duration: took });
+        self.tell(Observed::PostToolUse { call: done.call, output: done.output, duration: done.took });
         self.turn.answered(place, answer);
     }
 
     /// Shows what is for the user, and tells the model what became of the rest.
-    fn deliver(&self, mut output: ToolOutput) -> ToolOutput {
+    fn deliver(&self, output: ToolOutput) -> ToolOutput {
         if !output.for_user.is_empty() && !output.silent {
             self.outlet.for_user(&output.for_user);
         }
-        let media = std::mem::take(&mut output.media);
-        if output.response_handled && !media.is_empty() {
-            output.response_handled = false;
-            output.is_error = true;
-            output.for_llm = format!("failed to deliver attachment: {NO_MEDIA}");
-        } else {
-            for entry in &media {
-                append(&mut output.for_llm, &format!("media unavailable: {entry}: {NO_MEDIA}"));
-            }
-        }
-        if output.response_handled {
-            append(&mut output.for_llm, DELIVERED_NOTE);
-        }
-        if !output.artifact_tags.is_empty() {
-            let paths = format!("Local artifact paths: {}", output.artifact_tags.join(", "));
-            append(&mut output.for_llm, &paths);
-        }
-        output
+        let unusable = output.media.clone();
+        output.delivered(&unusable, NO_MEDIA)
     }
 
     fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
@@ -188,37 +180,30 @@ impl Work<'_> {
         });
     }
 
-    fn tell_end(&self, call: &ToolCall, output: &ToolOutput, by: Option<&HookName>, took: Duration) {
+    fn tell_end(&self, done: &Done) {
         self.tell(RuntimeEvent::ToolExecEnd {
-            tool: call.tool.clone(),
-            duration: took,
-            for_llm_len: output.for_llm.len(),
-            for_user_len: output.for_user.len(),
-            is_error: output.is_error,
-            r#async: output.is_async,
-            tool_call_id: call.id.to_string(),
-            hook: by.map(ToString::to_string),
+            tool: done.call.tool.clone(),
+            duration: done.took,
+            for_llm_len: done.output.for_llm.len(),
+            for_user_len: done.output.for_user.len(),
+            is_error: done.output.is_error,
+            r#async: done.output.is_async,
+            tool_call_id: done.call.id.to_string(),
+            hook: done.by.as_ref().map(ToString::to_string),
         });
     }
 }
 
-fn execution(call: &ToolCall, output: &ToolOutput) -> ToolExecution {
+fn execution(done: &Done) -> ToolExecution {
     ToolExecution {
-        name: call.tool.clone(),
-        success: !output.is_error,
-        error_summary: output.is_error.then(|| summary(&output.for_llm)),
+        name: done.call.tool.clone(),
+        success: !done.output.is_error,
+        error_summary: done.output.is_error.then(|| summary(&done.output.for_llm)),
     }
 }
 
 fn not_found(tool: &str) -> ToolOutput {
     ToolOutput::error(format!("tool \"{tool}\" not found"))
-}
-
-fn append(text: &mut String, note: &str) {
-    if !text.is_empty() {
-        text.push_str("\n\n");
-    }
-    text.push_str(note);
 }
 
 /// The beginning of an error text, on one line.

@@ -1,7 +1,6 @@
 //! One model call: the request through its hooks, to a provider with retries and fallbacks, the answer through its hooks.
 
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
-use domain::hook::State;
 use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
@@ -79,12 +78,7 @@ impl Work<'_> {
 
     /// Whether text must wait for the `after_llm` hooks.
     fn held_back(&self) -> bool {
-        let roster = self.hooks.set().roster();
-        let waiting = roster
-            .at(CheckpointKind::AfterLlm)
-            .iter()
-            .any(|i| matches!(roster.hook(*i).state, State::Armed | State::Broken(_)));
-        waiting && !self.runner.settings.stream_unreviewed
+        self.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
     }
 
     /// Asks the model of the request, then the fallbacks in order.

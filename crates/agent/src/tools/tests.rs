@@ -1,3 +1,5 @@
+//! The registry and its tools, each in a folder of its own.
+
 mod exec;
 mod fetch;
 mod files;

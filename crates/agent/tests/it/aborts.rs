@@ -99,6 +99,7 @@ async fn abort_turn_ends_the_turn_and_keeps_what_it_did() {
         assert_eq!((kept, echo.calls().len(), host.is_valid()), (expected, ran, true), "{stage:?}");
         let executed: usize = end["ToolExecutions"].as_array().unwrap().len();
         assert_eq!(executed, ran, "{stage:?}: what ran is listed");
+        assert_eq!(host.seen.count("post_tool_use"), ran, "{stage:?}: who watches tools hears of each that ran");
         // The next turn goes on from there.
         host.mount(Vec::new());
         assert_eq!(host.turn("again").await.ending, Ending::Completed, "{stage:?}");

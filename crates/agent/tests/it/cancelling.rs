@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
+use domain::hook::State;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::tool::ToolOutput;
+use domain::verdict::Verdict;
 use futures_util::future::{BoxFuture, Either, join, select};
 use pintle_agent::driver::Ending;
 use pintle_agent::{Models, Report};
@@ -169,6 +171,21 @@ async fn while_a_tool_runs() {
 }
 
 #[tokio::test]
+async fn a_result_is_withheld_only_from_hooks_that_wait_for_it() {
+    for (state, kept) in [(State::Disabled, true), (State::Armed, false)] {
+        let ready = Arc::new(Notify::new());
+        let mut host = Parts::of(calls(&["work"])).own(obedient(ready.clone(), false)).host();
+        let rule = Rule { after_tool: Some(Box::new(|_| Verdict::Continue)), ..Rule::default() };
+        let mut mount = host.engine.native("h", 0, Arc::new(rule));
+        mount.hook.state = state;
+        host.mount(vec![mount]);
+        let report = cancelled_once(&mut host, &ready).await;
+        ended_once(&host, &report, "tool");
+        assert_eq!(host.result("c1") == "it was stopped", kept, "{}", host.result("c1"));
+    }
+}
+
+#[tokio::test]
 async fn before_it_begins() {
     let mut host = echoing();
     let cancel = CancellationToken::new();
@@ -181,8 +198,7 @@ async fn before_it_begins() {
 #[tokio::test]
 async fn a_hard_abort_stops_this_turn_and_not_its_host() {
     let mut host = echoing();
-    let rule =
-        Rule { before_tool: Some(Box::new(|_| domain::verdict::Verdict::hard_abort("enough"))), ..Rule::default() };
+    let rule = Rule { before_tool: Some(Box::new(|_| Verdict::hard_abort("enough"))), ..Rule::default() };
     host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
     let cancel = CancellationToken::new();
     host.turn_until("go", &cancel).await;

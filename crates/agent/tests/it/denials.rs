@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
+use domain::checkpoint::{Checkpoint, CheckpointKind, Subject};
 use domain::record::EventRecord;
 use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
 use domain::tool::ToolOutput;
@@ -11,7 +11,7 @@ use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
 use serde_json::{Value, json};
 
-use crate::hooks::{Hangs, OwnTool, Rule, child};
+use crate::hooks::{Hangs, OwnTool, Rule, Say, child};
 use crate::host::{Host, Parts};
 
 /// A model that calls `echo` twice in one batch, then says `done`.
@@ -72,47 +72,41 @@ fn ran(record: &domain::record::Record) -> bool {
     }
 }
 
-fn first_call_only<C: domain::checkpoint::Checkpoint>(
-    verdict: Verdict<C>,
-) -> Box<dyn Fn(&C) -> Verdict<C> + Send + Sync>
+fn first_call_only<C: Checkpoint>(verdict: Verdict<C>) -> Say<C>
 where
     Verdict<C>: Sync,
 {
-    Box::new(move |at| {
+    Some(Box::new(move |at: &C| {
         let first = match at.subject() {
-            domain::checkpoint::Subject::BeforeTool(at) => at.call.id.as_str() == "c1",
-            domain::checkpoint::Subject::PreToolUse(at) => at.call.id.as_str() == "c1",
-            domain::checkpoint::Subject::ApproveTool(at) => at.call.id.as_str() == "c1",
-            domain::checkpoint::Subject::UserPromptSubmit(_)
-            | domain::checkpoint::Subject::BeforeLlm(_)
-            | domain::checkpoint::Subject::AfterLlm(_)
-            | domain::checkpoint::Subject::AfterTool(_) => false,
+            Subject::BeforeTool(at) => at.call.id.as_str() == "c1",
+            Subject::PreToolUse(at) => at.call.id.as_str() == "c1",
+            Subject::ApproveTool(at) => at.call.id.as_str() == "c1",
+            Subject::UserPromptSubmit(_) | Subject::BeforeLlm(_) | Subject::AfterLlm(_) | Subject::AfterTool(_) => {
+                false
+            }
         };
         if first { verdict.clone() } else { Verdict::Continue }
-    })
+    }))
 }
 
 #[tokio::test]
 async fn a_refusal_of_any_stage_stops_that_call_and_no_other() {
     let rules = [
         (
-            Rule { before_tool: Some(first_call_only(Verdict::deny("no"))), ..Rule::default() },
+            Rule { before_tool: first_call_only(Verdict::deny("no")), ..Rule::default() },
             r#"Tool execution denied by hook: no (hook "h")"#,
         ),
+        (Rule { gate: first_call_only(Verdict::deny("no")), ..Rule::default() }, "Hook blocked: pre_tool_use: h: no"),
         (
-            Rule { gate: Some(first_call_only(Verdict::deny("no"))), ..Rule::default() },
-            "Hook blocked: pre_tool_use: h: no",
-        ),
-        (
-            Rule { gate: Some(first_call_only(Verdict::Ask("is it?".into()))), ..Rule::default() },
+            Rule { gate: first_call_only(Verdict::Ask("is it?".into())), ..Rule::default() },
             r#"Tool execution needs a person's approval, and nobody can be asked here: is it? (hook "h")"#,
         ),
         (
-            Rule { approve: Some(first_call_only(Verdict::deny("no"))), ..Rule::default() },
+            Rule { approve: first_call_only(Verdict::deny("no")), ..Rule::default() },
             r#"Tool execution denied by approval hook: no (hook "h")"#,
         ),
         (
-            Rule { approve: Some(first_call_only(Verdict::deny(""))), ..Rule::default() },
+            Rule { approve: first_call_only(Verdict::deny("")), ..Rule::default() },
             r#"Tool execution denied by approval hook (hook "h")"#,
         ),
     ];

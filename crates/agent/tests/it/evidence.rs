@@ -57,12 +57,13 @@ fn calling(ids: &[&str]) -> serde_json::Value {
 async fn every_registered_hook_has_one_line_for_every_event() {
     let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
     let mut host = Parts::of(calling(&["c1", "c2"])).own(echo).host();
-    let denies = Rule {
-        before_tool: Some(Box::new(|at| {
-            if at.call.id.as_str() == "c2" { Verdict::deny("no") } else { Verdict::Continue }
-        })),
-        ..Rule::default()
-    };
+    let denies =
+        Rule {
+            before_tool: Some(Box::new(|at| {
+                if at.call.id.as_str() == "c2" { Verdict::deny("no") } else { Verdict::Continue }
+            })),
+            ..Rule::default()
+        };
     let native = |name: &str, priority| host.engine.native(name, priority, passing());
     host.mount(vec![
         native("a_first", 0),
@@ -89,7 +90,15 @@ async fn every_registered_hook_has_one_line_for_every_event() {
     assert_eq!(seen, all.collect(), "there is a record at every checkpoint");
     assert_eq!(
         outcomes(&records, CheckpointKind::BeforeTool, "c2"),
-        ["a_first ran", "b_off off", "c_new untrusted", "d_other ^exec$≠echo", "e_denies ran", "f_last after e_denies", "h_child after e_denies"]
+        [
+            "a_first ran",
+            "b_off off",
+            "c_new untrusted",
+            "d_other ^exec$≠echo",
+            "e_denies ran",
+            "f_last after e_denies",
+            "h_child after e_denies"
+        ]
     );
     assert_eq!(
         outcomes(&records, CheckpointKind::ApproveTool, "c2"),

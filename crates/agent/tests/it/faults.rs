@@ -1,7 +1,5 @@
 //! The table of faults: everything that a child can do wrong, at every place where it can do it, in a whole turn.
 
-use std::time::{Duration, Instant};
-
 use domain::hook::OnFailure;
 use futures_util::StreamExt as _;
 use pintle_agent::driver::Ending;
@@ -10,8 +8,6 @@ mod cell;
 
 use cell::{Cell, Child, Place};
 
-/// How long the whole table may take.
-const AT_MOST: Duration = Duration::from_secs(60);
 /// How many cells run side by side: most of them wait.
 const SIDE_BY_SIDE: usize = 12;
 
@@ -30,7 +26,11 @@ fn rows() -> Vec<Row> {
     let acts = Child::acting;
     let good = r#"printf '{"id":%s,"result":%s}\n' "$n" "$good""#;
     vec![
-        row("missing program", Child::file("missing", None), Some("could not start: program `FOLDER/missing` does not exist")),
+        row(
+            "missing program",
+            Child::file("missing", None),
+            Some("could not start: program `FOLDER/missing` does not exist"),
+        ),
         row(
             "missing interpreter",
             Child::file("lost", Some("#!/no/such/interpreter\n")),
@@ -117,9 +117,7 @@ async fn check(row: &Row, place: Place) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fault_at_every_place_has_its_outcome_and_leaves_nothing_behind() {
-    let began = Instant::now();
     let rows = rows();
     let cells = rows.iter().flat_map(|row| PLACES.map(|place| check(row, place)));
     futures_util::stream::iter(cells).for_each_concurrent(SIDE_BY_SIDE, |cell| cell).await;
-    assert!(began.elapsed() < AT_MOST, "the table took {:?}", began.elapsed());
 }

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
 
-type Say<C> = Option<Box<dyn Fn(&C) -> Verdict<C> + Send + Sync>>;
+/// What a rule says at one stage.
+pub(crate) type Say<C> = Option<Box<dyn Fn(&C) -> Verdict<C> + Send + Sync>>;
 
 /// A native hook that says at each stage what its closure says; it acts only where it has one.
 #[derive(Default)]

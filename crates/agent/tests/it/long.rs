@@ -45,7 +45,7 @@ async fn a_conversation_of_40_mib_goes_through_a_child_and_only_what_it_changed_
         let start = if n == 20 { "change me" } else { "keep me" };
         host.turn(&format!("{start} {n} {block}")).await;
     }
-    let bytes: usize = host.conversation.messages().iter().map(|message| message.json().get().len()).sum();
+    let bytes: usize = host.conversation.messages().iter().map(|message| message.json().len()).sum();
     assert!(bytes > 40 << 20, "{bytes}");
     let before = Arc::default();
     let entry = json!({"command": ["python3", "-S", "-c", ECHO], "pair": false});

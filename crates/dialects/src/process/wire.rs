@@ -65,8 +65,9 @@ pub fn params(event_id: &EventId, at: jiff::Timestamp, who: &Identity, subject: 
 fn size_of(subject: Subject<'_>) -> usize {
     match subject {
         Subject::BeforeLlm(asked) => {
-            let messages: usize = asked.request.messages.iter().map(|message| message.json().get().len() + 1).sum();
-            let tools: usize = asked.request.tools.iter().map(|tool| tool.json().get().len() + 1).sum();
+            let mut scratch = Vec::new();
+            let messages: usize = asked.request.messages.iter().map(|m| m.json_by_way_of(&mut scratch).len() + 1).sum();
+            let tools: usize = asked.request.tools.iter().map(|tool| tool.json_by_way_of(&mut scratch).len() + 1).sum();
             messages + tools
         }
         Subject::AfterLlm(asked) => asked.response.content.len() + asked.response.reasoning_content.len(),
@@ -115,8 +116,8 @@ fn write_own(out: &mut Json, subject: Subject<'_>) {
         Subject::BeforeLlm(asked) => {
             let request = &asked.request;
             out.raw(r#","model":"#).text(&request.model);
-            out.raw(r#","messages":"#).list(request.messages.iter().map(|message| message.json().get()));
-            out.raw(r#","tools":"#).list(request.tools.iter().map(|tool| tool.json().get()));
+            out.raw(r#","messages":"#).list(request.messages.iter().map(|message| message.json()));
+            out.raw(r#","tools":"#).list(request.tools.iter().map(|tool| tool.json()));
             out.raw(r#","options":"#).object(&request.options);
             out.raw(r#","graceful_terminal":"#).shown(request.graceful_terminal);
         }

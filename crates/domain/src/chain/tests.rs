@@ -1,3 +1,5 @@
+//! What a row of hooks concludes, as tables.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! What one tool call comes to, as tables.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! What the driver must do next, as tables.
+
 use super::*;
 use crate::llm::LlmReply;
 

@@ -1,3 +1,5 @@
+//! Spellings, ranges, redirects and resolvers that lie, against real sockets.
+
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener};

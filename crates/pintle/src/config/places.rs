@@ -117,8 +117,8 @@ mod tests {
             assert_eq!(env(vars).home(named.map(Path::new)).unwrap(), Path::new(expected));
         };
         let all = [("PINTLE_HOME", "p"), ("XDG_DATA_HOME", "/d"), ("HOME", "/h")];
-        check(&all, Some("n"), "/work/n");
-        check(&all, None, "/work/p");
+        check(&all, Some("n"), "/srv/n");
+        check(&all, None, "/srv/p");
         check(&all[1..], None, "/d/pintle");
         check(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")], None, "/h/.local/share/pintle");
         assert_eq!(env(&[]).home(None).unwrap_err().code, crate::error::USAGE);

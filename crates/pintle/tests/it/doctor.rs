@@ -97,14 +97,14 @@ fn a_found_guard_is_untrusted() {
     );
     insta::assert_snapshot!(doctor(&env), @"
     exit 5
-    ! configuration        [root]/work/pintle.toml is not trusted; left out: hooks.processes.g (`pintle trust` shows what it would run, and accepts it)
+    ! configuration        [root]/here/pintle.toml is not trusted; left out: hooks.processes.g (`pintle trust` shows what it would run, and accepts it)
     ✗ guard          g     unproven at trust: nobody accepted it; see `pintle trust`
     ✓ store                sqlite://pintle.db
     ✓ provider       play  its script can be played
 
     guards armed 0/1
     ");
-    assert!(!env.path("work/ran").exists());
+    assert!(!env.path("here/ran").exists());
 }
 
 #[test]

@@ -8,13 +8,14 @@ use std::process::{Command, Output, Stdio};
 
 use regex::Regex;
 
-/// Runs a program on a terminal of its own with what is typed there. Arguments: the text, the program, its arguments.
+/// Runs a program on a terminal of its own and answers its question there. Arguments: the answer, the program, its
+/// arguments.
 const ON_TERMINAL: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-os.write(terminal, sys.argv[1].encode())
+answer = sys.argv[1].encode()
 shown = b''
 while True:
     try:
@@ -24,6 +25,9 @@ while True:
     if not piece:
         break
     shown += piece
+    if answer and b'[y/N]' in shown:
+        os.write(terminal, answer)
+        answer = b''
 sys.stdout.buffer.write(shown.replace(b'\\r\\n', b'\\n'))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
@@ -45,13 +49,13 @@ impl TestEnv {
     pub(crate) fn new() -> Self {
         let root = tempfile::Builder::new().prefix("pintle-").tempdir().unwrap();
         let env = Self { root };
-        for folder in ["home", "config", "data", "work"] {
+        for folder in ["home", "config", "data", "here"] {
             fs::create_dir(env.path(folder)).unwrap();
         }
         env
     }
 
-    /// A path below the root of these surroundings, such as `work/guard.sh`.
+    /// A path below the root of these surroundings, such as `here/guard.sh`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().canonicalize().unwrap().join(name)
     }
@@ -71,7 +75,7 @@ impl TestEnv {
 
     /// Writes a configuration into the working directory, where it is merely found.
     pub(crate) fn found_config(&self, text: &str) -> PathBuf {
-        self.write("work/pintle.toml", text)
+        self.write("here/pintle.toml", text)
     }
 
     /// A command with these surroundings and nothing else but `PATH`.
@@ -83,7 +87,7 @@ impl TestEnv {
             .env("HOME", self.path("home"))
             .env("XDG_CONFIG_HOME", self.path("config"))
             .env("XDG_DATA_HOME", self.path("data"))
-            .current_dir(self.path("work"));
+            .current_dir(self.path("here"));
         command
     }
 
@@ -133,6 +137,7 @@ impl TestEnv {
             (r"sha256 [0-9a-f]+", "sha256 [digest]"),
             (r"sha256:[0-9a-f]+", "sha256:[digest]"),
             (r"\bprocess \d+", "process [pid]"),
+            (r"program {4}\S+", "program    [program]"),
         ];
         rules
             .iter()

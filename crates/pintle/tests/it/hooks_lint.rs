@@ -62,7 +62,7 @@ fn what_nobody_accepted_is_looked_at_too_and_nothing_of_it_runs() {
     [
       {
         "place": {
-          "file": "[root]/work/pintle.toml",
+          "file": "[root]/here/pintle.toml",
           "line": 1,
           "column": 18
         },
@@ -73,7 +73,7 @@ fn what_nobody_accepted_is_looked_at_too_and_nothing_of_it_runs() {
       },
       {
         "place": {
-          "file": "[root]/work/pintle.toml",
+          "file": "[root]/here/pintle.toml",
           "line": 9,
           "column": 14
         },
@@ -84,5 +84,5 @@ fn what_nobody_accepted_is_looked_at_too_and_nothing_of_it_runs() {
       }
     ]
     "#);
-    assert!(!env.path("work/ran").exists());
+    assert!(!env.path("here/ran").exists());
 }

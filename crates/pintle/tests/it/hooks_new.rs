@@ -50,7 +50,7 @@ fn the_sh_starter() {
 #[test]
 fn the_python_starter() {
     let env = started("python");
-    passes(&env.run(env.command("python3").arg("test_guard.py").current_dir(env.path("work/guard")), ""));
+    passes(&env.run(env.command("python3").arg("test_guard.py").current_dir(env.path("here/guard")), ""));
     guards(&env);
 }
 
@@ -70,14 +70,14 @@ fn the_rust_starter() {
     let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("starter-rust");
     let cargo = |args: &[&str]| {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo.args(args).arg("--offline").env("CARGO_TARGET_DIR", &target).current_dir(env.path("work/guard"));
+        cargo.args(args).arg("--offline").env("CARGO_TARGET_DIR", &target).current_dir(env.path("here/guard"));
         passes(&env.run(&mut cargo, ""));
     };
     cargo(&["test", "--quiet"]);
     // The configuration names the release build; a debug build at its place is as good and sooner there.
     cargo(&["build", "--quiet"]);
-    std::fs::create_dir_all(env.path("work/guard/target/release")).unwrap();
-    std::fs::copy(target.join("debug/guard"), env.path("work/guard/target/release/guard")).unwrap();
+    std::fs::create_dir_all(env.path("here/guard/target/release")).unwrap();
+    std::fs::copy(target.join("debug/guard"), env.path("here/guard/target/release/guard")).unwrap();
     guards(&env);
 }
 
@@ -93,21 +93,21 @@ fn it_says_what_comes_next_and_overwrites_nothing() {
     insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
     exit 0
     --- out
-    wrote [root]/work/my hooks/Cargo.toml
-    wrote [root]/work/my hooks/src/main.rs
-    wrote [root]/work/my hooks/tests/guard.rs
-    wrote [root]/work/my hooks/frames.jsonl
+    wrote [root]/here/my hooks/Cargo.toml
+    wrote [root]/here/my hooks/src/main.rs
+    wrote [root]/here/my hooks/tests/guard.rs
+    wrote [root]/here/my hooks/frames.jsonl
 
     It refuses forced pushes; its first lines say how to change that. Its test:
 
-      (cd '[root]/work/my hooks' && cargo test && cargo build --release)
+      (cd '[root]/here/my hooks' && cargo test && cargo build --release)
 
     Add to [root]/config/pintle/pintle.toml:
 
     [hooks.processes.no-force]
     enabled = true
     command = ["target/release/guard"]
-    dir = "[root]/work/my hooks"
+    dir = "[root]/here/my hooks"
     intercept = ["before_tool"]
     matcher = "^exec$"
 
@@ -120,7 +120,7 @@ fn it_says_what_comes_next_and_overwrites_nothing() {
 
     exit 1
     --- err
-    error: [root]/work/my hooks/Cargo.toml is there already, and nothing was written
+    error: [root]/here/my hooks/Cargo.toml is there already, and nothing was written
       hint: name another folder with --dir DIR
 
     exit 2

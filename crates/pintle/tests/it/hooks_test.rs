@@ -282,7 +282,7 @@ fn what_cannot_be_asked_says_why() {
 
     exit 5
     --- err
-    error: hook "stranger" is untrusted ([root]/work/pintle.toml:1:18)
+    error: hook "stranger" is untrusted ([root]/here/pintle.toml:1:18)
       hint: `pintle trust` shows what it would run, and accepts it
 
     exit 2

@@ -39,10 +39,10 @@ fn elsewhere_it_has_to_be_trusted() {
     insta::assert_snapshot!(env.pintle(&["init", "--dir", "."]), @"
     exit 0
     --- out
-    wrote [root]/work/pintle.toml
+    wrote [root]/here/pintle.toml
 
     next:
-      pintle trust [root]/work accept it: a file that is merely found in a folder starts nothing by itself
+      pintle trust [root]/here accept it: a file that is merely found in a folder starts nothing by itself
       pintle demo                        see one whole turn, without a key
       pintle hooks new guard --lang sh   write a first guard with its test; python, node and rust too
       pintle doctor                      prove that the guards are armed

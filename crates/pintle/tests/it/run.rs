@@ -170,7 +170,7 @@ fn the_demo_runs_offline_and_leaves_nothing_behind() {
 fn a_kept_demo_can_be_asked_why() {
     let env = TestEnv::new();
     let seen = env.pintle(&["demo", "--keep", "tour"]);
-    assert!(seen.out.contains("pintle why --last -c [root]/work/tour/pintle.toml"), "{}", seen.out);
+    assert!(seen.out.contains("pintle why --last -c [root]/here/tour/pintle.toml"), "{}", seen.out);
     let seen = env.pintle(&["why", "--last", "-c", "tour/pintle.toml", "--home", "tour/home"]);
     assert!(seen.out.contains("read_file  cleared"), "{}", seen.out);
     assert!(seen.out.contains("token=[hidden]"), "{}", seen.out);

@@ -10,7 +10,7 @@ fn cloned() -> TestEnv {
     let env = TestEnv::new();
     env.found_config(FOUND);
     env.write(
-        "work/guard.sh",
+        "here/guard.sh",
         r#"while read -r l; do i=${l#*\"id\":}; echo "{\"id\":${i%%,*},\"result\":{\"action\":\"deny_tool\"}}"; done"#,
     );
     env
@@ -25,13 +25,12 @@ fn works(env: &TestEnv) -> String {
 #[test]
 fn a_person_sees_what_would_run_and_accepts_it_by_content() {
     let env = cloned();
-    assert_eq!(works(&env), "5 error: hook \"guard\" is untrusted ([root]/work/pintle.toml:5:18)");
+    assert_eq!(works(&env), "5 error: hook \"guard\" is untrusted ([root]/here/pintle.toml:5:18)");
     let seen = env.on_terminal("n\n", &["trust"]);
     insta::assert_snapshot!(seen, @r#"
     exit 1
     --- out
-    n
-    [root]/work/pintle.toml
+    [root]/here/pintle.toml
 
     agents.main  new
       model      local/m
@@ -39,14 +38,15 @@ fn a_person_sees_what_would_run_and_accepts_it_by_content() {
 
     hooks.processes.guard  new
       runs       sh guard.sh "a b"
-      in         [root]/work
+      in         [root]/here
       enabled    true
       intercept  ["before_tool"]
-      program    /usr/bin/dash
-      file       [root]/work/guard.sh  sha256 [digest]…
+      program    [program]
+      file       [root]/here/guard.sh  sha256 [digest]…
 
     What these programs and files load in turn is not covered.
-    accept? [y/N] not accepted; nothing has changed
+    accept? [y/N] n
+    not accepted; nothing has changed
     "#);
     assert!(works(&env).starts_with("5 "));
 
@@ -58,7 +58,7 @@ fn a_person_sees_what_would_run_and_accepts_it_by_content() {
     insta::assert_snapshot!(env.pintle(&["trust"]), @"
     exit 0
     --- out
-    [root]/work/pintle.toml
+    [root]/here/pintle.toml
 
     agents.main  accepted before
 
@@ -68,31 +68,31 @@ fn a_person_sees_what_would_run_and_accepts_it_by_content() {
     nothing to accept: all of it was accepted before
     ");
 
-    env.write("work/guard.sh", "touch ran");
+    env.write("here/guard.sh", "touch ran");
     env.found_config(&FOUND.replace("before_tool", "approve_tool"));
     let changed = works(&env);
     assert!(changed.starts_with("1 fault  guard") && changed.contains("changed since it was trusted"), "{changed}");
-    let seen = env.on_terminal("\n", &["trust", "pintle.toml"]);
+    let seen = env.on_terminal("what?\n", &["trust", "pintle.toml"]);
     insta::assert_snapshot!(seen, @r#"
     exit 1
     --- out
-
-    [root]/work/pintle.toml
+    [root]/here/pintle.toml
 
     agents.main  accepted before
 
     hooks.processes.guard  changed since it was accepted
       runs       sh guard.sh "a b"
-      in         [root]/work
+      in         [root]/here
       -       "before_tool"
       +       "approve_tool"
-      - file [root]/work/guard.sh sha256:[digest]
-      + file [root]/work/guard.sh sha256:[digest]
+      - file [root]/here/guard.sh sha256:[digest]
+      + file [root]/here/guard.sh sha256:[digest]
 
     What these programs and files load in turn is not covered.
-    accept? [y/N] not accepted; nothing has changed
+    accept? [y/N] what?
+    not accepted; nothing has changed
     "#);
-    assert!(!env.path("work/ran").exists());
+    assert!(!env.path("here/ran").exists());
 }
 
 #[test]
@@ -119,31 +119,36 @@ fn a_file_that_is_not_there_is_named() {
 
     exit 2
     --- out
-    error: [root]/work/nowhere.toml: cannot be read: No such file or directory (os error 2)
+    error: [root]/here/nowhere.toml: cannot be read: No such file or directory (os error 2)
     ");
 }
+
+/// A scripted agent with `exec`, and a hook that keeps what its tools return.
+const PLAYED: &str = "[providers.play]\nkind = 'scripted'\nscript = 'script.json'\n[agents.main]\nmodel = 'play/m'\n\
+                      tools = ['exec']\n[hooks.processes.eye]\nenabled = true\ncommand = ['sh', 'eye.sh']\n\
+                      intercept = ['after_tool']\npair = false\n";
+
+const EYE: &str = r#"read -r hello; echo '{"id":1,"result":{}}'
+n=2; while read -r line; do printf '%s\n' "$line" >>results; echo "{\"id\":$n,\"result\":{}}"; n=$((n+1)); done"#;
 
 /// The agent gives itself a terminal, hides where it comes from, and still is no person.
 #[test]
 fn the_agent_cannot_accept_anything() {
     let env = TestEnv::new();
-    env.write("work/clone/pintle.toml", FOUND);
+    env.write("here/clone/pintle.toml", FOUND);
     let accept = env.terminal_line("trust clone");
     let away = format!(
         "env -i PATH=\"$PATH\" setsid -f sh -c '{} >away 2>&1; echo $? >code'; until [ -s code ]; do sleep 0.02; done; cat away",
         accept.replace('\'', r"'\''")
     );
     let calls = [format!("{PINTLE} trust clone"), accept, away].map(|command| {
-        serde_json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": format!("cd {}; {command}", env.path("work").display())}}]})
+        let command = format!("cd {}; {command}", env.path("here").display());
+        serde_json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]})
     });
-    let mut replies = Vec::from(calls);
-    replies.push(serde_json::json!({"text": "done"}));
+    let replies: Vec<_> = calls.into_iter().chain([serde_json::json!({"text": "done"})]).collect();
     env.write("config/pintle/script.json", &serde_json::json!({ "replies": replies }).to_string());
-    env.user_config(
-        "[providers.play]\nkind = 'scripted'\nscript = 'script.json'\n[agents.main]\nmodel = 'play/m'\ntools = ['exec']\n\
-         [hooks.processes.eye]\nenabled = true\nintercept = ['after_tool']\npair = false\n\
-         command = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1}\"; n=2; while read -r l; do printf \"%s\\n\" \"$l\" >>results; echo \"{\\\"id\\\":$n}\"; n=$((n+1)); done']\n",
-    );
+    env.write("config/pintle/eye.sh", EYE);
+    env.user_config(PLAYED);
     let run = env.pintle(&["run", "go"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run}");
     let results = std::fs::read_to_string(env.path("config/pintle/results")).unwrap();
@@ -153,7 +158,7 @@ fn the_agent_cannot_accept_anything() {
         .map(|frame| env.redact(frame["params"]["result"]["for_llm"].as_str().unwrap()))
         .collect();
     insta::assert_snapshot!(said.join("\n---\n"), @r#"
-    [root]/work/clone/pintle.toml
+    [root]/here/clone/pintle.toml
 
     agents.main  new
       model      local/m
@@ -161,17 +166,16 @@ fn the_agent_cannot_accept_anything() {
 
     hooks.processes.guard  new
       runs       sh guard.sh "a b"
-      in         [root]/work/clone
+      in         [root]/here/clone
       enabled    true
       intercept  ["before_tool"]
-      program    /usr/bin/dash
+      program    [program]
 
     What these programs and files load in turn is not covered.
     error: only a person may do this, and a command of the agent's `exec` tool started it
     [exit code 5]
     ---
-    y
-    [root]/work/clone/pintle.toml
+    [root]/here/clone/pintle.toml
 
     agents.main  new
       model      local/m
@@ -179,17 +183,16 @@ fn the_agent_cannot_accept_anything() {
 
     hooks.processes.guard  new
       runs       sh guard.sh "a b"
-      in         [root]/work/clone
+      in         [root]/here/clone
       enabled    true
       intercept  ["before_tool"]
-      program    /usr/bin/dash
+      program    [program]
 
     What these programs and files load in turn is not covered.
     error: only a person may do this, and process [pid], a command of the agent's `exec` tool, is above it
     [exit code 5]
     ---
-    y
-    [root]/work/clone/pintle.toml
+    [root]/here/clone/pintle.toml
 
     agents.main  new
       model      local/m
@@ -197,14 +200,14 @@ fn the_agent_cannot_accept_anything() {
 
     hooks.processes.guard  new
       runs       sh guard.sh "a b"
-      in         [root]/work/clone
+      in         [root]/here/clone
       enabled    true
       intercept  ["before_tool"]
-      program    /usr/bin/dash
+      program    [program]
 
     What these programs and files load in turn is not covered.
     error: only a person may do this, and process [pid], which is Pintle, is above it
     "#);
     assert!(!env.path("data/pintle/trust.json").exists());
-    assert_eq!(std::fs::read_to_string(env.path("work/code")).unwrap(), "5\n");
+    assert_eq!(std::fs::read_to_string(env.path("here/code")).unwrap(), "5\n");
 }

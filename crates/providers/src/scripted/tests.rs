@@ -1,3 +1,5 @@
+//! Files of replies, good and bad.
+
 use super::*;
 use std::sync::Mutex;
 

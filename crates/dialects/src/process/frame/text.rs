@@ -9,7 +9,9 @@ const MAX_QUOTED: usize = 64;
 
 /// Replaces the escapes of lone surrogates by `\ufffd`, in place. Returns how many there were.
 pub(super) fn mend_surrogates(line: &mut [u8]) -> usize {
-    if memmem::find(line, b"\\ud").is_none() && memmem::find(line, b"\\uD").is_none() {
+    // Short lines seldom have any escape, and for one byte no search has to be set up.
+    let escaped = memchr(b'\\', line).is_some();
+    if !escaped || (memmem::find(line, b"\\ud").is_none() && memmem::find(line, b"\\uD").is_none()) {
         return 0;
     }
     let (mut at, mut mended) = (0, 0);

@@ -116,7 +116,7 @@ fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: 
     match subject {
         Subject::BeforeLlm(asked) => {
             // Most of a conversation comes back as it went.
-            let sent = asked.request.messages.iter().map(|message| message.json().get());
+            let sent = asked.request.messages.iter().map(|message| message.json());
             let known = Known::find(json, "messages", sent);
             let mut reader = Reader { known: &known, ..reader };
             let verdict = reader.before_llm(asked, json);

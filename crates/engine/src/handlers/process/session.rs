@@ -22,6 +22,9 @@ use super::writer::{Begun, Frame, Pen};
 
 /// Calls that wait to be written; above it callers wait for room. More than a host has turns at once.
 const WAITING_CALLS: usize = 256;
+/// From so many pending calls on, the writer's task joins what is queued instead of each caller writing by itself.
+/// With fewer, its change of task costs more than the writes that it saves.
+const COMPANY: usize = 8;
 /// How many withdrawn calls are remembered, to tell a late reply from a second one in the log.
 const REMEMBERED: usize = 1024;
 /// Lines about one child that the log takes; a child that prints for ever must not fill the disk.
@@ -109,6 +112,8 @@ struct Log {
 struct Ticket<'a> {
     session: &'a Session,
     id: u64,
+    /// Whether so many others wait for the child too that its time is better spent on many calls at once.
+    in_company: bool,
 }
 
 impl Drop for Ticket<'_> {
@@ -172,7 +177,11 @@ impl Session {
         let (ticket, reply) = self.enqueue(request.method, request.params.clone()).inspect_err(|_| {
             self.room.add_permits(1);
         })?;
-        self.pump();
+        if ticket.in_company {
+            self.wake.notify_one();
+        } else {
+            self.pump();
+        }
         let told = timeout_at(request.deadline, reply).await.map_err(late)?;
         drop(ticket);
         // The sender is only dropped unused when the session goes with all that it holds.
@@ -195,7 +204,8 @@ impl Session {
         state.next_id += 1;
         state.pending.insert(id, tell);
         state.calls.push_back((id, frame));
-        Ok((Ticket { session: self, id }, told))
+        let in_company = state.pending.len() >= COMPANY;
+        Ok((Ticket { session: self, id, in_company }, told))
     }
 
     fn timed_out(&self, request: &Request<'_>) -> Unanswered {

@@ -11,10 +11,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::process::frame::{self, FRAME_TAIL};
 use tokio::net::unix::pipe;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::events::{Event, EventQueue};
 use super::session::{Session, State, Trouble};
+
+/// Most bytes of one write. A child that waits is woken when a write ends, so it reads the beginning of a long frame
+/// while the next part is being written.
+const WRITE_BYTES: usize = 128 << 10;
+
+/// Most bytes of short frames that are copied together to be written at once: less than a pipe holds by default, and
+/// little enough that copying costs less than another write.
+const JOINED_BYTES: usize = 32 << 10;
 
 /// Long enough to stand for "nothing to wait for".
 const FAR: Duration = Duration::from_secs(86_400);
@@ -37,6 +46,16 @@ impl Frame {
         Self { head: line, params: Bytes::new(), tail: &[] }
     }
 
+    /// Both, one after the other.
+    fn joined(self, next: &Self) -> Self {
+        let mut line = self.head;
+        line.reserve(JOINED_BYTES);
+        for part in [&*self.params, self.tail, &next.head, &next.params, next.tail] {
+            line.extend_from_slice(part);
+        }
+        Self::whole(line)
+    }
+
     fn len(&self) -> usize {
         self.head.len() + self.params.len() + self.tail.len()
     }
@@ -46,12 +65,15 @@ impl Frame {
         self.len() - 1
     }
 
-    /// What is left after `written` bytes.
+    /// What is to be written next, after `written` bytes.
     fn rest(&self, mut written: usize) -> [IoSlice<'_>; 3] {
+        let mut room = WRITE_BYTES;
         [self.head.as_slice(), &self.params, self.tail].map(|part| {
             let skip = written.min(part.len());
             written -= skip;
-            IoSlice::new(&part[skip..])
+            let end = part.len().min(skip + room);
+            room -= end - skip;
+            IoSlice::new(&part[skip..end])
         })
     }
 }
@@ -149,6 +171,8 @@ impl Session {
                 () = self.hush.cancelled() => return,
                 () = self.wake.notified() => {}
             }
+            // Callers that are about to run add their calls first, so that all go out in one write.
+            yield_now().await;
         }
     }
 
@@ -216,8 +240,12 @@ impl Session {
         if let Some(id) = state.cancels.pop_front() {
             return fresh(Frame::whole(frame::cancel(id)));
         }
-        if let Some((_, frame)) = state.calls.pop_front() {
+        if let Some((_, mut frame)) = state.calls.pop_front() {
             self.room.add_permits(1);
+            while let Some((_, next)) = state.calls.pop_front_if(|(_, next)| frame.len() + next.len() <= JOINED_BYTES) {
+                self.room.add_permits(1);
+                frame = frame.joined(&next);
+            }
             return fresh(frame);
         }
         if !with_events {

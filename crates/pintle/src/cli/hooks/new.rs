@@ -74,7 +74,7 @@ impl Language {
             },
             Self::Rust => Starter {
                 files: &[
-                    ("Cargo.toml", include_str!("../../starters/rust/Cargo.toml")),
+                    ("Cargo.toml", include_str!("../../starters/rust/manifest.toml")),
                     ("src/main.rs", include_str!("../../starters/rust/src/main.rs")),
                     ("tests/guard.rs", include_str!("../../starters/rust/tests/guard.rs")),
                 ],

@@ -37,7 +37,6 @@ const MODEL: &str = "test/model";
 const TOOK: Duration = Duration::from_millis(15);
 
 /// What the hook is asked or told.
-#[expect(clippy::large_enum_variant, reason = "there is one of it in a whole process")]
 pub(super) enum Question {
     UserPromptSubmit(UserPromptSubmit),
     BeforeLlm(BeforeLlm),
