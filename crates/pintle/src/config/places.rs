@@ -108,7 +108,7 @@ mod tests {
 
     fn env(vars: &[(&str, &str)]) -> Env {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
-        Env { vars, cwd: "/work".into() }
+        Env { vars, cwd: "/srv".into() }
     }
 
     #[test]
