@@ -254,10 +254,12 @@ impl Dispatcher {
         }
     }
 
-    /// Every fault of an asked hook is an event too.
+    /// Every fault of an asked hook is an event too, but for being cancelled: then the turn is ending anyway.
     fn tell_faults(&self, cx: &TurnCx, records: &[Record]) {
         for record in records {
-            if let Ran::Failed { fault, .. } = &record.outcome {
+            if let Ran::Failed { fault, .. } = &record.outcome
+                && *fault != Fault::Cancelled
+            {
                 let event = RuntimeEvent::Error {
                     stage: format!("hook.{}", record.checkpoint.name()),
                     message: format!("hook \"{}\" {fault}", record.hook),

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::outlet::Outlet;
 
-/// Observers hear of at most four pieces a second: enough for a progress line, too few to flood a pipe.
-const TELL_EVERY: Duration = Duration::from_millis(250);
+/// Observers hear of at most four pieces a second: three at this pace, and the rest at the end.
+const TELL_EVERY: Duration = Duration::from_millis(334);
 
 /// Shows pieces to the user where that is allowed, and tells observers how much arrived.
 pub(super) struct Deltas<'a> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use dialects::process::{frame, wire};
 use domain::checkpoint::{BeforeTool, CheckpointKind, Reply, Subject};
 use domain::id::EventId;
@@ -45,7 +45,7 @@ impl Question {
             cancel: &self.cx.cancel,
             wire: &WireCache::default(),
         };
-        let reply = hooks.set().handler(0).ask(call).await?;
+        let reply = hooks.set().handler(0).ask(call).await.map_err(|fault| anyhow!("the hook {fault}"))?;
         let passes = matches!(&reply, Reply::BeforeTool(heard) if heard.verdict == Verdict::Continue);
         ensure!(passes, "the call did not pass: {reply:?}");
         Ok(())

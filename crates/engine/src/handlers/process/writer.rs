@@ -46,16 +46,6 @@ impl Frame {
         Self { head: line, params: Bytes::new(), tail: &[] }
     }
 
-    /// Both, one after the other.
-    fn joined(self, next: &Self) -> Self {
-        let mut line = self.head;
-        line.reserve(JOINED_BYTES);
-        for part in [&*self.params, self.tail, &next.head, &next.params, next.tail] {
-            line.extend_from_slice(part);
-        }
-        Self::whole(line)
-    }
-
     fn len(&self) -> usize {
         self.head.len() + self.params.len() + self.tail.len()
     }
@@ -82,7 +72,26 @@ impl Frame {
 #[derive(Debug)]
 pub(super) struct Begun {
     frame: Frame,
+    /// Short frames that are to go out in the same write.
+    company: Vec<Frame>,
     written: usize,
+}
+
+impl Begun {
+    /// Copies the company behind the frame. Not done where it is collected, since others wait for that lock.
+    fn join(&mut self) {
+        if self.company.is_empty() {
+            return;
+        }
+        let mut lines = Vec::with_capacity(JOINED_BYTES);
+        for frame in std::iter::once(&self.frame).chain(&self.company) {
+            for part in [&frame.head, &*frame.params, frame.tail] {
+                lines.extend_from_slice(part);
+            }
+        }
+        self.frame = Frame::whole(lines);
+        self.company.clear();
+    }
 }
 
 /// The right to write: whoever holds the pipe has it.
@@ -210,6 +219,7 @@ impl Session {
                 return Round::Done;
             };
             drop(state);
+            begun.join();
             match write_some(&pipe, &mut begun) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -236,17 +246,18 @@ impl Session {
         if state.begun.is_some() {
             return state.begun.take();
         }
-        let fresh = |frame| Some(Begun { frame, written: 0 });
+        let fresh = |frame| Some(Begun { frame, company: Vec::new(), written: 0 });
         if let Some(id) = state.cancels.pop_front() {
             return fresh(Frame::whole(frame::cancel(id)));
         }
-        if let Some((_, mut frame)) = state.calls.pop_front() {
-            self.room.add_permits(1);
-            while let Some((_, next)) = state.calls.pop_front_if(|(_, next)| frame.len() + next.len() <= JOINED_BYTES) {
-                self.room.add_permits(1);
-                frame = frame.joined(&next);
+        if let Some((_, frame)) = state.calls.pop_front() {
+            let (mut bytes, mut company) = (frame.len(), Vec::new());
+            while let Some((_, next)) = state.calls.pop_front_if(|(_, next)| bytes + next.len() <= JOINED_BYTES) {
+                bytes += next.len();
+                company.push(next);
             }
-            return fresh(frame);
+            self.room.add_permits(1 + company.len());
+            return Some(Begun { frame, company, written: 0 });
         }
         if !with_events {
             return None;
