@@ -28,7 +28,11 @@ const ERRANDS: &[Errand] = &[
         does: "writes the files that are generated from the code",
         command: &["env", "PINTLE_GENERATE=1", "cargo", "test", "--quiet", "-p", "pintle", "--test", "generated"],
     },
-    Errand { word: "bench", does: "runs the benchmarks", command: &["cargo", "bench", "--workspace", "--benches"] },
+    Errand {
+        word: "bench",
+        does: "measures what hooks and the program cost; `-- --test` runs each case once",
+        command: &["cargo", "bench", "-p", "pintle-engine", "-p", "pintle", "--bench", "hooks", "--bench", "process"],
+    },
 ];
 
 fn main() -> ExitCode {

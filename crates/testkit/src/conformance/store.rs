@@ -181,7 +181,14 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
         ),
         not_run(NotRun::Disabled, "disabled"),
         not_run(NotRun::OutOfScope, "out of scope"),
-        not_run(NotRun::Decided { by: HookName::from("first") }, "decided already"),
+        (
+            Outcome::NotRun(NotRun::Decided { by: HookName::from("first") }),
+            StoredRecord {
+                reason: Some("decided already".into()),
+                by: Some("first".into()),
+                ..StoredRecord::default()
+            },
+        ),
         not_run(NotRun::Untrusted, "untrusted"),
         not_run(NotRun::Dropped, "dropped"),
     ]

@@ -209,7 +209,7 @@ mod tests {
         #[track_caller]
         fn check(messages: &str, count: usize) {
             let originals = [r#"{"a":["]"]}"#, "{}", r#"{"b":2}"#];
-            let text = format!(r#"{{"x":""messages":[1","r":{{"messages":{messages},"y":[]}}}}"#);
+            let text = format!(r#"{{"x":"]","r":{{"messages":{messages},"y":[]}}}}"#);
             let known = Known::find(&text, "messages", originals.into_iter());
             assert_eq!(known.ends.len(), count);
             let outer: Vec<_> = members(&text, &known).unwrap().collect();

@@ -1,7 +1,7 @@
 //! The conversation with one child: which calls are pending, what still has to be written, what came back.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -72,8 +72,6 @@ pub(super) struct Session {
     pub(super) events: Arc<Mutex<EventQueue>>,
     pub(super) tally: Arc<Tally>,
     pub(super) state: Mutex<State>,
-    /// The number of the next call, from 1.
-    next_id: AtomicU64,
     /// Places in the queue of calls.
     pub(super) room: Semaphore,
     /// Wakes the writer's task.
@@ -90,6 +88,8 @@ pub(super) struct Session {
 
 #[derive(Debug)]
 pub(super) struct State {
+    /// The number of the next call, from 1.
+    next_id: u64,
     pending: HashMap<u64, oneshot::Sender<Outcome>>,
     /// No new calls: the child is of no more use, or gone.
     refuses: bool,
@@ -132,6 +132,7 @@ impl Session {
         stdin: pipe::Sender,
     ) -> Self {
         let state = State {
+            next_id: 1,
             pending: HashMap::new(),
             refuses: false,
             withdrawn: VecDeque::new(),
@@ -147,7 +148,6 @@ impl Session {
             events,
             tally,
             state: Mutex::new(state),
-            next_id: AtomicU64::new(1),
             room: Semaphore::new(WAITING_CALLS),
             wake: Notify::new(),
             idle: Notify::new(),
@@ -190,19 +190,21 @@ impl Session {
     }
 
     fn enqueue(&self, method: &str, params: Bytes) -> Result<(Ticket<'_>, oneshot::Receiver<Outcome>), Unanswered> {
-        // Everything is made before the lock is taken, since every caller waits for it.
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let frame = Frame::call(id, method, params);
-        let limit = self.spec.max_frame_bytes;
-        if frame.line_len() > limit {
-            self.tally.oversized_calls.up();
-            return Err(Unanswered::Fault(Fault::TooLarge { way: Way::Call, limit }));
-        }
         let (tell, told) = oneshot::channel();
+        let limit = self.spec.max_frame_bytes;
         let mut state = self.lock();
         if state.refuses {
             return Err(Unanswered::Gone);
         }
+        // Numbered under the lock, so that numbers leave in order and a call that is not sent takes none.
+        let id = state.next_id;
+        let frame = Frame::call(id, method, params);
+        if frame.line_len() > limit {
+            drop(state);
+            self.tally.oversized_calls.up();
+            return Err(Unanswered::Fault(Fault::TooLarge { way: Way::Call, limit }));
+        }
+        state.next_id += 1;
         state.pending.insert(id, tell);
         state.calls.push_back((id, frame));
         let in_company = state.pending.len() >= COMPANY;
@@ -300,7 +302,7 @@ impl Session {
             // An error means that the caller has just given up.
             return tell.send(outcome).unwrap_or_else(drop);
         }
-        let known = id > 0 && id < self.next_id.load(Ordering::Relaxed);
+        let known = id > 0 && id < state.next_id;
         let place = state.withdrawn.iter().position(|withdrawn| *withdrawn == id);
         let late = place.and_then(|at| state.withdrawn.remove(at)).is_some();
         drop(state);
