@@ -38,7 +38,7 @@ script = "replies.json"
 model = "scripted/m"
 workspace = "workspace"
 "#;
-const REPLIES: &str = r#"[{ "content": "Nobody asked." }]"#;
+const REPLIES: &str = r#"{ "replies": [{ "text": "Nobody asked." }] }"#;
 
 fn main() -> ExitCode {
     match measure() {

@@ -50,7 +50,8 @@ async fn main() -> anyhow::Result<()> {
     let asked = [("refund", json!({"amount": 50})), ("refund", json!({"amount": 900})), ("delete", json!({}))];
     for (i, (tool, arguments)) in asked.into_iter().enumerate() {
         let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let call = ToolCall { id: CallId::new(format!("call-{i}")), tool: tool.into(), raw_tool: tool.into(), arguments };
+        let call =
+            ToolCall { id: CallId::new(format!("call-{i}")), tool: tool.into(), raw_tool: tool.into(), arguments };
         let output = match hooks.clear(&cx, call.clone()).await {
             Clearance::Run(permit) => run_tool(permit),
             Clearance::Substituted { output, .. } => output,

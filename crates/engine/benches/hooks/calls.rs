@@ -12,9 +12,10 @@ use pintle_engine::engine::INTERCEPTOR_TIMEOUT;
 use pintle_engine::handler::{Call, WireCache};
 use pintle_engine::{Dispatcher, TurnCx};
 
+use crate::against::Target;
 use crate::child::Answers;
 use crate::floor::{Blocking, Shared, Straight};
-use crate::report::{Report, Target, shown};
+use crate::report::{Report, shown};
 use crate::stage::{Stage, call, pass, turn};
 
 /// Arguments of the calls in question, in bytes.

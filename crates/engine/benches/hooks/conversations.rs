@@ -15,10 +15,11 @@ use futures_util::future::BoxFuture;
 use pintle_engine::Dispatcher;
 use pintle_engine::handler::{Call, Handler};
 
+use crate::against::Target;
 use crate::child::Answers;
 use crate::conversation::{messages, request};
 use crate::floor::{Request, Straight, line};
-use crate::report::{Report, Target, shown};
+use crate::report::{Report, shown};
 use crate::stage::{Stage, process_hook, turn};
 
 /// The method of the calls in question.

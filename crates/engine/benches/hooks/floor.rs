@@ -168,8 +168,10 @@ impl Shared {
                 }
                 let Ok(reply) = Reply::read(&read) else { return };
                 let waiting = heard.lock().unwrap_or_else(PoisonError::into_inner).remove(&reply.id);
-                // A caller that is gone needs no reply.
-                drop(waiting.map(|waiting| waiting.send(reply)));
+                if let Some(waiting) = waiting {
+                    // A caller that is gone needs no reply.
+                    waiting.send(reply).unwrap_or_else(drop);
+                }
             }
         });
         Ok(Arc::new(Self { stdin: tokio::sync::Mutex::new(stdin), pending, next: AtomicU64::new(10_000_000) }))

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use report::Report;
 use stage::Stage;
 
+mod against;
 mod allocations;
 mod calls;
 mod child;

@@ -22,15 +22,6 @@ enum Extent {
     Once,
 }
 
-/// What a figure has to keep to.
-#[derive(Clone, Copy)]
-pub(crate) enum Target {
-    /// The time against the floor's time.
-    RatioAtMost(f64),
-    /// The throughput against the floor's throughput.
-    ThroughputAtLeast(f64),
-}
-
 /// The figures so far.
 pub(crate) struct Report {
     extent: Extent,
@@ -79,21 +70,8 @@ impl Report {
         }))
     }
 
-    /// A time that is compared with a floor's.
-    pub(crate) fn against(&mut self, what: &str, [ours, floor]: [Duration; 2], target: Target) {
-        let slower = ours.as_secs_f64() / floor.as_secs_f64();
-        let (ratio, wanted, holds) = match target {
-            Target::RatioAtMost(limit) => (slower, format!("<= {limit}"), slower <= limit),
-            Target::ThroughputAtLeast(limit) => (slower.recip(), format!(">= {limit}"), slower.recip() >= limit),
-        };
-        self.row(what, [shown(ours), shown(floor), format!("{ratio:.2}"), wanted], Some(holds));
-    }
-
     /// A figure that has a limit of its own. `limit` is inclusive.
-    pub(crate) fn limited<T: PartialOrd>(&mut self, what: &str, value: T, limit: T, show: impl Fn(T) -> String)
-    where
-        T: Copy,
-    {
+    pub(crate) fn limited<T: PartialOrd + Copy>(&mut self, what: &str, value: T, limit: T, show: impl Fn(T) -> String) {
         self.row(
             what,
             [show(value), String::new(), String::new(), format!("<= {}", show(limit))],
@@ -106,7 +84,8 @@ impl Report {
         self.row(what, [value, String::new(), String::new(), String::new()], None);
     }
 
-    fn row(&mut self, what: &str, [measured, floor, ratio, target]: [String; 4], holds: Option<bool>) {
+    /// Adds a line: measured, floor, ratio, target, and whether it holds where there is one.
+    pub(crate) fn row(&mut self, what: &str, [measured, floor, ratio, target]: [String; 4], holds: Option<bool>) {
         let judged = match holds {
             Some(true) => "pass",
             Some(false) => "MISS",
