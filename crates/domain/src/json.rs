@@ -149,7 +149,7 @@ pub struct Rendered<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
     value: T,
-    json: OnceLock<Box<str>>,
+    json: OnceLock<Box<[u8]>>,
 }
 
 impl<T> Rendered<T> {
@@ -170,19 +170,19 @@ impl<T> Rendered<T> {
 }
 
 impl<T: Serialize> Rendered<T> {
-    /// The value as compact JSON.
-    pub fn json(&self) -> &str {
+    /// The value as compact JSON, which is UTF-8.
+    pub fn json(&self) -> &[u8] {
         self.json_by_way_of(&mut Vec::new())
     }
 
     /// The same; if it has to be written, then into `scratch` first. Where many values are written one after the
     /// other, none of them has to let its text grow.
-    pub fn json_by_way_of(&self, scratch: &mut Vec<u8>) -> &str {
+    pub fn json_by_way_of(&self, scratch: &mut Vec<u8>) -> &[u8] {
         self.0.json.get_or_init(|| {
             scratch.clear();
             serde_json::to_writer(&mut *scratch, &self.0.value)
                 .expect("our own types have string keys and no failing serialiser");
-            str::from_utf8(scratch).expect("JSON is written as UTF-8").into()
+            scratch.as_slice().into()
         })
     }
 }

@@ -21,14 +21,14 @@ pub(crate) static NOTHING: Known = Known { list: 0, ends: Vec::new() };
 
 impl Known {
     /// Finds the list called `name` in `text`, and how many of `elements`, whole JSON values, it begins with.
-    pub(crate) fn find<'e>(text: &str, name: &str, elements: impl Iterator<Item = &'e str>) -> Self {
+    pub(crate) fn find<'e>(text: &str, name: &str, elements: impl Iterator<Item = &'e [u8]>) -> Self {
         let marker = format!("\"{name}\":[");
         let Some(place) = memmem::find(text.as_bytes(), marker.as_bytes()) else { return Self::default() };
         let list = &text.as_bytes()[place + marker.len() - 1..];
         let (mut ends, mut at) = (Vec::new(), 1);
         for element in elements {
             let end = at + element.len();
-            let same = list.get(at..end) == Some(element.as_bytes());
+            let same = list.get(at..end) == Some(element);
             if !same || !matches!(list.get(end), Some(b',' | b']')) {
                 break;
             }
@@ -210,7 +210,7 @@ mod tests {
         fn check(messages: &str, count: usize) {
             let originals = [r#"{"a":["]"]}"#, "{}", r#"{"b":2}"#];
             let text = format!(r#"{{"x":"]","r":{{"messages":{messages},"y":[]}}}}"#);
-            let known = Known::find(&text, "messages", originals.into_iter());
+            let known = Known::find(&text, "messages", originals.into_iter().map(str::as_bytes));
             assert_eq!(known.ends.len(), count);
             let outer: Vec<_> = members(&text, &known).unwrap().collect();
             let inner: Vec<_> = members(outer[1].1, &known).unwrap().collect();

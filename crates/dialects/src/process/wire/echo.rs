@@ -68,7 +68,7 @@ impl<'a, T: Element> Originals<'a, T> {
         // The first that is not taken and spelled alike cannot be beaten by another.
         let at = match self.all.get(self.first) {
             None => None,
-            Some(next) if next.json() == text => Some(self.first),
+            Some(next) if next.json() == text.as_bytes() => Some(self.first),
             Some(_) => self.find(&parse(text)?)?,
         };
         Ok(at.map(|at| {
@@ -100,7 +100,7 @@ impl<'a, T: Element> Originals<'a, T> {
             by_mark
         });
         for at in by_mark.remove(mark).unwrap_or_default() {
-            let value = parse(all[at].json())?;
+            let value = parse(&String::from_utf8_lossy(all[at].json()))?;
             self.by_key.entry(key(&value)).or_default().push_back(at);
         }
         Ok(())

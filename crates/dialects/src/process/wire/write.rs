@@ -1,35 +1,35 @@
 //! Writes compact JSON piece by piece: what stands in every call is written far more often than anything else.
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 
 use domain::json::Object;
 use serde::Serialize;
 use serde_json::Value;
 
 /// JSON text that grows.
-pub(super) struct Json(String);
+pub(super) struct Json(Vec<u8>);
 
 impl Json {
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self(String::with_capacity(bytes))
+        Self(Vec::with_capacity(bytes))
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.0.into_bytes()
+        self.0
     }
 
     /// A piece that is JSON already: brackets, commas, names of members.
     pub(super) fn raw(&mut self, json: &str) -> &mut Self {
-        self.0.push_str(json);
+        self.0.extend_from_slice(json.as_bytes());
         self
     }
 
     /// A string.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
         if is_plain(text.as_bytes()) {
-            self.0.push('"');
-            self.0.push_str(text);
-            self.0.push('"');
+            self.0.push(b'"');
+            self.0.extend_from_slice(text.as_bytes());
+            self.0.push(b'"');
             self
         } else {
             self.serialised(text)
@@ -44,22 +44,22 @@ impl Json {
 
     /// Whatever says itself how it is written.
     pub(super) fn serialised(&mut self, what: &(impl Serialize + ?Sized)) -> &mut Self {
-        self.0
-            .push_str(&serde_json::to_string(what).expect("our own types have string keys and no failing serialiser"));
+        serde_json::to_writer(&mut self.0, what).expect("our own types have string keys and no failing serialiser");
         self
     }
 
     /// A list of what is JSON already.
-    pub(super) fn list<'a>(&mut self, elements: impl Iterator<Item = &'a str>) -> &mut Self {
-        self.0.push('[');
+    pub(super) fn list<'a>(&mut self, elements: impl Iterator<Item = &'a [u8]>) -> &mut Self {
+        self.0.push(b'[');
         for (i, element) in elements.enumerate() {
-            self.raw(if i > 0 { "," } else { "" }).raw(element);
+            self.raw(if i > 0 { "," } else { "" });
+            self.0.extend_from_slice(element);
         }
         self.raw("]")
     }
 
     pub(super) fn object(&mut self, members: &Object) -> &mut Self {
-        self.0.push('{');
+        self.0.push(b'{');
         for (i, (name, value)) in members.iter().enumerate() {
             self.raw(if i > 0 { "," } else { "" }).text(name).raw(":").value(value);
         }
@@ -76,7 +76,7 @@ impl Json {
             Value::String(text) => self.text(text),
             Value::Object(members) => self.object(members),
             Value::Array(items) => {
-                self.0.push('[');
+                self.0.push(b'[');
                 for (i, item) in items.iter().enumerate() {
                     self.raw(if i > 0 { "," } else { "" }).value(item);
                 }
@@ -103,7 +103,7 @@ mod tests {
         let members: Object = serde_json::from_str(text).unwrap();
         let mut json = Json::with_capacity(0);
         json.object(&members);
-        assert_eq!(json.0, serde_json::to_string(&members).unwrap());
+        assert_eq!(json.0, serde_json::to_vec(&members).unwrap());
     }
 
     proptest! {
@@ -111,7 +111,7 @@ mod tests {
         fn texts_are_written_as_serde_writes_them(text in "[\\PC\u{0}-\u{1f}\"\\\\]{0,80}") {
             let mut json = Json::with_capacity(0);
             json.text(&text);
-            prop_assert_eq!(json.0, serde_json::to_string(&text).unwrap());
+            prop_assert_eq!(json.0, serde_json::to_vec(&text).unwrap());
         }
     }
 }
