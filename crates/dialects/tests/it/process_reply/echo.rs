@@ -29,7 +29,7 @@ fn taken(originals: &[Rendered<Message>], returned: &[String]) -> Vec<Option<usi
 
 #[test]
 fn an_equal_message_is_the_hosts_own() {
-    let text = |message: &Rendered<Message>| message.json().to_owned();
+    let text = |message: &Rendered<Message>| String::from_utf8(message.json().to_vec()).unwrap();
     let originals = [private("é\u{2028}", 0), private("same", 1), private("same", 2), private("last", 3)];
     let all: Vec<_> = originals.iter().map(text).collect();
     assert_eq!(taken(&originals, &all), [Some(0), Some(1), Some(2), Some(3)]);
