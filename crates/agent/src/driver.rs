@@ -45,7 +45,7 @@ pub struct Runner {
 pub struct Report {
     /// The turn.
     pub turn_id: TurnId,
-    /// What the user reads at the end; empty when there is nothing to say.
+    /// What the user reads at the end; empty when there is nothing to say. An outlet that streams has shown it.
     pub reply: String,
     /// How it ended.
     pub ending: Ending,

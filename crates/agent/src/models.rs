@@ -9,12 +9,11 @@ use providers::Provider;
 #[derive(Clone, Default)]
 pub struct Models {
     providers: BTreeMap<String, Arc<dyn Provider>>,
-    default: Option<String>,
 }
 
 /// No provider serves this model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no provider serves model `{model}`; providers: {known}")]
+#[error("no provider serves model `{model}`; a model is written PROVIDER/MODEL; providers: {known}")]
 pub struct UnknownModel {
     /// The model that was asked for.
     pub model: String,
@@ -23,10 +22,9 @@ pub struct UnknownModel {
 }
 
 impl Models {
-    /// Adds a provider. The first one serves models that name none.
+    /// Adds a provider.
     #[must_use]
     pub fn with(mut self, name: &str, provider: Arc<dyn Provider>) -> Self {
-        self.default.get_or_insert_with(|| name.to_owned());
         self.providers.insert(name.to_owned(), provider);
         self
     }
@@ -41,21 +39,46 @@ impl Models {
         self.providers.get(name)
     }
 
-    /// Who serves `model`, and its name there: `provider/model`, or a bare model of the default provider.
+    /// Who serves `model`, and its name there. It is written as in a configuration: `provider/model`; what follows
+    /// the first slash may have slashes of its own.
     ///
     /// # Errors
     /// Nobody does.
     pub fn resolve<'a>(&self, model: &'a str) -> Result<(Arc<dyn Provider>, &'a str), UnknownModel> {
-        let named = model.split_once('/').and_then(|(name, rest)| Some((self.providers.get(name)?, rest)));
-        // A bare model may have slashes of its own, such as `org/model`, but never the name of nothing.
-        let bare = || Some((self.providers.get(self.default.as_ref()?)?, model));
-        let found = named.or_else(|| if model.contains('/') { None } else { bare() });
+        let found = model.split_once('/').and_then(|(name, rest)| Some((self.providers.get(name)?, rest)));
         match found {
             Some((provider, model)) if !model.is_empty() => Ok((provider.clone(), model)),
             Some(_) | None => Err(UnknownModel {
                 model: model.to_owned(),
                 known: self.providers.keys().cloned().collect::<Vec<_>>().join(", "),
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use providers::scripted::Scripted;
+
+    use super::*;
+
+    #[test]
+    fn a_model_names_its_provider() {
+        let provider = || Arc::new(Scripted::from_json(r#"{"replies": []}"#, "test").unwrap());
+        let models = Models::default().with("a", provider()).with("b", provider());
+        let check = |model: &str| match models.resolve(model) {
+            Ok((found, name)) => {
+                let by = models.names().find(|name| Arc::ptr_eq(models.provider(name).unwrap(), &found));
+                format!("{name} of {}", by.unwrap())
+            }
+            Err(unknown) => unknown.to_string(),
+        };
+        assert_eq!(check("a/x"), "x of a");
+        assert_eq!(check("b/org/x"), "org/x of b");
+        for unknown in ["x", "c/x", "a/", "a", "/x", ""] {
+            let text =
+                format!("no provider serves model `{unknown}`; a model is written PROVIDER/MODEL; providers: a, b");
+            assert_eq!(check(unknown), text);
         }
     }
 }

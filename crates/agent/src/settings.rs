@@ -13,7 +13,7 @@ pub struct Settings {
     pub id: AgentId,
     /// Its system text; empty for none.
     pub system: String,
-    /// `provider/model`, or a bare model of the default provider.
+    /// `provider/model`.
     pub model: String,
     /// Further models, in order, for when the first one does not answer.
     pub fallbacks: Vec<String>,

@@ -274,10 +274,12 @@ impl<C: Checkpoint> Chain<C> {
 
     fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, took: Duration) {
         let why = Reason::new(&fault_reason(C::KIND, &hook.name, &fault));
+        // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.
+        let aborted = |why| if fault == Fault::Cancelled { None } else { C::aborted(why) };
         // Where one way of stopping does not exist, the other one does: only `continue` goes on.
         let verdict = match on_failure(hook, C::KIND, &fault) {
-            OnFailure::Close => C::closed(why.clone()).or_else(|| C::aborted(why)),
-            OnFailure::AbortTurn => C::aborted(why.clone()).or_else(|| C::closed(why)),
+            OnFailure::Close => C::closed(why.clone()).or_else(|| aborted(why)),
+            OnFailure::AbortTurn => aborted(why.clone()).or_else(|| C::closed(why)),
             OnFailure::Continue => None,
         };
         let verdict = verdict.unwrap_or(Verdict::Continue);

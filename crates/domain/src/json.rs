@@ -45,6 +45,9 @@ pub fn parse(text: &str) -> Result<Value, String> {
     if depth(text.as_bytes()) > MAX_DEPTH {
         return Err(format!("nested deeper than {MAX_DEPTH} levels"));
     }
+    if let Some(name) = reserved_name(text) {
+        return Err(format!("the member name `{name}` is reserved"));
+    }
     let mut reader = serde_json::Deserializer::from_str(text);
     // The depth is bounded above, beyond serde_json's own 128.
     reader.disable_recursion_limit();
@@ -74,6 +77,34 @@ pub fn depth(text: &[u8]) -> usize {
 /// How many bytes of a string are looked at one by one before a search is set up: where quotes and backslashes
 /// stand closer than this, a search costs more than it saves.
 const NEAR: usize = 4;
+
+/// How the member names begin by which serde_json marks a number or a raw value inside itself. An object of a hook
+/// or a model that has one would turn into another value.
+const RESERVED: &str = "$serde_json::private::";
+
+/// The first member name in `text` that begins as the reserved ones do, however it is spelled.
+fn reserved_name(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    // Without the words themselves and without an escape that could spell them, no name needs a look.
+    let marks = [RESERVED.as_bytes(), b"\\u"];
+    if marks.iter().all(|mark| memchr::memmem::find(bytes, mark).is_none()) {
+        return None;
+    }
+    let mut at = 0;
+    loop {
+        let start = at + memchr::memchr(b'"', bytes.get(at..)?)?;
+        let end = end_of_string(bytes, start + 1);
+        let after = bytes.get(end + 1..)?.iter().find(|byte| !byte.is_ascii_whitespace());
+        if after == Some(&b':') {
+            // What is no string is left to the parser.
+            let name = serde_json::from_str::<String>(&text[start..=end]).unwrap_or_default();
+            if name.starts_with(RESERVED) {
+                return Some(name);
+            }
+        }
+        at = end + 1;
+    }
+}
 
 /// Index of the quote that closes the string whose first byte is at `from`.
 fn end_of_string(text: &[u8], mut from: usize) -> usize {
@@ -262,6 +293,30 @@ mod tests {
         assert_eq!(canonical(&parse(&nested(MAX_DEPTH)).unwrap()), nested(MAX_DEPTH));
         assert!(parse("[1] 2").is_err());
         assert!(parse(&"[".repeat(1_000_000)).is_err());
+    }
+
+    #[test]
+    fn a_name_that_would_make_another_value_is_refused() {
+        for name in [
+            "$serde_json::private::Number",
+            "$serde_json::private::RawValue",
+            r"\u0024serde_json::private::Number",
+            r"$serde\u005Fjson::private::RawValue",
+        ] {
+            let plain = serde_json::from_str::<String>(&format!("\"{name}\"")).unwrap();
+            for text in [
+                format!(r#"{{"{name}":"5"}}"#),
+                format!(r#"{{"x":[{{"{name}" : "5"}}]}}"#),
+                format!("{{\"a\":\"\\u0041\\\"\",\"x\":{{\"{name}\"\n:\"{{}}\"}}}}"),
+            ] {
+                assert_eq!(parse(&text).unwrap_err(), format!("the member name `{plain}` is reserved"), "{text}");
+            }
+            // As a text it is as good as any other.
+            let text = format!(r#"{{"x":["{name}"],"y":"{name}","\u0024":1.50}}"#);
+            let expected = format!(r#"{{"$":1.50,"x":["{plain}"],"y":"{plain}"}}"#);
+            assert_eq!(canonical(&parse(&text).unwrap()), expected);
+        }
+        assert!(parse(r#"{"\u0024serde"#).unwrap_err().starts_with("EOF"));
     }
 
     /// The depth as one would write it without a thought for speed.

@@ -9,7 +9,7 @@ use crate::message::{CallPart, Message, Private, Role};
 /// A request to a model, as hooks see and change it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmRequest {
-    /// `provider/model`, or a bare model of the agent's provider.
+    /// `provider/model`.
     pub model: String,
     /// The conversation, system text first.
     pub messages: Vec<Rendered<Message>>,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, Facts};
 use crate::hook::{Hook, State};
-use crate::matcher::Respond;
 
 /// The hooks in force. A hook's number in the roster is stable for the roster's life.
 #[derive(Debug, Default)]
@@ -51,19 +50,22 @@ impl Roster {
     }
 
     /// Pairs of hooks where the first may answer for a tool before the second, which also matches it, is asked:
-    /// for the warning in listings. `tools` are the names to try.
+    /// for the warning in listings. `tools` are the names to try. Hooks that are asked at `before_tool` only because
+    /// a twin was named do not count.
     pub fn shadowed<'a>(&'a self, tools: &[&str]) -> Vec<(&'a Hook, &'a Hook)> {
-        let row: Vec<&Arc<Hook>> = self.at(CheckpointKind::BeforeTool).iter().map(|i| &self.hooks[*i]).collect();
+        let at = CheckpointKind::BeforeTool;
+        let counts =
+            |hook: &&Hook| hook.state == State::Armed && hook.stages.get(at).is_some_and(|stage| !stage.paired);
+        let row: Vec<&Hook> = self.at(at).iter().map(|i| &*self.hooks[*i]).filter(counts).collect();
         let mut pairs = Vec::new();
-        for (i, first) in row.iter().enumerate().filter(|(_, hook)| hook.state == State::Armed) {
-            for later in row.iter().skip(i + 1).filter(|hook| hook.state == State::Armed) {
-                let both = |tool: &&&str| {
+        for (i, first) in row.iter().enumerate() {
+            for later in &row[i + 1..] {
+                let both = |tool: &&str| {
                     let facts = Facts { tool: Some((tool, tool)) };
                     first.matches(&facts) && first.respond.grants(tool) && later.matches(&facts)
                 };
-                // A hook that may answer anything says nothing about its intent; only a grant that was written does.
-                if matches!(first.respond, Respond::Only { .. }) && tools.iter().any(|tool| both(&tool)) {
-                    pairs.push((&***first, &***later));
+                if tools.iter().any(both) {
+                    pairs.push((*first, *later));
                 }
             }
         }
@@ -73,5 +75,32 @@ impl Roster {
     /// The checkpoints that have at least one hook, each with its chain in running order.
     pub fn chains(&self) -> impl Iterator<Item = (CheckpointKind, &[usize])> {
         CHECKPOINTS.iter().map(|row| (row.kind, self.at(row.kind))).filter(|(_, row)| !row.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hook;
+
+    /// The pairs of `hooks`, as `FIRST>LATER`.
+    fn check(hooks: Vec<Hook>, expected: &[&str]) {
+        let roster = Roster::new(hooks);
+        let pairs = roster.shadowed(&["exec", "read"]);
+        let pairs: Vec<String> = pairs.iter().map(|(first, later)| format!("{}>{}", first.name, later.name)).collect();
+        assert_eq!(pairs, expected);
+    }
+
+    #[test]
+    fn who_may_answer_before_another_is_asked_shadows_it() {
+        let at = |name: &str| hook(name, &[CheckpointKind::BeforeTool, CheckpointKind::AfterTool]);
+        check(vec![at("a"), at("b"), at("c")], &["a>b", "a>c", "b>c"]);
+        check(vec![at("a").responding(&["exec"]), at("b")], &["a>b"]);
+        check(vec![at("a").responding(&[]), at("b").responding(&["weather"]), at("c")], &[]);
+        check(vec![at("a").matching("^exec$"), at("b").matching("^read$"), at("c").matching("e")], &["a>c", "b>c"]);
+        check(vec![at("a").responding(&["exec"]), at("b").matching("^read$")], &[]);
+        check(vec![at("a").paired(), at("b"), at("c").paired()], &[]);
+        check(vec![at("a").state(State::Disabled), at("b"), at("c").state(State::Untrusted)], &[]);
+        check(vec![hook("a", &[CheckpointKind::AfterTool]), at("b")], &[]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{Checkpoint, CheckpointKind};
 use crate::id::HookName;
-use crate::verdict::{Abort, Reason, Told as _, Word};
+use crate::verdict::{Abort, Extent, Reason, Told as _, Word};
 
 /// The refusal when hooks and gates do not agree on one input.
 pub const KEPT_REWRITING: &str = "hooks kept rewriting the input";
@@ -100,7 +100,10 @@ impl Aborted {
     pub fn text(&self) -> String {
         let reason =
             if self.abort.reason.is_empty() { "hook requested turn abort" } else { self.abort.reason.as_str() };
-        format!("hook aborted turn during {}: {reason}", self.at.name())
+        match self.abort.extent {
+            Extent::Turn => format!("hook aborted turn during {}: {reason}", self.at.name()),
+            Extent::Run => format!("hook \"{}\" stopped the run: {reason}", self.by),
+        }
     }
 }
 

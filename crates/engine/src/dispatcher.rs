@@ -155,13 +155,14 @@ impl Dispatcher {
             Outcome::Run(call) => Some(Digest::of(&cx.who, call)),
             Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => None,
         };
-        let events = clearing_records(&mut ids, cx, &outcome, digest, records);
+        let events = clearing_records(&mut ids, cx, (&asked, &outcome), digest, records);
         match (outcome, digest) {
-            (Outcome::Run(call), Some(digest)) => match self.evidence.commit(events).await {
+            (Outcome::Run(call), Some(digest)) => match self.evidence.commit(events, NOT_RECORDED).await {
                 Ok(()) => Clearance::Run(Permit::grant(call, digest)),
                 Err(error) => {
+                    // Only the log has the detail: it may name a path of the user's.
                     tracing::error!("{NOT_RECORDED}: {error}");
-                    Clearance::Refused { call, text: format!("{NOT_RECORDED}: {error}"), by: None }
+                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None }
                 }
             },
             (outcome, _) => {
@@ -171,18 +172,20 @@ impl Dispatcher {
         }
     }
 
-    /// Tells observers of something; never waits.
+    /// Tells observers of something; never waits. The end of a turn is recorded even if no hook hears of it, so that
+    /// the newest turn is always known.
     pub fn tell(&self, who: &Identity, what: impl Into<Observed>) {
         let what = what.into();
         let kind = what.checkpoint();
         let row = self.set.roster().at(kind);
-        if row.is_empty() && !self.evidence.is_watched() {
+        let recorded = !row.is_empty() || matches!(what, Observed::Runtime(RuntimeEvent::TurnEnd { .. }));
+        if !recorded && !self.evidence.is_watched() {
             return;
         }
         let notice =
             Arc::new(Notice { event_id: EventId::fresh(), at: jiff::Timestamp::now(), who: who.clone(), what });
         self.evidence.noticed(&notice);
-        if row.is_empty() {
+        if !recorded {
             return;
         }
         let hooks = row.iter().map(|number| self.tell_one(*number, &notice)).collect();
@@ -359,21 +362,19 @@ fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> Event
 fn clearing_records(
     ids: &mut Ids,
     cx: &TurnCx,
-    outcome: &Outcome,
+    (asked, outcome): (&ToolCall, &Outcome),
     permit: Option<Digest>,
     records: Vec<Record>,
 ) -> Vec<EventRecord> {
     let (call, text, decided_at) = match outcome {
-        Outcome::Run(call) => (Some(call), None, CheckpointKind::ApproveTool),
-        Outcome::Substituted { call, .. } => (Some(call), None, CheckpointKind::BeforeTool),
-        Outcome::Ask { call, by, why } => {
-            (Some(call), Some(nobody_to_ask(by, why.as_str())), CheckpointKind::PreToolUse)
-        }
-        Outcome::Refused { call, denied } => (Some(call), Some(denied.text()), denied.at),
-        Outcome::Abort(aborted) => (None, Some(aborted.text()), aborted.at),
+        Outcome::Run(call) => (call, None, CheckpointKind::ApproveTool),
+        Outcome::Substituted { call, .. } => (call, None, CheckpointKind::BeforeTool),
+        Outcome::Ask { call, by, why } => (call, Some(nobody_to_ask(by, why.as_str())), CheckpointKind::PreToolUse),
+        Outcome::Refused { call, denied } => (call, Some(denied.text()), denied.at),
+        // An abort leaves no call; it is still about the one that was asked about.
+        Outcome::Abort(aborted) => (asked, Some(aborted.text()), aborted.at),
     };
     let substituted = matches!(outcome, Outcome::Substituted { .. });
-    let tool = call.map(|call| call.tool.clone());
     let mut by_kind: Vec<(CheckpointKind, Vec<Record>)> = CLEARING.iter().map(|kind| (*kind, Vec::new())).collect();
     for record in records {
         if let Some((_, row)) = by_kind.iter_mut().find(|(kind, _)| *kind == record.checkpoint) {
@@ -391,7 +392,12 @@ fn clearing_records(
                 let permit = permit.filter(|_| kind == CheckpointKind::ApproveTool);
                 Ruled { word: outcome.word(), text: text.clone(), permit, substituted }
             };
-            EventRecord { tool: tool.clone(), ruling: ruled, hooks: row, ..blank(ids.of(kind), kind, &cx.who) }
+            EventRecord {
+                tool: Some(call.tool.clone()),
+                ruling: ruled,
+                hooks: row,
+                ..blank(ids.of(kind), kind, &cx.who)
+            }
         })
         .collect()
 }

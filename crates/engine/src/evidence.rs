@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::checkpoint::Notice;
-use domain::record::EventRecord;
+use domain::id::EventId;
+use domain::record::{EventRecord, Ruled};
 use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::verdict::Word;
 use tokio::sync::oneshot;
 
 /// How long a tool call waits for its clearing to be on disk: far above a slow disk, far below a person's patience.
@@ -62,9 +64,28 @@ impl Evidence {
         );
     }
 
-    /// Writes records and waits until they are as durable as the store promises.
-    pub(crate) async fn commit(&self, records: Vec<EventRecord>) -> Result<(), StoreError> {
-        self.show(&records);
+    /// Writes the records of a call that may run, the decision last, and waits until they are as durable as the
+    /// store promises. Watchers see them then.
+    ///
+    /// If they cannot be written, the call does not run: the decision is kept once more as a refusal with the text
+    /// `refusal`, as far as the store can take it, and that is what watchers see.
+    pub(crate) async fn commit(&self, records: Vec<EventRecord>, refusal: &str) -> Result<(), StoreError> {
+        // Without watchers only the decision is needed again, and only if the others are lost.
+        let from = if self.is_watched() { 0 } else { records.len().saturating_sub(1) };
+        let mut written = records[from..].to_vec();
+        let kept = self.write(records).await;
+        let decision = if kept.is_err() { written.pop() } else { None };
+        self.show(&written);
+        if let Some(decision) = decision {
+            let ruling = Ruled { text: Some(refusal.to_owned()), ..Ruled::word(Word::Deny) };
+            // A record of its own: the store may have taken the first one, and only not said so in time.
+            let (event_id, at) = (EventId::fresh(), jiff::Timestamp::now());
+            self.keep(vec![EventRecord { event_id, at, ruling, ..decision }]);
+        }
+        kept
+    }
+
+    async fn write(&self, records: Vec<EventRecord>) -> Result<(), StoreError> {
         let (sender, kept) = oneshot::channel();
         self.store.keep(
             records,

@@ -17,6 +17,7 @@ mod init;
 mod run;
 mod session;
 mod schema;
+mod stops;
 mod terminal;
 mod trust;
 mod why;

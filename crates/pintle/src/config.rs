@@ -31,6 +31,7 @@ use url::Url;
 
 pub use self::detect::Probe;
 pub use self::diagnostic::{Diagnostic, Place};
+use self::document::Document;
 use self::layer::Layer;
 pub use self::model::{ModelRef, Unresolved};
 pub use self::places::Env;
@@ -41,6 +42,9 @@ use crate::error::CliError;
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
+
+/// The section of the store, as [`Config::broken`] knows it.
+const STORE: &str = "store";
 
 /// What the command line says about configuration.
 #[derive(Clone, Copy, Default)]
@@ -91,7 +95,7 @@ pub struct Config {
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
     pub default_model: Option<Named>,
-    /// Agents and providers that are bad, by path, each with its diagnostic.
+    /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
 }
 
@@ -219,10 +223,49 @@ pub fn load(env: &Env, options: &LoadOptions<'_>) -> Result<Loaded, CliError> {
     Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out, files })
 }
 
+/// The file that [`load`] could not read, and why.
+pub fn unreadable(env: &Env, config: Option<&Path>) -> Option<Diagnostic> {
+    let files = match config {
+        Some(file) => vec![file.to_owned()],
+        None => own_file(env).into_iter().chain(found_file(env, None)).flatten().collect(),
+    };
+    files.iter().find_map(|file| parsed(env, file).err())
+}
+
+/// `file`, taken from the working directory, as a tree that knows its places.
+///
+/// # Errors
+/// It is missing or does not parse.
+pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
+    let bytes = places::read(&env.cwd.join(file)).map_err(|error| {
+        let place = Place { file: file.to_owned(), line: 1, column: 1 };
+        Diagnostic { place, path: String::new(), message: error.message, nearest: None, guard: false }
+    })?;
+    Document::parse(file, &bytes)
+}
+
+/// The file that lines for the configuration belong into, and whether it counts only once it is accepted: the nearest
+/// one from the working directory upwards, else the user's own, which need not be there yet.
+///
+/// # Errors
+/// Two stand in one folder.
+pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, CliError> {
+    let own = own_file(env)?;
+    if let Some(found) = found_file(env, own.as_deref())? {
+        return Ok(Some((found, true)));
+    }
+    Ok(own.or_else(|| Some(env.config_folder()?.join("pintle.toml"))).map(|file| (file, false)))
+}
+
+/// The user's own file, if there is one.
+fn own_file(env: &Env) -> Result<Option<PathBuf>, CliError> {
+    Ok(env.config_folder().map(|folder| places::file_in(&folder)).transpose()?.flatten())
+}
+
 /// The user's own file, and the nearest one from the working directory upwards.
 fn found_layers(env: &Env, home: &Path) -> Result<Vec<Trusted>, CliError> {
     let mut layers = Vec::new();
-    let own = env.config_folder().map(|folder| places::file_in(&folder)).transpose()?.flatten();
+    let own = own_file(env)?;
     if let Some(file) = &own {
         layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?));
     }
@@ -256,6 +299,17 @@ impl Config {
             default_model: None,
             broken: BTreeMap::new(),
         }
+    }
+
+    /// What is wrong with the store, if it is bad: then there is none.
+    pub fn bad_store(&self) -> Option<&str> {
+        self.broken.get(STORE).map(String::as_str)
+    }
+
+    /// Lets nothing be kept: for commands whose events are nobody's record.
+    pub fn keep_nothing(&mut self) {
+        self.broken.remove(STORE);
+        self.store_url = "memory:".to_owned();
     }
 
     /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.

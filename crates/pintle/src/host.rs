@@ -9,6 +9,7 @@ use agent::tools::{ExecGuard, Protected, Tools, ToolsConfig};
 use agent::{Models, Runner, Settings};
 use domain::fault::Fault;
 use domain::hook::State;
+use domain::store::StoreError;
 use engine::egress::Egress;
 use engine::handlers::process::{ProcessHook, child_environment};
 use engine::{Engine, Mount, Watcher};
@@ -17,13 +18,23 @@ use store::Store;
 
 use crate::config::trust::before_spawn;
 use crate::config::{
-    self, AgentConfig, Config, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, ProviderKind, detect,
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig,
+    ProviderKind, detect,
 };
 use crate::error::CliError;
+use crate::home;
 use crate::orphans::Orphans;
 
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
 pub const EXEC_COMMAND: &str = "__exec";
+
+/// A process hook that runs, and what was accepted of it.
+#[derive(Clone)]
+pub(crate) struct Running {
+    process: Arc<ProcessHook>,
+    /// The digest under which it was accepted: another one needs another child, even where it would run alike.
+    accepted: Option<String>,
+}
 
 /// A configuration in force.
 pub struct Host {
@@ -35,7 +46,7 @@ pub struct Host {
     pub store: Arc<Store>,
     env: Env,
     orphans: Orphans,
-    running: Mutex<BTreeMap<String, Arc<ProcessHook>>>,
+    running: Mutex<BTreeMap<String, Running>>,
 }
 
 impl Host {
@@ -46,6 +57,9 @@ impl Host {
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, CliError> {
         let config = &loaded.config;
         let store = open_store(config)?;
+        if let Err(why) = home::close(&config.home) {
+            tracing::info!("{why}");
+        }
         let engine = Arc::new(Engine::new(store.clone(), watchers));
         hide();
         let host = Self { loaded, engine, store, env, orphans: Orphans::adopt(), running: Mutex::default() };
@@ -67,11 +81,12 @@ impl Host {
             let (vars, _) = self.child_env(config, &entry.inherit_env, &entry.env);
             let spec = engine::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
             let name = loaded.hook.name.to_string();
+            let accepted = loaded.seal.as_ref().map(|seal| seal.digest().to_owned());
             let process = match before.get(&name) {
-                Some(same) if *same.spec() == spec => same.clone(),
+                Some(same) if *same.process.spec() == spec && same.accepted == accepted => same.process.clone(),
                 Some(_) | None => ProcessHook::start(spec, self.engine.tasks().clone()),
             };
-            running.insert(name, process.clone());
+            running.insert(name, Running { process: process.clone(), accepted });
             mounts.push(Mount { hook: loaded.hook.clone(), handler: process });
         }
         mounts
@@ -79,12 +94,18 @@ impl Host {
 
     /// The process hooks that run, by name.
     pub fn running(&self) -> BTreeMap<String, Arc<ProcessHook>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().map(|(name, running)| (name.clone(), running.process.clone())).collect()
+    }
+
+    /// What runs, to be put back if what comes next is refused.
+    pub(crate) fn remember(&self) -> BTreeMap<String, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts back what ran before a reload that was refused.
-    pub fn keep_running(&self, processes: BTreeMap<String, Arc<ProcessHook>>) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = processes;
+    pub(crate) fn restore(&self, running: BTreeMap<String, Running>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
     }
 
     /// Waits for the first handshake of every process hook, all at once.
@@ -219,6 +240,11 @@ pub fn load(config: Option<&std::path::Path>, home: Option<&std::path::Path>) ->
     Ok((env, loaded))
 }
 
+/// The file that [`load`] could not read, and why.
+pub fn unreadable(config: Option<&std::path::Path>) -> Option<Diagnostic> {
+    config::unreadable(&Env::of_process().ok()?, config)
+}
+
 /// Keeps children of the same user from reading this process's memory and first environment through `/proc`, and with
 /// it what was withheld from them. Root reads them all the same.
 fn hide() {
@@ -232,9 +258,15 @@ fn hide() {
 /// # Errors
 /// It cannot be opened.
 pub fn open_store(config: &Config) -> Result<Arc<Store>, CliError> {
+    if let Some(why) = config.bad_store() {
+        return Err(CliError::usage(format!("there is no store: {why}")));
+    }
     store::open(&config.store_url, &config.home, config.durability).map(Arc::new).map_err(|error| match error {
         store::OpenError::Url(_) => CliError::usage(format!("store.url: {error}")),
-        store::OpenError::Store(_) => CliError::failed(error.to_string()),
+        store::OpenError::Store(StoreError::Unavailable(_)) => {
+            CliError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
+        }
+        store::OpenError::Store(StoreError::Corrupt(_)) => CliError::failed(error.to_string()),
     })
 }
 

@@ -1,8 +1,10 @@
 //! The `pintle` command as a library, so that tests reach its parts without a process.
 
+pub mod clean;
 pub mod cli;
 pub mod config;
 pub mod error;
+pub mod home;
 pub mod host;
 pub mod operator;
 pub mod orphans;

@@ -1,57 +1,130 @@
 //! A changed configuration takes the place of the one in force: whole or not at all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::config::{Config, Loaded};
+use agent::Runner;
+use domain::hook::State;
+use engine::handlers::process::ProcessHook;
+
+use crate::config::Config;
+use crate::config::diagnostic::Diagnostic;
 use crate::error::CliError;
 use crate::host::{Host, load};
 
-/// Loads the configuration again and puts it in force, if everything that changed in it is good.
+/// Which agent a conversation is held with, and from which files it comes.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// `--config`.
+    pub config: Option<&'a Path>,
+    /// `--home`.
+    pub home: Option<&'a Path>,
+    /// `--agent`.
+    pub agent: Option<&'a str>,
+    /// `--model`.
+    pub model: Option<&'a str>,
+}
+
+/// Loads the configuration again and puts it in force, if everything that changed in it is good. Returns the agent
+/// as it is now, and what of the change waits for the next start.
 ///
-/// Unchanged entries keep their process and, bad or down, block nothing. Changed and new children have shaken hands
-/// before anything is replaced.
+/// Unchanged entries keep their process and, bad or down, block nothing. Changed and new children have shaken hands,
+/// and the agent can be made, before anything is replaced.
 ///
 /// # Errors
 /// What is bad, and which removals are therefore not in force. The old set then stays.
-pub async fn reload(host: &Host, config: Option<&Path>, home: Option<&Path>) -> Result<Loaded, CliError> {
-    let (_, loaded) = load(config, home).map_err(|error| refused(&host.loaded.config, None, &error.message))?;
-    let old: BTreeSet<String> = host.loaded.diagnostics.iter().map(ToString::to_string).collect();
-    let fresh = loaded.diagnostics.iter().find(|diagnostic| !old.contains(&diagnostic.to_string()));
-    if let Some(diagnostic) = fresh {
+pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Runner, Vec<String>), CliError> {
+    let loaded = match load(wanted.config, wanted.home) {
+        Ok((_, loaded)) => loaded,
+        Err(error) => return Err(refused(&host.loaded.config, None, &error.message)),
+    };
+    if let Some(diagnostic) = fresh(&host.loaded.diagnostics, &loaded.diagnostics) {
         return Err(refused(&host.loaded.config, Some(&loaded.config), &diagnostic.to_string()));
     }
-    let before = host.running();
+    let before = host.remember();
+    let ran = host.running();
     let mounts = host.mounts(&loaded.config);
-    for (name, process) in host.running() {
-        let kept = before.get(&name).is_some_and(|same| std::sync::Arc::ptr_eq(same, &process));
-        if kept {
-            continue;
-        }
-        if let Err(fault) = process.ready().await {
-            host.keep_running(before);
-            let cause = format!("hook \"{name}\" {fault}");
-            return Err(refused(&host.loaded.config, Some(&loaded.config), &cause));
-        }
-    }
-    match host.engine.replace(mounts) {
-        Ok(()) => Ok(loaded),
-        Err(duplicate) => {
-            host.keep_running(before);
-            Err(refused(&host.loaded.config, Some(&loaded.config), &duplicate.to_string()))
+    let later = for_the_next_start(&host.loaded.config, &loaded.config);
+    let old = std::mem::replace(&mut host.loaded, loaded);
+    let prepared = match shaken(host, &ran).await {
+        Ok(()) => host.runner(wanted.agent, wanted.model).map_err(|error| error.message),
+        Err(cause) => Err(cause),
+    };
+    let taken = prepared.and_then(|runner| match host.engine.replace(mounts) {
+        Ok(()) => Ok(runner),
+        Err(duplicate) => Err(duplicate.to_string()),
+    });
+    match taken {
+        Ok(runner) => Ok((runner, later)),
+        Err(cause) => {
+            host.restore(before);
+            let new = std::mem::replace(&mut host.loaded, old);
+            Err(refused(&host.loaded.config, Some(&new.config), &cause))
         }
     }
 }
 
-/// One error for the whole reload: the cause, and the hooks that were taken out and still run.
+/// Waits for the handshakes of the children that did not run before.
+async fn shaken(host: &Host, ran: &BTreeMap<String, Arc<ProcessHook>>) -> Result<(), String> {
+    for (name, process) in host.running() {
+        let kept = ran.get(&name).is_some_and(|same| Arc::ptr_eq(same, &process));
+        if !kept && let Err(fault) = process.ready().await {
+            return Err(format!("hook \"{name}\" {fault}"));
+        }
+    }
+    Ok(())
+}
+
+/// The first mistake that was not there before. Where it stands in its file does not matter: a line that was added
+/// above an old mistake is none.
+fn fresh<'a>(old: &[Diagnostic], new: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+    let known = |found: &Diagnostic| (found.place.file.clone(), found.path.clone(), found.said());
+    let old: BTreeSet<_> = old.iter().map(known).collect();
+    new.iter().find(|found| !old.contains(&known(found)))
+}
+
+/// What a running program cannot change.
+fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
+    let mut later = Vec::new();
+    if old.store_url != new.store_url {
+        later.push("store.url".to_owned());
+    }
+    if old.durability != new.durability {
+        later.push("audit.durability".to_owned());
+    }
+    later
+}
+
+/// One error for the whole reload: the cause, and what was taken out and still acts.
 fn refused(old: &Config, new: Option<&Config>, cause: &str) -> CliError {
-    let names = |config: &Config| -> BTreeSet<String> {
-        config.hooks.iter().map(|loaded| loaded.hook.name.to_string()).collect()
-    };
     let error = CliError::usage(format!("the changed configuration is not in force: {cause}"));
-    let removed: Vec<String> = new.map(|new| names(old).difference(&names(new)).cloned().collect()).unwrap_or_default();
+    let removed: Vec<String> = new.map(|new| removed(old, new)).unwrap_or_default();
     if removed.is_empty() {
         return error.hint("the hooks from before the change go on; mend the file and save it again");
     }
-    error.hint(format!("these hooks were removed and still run: {}", removed.join(", ")))
+    error.hint(format!("these were removed and still act: {}", removed.join(", ")))
+}
+
+/// Hooks, and stages of hooks, that were armed and are not in the new configuration.
+fn removed(old: &Config, new: &Config) -> Vec<String> {
+    let armed = |config: &Config| -> BTreeSet<(String, Option<&'static str>)> {
+        let hooks = config.hooks.iter().map(|loaded| &loaded.hook).filter(|hook| hook.state == State::Armed);
+        hooks
+            .flat_map(|hook| {
+                let stages = hook.stages.kinds().map(|kind| Some(kind.name()));
+                stages.chain([None]).map(|stage| (hook.name.to_string(), stage)).collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    let (old, new) = (armed(old), armed(new));
+    let gone: BTreeSet<&String> =
+        old.difference(&new).filter(|(_, stage)| stage.is_none()).map(|(name, _)| name).collect();
+    old.difference(&new)
+        .filter_map(|(name, stage)| match stage {
+            None => Some(name.clone()),
+            Some(stage) if !gone.contains(name) => Some(format!("{name} at {stage}")),
+            Some(_) => None,
+        })
+        .collect()
 }

@@ -11,6 +11,8 @@ use domain::record::{EventRecord, NotRun, Outcome, Record};
 use domain::verdict::Word;
 use engine::Watcher;
 
+use crate::clean::clean;
+
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
 const MAX_SHOWN: usize = 100;
 
@@ -97,15 +99,21 @@ fn hook_line(record: &Record) -> String {
         }
         Outcome::Failed { fault, became, took } => {
             let word = fault.kind().word();
-            line(&format!("{BAD}{word:<10}{BAD:#} {:>9}  {fault} → {}{again}", time(*took), became.as_str()))
+            line(&format!(
+                "{BAD}{word:<10}{BAD:#} {:>9}  {} → {}{again}",
+                time(*took),
+                clean(&fault.to_string()),
+                became.as_str()
+            ))
         }
         Outcome::Told => line(&format!("{DIM}told{DIM:#}")),
-        Outcome::NotRun(why) => line(&format!("{DIM}not run: {}{DIM:#}", not_run(why))),
+        Outcome::NotRun(why) => line(&format!("{DIM}not run: {}{DIM:#}", clean(&not_run(why)))),
     }
 }
 
 /// One line of the timeline: a mark, a place, a name, and what there is to say.
 fn columns(mark: &str, style: Style, place: &str, name: &str, said: &str) -> String {
+    let (place, name) = (clean(place), clean(name));
     format!("  {style}{mark}{style:#} {place:<12} {BOLD}{name:<14}{BOLD:#} {said}").trim_end().to_owned()
 }
 
@@ -178,7 +186,7 @@ fn line_of(notice: &Notice) -> Option<String> {
     let Observed::Runtime(event) = &notice.what else { return None };
     match event {
         RuntimeEvent::TurnStart { user_message, .. } => {
-            Some(format!("{BOLD}turn{BOLD:#} {}  {}", notice.who.agent_id, clip(user_message)))
+            Some(format!("{BOLD}turn{BOLD:#} {}  {}", clean(&notice.who.agent_id.to_string()), clip(user_message)))
         }
         RuntimeEvent::TurnEnd { status, iterations, duration, .. } => {
             let (style, word) = match status {
@@ -210,7 +218,10 @@ fn line_of(notice: &Notice) -> Option<String> {
         }
         RuntimeEvent::ToolExecStart { tool, arguments, hook, .. } => {
             let arguments = clip(&serde_json::to_string(arguments).unwrap_or_default());
-            let by = hook.as_ref().map(|hook| format!("  {CHANGE}answered by {hook}{CHANGE:#}")).unwrap_or_default();
+            let by = hook
+                .as_ref()
+                .map(|hook| format!("  {CHANGE}answered by {}{CHANGE:#}", clean(&hook.to_string())))
+                .unwrap_or_default();
             Some(columns("▸", DIM, "tool", tool, &format!("{arguments}{by}")))
         }
         RuntimeEvent::ToolExecEnd { tool, duration, is_error, for_llm_len, .. } => {
@@ -223,7 +234,7 @@ fn line_of(notice: &Notice) -> Option<String> {
         }
         RuntimeEvent::InterruptReceived { hook, .. } => {
             let by = hook.as_deref().unwrap_or("the user");
-            Some(columns("■", BAD, "stopped", "", &format!("by {by}")))
+            Some(columns("■", BAD, "stopped", "", &format!("by {}", clean(by))))
         }
         RuntimeEvent::Error { stage, message, .. } => Some(columns("✗", BAD, "error", stage, &clip(message))),
         RuntimeEvent::LlmDelta { .. } => None,

@@ -1,10 +1,14 @@
-//! Which tools agents have, and which of them a matcher probably means.
+//! Which tools agents have, which ones hooks bring, and which of them a matcher probably means.
 
 use std::collections::BTreeSet;
 
 use agent::tools::{BUILTIN, READ_ONLY, nearest_builtin};
-use domain::checkpoint::Facts;
-use domain::hook::Hook;
+use domain::checkpoint::{BeforeLlm, CheckpointKind, Facts};
+use domain::hook::{Hook, State};
+use domain::json::{Object, Rendered};
+use domain::llm::LlmRequest;
+use domain::message::{Message, Role};
+use engine::{Dispatcher, TurnCx};
 
 use crate::config::Config;
 
@@ -21,6 +25,26 @@ pub fn offered(config: &Config) -> BTreeSet<&str> {
 /// Whether `hook` is about the tool `name`, as far as its matcher says.
 pub fn is_about(hook: &Hook, name: &str) -> bool {
     hook.matches(&Facts { tool: Some((name, name)) })
+}
+
+/// Whether `hook` is asked before model calls, and so may bring tools of its own.
+pub fn may_bring_tools(hook: &Hook) -> bool {
+    hook.state == State::Armed && hook.stages.get(CheckpointKind::BeforeLlm).is_some()
+}
+
+/// A request for `model` that says `text` and offers nothing.
+pub fn request(model: String, text: String) -> LlmRequest {
+    let messages = vec![Rendered::new(Message::text(Role::User, text))];
+    LlmRequest { model, messages, tools: Vec::new(), options: Object::new(), graceful_terminal: false }
+}
+
+/// The tools that `hook` brings into `request`. It is asked, and one that fails brings none.
+pub async fn brought(dispatcher: &Dispatcher, cx: &TurnCx, hook: &Hook, request: LlmRequest) -> BTreeSet<String> {
+    if !may_bring_tools(hook) {
+        return BTreeSet::new();
+    }
+    let heard = dispatcher.rehearse(cx, &hook.name, BeforeLlm::new(request)).await;
+    heard.map(|heard| heard.subject.owners.into_keys().collect()).unwrap_or_default()
 }
 
 /// The tool that whoever wrote `pattern` probably meant.

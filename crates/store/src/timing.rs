@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::fault::FaultKind;
 use domain::store::StoredRecord;
 use serde::Serialize;
 
@@ -36,9 +37,12 @@ struct Runs {
 }
 
 impl Timings {
-    /// Takes in the hooks of one event. RFC 3339 in UTC sorts as text up to the second, which is enough for "last".
+    /// Takes in the hooks of one event. One that could not start cost nothing: it never ran. RFC 3339 in UTC sorts as
+    /// text up to the second, which is enough for "last".
     pub(crate) fn add(&mut self, at: &str, hooks: Vec<StoredRecord>) {
-        for hook in hooks.into_iter().filter(|hook| hook.ran) {
+        let never_started = FaultKind::CannotStart.word();
+        let ran = |hook: &StoredRecord| hook.ran && hook.fault.as_deref() != Some(never_started);
+        for hook in hooks.into_iter().filter(ran) {
             let runs = self.0.entry((hook.hook, hook.checkpoint)).or_default();
             runs.count += 1;
             runs.took_ms.extend(hook.duration_ms);
@@ -102,6 +106,8 @@ mod tests {
         let mut timings = Timings::default();
         timings.add("2026-01-02T00:00:00Z", vec![ran("a", Some(3.0)), StoredRecord { ran: false, ..ran("b", None) }]);
         timings.add("2026-01-01T00:00:00Z", vec![ran("a", Some(1.0)), ran("told", None)]);
+        let failed = |fault: &str| StoredRecord { fault: Some(fault.into()), ..ran("failed", Some(9.0)) };
+        timings.add("2026-01-03T00:00:00Z", vec![failed("cannot_start"), failed("timed_out")]);
         let line = |hook: &str, runs, p50_ms, p95_ms, last: &str| HookTiming {
             hook: hook.into(),
             checkpoint: "pre_tool_use".into(),
@@ -114,6 +120,7 @@ mod tests {
             timings.finish(),
             [
                 line("a", 2, Some(1.0), Some(3.0), "2026-01-02T00:00:00Z"),
+                line("failed", 1, Some(9.0), Some(9.0), "2026-01-03T00:00:00Z"),
                 line("told", 1, None, None, "2026-01-01T00:00:00Z"),
             ]
         );

@@ -36,7 +36,7 @@ impl Work<'_> {
         self.cx.known = self.runner.known(before.owners);
         let request = before.request;
         self.tell(llm_request(&request));
-        let (reply, model) = match self.answer(&request).await {
+        let (reply, model, shown) = match self.answer(&request).await {
             Ok(answer) => answer,
             Err(NoAnswer::Cancelled) => return self.turn.end(End::cancelled()),
             Err(NoAnswer::Failed(text)) => return self.fail("llm", text),
@@ -50,6 +50,7 @@ impl Work<'_> {
             // What was not reviewed is no answer.
             Err(Unruled(_)) => return self.turn.end(End::cancelled()),
         };
+        self.show(&reply.content, shown);
         self.tell(RuntimeEvent::LlmResponse {
             content_len: reply.content.len(),
             tool_calls: reply.tool_calls.len(),
@@ -61,6 +62,17 @@ impl Work<'_> {
                 && tools.canonical(name).and_then(|n| tools.get(n)).is_some_and(|t| t.read_only())
         };
         self.turn.replied(reply, &model, read_only);
+    }
+
+    /// Lets the user read an answer that passed its hooks, if there is a place for it and it was not seen yet.
+    fn show(&self, content: &str, shown: bool) {
+        if content.is_empty() || !self.outlet.streams() {
+            return;
+        }
+        if !shown {
+            self.outlet.delta(content);
+        }
+        self.outlet.answered();
     }
 
     fn request(&self) -> LlmRequest {
@@ -82,7 +94,9 @@ impl Work<'_> {
     }
 
     /// Asks the model of the request, then the fallbacks in order.
-    async fn answer(&self, request: &LlmRequest) -> Result<(LlmReply, String), NoAnswer> {
+    ///
+    /// Beside the answer stand the model that gave it and whether the user has seen its text.
+    async fn answer(&self, request: &LlmRequest) -> Result<(LlmReply, String, bool), NoAnswer> {
         let outlet = Some(self.outlet).filter(|outlet| outlet.streams() && !self.held_back());
         let deltas = Deltas::new(&self.hooks, &self.cx, outlet);
         let fallbacks = self.runner.settings.fallbacks.iter().filter(|model| **model != request.model);
@@ -98,7 +112,7 @@ impl Work<'_> {
             let answered = self.ask(&*provider, name, request, &deltas).await;
             deltas.flush();
             match answered {
-                Ok(reply) => return Ok((reply, model.clone())),
+                Ok(reply) => return Ok((reply, model.clone(), deltas.shown())),
                 Err(NoAnswer::Cancelled) => return Err(NoAnswer::Cancelled),
                 Err(NoAnswer::Failed(text)) => failures.push((model, text)),
             }

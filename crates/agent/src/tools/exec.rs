@@ -1,9 +1,11 @@
 //! `exec`: a shell command in a session of its own, of which nothing is left when the call ends.
 
 mod capture;
+mod helper;
 mod session;
 
 use std::ffi::OsString;
+use std::io::PipeWriter;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use self::capture::Capture;
+pub(super) use self::helper::run_for_host;
 use self::session::{Exit, Session};
 use super::protected::Protected;
 use super::{Builtin, sandbox};
@@ -39,7 +42,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// and kept the pipe can make this pass.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// The program that confines itself and then runs the command: our own binary with its hidden command.
+/// The program that confines itself and then runs the command: our own binary with its hidden command. It also ends
+/// the command when the host is gone, however that came about.
 #[derive(Clone, Debug)]
 pub struct ExecGuard {
     /// What is run.
@@ -149,6 +153,7 @@ impl Exec {
         let (reader, writer) = std::io::pipe()?;
         let output = Receiver::from_owned_fd(reader.into())?;
         let (program, args) = self.command_line(command);
+        let (stdin, lifeline) = self.lifeline()?;
         let mut wrap = CommandWrap::from({
             let mut spawned = Command::new(program);
             spawned
@@ -157,7 +162,7 @@ impl Exec {
                 .env_clear()
                 .envs(self.env.iter().map(|(name, value)| (name, value)))
                 .env(INSIDE_EXEC, "1")
-                .stdin(Stdio::null())
+                .stdin(stdin)
                 .stdout(Stdio::from(writer.try_clone()?))
                 .stderr(Stdio::from(writer))
                 .kill_on_drop(true);
@@ -165,7 +170,17 @@ impl Exec {
         });
         wrap.wrap(ProcessSession);
         let child = wrap.spawn()?;
-        Ok((Session::new(child)?, output))
+        Ok((Session::new(child, lifeline)?, output))
+    }
+
+    /// What is the standard input of the process that is started, and the end of it that stays here. A shell gets
+    /// nothing to read; the helper waits there for the end of the host.
+    fn lifeline(&self) -> std::io::Result<(Stdio, Option<PipeWriter>)> {
+        if self.guard.is_none() {
+            return Ok((Stdio::null(), None));
+        }
+        let (theirs, ours) = std::io::pipe()?;
+        Ok((theirs.into(), Some(ours)))
     }
 
     fn command_line(&self, command: &str) -> (PathBuf, Vec<OsString>) {

@@ -14,9 +14,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset, RulesetAttr as _, RulesetCreated,
@@ -196,19 +195,22 @@ pub fn helper_args(protected: &Protected, command: &str) -> Vec<OsString> {
     files.chain(dirs).chain([COMMAND.into(), command.into()]).collect()
 }
 
-/// The whole life of the helper process: reads what [`helper_args`] wrote, confines itself, becomes the shell.
-/// Returns only if that fails.
-pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// The whole life of the helper process: reads what [`helper_args`] wrote, confines itself, runs the shell, and sees
+/// to it that nothing of the command outlives the host. Answers the exit code to end with.
+pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let refused = match parse(args) {
         Err(reason) => reason,
         Ok((protected, command)) => match confine(&protected) {
             Err(e) => format!("the command was not run, because it could not be confined: {e}"),
-            Ok(_) => format!("/bin/sh could not be run: {}", Command::new("/bin/sh").arg("-c").arg(command).exec()),
+            Ok(_) => match super::exec::run_for_host(Command::new("/bin/sh").arg("-c").arg(command)) {
+                Ok(code) => return code,
+                Err(e) => format!("/bin/sh could not be run: {e}"),
+            },
         },
     };
     // Standard error of the helper is the command's, and the only place where this can be told.
     drop(io::Write::write_all(&mut io::stderr(), format!("{refused}\n").as_bytes()));
-    ExitCode::from(CANNOT_RUN)
+    CANNOT_RUN
 }
 
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Protected, OsString), String> {

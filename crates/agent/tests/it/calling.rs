@@ -108,7 +108,7 @@ async fn the_fallbacks_get_the_same_request_in_order() {
 #[tokio::test(start_paused = true)]
 async fn when_nobody_answers_each_failure_is_named() {
     let (mut host, _) = with_fallbacks(json!([failing("final", 0)]), json!([failing("final", 0)]));
-    let text = "`scripted/test`: busy; `gone/x`: no provider serves model `gone/x`; providers: scripted, second; `second/b`: busy";
+    let text = "`scripted/test`: busy; `gone/x`: no provider serves model `gone/x`; a model is written PROVIDER/MODEL; providers: scripted, second; `second/b`: busy";
     assert_eq!(host.turn("hi").await.ending, failed(text));
     assert_eq!(host.seen.errors(), [format!("llm: {text}")]);
 }
@@ -134,7 +134,7 @@ async fn once_the_user_saw_text_there_is_no_second_try() {
         let report = host.turn("hi").await;
         let shown = host.seen.deltas.lock().unwrap().clone();
         if again {
-            assert_eq!((report.reply.as_str(), shown.as_str(), host.seen.count("llm_retry")), ("whole", "", 1));
+            assert_eq!((report.reply.as_str(), shown.as_str(), host.seen.count("llm_retry")), ("whole", "whole", 1));
         } else {
             let text = "the answer was cut: the stream ended without its last piece (scripted)";
             assert_eq!((report.ending, shown.as_str(), host.seen.count("llm_retry")), (failed(text), "half", 0));
@@ -161,11 +161,11 @@ async fn a_disabled_reviewer_holds_nothing_back() {
 
 #[tokio::test]
 async fn an_unpaired_before_llm_hook_holds_nothing_back_and_a_paired_one_does() {
-    for (pair, shown) in [(true, ""), (false, "hello")] {
-        let mut host = Parts::of(json!([{"text": "hello"}])).host();
+    for (pair, pieces) in [(true, vec!["hello"]), (false, vec!["hel", "lo"])] {
+        let mut host = Parts::of(json!([{"text": ["hel", "lo"]}])).host();
         host.mount(vec![crate::hooks::child(&host, "h", &[("before_llm", "{}")], json!({ "pair": pair }))]);
         assert_eq!(host.turn("hi").await.reply, "hello");
-        assert_eq!(*host.seen.deltas.lock().unwrap(), shown);
+        assert_eq!(*host.seen.pieces.lock().unwrap(), [pieces]);
         let asked = crate::hooks::sent(host.folder.path(), "h");
         assert_eq!(asked.iter().any(|line| line.contains("hook.after_llm")), pair);
         host.engine.close().await;

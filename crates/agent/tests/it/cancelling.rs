@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
-use domain::hook::State;
+use domain::hook::{OnFailure, Stage, State};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
@@ -84,6 +84,22 @@ async fn while_a_hook_is_asked() {
         );
         host.mount(Vec::new());
         assert_eq!(host.turn("again").await.ending, Ending::Completed, "{}", at.name());
+    }
+}
+
+#[tokio::test]
+async fn a_hook_whose_faults_abort_makes_no_error_of_a_cancelled_turn() {
+    use CheckpointKind::{AfterLlm, AfterTool, BeforeLlm, BeforeTool};
+    for at in [BeforeLlm, AfterLlm, BeforeTool, AfterTool] {
+        let mut host = echoing();
+        let ready = Arc::new(Notify::new());
+        let mut mount = host.engine.native("slow", 0, Arc::new(Hangs { at, asked: ready.clone() }));
+        let stage = mount.hook.stages.get(at).unwrap().clone();
+        mount.hook.stages.set(at, Stage { on_failure: OnFailure::AbortTurn, ..stage });
+        host.mount(vec![mount]);
+        let report = cancelled_once(&mut host, &ready).await;
+        ended_once(&host, &report, at.name());
+        assert_eq!(host.seen.count("error"), 0, "{}", at.name());
     }
 }
 

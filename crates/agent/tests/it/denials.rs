@@ -182,13 +182,24 @@ async fn a_deadline_that_passes_refuses_where_something_can_be_refused() {
 }
 
 /// A store that cannot write, or never says whether it did.
+#[derive(Default)]
 struct BadStore {
     hangs: bool,
     kept: std::sync::Mutex<Vec<Done>>,
+    /// What it was given, each time.
+    given: std::sync::Mutex<Vec<Vec<String>>>,
+}
+
+/// What matters of a record here: where, what came of it, whether a call may run, and who was asked.
+fn line(event: &EventRecord) -> String {
+    let ruled = &event.ruling;
+    let hooks: Vec<&str> = event.hooks.iter().map(|record| record.hook.as_str()).collect();
+    format!("{:?} {:?} {:?} {} {}", event.checkpoint, ruled.word, ruled.text, ruled.permit.is_some(), hooks.join(","))
 }
 
 impl RecordStore for BadStore {
-    fn keep(&self, _records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+        self.given.lock().unwrap().push(records.iter().map(line).collect());
         if self.hangs {
             self.kept.lock().unwrap().push(done);
         } else {
@@ -203,21 +214,31 @@ impl RecordStore for BadStore {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_clearing_cannot_be_written_does_not_run() {
-    let table = [
-        (false, "the store is unavailable: the disk is full"),
-        (true, "the store is unavailable: nothing was written within 5 s"),
-    ];
-    for (hangs, why) in table {
+    for hangs in [false, true] {
         let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
         let script = json!([{"tool_calls": [{"id": "c1", "name": "echo", "arguments": {}}]}, {"text": "done"}]);
         let mut parts = Parts::of(script).own(echo.clone());
-        parts.store = Arc::new(BadStore { hangs, kept: std::sync::Mutex::default() });
+        let store = Arc::new(BadStore { hangs, ..BadStore::default() });
+        parts.store = store.clone();
         let mut host = parts.host();
+        let approving = Rule { approve: Some(Box::new(|_| Verdict::Continue)), ..Rule::default() };
+        let passing = Rule { before_tool: Some(Box::new(|_| Verdict::Continue)), ..Rule::default() };
+        host.mount(vec![
+            host.engine.native("a", 0, Arc::new(passing)),
+            host.engine.native("b", 0, Arc::new(approving)),
+        ]);
         assert_eq!(host.turn("go").await.reply, "done");
-        let text = format!("audit record could not be written: {why}");
-        assert_eq!((host.result("c1"), echo.calls().len()), (text.clone(), 0));
+        let text = "audit record could not be written";
+        assert_eq!((host.result("c1").as_str(), echo.calls().len()), (text, 0));
         let skipped: Vec<Value> = host.seen.payloads("tool_exec_skipped");
         assert_eq!(skipped, [json!({"Tool": "echo", "Reason": text, "ToolCallID": "c1"})]);
+        // Nobody is shown a permit that was not given; the refusal is kept as what came of it.
+        let passed = "BeforeTool Continue None false a".to_owned();
+        let refused = format!("ApproveTool Deny Some({text:?}) false b");
+        let granted = "ApproveTool Continue None true b".to_owned();
+        let shown: Vec<String> = host.seen.records.lock().unwrap().iter().take(2).map(line).collect();
+        assert_eq!(shown, [passed.clone(), refused.clone()]);
+        assert_eq!(store.given.lock().unwrap()[..2], [vec![passed, granted], vec![refused]]);
     }
 }
 

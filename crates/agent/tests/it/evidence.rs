@@ -216,7 +216,8 @@ async fn what_only_observers_of_the_loop_hear_is_told_whole() {
 async fn the_record_of_an_event_says_what_the_loop_did() {
     let rulings = |host: &Host| -> Vec<(CheckpointKind, Word, Option<String>)> {
         let records = host.seen.records.lock().unwrap();
-        records.iter().map(|event| (event.checkpoint, event.ruling.word, event.ruling.text.clone())).collect()
+        let chains = records.iter().filter(|event| event.checkpoint != CheckpointKind::Runtime);
+        chains.map(|event| (event.checkpoint, event.ruling.word, event.ruling.text.clone())).collect()
     };
     let rule = Rule {
         prompt: Some(Box::new(|at| Verdict::Modify(format!("{}!", at.prompt)))),
@@ -237,4 +238,27 @@ async fn the_record_of_an_event_says_what_the_loop_did() {
     let records = host.seen.records.lock().unwrap();
     let change = records[0].hooks[0].change.as_ref().unwrap().patch();
     assert_eq!(change, json!([{"op": "replace", "path": "/prompt", "value": "go!"}]));
+}
+
+#[tokio::test]
+async fn what_is_kept_of_a_clearing_names_its_tool_however_it_ended() {
+    for action in ["continue", "deny", "abort_turn", "hard_abort"] {
+        let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
+        let mut host = Parts::of(calling(&["c1"])).own(echo).host();
+        let rule = Rule {
+            before_tool: Some(Box::new(move |_| match action {
+                "deny" => Verdict::deny("no"),
+                "abort_turn" => Verdict::abort_turn("no"),
+                "hard_abort" => Verdict::hard_abort("no"),
+                _ => Verdict::Continue,
+            })),
+            ..Rule::default()
+        };
+        host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+        host.turn("go").await;
+        let records = host.seen.records.lock().unwrap();
+        let (event, word) = (&records[0], &records[0].ruling.word);
+        assert_eq!((event.checkpoint, word.as_str()), (CheckpointKind::BeforeTool, action));
+        assert_eq!(event.tool.as_deref(), Some("echo"), "{action}");
+    }
 }

@@ -1,5 +1,6 @@
 //! A host for tests: an engine, a scripted model that remembers its requests, tools in a folder of their own.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{Notice, Observed, RuntimeEvent};
@@ -25,6 +26,10 @@ pub(crate) struct Seen {
     pub(crate) records: Mutex<Vec<EventRecord>>,
     pub(crate) for_user: Mutex<Vec<String>>,
     pub(crate) deltas: Mutex<String>,
+    /// The pieces of each answer.
+    pub(crate) pieces: Mutex<Vec<Vec<String>>>,
+    /// Whether the last of them is complete.
+    pub(crate) complete: AtomicBool,
 }
 
 impl Watcher for Seen {
@@ -44,6 +49,15 @@ impl Outlet for Seen {
 
     fn delta(&self, text: &str) {
         self.deltas.lock().unwrap().push_str(text);
+        let mut pieces = self.pieces.lock().unwrap();
+        if pieces.is_empty() || self.complete.swap(false, Ordering::Relaxed) {
+            pieces.push(Vec::new());
+        }
+        pieces.last_mut().unwrap().push(text.to_owned());
+    }
+
+    fn answered(&self) {
+        self.complete.store(true, Ordering::Relaxed);
     }
 
     fn for_user(&self, text: &str) {

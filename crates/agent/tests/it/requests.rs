@@ -86,6 +86,15 @@ async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
             r#"{"request":{"model":"nobody/x","messages":[]}}"#,
             r#"hook "h" broke the protocol: result.request.model names "nobody/x", which is not configured"#,
         ),
+        (
+            // Written as in a configuration, and no other way.
+            r#"{"request":{"model":"test"}}"#,
+            r#"hook "h" broke the protocol: result.request.model names "test", which is not configured"#,
+        ),
+        (
+            r#"{"request":{"model":"scripted/"}}"#,
+            r#"hook "h" broke the protocol: result.request.model names "scripted/", which is not configured"#,
+        ),
         (r#"{"action":"deny_tool","request":{"messages":[]}}"#, r#"hook "h" broke the protocol: "#),
         (r#"{"action":"respond"}"#, r#"hook "h" broke the protocol: "#),
         (r#"{"action":"Modify","request":{"messages":[]}}"#, r#"hook "h" broke the protocol: "#),

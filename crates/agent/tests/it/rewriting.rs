@@ -132,7 +132,7 @@ async fn after_llm_replaces_the_answer_for_everyone() {
     host.mount(vec![child(&host, "h", &[("after_llm", answer)], json!({}))]);
     let report = host.turn("go").await;
     assert_eq!((report.reply.as_str(), host.said()[1].as_str()), ("Hi!", "assistant: Hi!"));
-    assert_eq!(*host.seen.deltas.lock().unwrap(), "", "text waits for its ruling");
+    assert_eq!(*host.seen.pieces.lock().unwrap(), [["Hi!"]], "text waits for its ruling and is shown once");
     assert_eq!(host.seen.payloads("llm_response"), [json!({"ContentLen": 3, "ToolCalls": 0, "HasReasoning": false})]);
     assert_eq!(
         host.seen.payloads("llm_delta"),
@@ -141,6 +141,42 @@ async fn after_llm_replaces_the_answer_for_everyone() {
     let told: String = host.seen.payloads("turn_end").iter().map(ToString::to_string).collect();
     assert!(told.contains(r#""FinalContent":"Hi!""#));
     host.engine.close().await;
+}
+
+#[tokio::test]
+async fn what_the_model_says_is_shown_once_in_every_round() {
+    let script = json!([
+        {"text": ["let me ", "look"], "tool_calls": [{"id": "c1", "name": "echo", "arguments": {}}]},
+        {"tool_calls": [{"id": "c2", "name": "echo", "arguments": {}}]},
+        {"text": ["all ", "done"]},
+    ]);
+    let seen = |held_back: bool, unreviewed: bool| {
+        let script = script.clone();
+        async move {
+            let (mut host, _) = with_echo(script);
+            let rule = Rule { after_llm: Some(Box::new(|_| Verdict::Continue)), ..Rule::default() };
+            if held_back {
+                host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+            }
+            let mut settings = host.runner.settings().clone();
+            settings.stream_unreviewed = unreviewed;
+            host.remake(settings);
+            assert_eq!(host.turn("go").await.reply, "all done");
+            host.seen.pieces.lock().unwrap().clone()
+        }
+    };
+    assert_eq!(seen(true, false).await, [["let me look"], ["all done"]]);
+    assert_eq!(seen(true, true).await, [["let me ", "look"], ["all ", "done"]]);
+    assert_eq!(seen(false, false).await, [["let me ", "look"], ["all ", "done"]]);
+}
+
+#[tokio::test]
+async fn what_after_llm_refuses_is_shown_to_nobody() {
+    let mut host = Parts::of(json!([{"text": "the password is x"}])).host();
+    let rule = Rule { after_llm: Some(Box::new(|_| Verdict::abort_turn("secret"))), ..Rule::default() };
+    host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+    host.turn("go").await;
+    assert_eq!(*host.seen.deltas.lock().unwrap(), "");
 }
 
 #[tokio::test]

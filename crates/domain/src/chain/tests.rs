@@ -145,12 +145,28 @@ fn a_fault_of_another_rewriter_goes_on_or_aborts_as_it_says() {
             |stage: &str| (format!("Turn: hook aborted turn during {stage}: hook \"h\" {phrase}"), Word::AbortTurn);
         let at = |kind| hook("h", &[kind]);
         let aborting = |kind| hook("h", &[kind]).failing(OnFailure::AbortTurn);
+        // A turn that is ending anyway is ended by nobody.
+        let aborts = |stage: &str| if fault == Fault::Cancelled { goes_on.clone() } else { aborts(stage) };
         assert_eq!(faulted(at(AtBeforeLlm), before_llm(&[]), fault.clone()), goes_on);
         assert_eq!(faulted(at(AtAfterLlm), after_llm(), fault.clone()), goes_on);
         assert_eq!(faulted(at(AtAfterTool), after_tool(), fault.clone()), goes_on);
         assert_eq!(faulted(aborting(AtBeforeLlm), before_llm(&[]), fault.clone()), aborts("before_llm"));
         assert_eq!(faulted(aborting(AtAfterLlm), after_llm(), fault.clone()), aborts("after_llm"));
         assert_eq!(faulted(aborting(AtAfterTool), after_tool(), fault.clone()), aborts("after_tool"));
+    }
+}
+
+#[test]
+fn a_cancelled_hook_aborts_nothing_and_what_it_guards_stays_shut() {
+    for on_failure in [OnFailure::Close, OnFailure::AbortTurn] {
+        let at = |kind| hook("h", &[kind]).failing(on_failure);
+        let word = |(_, word)| word;
+        assert_eq!(word(faulted(at(AtBeforeLlm), before_llm(&[]), Fault::Cancelled)), Word::Continue);
+        assert_eq!(word(faulted(at(AtAfterLlm), after_llm(), Fault::Cancelled)), Word::Continue);
+        assert_eq!(word(faulted(at(AtAfterTool), after_tool(), Fault::Cancelled)), Word::Continue);
+        assert_eq!(word(faulted(at(AtBeforeTool), before_tool(), Fault::Cancelled)), Word::Deny);
+        assert_eq!(word(faulted(at(AtPreToolUse), pre_tool_use(), Fault::Cancelled)), Word::Deny);
+        assert_eq!(word(faulted(at(AtApprove), approve_tool(), Fault::Cancelled)), Word::Deny);
     }
 }
 
@@ -265,13 +281,14 @@ fn refusals_name_the_hook_and_carry_its_reason() {
 }
 
 #[test]
-fn aborts_name_the_stage() {
+fn aborts_name_the_stage_or_the_hook_that_stopped_the_run() {
     let says = |extent, reason| Script::default().says("h", Verdict::<AfterTool>::Abort(abort(extent, reason)));
     let text =
         |script| ruled(&conclude(vec![hook("h", &[AtAfterTool])], Agent::with(&[]), after_tool(), script).ruling);
     assert_eq!(text(says(Extent::Turn, "leak")), "Turn: hook aborted turn during after_tool: leak");
     assert_eq!(text(says(Extent::Turn, "")), "Turn: hook aborted turn during after_tool: hook requested turn abort");
-    assert_eq!(text(says(Extent::Run, "stop")), "Run: hook aborted turn during after_tool: stop");
+    assert_eq!(text(says(Extent::Run, "stop")), "Run: hook \"h\" stopped the run: stop");
+    assert_eq!(text(says(Extent::Run, "")), "Run: hook \"h\" stopped the run: hook requested turn abort");
 }
 
 #[test]
@@ -296,12 +313,12 @@ fn the_first_terminal_answer_ends_a_before_tool_chain() {
         hooks(),
         before_tool(),
         Script::default().says("b", Verdict::<BeforeTool>::Abort(abort(Extent::Run, "now"))),
-        "
-        Run: hook aborted turn during before_tool: now
+        r#"
+        Run: hook "b" stopped the run: now
         before_tool a continue
         before_tool b hard_abort: now
         before_tool c not run, decided by b
-        ",
+        "#,
     );
 }
 

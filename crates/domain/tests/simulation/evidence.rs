@@ -288,6 +288,8 @@ fn may_go_on(hook: &Hook, kind: CheckpointKind, fault: &Fault) -> bool {
         Duty::Approver => false,
         Duty::Gate => says_so && matches!(fault, Fault::TimedOut { .. }),
         Duty::Rewriter if matches!(fault, Fault::Protocol(Breach::Respond(_))) => false,
+        // A turn that is ending anyway is not aborted; only what may run a tool stays shut.
+        Duty::Rewriter if *fault == Fault::Cancelled && kind != CheckpointKind::BeforeTool => true,
         Duty::Rewriter => says_so || stage.paired,
         Duty::Observer => true,
     }

@@ -180,12 +180,32 @@ impl Drop for Native {
     }
 }
 
-/// Delivers what is queued, in order; what is there when the hook closes is delivered still.
+/// Delivers what is queued, in order. What is there when the hook closes is delivered still, all of it within
+/// `timeout`.
 async fn deliver(
     hook: Arc<dyn NativeHook>,
     mut queue: mpsc::Receiver<Arc<Notice>>,
     timeout: Duration,
     closing: CancellationToken,
+) {
+    let out_of_time = async {
+        closing.cancelled().await;
+        tokio::time::sleep(timeout).await;
+    };
+    tokio::select! {
+        biased;
+        () = deliver_each(&*hook, &mut queue, timeout, &closing) => {}
+        () = out_of_time => {
+            tracing::warn!(waiting = queue.len(), "a native observer took too long to hear what was left at its end");
+        }
+    }
+}
+
+async fn deliver_each(
+    hook: &dyn NativeHook,
+    queue: &mut mpsc::Receiver<Arc<Notice>>,
+    timeout: Duration,
+    closing: &CancellationToken,
 ) {
     loop {
         let notice = tokio::select! {
@@ -200,5 +220,47 @@ async fn deliver(
             Ok(Err(_panic)) => tracing::warn!("a native observer panicked at `{}`", notice.what.name()),
             Err(_elapsed) => tracing::warn!("a native observer took too long at `{}`", notice.what.name()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::checkpoint::Observed;
+    use domain::id::TurnId;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// Never comes to an end with anything.
+    struct Stuck;
+
+    #[async_trait]
+    impl NativeHook for Stuck {
+        fn stages(&self) -> Vec<CheckpointKind> {
+            vec![CheckpointKind::Stop]
+        }
+
+        async fn on_event(&self, _notice: &Notice) {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_left_at_the_end_has_one_deadline_in_all() {
+        const TIMEOUT: Duration = Duration::from_secs(5);
+        let tasks = TaskTracker::new();
+        let hook = Native::new(Arc::new(Stuck), TIMEOUT, &tasks);
+        let notice = Arc::new(Notice {
+            event_id: EventId::from("e1"),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            who: Identity::top("main", "cli:direct", TurnId::from("t1")),
+            what: Observed::Stop { reply: "done".into() },
+        });
+        assert!((0..10).all(|_| hook.tell(&notice)));
+        let closed = Instant::now();
+        hook.close().await;
+        tasks.close();
+        tasks.wait().await;
+        assert_eq!(closed.elapsed(), TIMEOUT);
     }
 }

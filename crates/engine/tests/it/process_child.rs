@@ -5,6 +5,7 @@
 mod close;
 mod events;
 mod faults;
+mod logs;
 mod replies;
 mod restart;
 mod stage;

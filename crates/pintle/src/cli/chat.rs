@@ -1,6 +1,6 @@
 //! `pintle chat`: a conversation in the terminal.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,12 @@ use notify::Watcher as _;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Global, session, terminal};
+use super::session::{self, INTERRUPTED};
+use super::stops::{Stop, Stops};
+use super::{Global, terminal};
 use crate::error::CliError;
 use crate::host::Host;
-use crate::reload::reload;
+use crate::reload::{Wanted, reload};
 use crate::timeline::Timeline;
 
 const PROMPT: Style = AnsiColor::Green.on_default().bold();
@@ -46,33 +48,75 @@ pub struct ChatArgs {
     strict: bool,
 }
 
-/// Shows an answer as it arrives.
-#[derive(Default)]
-struct Live {
-    shown: AtomicBool,
-}
+/// Whether an answer is in the middle of a line.
+#[derive(Clone, Default)]
+struct OpenLine(Arc<AtomicBool>);
 
-impl Live {
+impl OpenLine {
     fn write(&self, text: &str) {
         let mut out = anstream::stdout();
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        if out.write_all(terminal::foreign(text).as_bytes()).and_then(|()| out.flush()).is_err() {
             tracing::debug!("stdout is closed");
+        }
+        if !text.is_empty() {
+            self.0.store(!text.ends_with('\n'), Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {
+        if self.0.load(Ordering::Relaxed) {
+            self.write("\n");
+        }
+    }
+
+    /// Ends the line where a notice would go on in it: on the terminal that shows both streams.
+    fn make_way(&self) {
+        if io::stdout().is_terminal() && io::stderr().is_terminal() {
+            self.end();
         }
     }
 }
 
-impl Outlet for Live {
+/// Standard error for notices, each on a line of its own.
+struct Notices<W> {
+    open: OpenLine,
+    out: W,
+}
+
+impl<W: Write> Write for Notices<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.open.make_way();
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Shows an answer as it arrives.
+struct Live<'a> {
+    open: &'a OpenLine,
+    shown: AtomicBool,
+}
+
+impl Outlet for Live<'_> {
     fn streams(&self) -> bool {
         true
     }
 
     fn delta(&self, text: &str) {
         self.shown.store(true, Ordering::Relaxed);
-        self.write(text);
+        self.open.write(text);
+    }
+
+    fn answered(&self) {
+        self.open.end();
     }
 
     fn for_user(&self, text: &str) {
-        self.write(&format!("{}\n", text.trim_end_matches('\n')));
+        self.open.end();
+        self.open.write(&format!("{}\n", text.trim_end_matches('\n')));
     }
 }
 
@@ -85,10 +129,17 @@ pub(super) fn run(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
 }
 
 async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
+    let open = OpenLine::default();
+    let notices = Notices { open: open.clone(), out: anstream::stderr() };
     let watchers: Vec<Arc<dyn Watcher>> =
-        if args.quiet { Vec::new() } else { vec![Arc::new(Timeline::new(anstream::stderr(), global.verbose > 0))] };
+        if args.quiet { Vec::new() } else { vec![Arc::new(Timeline::new(notices, global.verbose > 0))] };
     let mut host = session::open(global, watchers)?;
-    let mut runner = host.runner(args.agent.as_deref(), args.model.as_deref())?;
+    // Watched before anything is said, so that no change after the first word is missed.
+    let (changed, mut changes) = mpsc::channel(1);
+    let _watch = watch_files(&host, changed)?;
+    let (agent, model) = (args.agent.as_deref(), args.model.as_deref());
+    let wanted = Wanted { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };
+    let mut runner = host.runner(agent, model)?;
     session::ready(&host, args.strict).await?;
     let mut conversation = session::conversation(&runner);
     let model = &runner.settings().model;
@@ -97,40 +148,45 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
         terminal::note("Ctrl-C stops an answer, Ctrl-D ends the conversation.");
     }
     let mut lines = read_lines();
-    let (changed, mut changes) = mpsc::channel(1);
-    let _watch = watch_files(&host, changed)?;
+    let mut stops = Stops::listen(false)?;
     let mut hang_ups = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())
         .map_err(|error| CliError::failed(format!("SIGHUP cannot be handled: {error}")))?;
-    loop {
+    let asked = loop {
         prompt();
+        // A change comes before a line that was typed ahead.
         tokio::select! {
-            line = lines.recv() => match line {
-                None => break,
-                Some(line) if line.trim().is_empty() => continue,
-                Some(line) => {
-                    say(&runner, &mut conversation, &line).await?;
-                    continue;
-                }
-            },
-            _ = tokio::signal::ctrl_c() => break,
+            biased;
+            stop = stops.next() => break Some(stop),
+            Some(()) = hang_ups.recv() => {}
             Some(()) = changes.recv() => {
                 tokio::time::sleep(SETTLE).await;
                 // What is left of the same burst.
                 while changes.try_recv().is_ok() {}
             }
-            Some(()) = hang_ups.recv() => {}
+            line = lines.recv() => match line {
+                None => break None,
+                Some(line) if line.trim().is_empty() => continue,
+                Some(line) => {
+                    match say(&runner, &mut conversation, &line, &open, &mut stops).await? {
+                        Some(Stop::Program) => break Some(Stop::Program),
+                        Some(Stop::Turn) | None => continue,
+                    }
+                }
+            },
         }
-        match reload(&host, global.config.as_deref(), global.home.as_deref()).await {
-            Ok(loaded) => {
-                host.loaded = loaded;
-                runner = host.runner(args.agent.as_deref(), args.model.as_deref())?;
+        match reload(&mut host, wanted).await {
+            Ok((changed, later)) => {
+                runner = changed;
                 terminal::note("the changed configuration is in force");
+                for key in later {
+                    terminal::note(&format!("warning: {key} takes effect at the next start"));
+                }
             }
             Err(error) => terminal::complain(&error),
         }
-    }
+    };
     host.close().await;
-    Ok(0)
+    Ok(if asked == Some(Stop::Program) { INTERRUPTED } else { 0 })
 }
 
 fn prompt() {
@@ -141,32 +197,31 @@ fn prompt() {
     }
 }
 
-/// One turn; Ctrl-C stops it.
-async fn say(runner: &Runner, conversation: &mut Conversation, line: &str) -> Result<(), CliError> {
-    let live = Live::default();
+/// One turn; a signal stops it, and is answered.
+async fn say(
+    runner: &Runner,
+    conversation: &mut Conversation,
+    line: &str,
+    open: &OpenLine,
+    stops: &mut Stops,
+) -> Result<Option<Stop>, CliError> {
+    let live = Live { open, shown: AtomicBool::new(false) };
     let cancel = CancellationToken::new();
-    let report = {
-        let turn = runner.turn(conversation, line, &live, &cancel);
-        tokio::pin!(turn);
-        tokio::select! {
-            report = &mut turn => report,
-            _ = tokio::signal::ctrl_c() => {
-                cancel.cancel();
-                turn.await
-            }
-        }
-    };
+    let (report, asked) = stops.work(runner.turn(conversation, line, &live, &cancel), &cancel).await;
+    open.end();
     let (_, complaint) = session::verdict(&report);
     if let Some(complaint) = complaint {
         terminal::note(&complaint);
     }
     let streamed = live.shown.load(Ordering::Relaxed);
     match (report.ending, streamed) {
-        (Ending::Completed, true) => terminal::say("\n"),
-        (Ending::Completed, false) if report.reply.is_empty() => Ok(()),
-        (Ending::Completed, false) => terminal::say(&format!("{}\n", report.reply.trim_end_matches('\n'))),
-        (Ending::Blocked(_) | Ending::Failed { .. } | Ending::StoppedByHook(_) | Ending::Cancelled, _) => Ok(()),
+        (Ending::Completed, false) if !report.reply.is_empty() => {
+            terminal::say(&terminal::foreign(&format!("{}\n", report.reply.trim_end_matches('\n'))))?;
+        }
+        (Ending::Completed, _)
+        | (Ending::Blocked(_) | Ending::Failed { .. } | Ending::StoppedByHook(_) | Ending::Cancelled, _) => {}
     }
+    Ok(asked)
 }
 
 /// Reads stdin on a thread of its own, which may wait for ever. The channel closes at the end of input.
@@ -184,7 +239,8 @@ fn read_lines() -> mpsc::Receiver<String> {
 
 /// Wakes the conversation when a configuration file changes. Folders are watched, since editors rename.
 fn watch_files(host: &Host, changed: mpsc::Sender<()>) -> Result<notify::RecommendedWatcher, CliError> {
-    let files: Vec<PathBuf> = host.loaded.files.clone();
+    // The watch reports absolute paths, and one that was given with -c may be relative.
+    let files: Vec<PathBuf> = host.loaded.files.iter().filter_map(|file| std::path::absolute(file).ok()).collect();
     let folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent().map(PathBuf::from)).collect();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };

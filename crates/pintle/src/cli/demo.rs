@@ -8,6 +8,7 @@ use engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
 use super::run::AtTheEnd;
+use super::stops::Stops;
 use super::{Global, session, terminal};
 use crate::error::CliError;
 use crate::timeline::Timeline;
@@ -35,6 +36,7 @@ pub struct DemoArgs {
 
 pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
     let scratch = Scratch::new(args.keep.clone())?;
+    check(&scratch.folder)?;
     write(&scratch.folder)?;
     let own = Global {
         config: Some(scratch.folder.join("pintle.toml")),
@@ -65,13 +67,16 @@ async fn turn(global: &Global) -> Result<u8, CliError> {
     session::ready(&host, true).await?;
     let mut conversation = session::conversation(&runner);
     let outlet = AtTheEnd::default();
-    let report = runner.turn(&mut conversation, PROMPT, &outlet, &CancellationToken::new()).await;
+    let cancel = CancellationToken::new();
+    let mut stops = Stops::listen(true)?;
+    let turn = runner.turn(&mut conversation, PROMPT, &outlet, &cancel);
+    let (report, _asked) = stops.work(turn, &cancel).await;
     host.close().await;
     let (code, complaint) = session::verdict(&report);
     if let Some(complaint) = complaint {
         terminal::note(&complaint);
     }
-    terminal::say(&format!("\n{}", outlet.text(&report.reply)))?;
+    terminal::say(&terminal::foreign(&format!("\n{}", outlet.text(&report.reply))))?;
     Ok(code)
 }
 
@@ -98,6 +103,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.kept
+            && self.folder.exists()
             && let Err(error) = std::fs::remove_dir_all(&self.folder)
         {
             tracing::warn!("the demo's files in {} stay: {error}", self.folder.display());
@@ -105,9 +111,30 @@ impl Drop for Scratch {
     }
 }
 
+/// Refuses a folder with files that are not the demo's, since what the configuration in it says is run without being
+/// accepted first. A folder that the demo made has all of its files, changed or not.
+fn check(folder: &Path) -> Result<(), CliError> {
+    let mut entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(CliError::failed(format!("{} cannot be used: {error}", folder.display()))),
+    };
+    let is_ours = |name: &str| folder.join(name).symlink_metadata().is_ok_and(|of| of.is_file());
+    let Some((missing, _)) = FILES.iter().find(|(name, _)| !is_ours(name)) else { return Ok(()) };
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    let folder = folder.display();
+    Err(CliError::usage(format!("{folder} is not a folder of the demo: it is not empty, and has no file `{missing}`"))
+        .hint("name a folder that is new or empty")
+        .hint("to run what is in it: `pintle trust` and `pintle run` there"))
+}
+
 /// Writes the demo's files. A file that the user changed is not overwritten.
 fn write(folder: &Path) -> Result<(), CliError> {
-    let failed = |what: &Path, error: std::io::Error| CliError::failed(format!("{}: {error}", what.display()));
+    let failed = |what: &Path, error: std::io::Error| {
+        CliError::failed(format!("the demo's files cannot be written: {}: {error}", what.display()))
+    };
     let workspace = folder.join("workspace");
     std::fs::create_dir_all(&workspace).map_err(|error| failed(&workspace, error))?;
     for (name, text) in FILES {

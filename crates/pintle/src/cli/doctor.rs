@@ -9,9 +9,10 @@ use store::Store;
 
 use super::session::UNGUARDED;
 use super::{Global, terminal};
+use crate::clean::clean;
 use crate::config::Env;
 use crate::error::{CliError, FAILED};
-use crate::host::{Host, load, open_store};
+use crate::host::{Host, load, open_store, unreadable};
 
 mod guards;
 mod surroundings;
@@ -32,7 +33,7 @@ pub struct DoctorArgs {
 /// One thing that was looked at.
 #[derive(Serialize)]
 struct Check {
-    /// What it is: `guard`, `hook`, `configuration`, `store`, `provider`, `exec`.
+    /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `exec`.
     what: &'static str,
     /// Which one; empty where there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -80,12 +81,23 @@ struct Guards {
 }
 
 pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
-    let (env, mut loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let (env, mut loaded) = match load(global.config.as_deref(), global.home.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // Whoever asked for JSON reads what is wrong there, too.
+            if let Some(found) = unreadable(global.config.as_deref()).filter(|_| args.json) {
+                let checks = vec![Check::new("configuration", "", State::Failed, found.to_string())];
+                let findings = Findings { checks, guards: Guards { armed: 0, total: 0 } };
+                terminal::say(&findings.json()?)?;
+            }
+            return Err(error);
+        }
+    };
     let mut checks = surroundings::configuration(&loaded);
     let store = open_store(&loaded.config);
     if store.is_err() {
         // The guards are proven all the same.
-        loaded.config.store_url = "memory:".to_owned();
+        loaded.config.keep_nothing();
     }
     let found = terminal::runtime()?.block_on(async {
         let host = Host::open(env.clone(), loaded, Vec::new())?;
@@ -106,6 +118,7 @@ async fn examine(host: &Host, env: &Env, store: Result<Arc<Store>, CliError>) ->
     let (mut checks, canaries) = guards::prove(host).await;
     checks.extend(guards::shadows(host));
     checks.push(surroundings::store(host, store, canaries).await);
+    checks.extend(surroundings::home(host));
     checks.extend(surroundings::providers(host, env).await);
     checks.extend(surroundings::exec(host));
     checks
@@ -143,7 +156,9 @@ impl Findings {
             let step = check.step.map(|step| format!("{how} at {step}: ")).unwrap_or_default();
             let line = format!(
                 "{style}{mark}{style:#} {:<what$}  {BOLD}{:<name$}{BOLD:#}  {step}{}",
-                check.what, check.name, check.message
+                check.what,
+                clean(&check.name),
+                clean(&check.message),
             );
             text.push_str(line.trim_end());
             text.push('\n');

@@ -1,4 +1,4 @@
-//! `pintle __exec`: confines itself, then becomes the shell of one `exec` call. Not for people.
+//! `pintle __exec`: confines itself, then runs the shell of one `exec` call. Not for people.
 
 use std::ffi::OsString;
 
@@ -14,11 +14,6 @@ pub struct ExecArgs {
     args: Vec<OsString>,
 }
 
-/// What shells answer for a command that was found and cannot be run.
-const CANNOT_RUN: u8 = 126;
-
 pub(super) fn run(args: ExecArgs) -> Result<u8, CliError> {
-    // It returns only where the shell could not be started, and has said why.
-    let _said = agent::tools::sandbox::exec_helper_main(args.args);
-    Ok(CANNOT_RUN)
+    Ok(agent::tools::sandbox::exec_helper_main(args.args))
 }

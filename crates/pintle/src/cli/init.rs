@@ -24,7 +24,11 @@ pub struct InitArgs {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn run(_global: &Global, args: &InitArgs) -> Result<u8, CliError> {
+pub(super) fn run(global: &Global, args: &InitArgs) -> Result<u8, CliError> {
+    if global.config.is_some() {
+        return Err(CliError::usage("`init` takes no --config: it writes a file and reads none")
+            .hint("name the folder to write it to: `pintle init --dir DIR`"));
+    }
     let env = Env::of_process()?;
     let folder = match &args.dir {
         // Taken apart and put together again, it has no `.` in it.

@@ -12,6 +12,7 @@ use domain::checkpoint::Notice;
 use engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
+use super::stops::Stops;
 use super::{Global, session, terminal};
 use crate::error::CliError;
 use crate::timeline::Timeline;
@@ -106,19 +107,9 @@ pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
         }
         let cancel = CancellationToken::new();
         let outlet = AtTheEnd::default();
-        let report = {
-            let turn = runner.turn(&mut conversation, &message, &outlet, &cancel);
-            tokio::pin!(turn);
-            tokio::select! {
-                report = &mut turn => report,
-                interrupted = tokio::signal::ctrl_c() => {
-                    if interrupted.is_ok() {
-                        cancel.cancel();
-                    }
-                    turn.await
-                }
-            }
-        };
+        let mut stops = Stops::listen(true)?;
+        let turn = runner.turn(&mut conversation, &message, &outlet, &cancel);
+        let (report, _asked) = stops.work(turn, &cancel).await;
         host.close().await;
         let (code, complaint) = session::verdict(&report);
         if let Some(complaint) = complaint {
@@ -129,11 +120,25 @@ pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
                 let reply = serde_json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": []}});
                 terminal::say(&format!("{reply}\n"))?;
             }
-            (Ending::Completed, false) => terminal::say(&outlet.text(&report.reply))?,
+            (Ending::Completed, false) => terminal::say(&terminal::foreign(&outlet.text(&report.reply)))?,
             (Ending::Blocked(_) | Ending::Failed { .. } | Ending::StoppedByHook(_) | Ending::Cancelled, _) => {}
         }
         Ok(code)
     })
+}
+
+/// What stands on stdin, whole.
+fn piped() -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .take(MAX_MESSAGE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::failed(format!("stdin cannot be read: {error}")))?;
+    if bytes.len() as u64 > MAX_MESSAGE_BYTES {
+        return Err(CliError::usage(format!("the message on stdin is longer than {MAX_MESSAGE_BYTES} bytes"))
+            .hint("put it into a file in the workspace, and ask the agent to read that"));
+    }
+    String::from_utf8(bytes).map_err(|_| CliError::usage("stdin is not valid UTF-8; a message is text"))
 }
 
 /// The message of the command line, or what stands on stdin.
@@ -146,12 +151,7 @@ fn message(given: Option<&str>) -> Result<String, CliError> {
                     .hint("write it behind `pintle run`, or pipe it in")
                     .hint("for a conversation: `pintle chat`"));
             }
-            let mut bytes = Vec::new();
-            std::io::stdin()
-                .take(MAX_MESSAGE_BYTES)
-                .read_to_end(&mut bytes)
-                .map_err(|error| CliError::failed(format!("stdin cannot be read: {error}")))?;
-            String::from_utf8(bytes).map_err(|_| CliError::usage("stdin is not valid UTF-8; a message is text"))?
+            piped()?
         }
     };
     if text.trim().is_empty() {

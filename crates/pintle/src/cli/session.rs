@@ -5,9 +5,11 @@ use std::sync::Arc;
 use agent::driver::Ending;
 use agent::{Conversation, Report, Runner};
 use domain::id::SessionId;
+use domain::verdict::Extent;
 use engine::Watcher;
 
 use super::{Global, terminal};
+use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::host::{Host, load};
 
@@ -24,10 +26,10 @@ pub(super) const INTERRUPTED: u8 = 130;
 pub(super) fn open(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<Host, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for diagnostic in &loaded.diagnostics {
-        terminal::note(&format!("warning: {diagnostic}"));
+        terminal::note(&format!("warning: {}", prose(&diagnostic.to_string())));
     }
     for line in &loaded.left_out {
-        terminal::note(&format!("warning: {line}"));
+        terminal::note(&format!("warning: {}", prose(line)));
     }
     Host::open(env, loaded, watchers)
 }
@@ -36,7 +38,7 @@ pub(super) fn open(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<H
 pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
     let down = host.ready().await;
     for (name, fault) in &down {
-        terminal::note(&format!("warning: hook \"{name}\" {fault}"));
+        terminal::note(&format!("warning: hook \"{}\" {}", clean(name), prose(&fault.to_string())));
     }
     if !(strict || host.loaded.config.strict_start) {
         return Ok(());
@@ -50,6 +52,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
                 && [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some())
         })
     };
+    bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
     bad.extend(down.into_iter().map(|(name, _)| name).filter(|name| guards(name)));
     if bad.is_empty() {
         return Ok(());
@@ -73,9 +76,16 @@ pub(super) fn conversation(runner: &Runner) -> Conversation {
 pub(super) fn verdict(report: &Report) -> (u8, Option<String>) {
     match &report.ending {
         Ending::Completed => (0, None),
-        Ending::Blocked(denied) => (BLOCKED, Some(denied.text())),
-        Ending::Failed { text, .. } => (FAILED, Some(format!("Error processing message: {text}"))),
-        Ending::StoppedByHook(aborted) => (STOPPED, Some(format!("Error processing message: {}", aborted.text()))),
+        Ending::Blocked(denied) => (BLOCKED, Some(prose(&denied.text()))),
+        Ending::Failed { text, .. } => (FAILED, Some(format!("Error processing message: {}", prose(text)))),
+        Ending::StoppedByHook(aborted) => {
+            let text = prose(&aborted.text());
+            let told = match aborted.abort.extent {
+                Extent::Turn => format!("Error processing message: {text}"),
+                Extent::Run => text,
+            };
+            (STOPPED, Some(told))
+        }
         Ending::Cancelled => (INTERRUPTED, Some("interrupted".into())),
     }
 }

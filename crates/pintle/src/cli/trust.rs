@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{Global, terminal};
+use crate::clean::clean;
 use crate::config::trust::{Coverage, Entry, Standing, Survey, accept, covers, survey};
 use crate::config::{Env, LoadOptions};
 use crate::error::{CliError, FAILED};
@@ -30,6 +31,9 @@ pub struct TrustArgs {
 }
 
 pub(super) fn run(global: &Global, args: &TrustArgs) -> Result<u8, CliError> {
+    if global.config.is_some() {
+        return Err(CliError::usage("`trust` takes no --config").hint("name the file behind it: `pintle trust FILE`"));
+    }
     let allowed = operator::require();
     let env = Env::of_process()?;
     let options = LoadOptions { home: global.home.as_deref(), ..LoadOptions::default() };
@@ -128,33 +132,12 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("{word:?}") }
 }
 
-/// A stranger's text with everything in it visible: what moves a terminal or turns the direction of reading around
-/// would show something else than what is accepted.
-fn clean(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '"' | '\'' | '\\' => shown.push(c),
-            c => shown.extend(c.escape_debug()),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_strangers_text_is_hidden() {
-        for (text, shown) in [
-            (r#"say "hi" \ it's"#, r#"say "hi" \ it's"#),
-            ("\u{1b}[2Jgone", r"\u{1b}[2Jgone"),
-            ("a\u{202e}b\r\n", r"a\u{202e}b\r\n"),
-            ("\u{9b}31m é", r"\u{9b}31m é"),
-        ] {
-            assert_eq!(clean(text), shown);
-        }
+    fn words_that_are_not_plain_stand_in_quotes() {
         assert_eq!([quoted("guard.py"), quoted("a b"), quoted("")], ["guard.py", "\"a b\"", "\"\""]);
     }
 }

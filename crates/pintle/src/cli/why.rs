@@ -1,16 +1,31 @@
 //! `pintle why`: which hooks ran or did not on an event, and exactly why.
 
+use std::collections::BTreeSet;
+
+use agent::tools::canonical_builtin;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use dialects::process::config::nearest;
+use domain::checkpoint::CheckpointKind;
 use domain::store::{RecordQuery, RecordStore as _, StoredEvent, StoredRecord};
+use store::Store;
 
 use super::{Global, terminal};
+use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::host::{load, open_store};
 
 /// Most events of one turn that are shown: a long turn has some hundreds.
 const MAX_EVENTS: usize = 2000;
+
+/// Most events that are named where several may be meant.
+const MAX_CANDIDATES: usize = 3;
+
+/// The runtime event that every turn leaves.
+const TURN_END: &str = "turn_end";
+
+/// What there is to say of a turn in which nothing was decided.
+const NOBODY_ASKED: &str = "no hook was asked in this turn";
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -38,37 +53,112 @@ pub struct WhyArgs {
 pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
-    let query = RecordQuery {
-        event_id: args.event.clone(),
-        tool: args.tool.clone(),
-        last_turn: args.event.is_none(),
-        limit: MAX_EVENTS,
+    let tool = args.tool.as_deref();
+    let events = match &args.event {
+        Some(id) => vec![one_event(&store, id, tool)?],
+        None => newest_turn(&store, tool)?,
     };
-    let events = store.find(&query).map_err(|error| CliError::failed(error.to_string()))?;
-    if events.is_empty() {
-        return Err(nothing(args));
-    }
+    let everything = global.verbose > 0;
     // Events that are only told are many and say little; -v shows them.
-    let shown = events.iter().filter(|event| {
-        args.event.is_some() || global.verbose > 0 || event.checkpoint != "runtime" || says_something(event)
-    });
+    let shown = |event: &&StoredEvent| {
+        args.event.is_some() || everything || event.checkpoint != "runtime" || says_something(event)
+    };
     let text: String = if args.json {
-        let all: Vec<serde_json::Value> = shown.map(json).collect();
+        // The end of a turn is there in any case, so that a turn that asked no hook can be told from another.
+        let all = events.iter().filter(|event| shown(event) || event.event == TURN_END);
+        let all: Vec<serde_json::Value> = all.map(json).collect();
         let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
         format!("{text}\n")
     } else {
-        shown.map(|event| plain(event, global.verbose > 0)).collect()
+        let shown: String = events.iter().filter(shown).map(|event| plain(event, everything)).collect();
+        let head = events.last().map(turn).unwrap_or_default();
+        let told = events.iter().any(|event| !event.hooks.is_empty());
+        match (shown.is_empty(), told) {
+            (false, _) => head + &shown,
+            (true, false) => head + NOBODY_ASKED + "\n",
+            (true, true) => head + NOBODY_ASKED + "; -v shows what hooks were told\n",
+        }
     };
     terminal::say(&text)?;
     Ok(0)
 }
 
-fn nothing(args: &WhyArgs) -> CliError {
-    match (&args.event, &args.tool) {
-        (Some(event), _) => CliError::failed(format!("there is no record of an event `{event}`")),
-        (None, Some(tool)) => CliError::failed(format!("the newest turn has no event about a tool `{tool}`")),
-        (None, None) => CliError::failed("there is no record of any turn").hint("work one: `pintle run \"hello\"`"),
+/// The event whose id is `id` or begins with it.
+fn one_event(store: &Store, id: &str, tool: Option<&str>) -> Result<StoredEvent, CliError> {
+    if id.is_empty() {
+        return Err(
+            CliError::usage("EVENT_ID is empty").hint("`pintle why` shows the newest turn, with its events' ids")
+        );
     }
+    let query = RecordQuery { event_id: Some(id.to_owned()), limit: MAX_EVENTS, ..RecordQuery::default() };
+    let mut found = find(store, &query)?;
+    if let Some(exact) = found.iter().find(|event| event.event_id == id) {
+        found = vec![exact.clone()];
+    }
+    if let (Some(tool), [event]) = (tool, found.as_slice())
+        && !is_about(event, tool)
+    {
+        let about = event.tool.as_ref().map_or_else(|| "no tool".to_owned(), |about| format!("the tool `{about}`"));
+        return Err(CliError::failed(format!("the event `{}` is about {about}, not about `{tool}`", event.event_id)));
+    }
+    found.retain(|event| tool.is_none_or(|tool| is_about(event, tool)));
+    match (found.pop(), found.as_slice()) {
+        (None, _) => Err(CliError::failed(format!("there is no record of an event `{id}`"))),
+        (Some(only), []) => Ok(only),
+        (Some(newest), rest) => {
+            let several = rest.iter().rev().take(MAX_CANDIDATES - 1);
+            let error = CliError::usage(format!("`{id}` is ambiguous: {} events begin with it", rest.len() + 1));
+            Err(std::iter::once(&newest).chain(several).fold(error, |error, event| error.hint(candidate(event))))
+        }
+    }
+}
+
+/// An event as one of several that may be meant.
+fn candidate(event: &StoredEvent) -> String {
+    let tool = event.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
+    format!("{}  {}{tool}, {}", event.event_id, event.event, event.at)
+}
+
+/// The events of the newest turn, those about `tool` if one is named.
+fn newest_turn(store: &Store, tool: Option<&str>) -> Result<Vec<StoredEvent>, CliError> {
+    let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::default() };
+    // What a model wrote as `bash` is recorded as `exec`; a hook's own tool may have any name.
+    for name in tool.into_iter().chain(tool.and_then(canonical_builtin)) {
+        let found = find(store, &RecordQuery { tool: Some(name.to_owned()), ..query.clone() })?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let whole = find(store, &query)?;
+    if whole.is_empty() {
+        return Err(CliError::failed("there is no record of any turn").hint("work one: `pintle run \"hello\"`"));
+    }
+    let Some(tool) = tool else { return Ok(whole) };
+    let tools: BTreeSet<&str> = whole.iter().filter_map(|event| event.tool.as_deref()).collect();
+    let about = match tools.is_empty() {
+        true => "its record names no tool".to_owned(),
+        false => format!("its tools are {}", tools.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    Err(CliError::failed(format!("the newest turn has no event about a tool `{tool}`; {about}")))
+}
+
+fn find(store: &Store, query: &RecordQuery) -> Result<Vec<StoredEvent>, CliError> {
+    store.find(query).map_err(|error| CliError::failed(error.to_string()))
+}
+
+fn is_about(event: &StoredEvent, tool: &str) -> bool {
+    event.tool.as_deref().is_some_and(|about| about == tool || canonical_builtin(tool) == Some(about))
+}
+
+/// Which turn it is: when, whose, and its ids.
+fn turn(event: &StoredEvent) -> String {
+    format!(
+        "{BOLD}turn of {}{BOLD:#}  {}  {DIM}session {}, turn {}{DIM:#}\n\n",
+        clean(&event.agent_id),
+        event.at,
+        clean(&event.session_id),
+        clean(&event.turn_id),
+    )
 }
 
 /// Whether a told event has anything to explain: a drop, or a hook that it was kept from for more than its filter.
@@ -84,7 +174,7 @@ fn json(event: &StoredEvent) -> serde_json::Value {
 }
 
 fn plain(event: &StoredEvent, everything: bool) -> String {
-    let tool = event.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
+    let tool = event.tool.as_ref().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
     let mut lines = vec![format!(
         "{BOLD}{}{tool}{BOLD:#}  {}  {DIM}round {}, event {}{DIM:#}",
         event.event,
@@ -92,20 +182,26 @@ fn plain(event: &StoredEvent, everything: bool) -> String {
         event.iteration,
         event.event_id,
     )];
-    if let Some(text) = &event.text {
-        lines.push(format!("  {}", crate::timeline::clip(text)));
-    }
+    // Never cut: this is where somebody reads what was said, word for word.
+    lines.extend(event.text.as_deref().map(|text| format!("  {}", indented(text))));
     if let Some(permit) = &event.permit {
         lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
     }
     if event.hooks.is_empty() {
-        lines.push(format!("  {DIM}no approver is registered{DIM:#}"));
+        let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
+        let nobody = if approves { "no approver is registered" } else { "no hook is told of it" };
+        lines.push(format!("  {DIM}{nobody}{DIM:#}"));
     }
     for hook in &event.hooks {
         lines.extend(hook_lines(event, hook, everything));
     }
     lines.push(String::new());
     lines.join("\n") + "\n"
+}
+
+/// A text that somebody wrote, whole; what follows its first line stands further in.
+fn indented(text: &str) -> String {
+    prose(text).trim_end().replace('\n', "\n    ")
 }
 
 fn ruling(event: &StoredEvent) -> String {
@@ -124,27 +220,26 @@ fn ruling(event: &StoredEvent) -> String {
 
 fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool) -> Vec<String> {
     let took = hook.duration_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
-    let place = format!("  {:<18} {:<8}", hook.hook, hook.family);
+    let place = format!("  {:<18} {:<8}", clean(&hook.hook), hook.family);
     let mut lines = Vec::new();
     match (&hook.fault, hook.ran) {
         (Some(fault), _) => {
             let became = hook.verdict.as_deref().unwrap_or_default();
-            let detail = hook.fault_detail.as_deref().unwrap_or_default();
+            let detail = indented(hook.fault_detail.as_deref().unwrap_or_default());
             lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
         }
         (None, true) => {
             let again = if hook.again { " (asked again)" } else { "" };
             let word = hook.verdict.as_deref().unwrap_or("told");
-            let reason =
-                hook.reason.as_deref().map(|why| format!("  {}", crate::timeline::clip(why))).unwrap_or_default();
+            let reason = hook.reason.as_deref().map(|why| format!("  {}", indented(why))).unwrap_or_default();
             lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
         }
-        (None, false) => lines.push(format!("{place} {DIM}not run: {}{DIM:#}", not_run(event, hook))),
+        (None, false) => lines.push(format!("{place} {DIM}not run: {}{DIM:#}", clean(&not_run(event, hook)))),
     }
-    lines.extend(hook.warnings.iter().map(|warning| format!("  {:<28}warning: {warning}", "")));
+    lines.extend(hook.warnings.iter().map(|warning| format!("  {:<28}warning: {}", "", indented(warning))));
     if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
         let patch = change.to_string();
-        let patch = if everything { patch } else { crate::timeline::clip(&patch) };
+        let patch = if everything { clean(&patch) } else { crate::timeline::clip(&patch) };
         lines.push(format!("  {:<28}{CHANGE}changed{CHANGE:#} {patch}", ""));
     }
     lines

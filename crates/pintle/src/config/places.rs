@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::CliError;
@@ -58,8 +59,14 @@ impl Env {
         }
         let data = self.folder("XDG_DATA_HOME").or_else(|| Some(self.folder("HOME")?.join(".local/share")));
         data.map(|data| data.join("pintle")).ok_or_else(|| {
-            CliError::usage("there is no home folder: neither PINTLE_HOME nor XDG_DATA_HOME nor HOME is set")
-                .hint("name one with --home DIR")
+            let relative = ["XDG_DATA_HOME", "HOME"].into_iter().find_map(|name| Some((name, self.text(name)?)));
+            let message = match relative {
+                Some((name, path)) => {
+                    format!("there is no home folder: {name} is relative (`{path}`), so it does not count")
+                }
+                None => "there is no home folder: neither PINTLE_HOME nor XDG_DATA_HOME nor HOME is set".to_owned(),
+            };
+            CliError::usage(message).hint("name one with --home DIR")
         })
     }
 }
@@ -90,12 +97,17 @@ pub(super) fn file_above(folder: &Path) -> Result<Option<PathBuf>, CliError> {
 /// What `file` holds.
 ///
 /// # Errors
-/// It is missing, unreadable or too large.
+/// It is missing, unreadable, too large, or no regular file.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, CliError> {
+    let refused = |why: &dyn std::fmt::Display| CliError::usage(format!("{}: cannot be read: {why}", file.display()));
+    // A pipe that nobody writes to would otherwise be waited for already while it is opened.
+    let at_once = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let open = File::options().read(true).custom_flags(at_once).open(file).map_err(|why| refused(&why))?;
+    if !open.metadata().map_err(|why| refused(&why))?.is_file() {
+        return Err(refused(&"it is no regular file").hint("write the configuration to a file, and name that"));
+    }
     let mut bytes = Vec::new();
-    File::open(file)
-        .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|why| CliError::usage(format!("{}: cannot be read: {why}", file.display())))?;
+    open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|why| refused(&why))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(CliError::usage(format!("{}: larger than {MAX_FILE_BYTES} bytes", file.display())));
     }
@@ -121,7 +133,12 @@ mod tests {
         check(&all, None, "/srv/p");
         check(&all[1..], None, "/d/pintle");
         check(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")], None, "/h/.local/share/pintle");
-        assert_eq!(env(&[]).home(None).unwrap_err().code, crate::error::USAGE);
+        let said = |vars: &[(&str, &str)]| env(vars).home(None).unwrap_err();
+        assert_eq!(said(&[]).code, crate::error::USAGE);
+        assert_eq!(
+            said(&[("HOME", "h")]).message,
+            "there is no home folder: HOME is relative (`h`), so it does not count"
+        );
     }
 
     #[test]

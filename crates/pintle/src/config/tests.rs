@@ -105,6 +105,22 @@ fn valid_files_load_without_a_word() {
 }
 
 #[test]
+fn a_bad_store_is_none_and_aliases_of_tools_are_their_tools() {
+    let Loaded { mut config, .. } = load_one(Path::new("settings.toml")).unwrap();
+    let why = "settings.toml:4:7: store.url: unsupported store, got \"postgres\", expected sqlite://FILE or memory:";
+    assert_eq!(config.bad_store(), Some(why));
+    config.keep_nothing();
+    assert_eq!((config.bad_store(), config.store_url.as_str()), (None, "memory:"));
+    assert!(load_one(Path::new("sections.json")).unwrap().config.bad_store().is_some());
+
+    let Loaded { config, .. } = load_one(Path::new("agents.toml")).unwrap();
+    assert_eq!(config.agents.keys().collect::<Vec<_>>(), ["good"]);
+    assert_eq!(config.agents["good"].tools.as_deref(), Some(&["exec".to_owned()][..]));
+    let why = config.agent(Some("main")).unwrap_err().message;
+    assert!(why.starts_with("the agent `main` is not loaded: agents.toml:"), "{why}");
+}
+
+#[test]
 fn every_key_of_a_whole_configuration_arrives() {
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let folder = folder().join("valid");

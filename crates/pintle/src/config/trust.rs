@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::fault::Fault;
 use serde_json::{Map, Value, json};
 
 pub use self::coverage::{Coverage, Part, covers};
@@ -160,6 +161,17 @@ pub(super) fn hook_entry(accepted: &Value) -> &Value {
     accepted.get("entry").unwrap_or(accepted)
 }
 
+/// Whether a hook was switched off when it was accepted: by itself, or with its whole file.
+pub(super) fn was_off(accepted: &Value) -> bool {
+    let is = |table: Option<&Value>, value: bool| table.and_then(|table| table.get("enabled")) == Some(&value.into());
+    is(accepted.get("hooks"), false) || !is(Some(hook_entry(accepted)), true)
+}
+
+/// Whether `fault` says that a hook is not the one that was accepted.
+pub fn is_changed(fault: &Fault) -> bool {
+    matches!(fault, Fault::CannotStart { detail } if detail == CHANGED)
+}
+
 fn command(written: &Value, layer: &Layer) -> Command {
     let texts = |key: &str| written.get(key).and_then(Value::as_array).into_iter().flatten();
     let dir = written.get("dir").and_then(Value::as_str).unwrap_or_default();
@@ -181,6 +193,11 @@ pub struct Seal {
 impl Seal {
     pub(super) fn new(entry: Entry, digest: String, search_path: Option<OsString>) -> Self {
         Self { entry, digest, search_path }
+    }
+
+    /// What was accepted, as one digest.
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// Whether the entry still is what was accepted.

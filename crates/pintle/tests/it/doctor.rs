@@ -133,3 +133,56 @@ fn json_counts_the_guards() {
     let guard = found["checks"].as_array().unwrap().iter().find(|check| check["what"] == "guard").unwrap();
     assert_eq!((&guard["name"], &guard["state"], &guard["step"]), (&"guard".into(), &"failed".into(), &"spawn".into()));
 }
+
+/// A hook that brings the tool `weather` and has no opinion on anything else.
+const BRINGS: &str = r#"while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case $line in
+    *'"method":"hook.before_llm"'*) r='{"action":"modify","request":{"tools":[{"type":"function","function":{"name":"weather","description":"d","parameters":{"type":"object"}}}]}}' ;;
+    *) r='{}' ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done
+"#;
+
+#[test]
+fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
+    let env = with_hooks(
+        &[
+            hook("guard", "command = ['sh', 'open.sh']\nintercept = ['before_tool']\nmatcher = '^weather$'\nrespond = []"),
+            hook("lost", "command = ['sh', 'open.sh']\nintercept = ['before_tool']\nmatcher = '^nothing$'\nrespond = []"),
+            hook("sky", "command = ['sh', 'brings.sh']\nintercept = ['before_llm', 'before_tool']\nmatcher = '^weather$'\nrespond = []"),
+        ]
+        .concat(),
+    );
+    env.write("config/pintle/brings.sh", BRINGS);
+    insta::assert_snapshot!(doctor(&env), @"
+    exit 5
+    ✓ configuration         [root]/config/pintle/pintle.toml
+    ✓ guard          guard  before_tool answered continue in [time]
+    ✗ guard          lost   unproven at matcher: `^nothing$` matches no tool of any agent
+    ✓ guard          sky    before_tool answered continue in [time]
+    ✓ store                 sqlite://pintle.db
+    ✓ provider       play   its script can be played
+
+    guards armed 2/3
+    ");
+}
+
+#[test]
+fn a_home_that_others_can_open_is_closed_or_told_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = with_hooks("");
+    let home = env.path("here/state");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o755)).unwrap();
+    env.write("here/state/letter.txt", "");
+    let seen = env.pintle(&["--home", "state", "doctor"]);
+    let said =
+        "! home                 [root]/here/state is open to other users, and holds more than Pintle's own files";
+    assert!(seen.code == Some(0) && seen.out.contains(said), "{seen}");
+    std::fs::remove_file(home.join("letter.txt")).unwrap();
+    let seen = env.pintle(&["--home", "state", "doctor"]);
+    assert!(seen.code == Some(0) && !seen.out.contains("! home"), "{seen}");
+    assert_eq!(std::fs::metadata(&home).unwrap().permissions().mode() & 0o777, 0o700);
+}

@@ -37,13 +37,13 @@ fn mistakes_and_suspicions_stand_in_the_order_of_the_file() {
     exit 2
     --- out
     [root]/config/pintle/pintle.toml:10:1: hooks.processes.typo.timout_ms: unknown key "hooks.processes.typo.timout_ms"; did you mean "timeout_ms"?
-    [root]/config/pintle/pintle.toml:11:18: hooks.processes.blind.matcher: `^writefile$` matches no tool; did you mean "write_file"?
-    [root]/config/pintle/pintle.toml:16:18: hooks.processes.gone.command: the program `no-such-program` was not found through PATH
-    [root]/config/pintle/pintle.toml:20:18: hooks.processes.lost.command: the file `guard.py` does not exist in [root]/config/pintle
-    [root]/config/pintle/pintle.toml:24:18: hooks.processes.nowhere.dir: the folder [root]/config/pintle/nowhere does not exist
-    [root]/config/pintle/pintle.toml:29:18: hooks.processes.first.respond: it may answer for a tool before hook "gone", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:29:18: hooks.processes.first.respond: it may answer for a tool before hook "lost", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:29:18: hooks.processes.first.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
+    [root]/config/pintle/pintle.toml:15:11: hooks.processes.blind.matcher: `^writefile$` matches no tool; did you mean "write_file"?
+    [root]/config/pintle/pintle.toml:18:12: hooks.processes.gone.command.0: the program `no-such-program` was not found through PATH
+    [root]/config/pintle/pintle.toml:22:18: hooks.processes.lost.command.1: the file `guard.py` does not exist in [root]/config/pintle
+    [root]/config/pintle/pintle.toml:27:7: hooks.processes.nowhere.dir: the folder [root]/config/pintle/nowhere does not exist
+    [root]/config/pintle/pintle.toml:34:11: hooks.processes.first.respond: it may answer for a tool before hook "gone", which also matches it, is asked
+    [root]/config/pintle/pintle.toml:34:11: hooks.processes.first.respond: it may answer for a tool before hook "lost", which also matches it, is asked
+    [root]/config/pintle/pintle.toml:34:11: hooks.processes.first.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
     [root]/config/pintle/pintle.toml:42:9: agents.main.model: there is no provider "nobody", expected PROVIDER/MODEL
     "#);
 }
@@ -63,8 +63,8 @@ fn what_nobody_accepted_is_looked_at_too_and_nothing_of_it_runs() {
       {
         "place": {
           "file": "[root]/here/pintle.toml",
-          "line": 1,
-          "column": 18
+          "line": 5,
+          "column": 11
         },
         "path": "hooks.processes.a.matcher",
         "message": "`exce` matches no tool",
@@ -85,4 +85,60 @@ fn what_nobody_accepted_is_looked_at_too_and_nothing_of_it_runs() {
     ]
     "#);
     assert!(!env.path("here/ran").exists());
+}
+
+#[test]
+fn what_a_command_names_is_shown_where_it_stands() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[hooks.processes.a]\nenabled = true\ncommand = ['sh',\n  '/no/such/review.py']\nintercept = ['before_tool']\n\
+         [agents.main]\ntools = ['bash', 'reed_file']\nworkspace = 'gone'\n",
+    );
+    insta::assert_snapshot!(env.pintle(&["hooks", "lint"]), @r#"
+    exit 2
+    --- out
+    [root]/config/pintle/pintle.toml:4:3: hooks.processes.a.command.1: the file `/no/such/review.py` does not exist
+    [root]/config/pintle/pintle.toml:7:18: agents.main.tools.1: there is no tool "reed_file"; did you mean "read_file"?
+    [root]/config/pintle/pintle.toml:8:13: agents.main.workspace: expected a folder that is there, from the folder of this file, got "gone"
+    "#);
+    // The same words end a turn of that agent.
+    let seen = env.pintle(&["run", "hello"]);
+    assert_eq!(seen.code, Some(2));
+    let why = "error: the agent `main` is not loaded: [root]/config/pintle/pintle.toml:7:18: agents.main.tools.1: ";
+    assert!(seen.err.contains(why), "{seen}");
+}
+
+#[test]
+fn a_guard_of_a_tool_that_another_hook_brings_is_no_mistake() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[hooks.processes.sky]\nenabled = true\ncommand = ['sh']\nintercept = ['before_llm', 'before_tool']\nmatcher = '^weather$'\nrespond = []\n\
+         [hooks.processes.guard]\nenabled = true\ncommand = ['sh']\nintercept = ['before_tool']\nmatcher = '^weather$'\nrespond = []\n\
+         [hooks.processes.slip]\nenabled = true\ncommand = ['sh']\nintercept = ['before_tool']\nmatcher = '^exce$'\nrespond = []\n",
+    );
+    insta::assert_snapshot!(env.pintle(&["hooks", "lint"]), @r#"
+    exit 2
+    --- out
+    [root]/config/pintle/pintle.toml:17:11: hooks.processes.slip.matcher: `^exce$` matches no tool; did you mean "exec"?
+    "#);
+}
+
+#[test]
+fn json_says_too_what_does_not_parse() {
+    let env = TestEnv::new();
+    env.user_config("[hooks\n");
+    let lint = env.pintle(&["hooks", "lint", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&lint.out).unwrap();
+    assert_eq!((lint.code, found.as_array().map(Vec::len)), (Some(2), Some(1)));
+    assert_eq!((&found[0]["place"]["line"], &found[0]["path"]), (&1.into(), &"".into()));
+    let doctor = env.pintle(&["doctor", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
+    assert_eq!((doctor.code, &found["guards"]["total"]), (Some(2), &0.into()));
+    let check = &found["checks"][0];
+    assert_eq!((&check["what"], &check["state"]), (&"configuration".into(), &"failed".into()));
+    assert!(check["message"].as_str().unwrap().starts_with("[root]/config/pintle/pintle.toml:1:"), "{check}");
+    // One that is not there, and without JSON nothing but the error.
+    let gone = env.pintle(&["-c", "gone.toml", "hooks", "lint", "--json"]);
+    assert!(gone.code == Some(2) && gone.out.contains("cannot be read"), "{gone}");
+    assert_eq!(env.pintle(&["hooks", "lint"]).out, "");
 }

@@ -136,3 +136,15 @@ fn it_says_what_comes_next_and_overwrites_nothing() {
     For more information, try '--help'.
     "#);
 }
+
+#[test]
+fn the_file_in_force_is_named() {
+    let env = TestEnv::new();
+    env.found_config("");
+    let found = env.pintle(&["hooks", "new", "a", "--lang", "sh"]);
+    assert!(found.out.contains("\nAdd to [root]/here/pintle.toml:\n"), "{found}");
+    assert!(found.out.contains("\n  pintle trust\n\nThen see it refuse"), "{found}");
+    let named = env.pintle(&["-c", "my.toml", "hooks", "new", "b", "--lang", "sh"]);
+    assert!(named.out.contains("\nAdd to [root]/here/my.toml:\n"), "{named}");
+    assert!(named.out.contains("pintle -c my.toml doctor") && !named.out.contains("pintle trust"), "{named}");
+}

@@ -300,3 +300,89 @@ fn what_cannot_be_asked_says_why() {
       hint: write the arguments of the call, such as --input '{"command": "git push --force"}'
     "#);
 }
+
+/// A hook that brings the tool `local_time` and answers for it.
+const BRINGS: &str = r#"read -r l; echo '{"id":1,"result":{}}'
+while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case $line in
+    *'"method":"hook.before_llm"'*) r='{"action":"modify","request":{"tools":[{"type":"function","function":{"name":"local_time","description":"d","parameters":{"type":"object"}}}]}}' ;;
+    *'"tool":"local_time"'*) r='{"action":"respond","result":{"for_llm":"noon"}}' ;;
+    *) r='{}' ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done
+"#;
+
+#[test]
+fn a_hook_is_asked_about_its_own_tool_as_the_owner() {
+    let env = TestEnv::new();
+    env.write("config/pintle/h.sh", BRINGS);
+    env.user_config(
+        "[hooks.processes.h]\nenabled = true\ncommand = ['sh', 'h.sh']\nintercept = ['before_llm', 'before_tool']\n\
+         pair = false\nrespond = []\nmatcher = '^nothing_else$'\n",
+    );
+    let seen = [
+        env.pintle(&["hooks", "test", "h", "--event", "before_tool", "--tool", "local_time"]),
+        env.pintle(&["hooks", "test", "h", "--tool", "exec"]),
+    ];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
+    exit 0
+    --- out
+    respond  h  "noon"  [time]
+
+    exit 0
+    --- out
+    not run  h  matcher `^nothing_else$` said no to `exec`; it matches no tool that there is
+    "#);
+}
+
+#[test]
+fn a_name_that_is_none_leads_to_those_there_are() {
+    let env = answering("{}", "intercept = ['before_tool']\nmatcher = '^exec$'");
+    let seen = [
+        env.pintle(&["hooks", "test", "no-force"]),
+        env.pintle(&["hooks", "test", "h", "--event", "nope"]),
+        env.pintle(&["hooks", "test", "h", "--tool", "exce"]),
+    ];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
+    exit 2
+    --- err
+    error: there is no hook "no-force"
+      hint: the hooks are h
+
+    exit 2
+    --- err
+    error: --event: there is no event `nope`
+      hint: the events are session_start, user_prompt_submit, before_llm, after_llm, before_tool, pre_tool_use, approve_tool, after_tool, post_tool_use, stop, runtime, turn_start, turn_end, llm_request, llm_delta, llm_response, llm_retry, context_compress, session_summarize, tool_exec_start, tool_exec_end, tool_exec_skipped, steering_injected, follow_up_queued, interrupt_received, subturn_spawn, subturn_end, subturn_result_delivered, subturn_orphan, error
+
+    exit 0
+    --- out
+    not run  h  matcher `^exec$` said no to `exce`, which is no tool; the nearest is `exec`; it matches exec
+    "#);
+}
+
+#[test]
+fn a_changed_hook_leads_to_trust() {
+    let env = TestEnv::new();
+    env.write("here/guard.sh", ANSWERS);
+    env.found_config(
+        "[hooks.processes.h]\nenabled = true\ncommand = ['sh', 'guard.sh', '{}']\nintercept = ['before_tool']\n",
+    );
+    assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
+    env.write("here/guard.sh", "touch ran");
+    let seen = [env.pintle(&["hooks", "test", "h"]), env.pintle(&["hooks", "lint"])];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"
+    exit 1
+    --- out
+    fault  h  could not start: changed since it was trusted → deny  [time]
+
+    --- err
+      hint: `pintle trust` shows what changed, and accepts it
+
+    exit 2
+    --- out
+    [root]/here/pintle.toml:1:18: hooks.processes.h: changed since it was trusted; `pintle trust` shows how, and accepts it
+    ");
+    assert!(!env.path("here/ran").exists());
+}

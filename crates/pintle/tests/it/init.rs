@@ -53,3 +53,14 @@ fn elsewhere_it_has_to_be_trusted() {
     [providers.NAME] table into the file.
     ");
 }
+
+#[test]
+fn a_configuration_that_is_named_is_not_passed_over() {
+    let env = TestEnv::new();
+    for command in ["init", "trust"] {
+        let seen = env.pintle(&["-c", "other.toml", command]);
+        assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""));
+        assert!(seen.err.starts_with(&format!("error: `{command}` takes no --config")), "{}", seen.err);
+    }
+    assert!(!env.path("config/pintle").exists());
+}

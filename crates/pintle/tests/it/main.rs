@@ -3,10 +3,15 @@
 #![cfg(test)]
 
 mod doctor;
+mod endings;
 mod env;
 mod hooks_lint;
+mod hooks_list;
 mod hooks_new;
 mod hooks_test;
 mod init;
+mod reload;
 mod run;
+mod terminal;
 mod trust;
+mod why;

@@ -1,8 +1,5 @@
 //! `pintle run`, `chat`, `demo` and `why`: turns with a scripted model.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Stdio;
-
 use super::env::{PINTLE, Seen, TestEnv};
 
 /// A guard in plain sh that refuses every call it is asked about.
@@ -17,7 +14,7 @@ done
 "#;
 
 /// The user's own configuration: a scripted model and whatever `more` says.
-fn scripted(replies: &str, more: &str) -> TestEnv {
+pub(crate) fn scripted(replies: &str, more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write("config/pintle/replies.json", &format!("{{\"replies\": [{replies}]}}"));
     env.write("config/pintle/refuses.sh", REFUSES);
@@ -25,14 +22,14 @@ fn scripted(replies: &str, more: &str) -> TestEnv {
     env
 }
 
-const MODEL: &str = "[providers.scripted]\nkind = 'scripted'\nscript = 'replies.json'\n\
+pub(crate) const MODEL: &str = "[providers.scripted]\nkind = 'scripted'\nscript = 'replies.json'\n\
                      [agents.main]\nmodel = 'scripted/test'\n";
 
-const GUARD: &str = "[hooks.processes.guard]\nenabled = true\ncommand = ['sh', 'refuses.sh']\n\
+pub(crate) const GUARD: &str = "[hooks.processes.guard]\nenabled = true\ncommand = ['sh', 'refuses.sh']\n\
                      intercept = ['before_tool']\npair = false\n";
 
-const LISTS: &str = r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}]}"#;
-const DONE: &str = r#"{"text": ["All ", "done."]}"#;
+pub(crate) const LISTS: &str = r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}]}"#;
+pub(crate) const DONE: &str = r#"{"text": ["All ", "done."]}"#;
 
 #[test]
 fn the_reply_goes_to_stdout_and_the_timeline_to_stderr() {
@@ -53,6 +50,35 @@ fn the_message_comes_from_stdin_too() {
     assert_eq!(seen, Seen { code: Some(0), out: "All done.\n".into(), err: String::new() });
     let seen = env.run(env.command(PINTLE).args(["run", "--quiet"]), "  \n");
     assert_eq!(seen, Seen { code: Some(2), out: String::new(), err: "error: the message is empty\n".into() });
+}
+
+#[test]
+fn a_message_that_is_too_long_is_refused_and_not_cut() {
+    let env = scripted(DONE, "");
+    let seen = env.run(env.command(PINTLE).args(["run", "--quiet"]), &"x".repeat((16 << 20) + 1));
+    assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""));
+    assert!(seen.err.starts_with("error: the message on stdin is longer than 16777216 bytes\n"), "{}", seen.err);
+}
+
+#[test]
+fn a_configuration_that_is_a_pipe_is_not_waited_for() {
+    let env = TestEnv::new();
+    nix::unistd::mkfifo(&env.path("here/pipe.toml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (file, why) in [("pipe.toml", "it is no regular file"), (".", "it is no regular file")] {
+        let seen = env.pintle(&["-c", file, "run", "hello"]);
+        assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""));
+        assert!(seen.err.contains(&format!("cannot be read: {why}")), "{}", seen.err);
+    }
+}
+
+#[test]
+fn completions_offer_nothing_that_is_hidden() {
+    let env = TestEnv::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let seen = env.pintle(&["completions", shell]);
+        assert_eq!(seen.code, Some(0));
+        assert!(seen.out.contains("doctor") && seen.out.contains("verbose") && !seen.out.contains("__exec"), "{shell}");
+    }
 }
 
 #[test]
@@ -88,12 +114,16 @@ fn a_failed_turn_leaves_stdout_empty() {
 fn a_hook_that_stops_the_turn_has_an_exit_code_of_its_own() {
     let stop = "[hooks.processes.stop]\nenabled = true\nintercept = ['before_llm']\npair = false\n\
                 command = ['sh', '-c', 'read -r l; echo \"{\\\"id\\\":1,\\\"result\\\":{}}\"; read -r l; \
-                echo \"{\\\"id\\\":2,\\\"result\\\":{\\\"action\\\":\\\"abort_turn\\\",\\\"reason\\\":\\\"over budget\\\"}}\"; \
+                echo \"{\\\"id\\\":2,\\\"result\\\":{\\\"action\\\":\\\"ACTION\\\",\\\"reason\\\":\\\"over budget\\\"}}\"; \
                 cat >/dev/null']\n";
-    let env = scripted(DONE, stop);
-    let seen = env.pintle(&["run", "--quiet", "hello"]);
-    let err = "Error processing message: hook aborted turn during before_llm: over budget\n".to_owned();
-    assert_eq!(seen, Seen { code: Some(3), out: String::new(), err });
+    for (action, err) in [
+        ("abort_turn", "Error processing message: hook aborted turn during before_llm: over budget\n"),
+        ("hard_abort", "hook \"stop\" stopped the run: over budget\n"),
+    ] {
+        let env = scripted(DONE, &stop.replace("ACTION", action));
+        let seen = env.pintle(&["run", "--quiet", "hello"]);
+        assert_eq!(seen, Seen { code: Some(3), out: String::new(), err: err.to_owned() }, "{action}");
+    }
 }
 
 #[test]
@@ -177,39 +207,22 @@ fn a_kept_demo_can_be_asked_why() {
 }
 
 #[test]
-fn chat_takes_a_changed_configuration_without_a_restart() {
-    let env = scripted(&format!("{LISTS},{DONE},{LISTS},{DONE}"), "");
-    let config = env.path("config/pintle/pintle.toml");
-    let mut child = env
-        .command(PINTLE)
-        .arg("chat")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut typed = child.stdin.take().unwrap();
-    let mut shown = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let mut until = |wanted: &str| {
-        let mut seen = Vec::new();
-        for line in shown.by_ref() {
-            seen.push(line);
-            if seen.last().is_some_and(|line| line.contains(wanted)) {
-                return seen.join("\n");
-            }
-        }
-        panic!("`{wanted}` was never shown: {seen:#?}");
-    };
-    until("session cli:");
-    typed.write_all(b"look\n").unwrap();
-    assert!(until("turn completed").contains("▸ tool         list_dir"));
-    // A broken save changes nothing but for one message.
-    std::fs::write(&config, format!("{MODEL}{GUARD}timout_ms = 5\n")).unwrap();
-    assert!(until("is not in force").contains("timout_ms"));
-    std::fs::write(&config, format!("{MODEL}{GUARD}")).unwrap();
-    until("the changed configuration is in force");
-    typed.write_all(b"look again\n").unwrap();
-    assert!(until("turn completed").contains("not today"));
-    drop(typed);
-    assert!(child.wait().unwrap().success());
+fn the_demo_runs_nothing_but_itself() {
+    let env = TestEnv::new();
+    let touch = "[hooks.processes.evil]\nenabled = true\ncommand = ['touch', 'ran']\nintercept = ['before_tool']\n";
+    env.found_config(&format!("{MODEL}{touch}"));
+    let seen = env.pintle(&["demo", "--keep", "."]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""));
+    assert!(seen.err.contains("is not a folder of the demo"), "{}", seen.err);
+    let names: Vec<_> = std::fs::read_dir(env.path("here")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["pintle.toml"]);
+    // A folder that it made is run again, with what the user changed in it.
+    std::fs::create_dir(env.path("here/empty")).unwrap();
+    assert_eq!(env.pintle(&["demo", "--keep", "empty"]).code, Some(0));
+    let guard = env.path("here/empty/guard.sh");
+    let changed =
+        std::fs::read_to_string(&guard).unwrap().replace("a forced push rewrites", "MINE: a forced push rewrites");
+    std::fs::write(&guard, changed).unwrap();
+    let seen = env.pintle(&["demo", "--keep", "empty"]);
+    assert!(seen.code == Some(0) && seen.out.contains("MINE: a forced push rewrites"), "{}", seen.out);
 }

@@ -4,14 +4,14 @@
 //! anybody else, and so no signal can hit a stranger.
 
 use std::fs;
-use std::io;
+use std::io::{self, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid};
 use process_wrap::tokio::ChildWrapper;
 use tokio::time::Instant;
 
@@ -34,14 +34,16 @@ pub(super) enum Exit {
 pub(super) struct Session {
     child: Box<dyn ChildWrapper>,
     leader: Pid,
+    /// The helper holds the other end: when the host is gone, it ends the session.
+    _lifeline: Option<PipeWriter>,
     over: bool,
 }
 
 impl Session {
-    pub(super) fn new(child: Box<dyn ChildWrapper>) -> io::Result<Self> {
+    pub(super) fn new(child: Box<dyn ChildWrapper>, lifeline: Option<PipeWriter>) -> io::Result<Self> {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = Pid::from_raw(id.ok_or_else(|| io::Error::other("it ended before it began"))?);
-        Ok(Self { child, leader, over: false })
+        Ok(Self { child, leader, _lifeline: lifeline, over: false })
     }
 
     /// Waits until the leader has ended, and leaves it to be reaped.
@@ -95,9 +97,7 @@ impl Session {
 
     /// The processes of the session that still run.
     fn members(&self) -> Vec<Member> {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter_map(Member::read).filter(|member| member.session == self.leader).collect()
+        members(self.leader)
     }
 }
 
@@ -106,6 +106,29 @@ impl Drop for Session {
         if !self.over {
             self.signal(Signal::SIGKILL);
         }
+    }
+}
+
+/// The processes of the session that `leader` leads, as far as they still run.
+fn members(leader: Pid) -> Vec<Member> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Member::read).filter(|member| member.session == leader).collect()
+}
+
+/// Kills every process of the session that this process leads, but not this one.
+pub(super) fn kill_own_session() {
+    let leader = getpid();
+    for _ in 0..MAX_ROUNDS {
+        let others: Vec<Member> = members(leader).into_iter().filter(|member| member.pid != leader).collect();
+        if others.is_empty() {
+            return;
+        }
+        for member in others {
+            // It fails only for who is gone already.
+            kill(member.pid, Signal::SIGKILL).ok();
+        }
+        std::thread::sleep(LOOK);
     }
 }
 

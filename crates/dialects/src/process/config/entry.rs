@@ -14,7 +14,7 @@ use domain::matcher::{Matcher, Respond};
 use serde_json::Value;
 
 use self::checks::Problems;
-use super::nearest::closest;
+use super::nearest::{closest, nearest};
 use super::problem::Problem;
 use super::raw::{RawBuiltin, RawProcess};
 use super::stages::{Defaults, INTERCEPTS, Named, Policy, millis};
@@ -196,7 +196,7 @@ pub fn idle(around: &Around<'_>, family: Family, entry: &Value, state: State) ->
 /// both if that cannot be read. Its `matcher` and `on_failure` count if they can be read.
 pub fn broken(around: &Around<'_>, family: Family, entry: Option<&Value>, detail: &str) -> Hook {
     let entry = entry.filter(|entry| entry.is_object());
-    let intercept = entry.and_then(|entry| entry.get("intercept")).map(guarded);
+    let intercept = entry.and_then(intercept_or_misspelt).map(guarded);
     let guards = match (family, intercept) {
         // No `intercept` at all guards nothing; a builtin has none, and only its missing code knows.
         (Family::Process, None) if entry.is_some() => Vec::new(),
@@ -219,6 +219,16 @@ pub fn broken(around: &Around<'_>, family: Family, entry: Option<&Value>, detail
 
 /// The stages at which a bad hook stays shut.
 const GUARDS: [CheckpointKind; 2] = [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool];
+
+/// What stands under `intercept`, or under the key that was probably meant to be it: a slip of the pen must not
+/// switch a guard off.
+fn intercept_or_misspelt(entry: &Value) -> Option<&Value> {
+    let misspelt = || {
+        let members = entry.as_object()?;
+        members.iter().find(|(key, _)| nearest(key, ["intercept"]).is_some()).map(|(_, value)| value)
+    };
+    entry.get("intercept").or_else(misspelt)
+}
 
 /// Which guards `intercept` names; `None` if it cannot be read.
 fn guarded(intercept: &Value) -> Option<Vec<CheckpointKind>> {

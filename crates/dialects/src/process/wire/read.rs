@@ -1,11 +1,14 @@
 //! What a reply says, by the checkpoint that was asked about.
 
+use std::collections::BTreeSet;
+
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, CheckpointKind, LlmPatch, Reply,
     Subject, Substitute,
 };
 use domain::fault::{Breach, Fault};
 use domain::json::Rendered;
+use domain::llm::ToolDef;
 use domain::tool::ToolCall;
 use domain::verdict::{Abort, Extent, Heard, Reason, Verdict};
 use serde::Serialize;
@@ -178,12 +181,39 @@ impl Reader<'_> {
             self.fields(&path, json, &REQUEST)?;
         self.stamped(&path, [meta, context, channel, chat_id]);
         self.unchanged(&path.name("graceful_terminal"), graceful, &asked.request.graceful_terminal);
+        let model = string(&path.name("model"), model)?;
+        let messages = self.elements(&path.name("messages"), messages, &asked.request.messages, Self::message)?;
+        let tools = self.elements(&path.name("tools"), tools, &asked.request.tools, Self::tool)?;
         Ok(LlmPatch {
-            model: string(&path.name("model"), model)?,
-            messages: self.elements(&path.name("messages"), messages, &asked.request.messages, Self::message)?,
-            tools: self.elements(&path.name("tools"), tools, &asked.request.tools, Self::tool)?,
+            model: self.kept_if_empty("model", model),
+            messages,
+            tools: tools.map(|tools| self.first_of_each_name(tools)),
             options: object(&path.name("options"), options)?,
         })
+    }
+
+    /// A name that replaces another one; an empty one replaces nothing.
+    fn kept_if_empty(&mut self, what: &str, name: Option<String>) -> Option<String> {
+        let empty = name.as_deref() == Some("");
+        if empty {
+            self.warn(format!("an empty `{what}` keeps the {what}"));
+        }
+        name.filter(|_| !empty)
+    }
+
+    /// Of two definitions with one name the first.
+    fn first_of_each_name(&mut self, tools: Vec<Rendered<ToolDef>>) -> Vec<Rendered<ToolDef>> {
+        let mut names = BTreeSet::new();
+        let mut kept = Vec::with_capacity(tools.len());
+        for tool in tools {
+            let name = &tool.get().function.name;
+            if names.insert(name.clone()) {
+                kept.push(tool);
+            } else {
+                self.warn(format!("a second definition of tool `{name}` is ignored; the first stays"));
+            }
+        }
+        kept
     }
 
     /// The elements of a list: those that come back equal are the host's own.
@@ -260,10 +290,8 @@ impl Reader<'_> {
         self.stamped(&path, [meta, context, channel, chat_id]);
         self.unchanged(&path.name("tool_call_id"), id, &asked.call.id);
         self.unchanged(&path.name("raw_tool"), raw, &asked.call.raw_tool);
-        Ok(CallPatch {
-            tool: string(&path.name("tool"), tool)?,
-            arguments: object(&path.name("arguments"), arguments)?,
-        })
+        let tool = string(&path.name("tool"), tool)?;
+        Ok(CallPatch { tool: self.kept_if_empty("tool", tool), arguments: object(&path.name("arguments"), arguments)? })
     }
 
     fn substitute(

@@ -17,8 +17,9 @@ fn before_llm_replaces_what_is_present() {
         }),
         &[],
     );
-    let patched = LlmPatch { model: Some(String::new()), messages: Some(Vec::new()), ..LlmPatch::default() };
-    check(&request(), r#"{"request":{"model":"a","model":"","messages":[]}}"#, patch(patched), &[]);
+    let patched = LlmPatch { messages: Some(Vec::new()), ..LlmPatch::default() };
+    let empty = ["an empty `model` keeps the model"];
+    check(&request(), r#"{"request":{"model":"a","model":"","messages":[]}}"#, patch(patched), &empty);
     check(
         &request(),
         r#"{"request":{"graceful_terminal":true},"messages":[]}"#,
@@ -38,6 +39,11 @@ fn before_llm_replaces_what_is_present() {
         &request(),
         r#"{"request":{"messages":[null]}}"#,
         "result.request.messages[0]: expected an object, got null",
+    );
+    check_unreadable(
+        &request(),
+        r#"{"request":{"options":{"t":[{"$serde_json::private::RawValue":"1"}]}}}"#,
+        "result.request.options: the member name `$serde_json::private::RawValue` is reserved",
     );
     check_unreadable(
         &request(),
@@ -133,6 +139,25 @@ fn a_tool_definition_needs_a_name_and_keeps_its_digits() {
         &tools(r#"{"function":{"name":"w"}}"#),
         Verdict::Modify(LlmPatch { tools: Some(vec![plain.into()]), ..LlmPatch::default() }),
         &[],
+    );
+}
+
+#[test]
+fn of_two_definitions_with_one_name_the_first_stays() {
+    let own = request().request.tools[0].clone();
+    let name = own.get().function.name.clone();
+    let json = String::from_utf8(own.json().to_vec()).unwrap();
+    let other = format!(r#"{{"type":"function","function":{{"name":"{name}","description":"another"}}}}"#);
+    let new = r#"{"type":"function","function":{"name":"new","parameters":{}}}"#;
+    let tools = vec![own, Rendered::new(ToolDef::new("new", "", serde_json::json!({})))];
+    check(
+        &request(),
+        &format!(r#"{{"request":{{"tools":[{json},{other},{new},{new}]}}}}"#),
+        Verdict::Modify(LlmPatch { tools: Some(tools), ..LlmPatch::default() }),
+        &[
+            &format!("a second definition of tool `{name}` is ignored; the first stays"),
+            "a second definition of tool `new` is ignored; the first stays",
+        ],
     );
 }
 

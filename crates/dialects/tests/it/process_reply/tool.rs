@@ -16,8 +16,8 @@ fn before_tool_rewrites_or_denies() {
     check(
         &before_tool(),
         r#"{"call":{"tool":"","arguments":null,"tool_call_id":"c1","raw_tool":"Echo"}}"#,
-        Verdict::Modify(CallPatch { tool: Some(String::new()), arguments: None }),
-        &[],
+        Verdict::Modify(CallPatch::default()),
+        &["an empty `tool` keeps the tool"],
     );
     check(
         &before_tool(),
@@ -51,6 +51,13 @@ fn before_tool_rewrites_or_denies() {
         r#"{"call":{"arguments":"{}"}}"#,
         "result.call.arguments: expected an object, got a string",
     );
+    for name in ["$serde_json::private::Number", r"\u0024serde_json::private::Number"] {
+        check_unreadable(
+            &before_tool(),
+            &format!(r#"{{"call":{{"arguments":{{"x":{{"{name}":"5"}}}}}}}}"#),
+            "result.call.arguments: the member name `$serde_json::private::Number` is reserved",
+        );
+    }
 }
 
 #[test]

@@ -27,8 +27,9 @@ const WAITING_CALLS: usize = 256;
 const COMPANY: usize = 8;
 /// How many withdrawn calls are remembered, to tell a late reply from a second one in the log.
 const REMEMBERED: usize = 1024;
-/// Lines about one child that the log takes; a child that prints for ever must not fill the disk.
-const LOGGED_LINES: u32 = 1000;
+/// Lines about one child that the log takes word for word, enough to see what it prints; the rest is counted, since
+/// a child that prints for ever must fill neither the disk nor a person's terminal.
+const LOGGED_LINES: u32 = 5;
 /// Longest text of the child in one line of the log, in bytes.
 const LOGGED_BYTES: usize = 512;
 /// Warnings of different text that are remembered as logged.
@@ -240,7 +241,10 @@ impl Session {
             self.room.add_permits(1);
             return;
         }
-        state.cancels.push_back(id);
+        // Before the child has answered `hook.hello` it is sent nothing else.
+        if self.greeted.load(Ordering::Acquire) {
+            state.cancels.push_back(id);
+        }
         state.withdrawn.push_back(id);
         if state.withdrawn.len() > REMEMBERED {
             state.withdrawn.pop_front();
@@ -327,12 +331,18 @@ impl Session {
         log.lines = log.lines.saturating_add(1);
         let lines = log.lines;
         drop(log);
-        let name = self.spec.name.as_str();
         if lines <= LOGGED_LINES {
-            say(name);
+            say(self.spec.name.as_str());
         }
-        if lines == LOGGED_LINES {
-            tracing::warn!(hook = name, "further lines of this child are only counted");
+    }
+
+    /// Logs how many lines of the child were only counted. Once, when nothing more comes from it.
+    pub(super) fn sum_up(&self) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = std::mem::take(&mut log.lines);
+        drop(log);
+        if let Some(more) = lines.checked_sub(LOGGED_LINES).filter(|more| *more > 0) {
+            tracing::warn!(hook = %self.spec.name, more, "further lines of this child answered nothing");
         }
     }
 

@@ -29,26 +29,43 @@ const LEAVE: Duration = Duration::from_secs(2);
 const CLOSING: Duration = Duration::from_secs(3);
 
 /// Runs until the hook is closed.
-pub(super) async fn supervise(hook: Arc<Inner>) {
-    // Also when this task is dropped with its runtime: whoever waits for the close must not wait for ever.
-    let _done = hook.done.clone().drop_guard();
-    let mut supervisor = Supervisor { hook: hook.clone(), restarts: Restarts::default(), was_up: false };
-    while let Some(due) = supervisor.one_child().await {
-        tokio::select! {
-            biased;
-            () = hook.closing.cancelled() => break,
-            () = sleep_until(due) => {}
+pub(super) fn supervise(hook: Arc<Inner>) -> impl Future<Output = ()> + Send {
+    // Made before the first poll: a task may be dropped without ever having run.
+    let farewell = Farewell(hook);
+    async move {
+        let hook = &farewell.0;
+        let mut supervisor =
+            Supervisor { hook: hook.clone(), restarts: Restarts::default(), was_up: false, told: None };
+        while let Some(due) = supervisor.one_child().await {
+            tokio::select! {
+                biased;
+                () = hook.closing.cancelled() => break,
+                () = sleep_until(due) => {}
+            }
+            hook.tally.restarts.up();
+            hook.restarting();
         }
-        hook.tally.restarts.up();
-        hook.restarting();
     }
-    hook.publish(Phase::Closed);
+}
+
+/// Says when supervision is over, also when its task panics or goes down with its runtime: whoever waits for a
+/// child or for the close must not wait for ever.
+struct Farewell(Arc<Inner>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.closing.cancel();
+        self.0.publish(Phase::Closed);
+        self.0.done.cancel();
+    }
 }
 
 struct Supervisor {
     hook: Arc<Inner>,
     restarts: Restarts,
     was_up: bool,
+    /// The fault that was logged last, unless a child came up since.
+    told: Option<Fault>,
 }
 
 /// How the use of a child ended.
@@ -126,7 +143,7 @@ impl Supervisor {
                 End::Left | End::Closing => end,
             };
         }
-        self.was_up = true;
+        (self.was_up, self.told) = (true, None);
         self.restarts.came_up(Instant::now());
         session.open();
         hook.rise(session.clone());
@@ -149,9 +166,23 @@ impl Supervisor {
     /// The hook is down; answers how long to wait with the next child once `closing` is over.
     fn fell(&mut self, fault: &Fault, closing: Duration) -> Duration {
         let delay = self.restarts.went_down(Instant::now(), fastrand::f64());
-        tracing::warn!(hook = %self.hook.spec.name, fault = ?fault.to_string(), "the hook is down");
+        self.tell(fault);
         self.hook.fall(fault, Instant::now() + closing + delay);
         delay
+    }
+
+    /// Logs that the hook is down: once, not for every child that ends in the same way. Of the first start
+    /// [`super::ProcessHook::ready`] tells, and who starts a hook says it in words of its own.
+    fn tell(&mut self, fault: &Fault) {
+        let (name, text) = (&self.hook.spec.name, fault.to_string());
+        if self.hook.first.borrow().is_none() {
+            tracing::info!(hook = %name, fault = ?text, "the hook did not start");
+        } else if self.told.as_ref() == Some(fault) {
+            tracing::debug!(hook = %name, fault = ?text, "the hook is still down");
+        } else {
+            tracing::warn!(hook = %name, fault = ?text, "the hook is down");
+        }
+        self.told = Some(fault.clone());
     }
 }
 
@@ -238,6 +269,7 @@ impl Running {
         finished(&mut self.reader).await;
         finished(&mut self.stderr).await;
         finished(&mut self.writer).await;
+        self.session.sum_up();
     }
 }
 

@@ -68,6 +68,16 @@ async fn a_handshake_that_fails_is_named_with_the_reason() {
 }
 
 #[tokio::test]
+async fn before_the_handshake_is_answered_nothing_else_is_sent() {
+    let stage = Stage::new();
+    start_fault(&stage, &["sh", "-c", "exec cat >all"]).await;
+    stage.tracker.close();
+    within(stage.tracker.wait()).await;
+    let all = stage.text("all");
+    assert!(all.lines().count() == 1 && all.contains("hook.hello"), "{all}");
+}
+
+#[tokio::test]
 async fn any_object_null_or_nothing_passes_the_handshake() {
     for result in [r#","result":{"ok":false}"#, r#","result":{"x":1}"#, r#","result":null"#, ""] {
         let stage = Stage::new();

@@ -1,6 +1,6 @@
 //! Guards, proven: a call of the canary travels the whole way to each of them and its answer the whole way back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use agent::tools::BUILTIN;
@@ -16,11 +16,13 @@ use domain::record::{Outcome, Record};
 use domain::tool::ToolCall;
 use domain::verdict::Word;
 use engine::{Dispatcher, TurnCx};
+use tokio::sync::OnceCell;
 
 use super::{Check, State};
+use crate::config::trust::is_changed;
 use crate::host::Host;
 use crate::timeline::time;
-use crate::tool_names::{is_about, meant, offered};
+use crate::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
 
 /// The tool of the call that proves a guard: never offered to a model, never run.
 pub(super) const CANARY: &str = "pintle_canary";
@@ -38,7 +40,8 @@ pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
     let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
     let dispatcher = host.engine.dispatcher();
     let hooks = dispatcher.set().roster().hooks().to_vec();
-    let proofs = hooks.iter().map(|hook| check(host, &dispatcher, hook, down.get(hook.name.as_str())));
+    let tools = Reachable { host, dispatcher: &dispatcher, brought: OnceCell::new() };
+    let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
     let (checks, records): (Vec<_>, Vec<_>) = futures_util::future::join_all(proofs).await.into_iter().unzip();
     (checks, records.into_iter().flatten().collect())
 }
@@ -61,7 +64,7 @@ fn guarded(hook: &Hook) -> Vec<CheckpointKind> {
     GUARDED.into_iter().filter(own).collect()
 }
 
-async fn check(host: &Host, dispatcher: &Dispatcher, hook: &Hook, down: Option<&Fault>) -> (Check, Vec<Record>) {
+async fn check(tools: &Reachable<'_>, hook: &Hook, down: Option<&Fault>) -> (Check, Vec<Record>) {
     let guarded = guarded(hook);
     let name = hook.name.as_str();
     let what = if guarded.is_empty() { "hook" } else { "guard" };
@@ -73,10 +76,10 @@ async fn check(host: &Host, dispatcher: &Dispatcher, hook: &Hook, down: Option<&
     let proof = match standing(hook, down) {
         Err(unproven) => Err(unproven),
         Ok(()) if guarded.is_empty() => Ok("it answered hook.hello".to_owned()),
-        Ok(()) => canaries(dispatcher, hook, &guarded, &mut records).await.and_then(|said| {
-            reaches_a_tool(host, hook).map_err(|why| ("matcher", why))?;
-            Ok(said)
-        }),
+        Ok(()) => match canaries(tools.dispatcher, hook, &guarded, &mut records).await {
+            Ok(said) => tools.reached_by(hook).await.map(|()| said).map_err(|why| ("matcher", why)),
+            Err(unproven) => Err(unproven),
+        },
     };
     let check = match proof {
         Ok(said) => Check::new(what, name, State::Ok, said),
@@ -89,11 +92,9 @@ async fn check(host: &Host, dispatcher: &Dispatcher, hook: &Hook, down: Option<&
 
 /// Trust, spawn, hello.
 fn standing(hook: &Hook, down: Option<&Fault>) -> Result<(), (&'static str, String)> {
-    let changed =
-        |fault: &Fault| matches!(fault, Fault::CannotStart { detail } if detail.contains("since it was trusted"));
     match (&hook.state, down) {
         (HookState::Untrusted, _) => Err(("trust", "nobody accepted it; see `pintle trust`".to_owned())),
-        (HookState::Broken(fault), _) | (_, Some(fault)) if changed(fault) => {
+        (HookState::Broken(fault), _) | (_, Some(fault)) if is_changed(fault) => {
             Err(("trust", format!("it {fault}; see `pintle trust`")))
         }
         (HookState::Broken(fault), _) => Err(("configuration", fault.to_string())),
@@ -167,17 +168,43 @@ pub(super) fn identity() -> Identity {
     Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
 }
 
-/// The matcher, which was not applied to the canary, has to match a tool that some agent has.
-fn reaches_a_tool(host: &Host, hook: &Hook) -> Result<(), String> {
-    let Some(matcher) = &hook.matcher else { return Ok(()) };
-    if offered(&host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
-        return Ok(());
+/// The tools that calls can be about.
+struct Reachable<'a> {
+    host: &'a Host,
+    dispatcher: &'a Dispatcher,
+    /// The tools that hooks bring; asked for only if a matcher is about nothing else.
+    brought: OnceCell<BTreeSet<String>>,
+}
+
+impl Reachable<'_> {
+    /// The matcher, which was not applied to the canary, has to match a tool that some agent has or some hook brings.
+    async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
+        let Some(matcher) = &hook.matcher else { return Ok(()) };
+        // What a hook brings may depend on the request, so its own tools are its own affair.
+        if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        let pattern = matcher.pattern();
+        if let Some(idle) = BUILTIN.iter().find(|tool| is_about(hook, tool)) {
+            return Err(format!("`{pattern}` matches `{idle}`, which no agent has; name it in `agents.NAME.tools`"));
+        }
+        if self.brought.get_or_init(|| self.ask()).await.iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        Err(match meant(pattern) {
+            Some(tool) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
+            None => format!("`{pattern}` matches no tool of any agent"),
+        })
     }
-    let pattern = matcher.pattern();
-    let idle = BUILTIN.iter().find(|tool| is_about(hook, tool));
-    Err(match (idle, meant(pattern)) {
-        (Some(tool), _) => format!("`{pattern}` matches `{tool}`, which no agent has; name it in `agents.NAME.tools`"),
-        (None, Some(tool)) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
-        (None, None) => format!("`{pattern}` matches no tool of any agent"),
-    })
+
+    /// Asks every hook that may bring tools for them.
+    async fn ask(&self) -> BTreeSet<String> {
+        let cx = TurnCx::new(identity());
+        let hooks = self.dispatcher.set().roster().hooks();
+        let asked = hooks.iter().map(|hook| {
+            let request = request(CANARY.to_owned(), CANARY.to_owned());
+            brought(self.dispatcher, &cx, hook, request)
+        });
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
+    }
 }

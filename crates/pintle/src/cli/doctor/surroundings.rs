@@ -83,6 +83,12 @@ async fn keep(store: Arc<Store>, hooks: Vec<Record>) -> Result<(), String> {
     }
 }
 
+/// The home folder, if other users can look into it and it could not be closed.
+pub(super) fn home(host: &Host) -> Option<Check> {
+    let why = crate::home::close(&host.loaded.config.home).err()?;
+    Some(Check::new("home", "", State::Note, why))
+}
+
 /// Asks every provider for its models.
 pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
     let config = &host.loaded.config;

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 
 use agent::tools::BUILTIN;
 use clap::Args;
-use dialects::process::config::ProcessEntry;
+use dialects::process::config::{At, ProcessEntry};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, State};
 use domain::roster::Roster;
 
 use super::super::{Global, terminal};
+use crate::clean::clean;
+use crate::config::document::Document;
 use crate::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Place};
 use crate::error::{CliError, USAGE};
-use crate::host::load;
-use crate::tool_names::{is_about, meant};
+use crate::host::{load, unreadable};
+use crate::tool_names::{is_about, may_bring_tools, meant};
 
 /// Endings of files that are handed to an interpreter: such a word of a command is a file that has to be there.
 const SCRIPTS: [&str; 10] = ["py", "js", "mjs", "cjs", "ts", "sh", "rb", "pl", "php", "lua"];
@@ -29,18 +31,27 @@ pub struct LintArgs {
 }
 
 pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
-    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    let found = findings(&env, loaded, global.home.as_deref())?;
-    let text = if args.json {
-        serde_json::to_string_pretty(&found).map_err(|error| CliError::failed(error.to_string()))? + "\n"
-    } else {
-        found.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
+    let (env, loaded) = match load(global.config.as_deref(), global.home.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // Whoever asked for JSON reads what is wrong there, too.
+            let found = unreadable(global.config.as_deref()).filter(|_| args.json);
+            found.map(|found| terminal::say(&json(&[found])?)).transpose()?;
+            return Err(error);
+        }
     };
-    terminal::say(&text)?;
+    let found = findings(&env, loaded, global.home.as_deref())?;
+    let plain = || found.iter().map(|diagnostic| format!("{}\n", clean(&diagnostic.to_string()))).collect();
+    terminal::say(&if args.json { json(&found)? } else { plain() })?;
     if found.is_empty() && !args.json {
         terminal::note("no mistakes");
     }
     Ok(if found.is_empty() { 0 } else { USAGE })
+}
+
+fn json(found: &[Diagnostic]) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(found).map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(format!("{text}\n"))
 }
 
 /// Everything that is wrong, file by file.
@@ -56,8 +67,13 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
             adopt(&mut loaded.config, alone.config);
         }
     }
-    found.extend(loaded.config.hooks.iter().flat_map(|hook| suspicions(env, hook)));
-    found.extend(shadows(&loaded.config));
+    let eye = Eye {
+        env,
+        documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect(),
+        brought: loaded.config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook)),
+    };
+    found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
+    found.extend(eye.shadows(&loaded.config));
     found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
     found.dedup();
     Ok(found)
@@ -74,53 +90,102 @@ fn adopt(config: &mut Config, alone: Config) {
     }
 }
 
-/// What is probably wrong with a hook that is well-formed.
-fn suspicions(env: &Env, loaded: &LoadedHook) -> Vec<Diagnostic> {
-    let hook = &loaded.hook;
-    if hook.state != State::Armed {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    found.extend(blind_matcher(hook));
-    if let HookKind::Process(entry) = &loaded.kind {
-        found.extend(missing(env, entry).map(|(key, message)| suspicion(hook, key, message, None)));
-    }
-    found
+/// Looks for what is probably wrong with hooks that are well-formed.
+struct Eye<'a> {
+    env: &'a Env,
+    /// The files, so that what is found can be shown where it stands.
+    documents: Vec<Document>,
+    /// Whether some hook may bring tools that nobody knows of here.
+    brought: bool,
 }
 
-/// A matcher that says no to every tool there is. A hook that is asked before model calls may bring tools of its own.
-fn blind_matcher(hook: &Hook) -> Option<Diagnostic> {
-    let matcher = hook.matcher.as_ref()?;
-    let brings_tools = hook.stages.get(CheckpointKind::BeforeLlm).is_some();
-    if brings_tools || BUILTIN.iter().any(|tool| is_about(hook, tool)) {
-        return None;
+impl Eye<'_> {
+    fn suspicions(&self, loaded: &LoadedHook) -> Vec<Diagnostic> {
+        let hook = &loaded.hook;
+        if hook.state != State::Armed {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        found.extend(self.blind_matcher(hook));
+        if let HookKind::Process(entry) = &loaded.kind {
+            found.extend(missing(self.env, entry).map(|(keys, message)| self.suspicion(hook, &keys, message, None)));
+        }
+        found
     }
-    let pattern = matcher.pattern();
-    let nearest = meant(pattern).map(str::to_owned);
-    let mut message = format!("`{pattern}` matches no tool");
-    if nearest.is_none() {
-        message = format!("{message}; the tools are {}", BUILTIN.join(", "));
+
+    /// A matcher that says no to every tool there is. A hook that is asked before model calls may bring tools of its
+    /// own, and others may be about them; but what looks like a slip of the pen is one.
+    fn blind_matcher(&self, hook: &Hook) -> Option<Diagnostic> {
+        let pattern = hook.matcher.as_ref()?.pattern();
+        if may_bring_tools(hook) || BUILTIN.iter().any(|tool| is_about(hook, tool)) {
+            return None;
+        }
+        let nearest = meant(pattern).map(str::to_owned);
+        if nearest.is_none() && self.brought {
+            return None;
+        }
+        let mut message = format!("`{pattern}` matches no tool");
+        if nearest.is_none() {
+            message = format!("{message}; the tools are {}", BUILTIN.join(", "));
+        }
+        Some(self.suspicion(hook, &["matcher"], message, nearest))
     }
-    Some(suspicion(hook, "matcher", message, nearest))
+
+    /// Pairs of hooks of which the first may keep the second from ever being asked.
+    fn shadows(&self, config: &Config) -> Vec<Diagnostic> {
+        let roster = Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
+        let pairs = roster.shadowed(&BUILTIN);
+        let told = pairs.into_iter().map(|(first, later)| {
+            let message =
+                format!("it may answer for a tool before hook \"{}\", which also matches it, is asked", later.name);
+            self.suspicion(first, &["respond"], message, None)
+        });
+        told.collect()
+    }
+
+    fn suspicion<S: AsRef<str>>(
+        &self,
+        hook: &Hook,
+        keys: &[S],
+        message: String,
+        nearest: Option<String>,
+    ) -> Diagnostic {
+        let guard = [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool];
+        let entry = ["hooks", "processes", hook.name.as_str()].map(str::to_owned);
+        let path: Vec<String> = entry.into_iter().chain(keys.iter().map(|key| key.as_ref().to_owned())).collect();
+        let entry = place(&hook.origin);
+        let document = self.documents.iter().find(|document| document.file == entry.file);
+        Diagnostic {
+            place: document.map_or(entry, |document| document.place(&path, At::Value)),
+            path: config::diagnostic::dotted(&path),
+            message,
+            nearest,
+            guard: guard.iter().any(|kind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired)),
+        }
+    }
 }
 
-/// What a command names and is not there.
-fn missing(env: &Env, entry: &ProcessEntry) -> Option<(&'static str, String)> {
+/// What a command names and is not there, and the keys that lead to the word.
+fn missing(env: &Env, entry: &ProcessEntry) -> Option<(Vec<String>, String)> {
     if !entry.dir.is_dir() {
-        return Some(("dir", format!("the folder {} does not exist", entry.dir.display())));
+        return Some((vec!["dir".to_owned()], format!("the folder {} does not exist", entry.dir.display())));
     }
+    let word = |number: usize| vec!["command".to_owned(), number.to_string()];
     let program = entry.argv.first()?;
     if !is_program(env, entry, program) {
         let place =
             if program.contains('/') { "does not exist or is not executable" } else { "was not found through PATH" };
-        return Some(("command", format!("the program `{program}` {place}")));
+        return Some((word(0), format!("the program `{program}` {place}")));
     }
-    let is_script = |word: &&String| {
-        let ending = Path::new(word.as_str()).extension().and_then(OsStr::to_str);
+    let is_script = |word: &str| {
+        let ending = Path::new(word).extension().and_then(OsStr::to_str);
         !word.starts_with('-') && ending.is_some_and(|ending| SCRIPTS.contains(&ending))
     };
-    let gone = entry.argv[1..].iter().find(|word| is_script(word) && !entry.dir.join(word).exists())?;
-    Some(("command", format!("the file `{gone}` does not exist in {}", entry.dir.display())))
+    let words = entry.argv.iter().enumerate().skip(1);
+    let (number, gone) = words.into_iter().find(|(_, word)| is_script(word) && !entry.dir.join(word).exists())?;
+    let folder = format!(" in {}", entry.dir.display());
+    let folder = if Path::new(gone).is_absolute() { "" } else { &folder };
+    Some((word(number), format!("the file `{gone}` does not exist{folder}")))
 }
 
 fn is_program(env: &Env, entry: &ProcessEntry, word: &str) -> bool {
@@ -132,29 +197,6 @@ fn is_program(env: &Env, entry: &ProcessEntry, word: &str) -> bool {
     let own = entry.env.get("PATH").map(OsStr::new);
     let search = own.or_else(|| env.vars.get("PATH").map(AsRef::as_ref)).unwrap_or(OsStr::new("/bin:/usr/bin"));
     std::env::split_paths(search).any(|folder| runs(entry.dir.join(folder).join(word)))
-}
-
-/// Pairs of hooks of which the first may keep the second from ever being asked.
-fn shadows(config: &Config) -> Vec<Diagnostic> {
-    let roster = Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
-    let pairs = roster.shadowed(&BUILTIN);
-    let told = pairs.into_iter().map(|(first, later)| {
-        let message =
-            format!("it may answer for a tool before hook \"{}\", which also matches it, is asked", later.name);
-        suspicion(first, "respond", message, None)
-    });
-    told.collect()
-}
-
-fn suspicion(hook: &Hook, key: &str, message: String, nearest: Option<String>) -> Diagnostic {
-    let guard = [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool];
-    Diagnostic {
-        place: place(&hook.origin),
-        path: config::diagnostic::dotted(&["hooks", "processes", hook.name.as_str(), key]),
-        message,
-        nearest,
-        guard: guard.iter().any(|kind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired)),
-    }
 }
 
 /// The place that an origin names: `FILE:LINE:COLUMN`.

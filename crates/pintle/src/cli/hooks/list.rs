@@ -10,6 +10,7 @@ use store::HookTiming;
 
 use super::super::{Global, terminal};
 use super::ListArgs;
+use crate::clean::clean;
 use crate::error::CliError;
 use crate::host::{load, open_store};
 
@@ -24,22 +25,21 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
-        terminal::note(&format!("warning: {line}"));
+        terminal::note(&format!("warning: {}", clean(&line)));
     }
     let timings = timings(&loaded.config);
     let roster = Roster::new(loaded.config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
     let text = if args.json {
-        let chains: Vec<serde_json::Value> = roster
-            .chains()
+        let chains: Vec<serde_json::Value> = rows(&roster)
             .map(|(kind, row)| {
-                let hooks: Vec<serde_json::Value> = row.iter().map(|i| json(roster.hook(*i), kind, &timings)).collect();
-                serde_json::json!({ "checkpoint": kind.name(), "hooks": hooks })
+                let hooks: Vec<serde_json::Value> = row.into_iter().map(|hook| json(hook, kind, &timings)).collect();
+                serde_json::json!({ "checkpoint": kind.map(CheckpointKind::name), "hooks": hooks })
             })
             .collect();
         let text = serde_json::to_string_pretty(&chains).map_err(|error| CliError::failed(error.to_string()))?;
         format!("{text}\n")
     } else if roster.hooks().is_empty() {
-        "no hooks are configured; `pintle hooks new NAME` writes a first one\n".to_owned()
+        "no hooks are configured; `pintle hooks new NAME --lang python` writes a first one\n".to_owned()
     } else {
         plain(&roster, &timings)
     };
@@ -55,23 +55,36 @@ fn timings(config: &crate::config::Config) -> Timings {
     found.into_iter().map(|timing| ((timing.hook.clone(), timing.checkpoint.clone()), timing)).collect()
 }
 
+/// The chains, and last the hooks that act nowhere: bad ones and such as are switched off may name no checkpoint.
+fn rows(roster: &Roster) -> impl Iterator<Item = (Option<CheckpointKind>, Vec<&Hook>)> {
+    let chains = roster
+        .chains()
+        .map(|(kind, row)| (Some(kind), row.iter().map(|number| roster.hook(*number).as_ref()).collect()));
+    let nowhere: Vec<&Hook> =
+        roster.hooks().iter().map(AsRef::as_ref).filter(|hook| hook.stages.kinds().next().is_none()).collect();
+    chains.chain((!nowhere.is_empty()).then_some((None, nowhere)))
+}
+
+fn timing<'a>(timings: &'a Timings, hook: &Hook, kind: Option<CheckpointKind>) -> Option<&'a HookTiming> {
+    timings.get(&(hook.name.to_string(), kind?.name().to_owned()))
+}
+
 fn plain(roster: &Roster, timings: &Timings) -> String {
-    let width = roster.hooks().iter().map(|hook| hook.name.as_str().chars().count()).max().unwrap_or_default();
+    let width = roster.hooks().iter().map(|hook| clean(hook.name.as_str()).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
-    for (kind, row) in roster.chains() {
-        text.push_str(&format!("{BOLD}{}{BOLD:#}\n", kind.name()));
-        for (place, number) in row.iter().enumerate() {
-            let hook = roster.hook(*number);
-            let cost = timings.get(&(hook.name.to_string(), kind.name().to_owned())).and_then(cost).unwrap_or_default();
+    for (kind, row) in rows(roster) {
+        text.push_str(&format!("{BOLD}{}{BOLD:#}\n", kind.map_or("without a checkpoint", CheckpointKind::name)));
+        for (place, hook) in row.into_iter().enumerate() {
+            let cost = timing(timings, hook, kind).and_then(cost).unwrap_or_default();
             let line = format!(
                 "  {}. {:<width$}  {:<8} priority {:<4} {}{}  {DIM}{}{cost}{DIM:#}",
                 place + 1,
-                hook.name.as_str(),
+                clean(hook.name.as_str()),
                 hook.family.word(),
                 hook.priority,
-                deadline(hook, kind),
+                kind.map(|kind| deadline(hook, kind)).unwrap_or_default(),
                 state(hook),
-                hook.origin,
+                clean(&hook.origin),
             );
             text.push_str(line.trim_end());
             text.push('\n');
@@ -80,7 +93,8 @@ fn plain(roster: &Roster, timings: &Timings) -> String {
     for (first, later) in roster.shadowed(&agent::tools::BUILTIN) {
         text.push_str(&format!(
             "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
-            first.name, later.name
+            clean(first.name.as_str()),
+            clean(later.name.as_str()),
         ));
     }
     text
@@ -89,7 +103,8 @@ fn plain(roster: &Roster, timings: &Timings) -> String {
 fn deadline(hook: &Hook, kind: CheckpointKind) -> String {
     let Some(stage) = hook.stages.get(kind) else { return String::new() };
     let paired = if stage.paired { ", paired" } else { "" };
-    let matcher = hook.matcher.as_ref().map(|matcher| format!(", matcher /{}/", matcher.pattern())).unwrap_or_default();
+    let matcher =
+        hook.matcher.as_ref().map(|matcher| format!(", matcher /{}/", clean(matcher.pattern()))).unwrap_or_default();
     format!("{} ms{paired}{matcher}", stage.timeout.as_millis())
 }
 
@@ -98,7 +113,7 @@ fn state(hook: &Hook) -> String {
         State::Armed => String::new(),
         State::Disabled => format!(" {DIM}disabled{DIM:#}"),
         State::Untrusted => format!(" {NOTE}untrusted{NOTE:#}"),
-        State::Broken(fault) => format!(" {BAD}{fault}{BAD:#}"),
+        State::Broken(fault) => format!(" {BAD}{}{BAD:#}", clean(&fault.to_string())),
     }
 }
 
@@ -108,9 +123,9 @@ fn cost(timing: &HookTiming) -> Option<String> {
     Some(format!(", {} {runs}, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
 }
 
-fn json(hook: &Hook, kind: CheckpointKind, timings: &Timings) -> serde_json::Value {
-    let timing = timings.get(&(hook.name.to_string(), kind.name().to_owned()));
-    let stage = hook.stages.get(kind);
+fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> serde_json::Value {
+    let timing = timing(timings, hook, kind);
+    let stage = kind.and_then(|kind| Some((kind, hook.stages.get(kind)?)));
     serde_json::json!({
         "hook": hook.name,
         "family": hook.family,
@@ -123,9 +138,9 @@ fn json(hook: &Hook, kind: CheckpointKind, timings: &Timings) -> serde_json::Val
             State::Armed | State::Disabled | State::Untrusted => None,
         },
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
-        "timeout_ms": stage.map(|stage| stage.timeout.as_millis() as u64),
-        "on_failure": stage.map(|stage| stage.on_failure.word_at(kind)),
-        "paired": stage.is_some_and(|stage| stage.paired),
+        "timeout_ms": stage.map(|(_, stage)| stage.timeout.as_millis() as u64),
+        "on_failure": stage.map(|(kind, stage)| stage.on_failure.word_at(kind)),
+        "paired": stage.is_some_and(|(_, stage)| stage.paired),
         "runs": timing.map(|timing| timing.runs),
         "p50_ms": timing.and_then(|timing| timing.p50_ms),
         "p95_ms": timing.and_then(|timing| timing.p95_ms),

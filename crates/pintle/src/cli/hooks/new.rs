@@ -8,7 +8,7 @@ use anstyle::Style;
 use clap::{Args, ValueEnum};
 
 use super::super::{Global, terminal};
-use crate::config::Env;
+use crate::config::{self, Env};
 use crate::error::{CliError, FAILED};
 
 /// The frames that the test of every starter pipes into it.
@@ -101,9 +101,10 @@ pub(super) fn run(global: &Global, args: &NewArgs) -> Result<u8, CliError> {
     let folder = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new(&args.name)));
     let starter = args.lang.starter();
     let files: Vec<_> = starter.files.iter().chain([&FRAMES]).map(|(name, text)| (folder.join(name), *text)).collect();
+    let target = Target::new(global, &env)?;
     write(&files)?;
     let mut text: String = files.iter().map(|(file, _)| format!("wrote {}\n", file.display())).collect();
-    text.push_str(&next_steps(global, &env, &args.name, &folder, &starter));
+    text.push_str(&next_steps(&target, &args.name, &folder, &starter));
     terminal::say(&text)?;
     Ok(0)
 }
@@ -137,19 +138,44 @@ fn write(files: &[(PathBuf, &str)]) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The file that the lines belong into, and what the commands after that need.
+struct Target {
+    file: String,
+    /// `-c FILE`, where the file was named.
+    flag: String,
+    /// Whether what is added has to be accepted first.
+    found: bool,
+}
+
+impl Target {
+    /// The file that is named, else the one in force here.
+    fn new(global: &Global, env: &Env) -> Result<Self, CliError> {
+        if let Some(named) = &global.config {
+            let flag = format!(" -c {}", shell_word(&named.display().to_string()));
+            return Ok(Self { file: env.cwd.join(named).display().to_string(), flag, found: false });
+        }
+        let (file, found) = match config::file_in_force(env)? {
+            Some((file, found)) => (file.display().to_string(), found),
+            None => ("your pintle.toml".to_owned(), false),
+        };
+        Ok(Self { file, flag: String::new(), found })
+    }
+}
+
 /// The lines for the configuration, and the commands that come next.
-fn next_steps(global: &Global, env: &Env, name: &str, folder: &Path, starter: &Starter) -> String {
-    let own = env.config_folder().map(|folder| folder.join("pintle.toml"));
-    let named = global.config.as_ref().map(|file| env.cwd.join(file));
-    let file = named.or(own).map_or_else(|| "your pintle.toml".to_owned(), |file| file.display().to_string());
+fn next_steps(target: &Target, name: &str, folder: &Path, starter: &Starter) -> String {
+    let Target { file, flag, found } = target;
     let words: Vec<String> = starter.command.iter().map(|word| quoted(word)).collect();
     let lines = format!(
         "[hooks.processes.{name}]\nenabled = true\ncommand = [{}]\ndir = {}\nintercept = [\"before_tool\"]\nmatcher = \"^exec$\"\n",
         words.join(", "),
         quoted(&folder.display().to_string()),
     );
-    let flag = global.config.as_ref().map(|file| format!(" -c {}", shell_word(&file.display().to_string())));
-    let flag = flag.unwrap_or_default();
+    let accept = if *found {
+        "Accept what you added, since that file counts only as it was accepted:\n\n  pintle trust\n\n"
+    } else {
+        ""
+    };
     let there = shell_word(&folder.display().to_string());
     let build = starter.build.map(|build| format!(" && {build}")).unwrap_or_default();
     let input = r#"'{"command": "git push --force"}'"#;
@@ -157,7 +183,7 @@ fn next_steps(global: &Global, env: &Env, name: &str, folder: &Path, starter: &S
         "\nIt refuses forced pushes; its first lines say how to change that. Its test:\n\n\
          \x20 (cd {there} && {}{build})\n\n\
          {BOLD}Add to {file}:{BOLD:#}\n\n{lines}\n\
-         Then see it refuse, and prove that it is armed:\n\n\
+         {accept}Then see it refuse, and prove that it is armed:\n\n\
          \x20 pintle{flag} hooks test {name} --tool exec --input {input}\n\
          \x20 pintle{flag} doctor\n\n\
          An agent has the tool `exec` only if its `tools` name it.\n",

@@ -8,6 +8,7 @@ use engine::handlers::process::child_environment;
 use super::super::{Global, terminal};
 use super::ShowArgs;
 use super::list::state_word;
+use crate::clean::clean;
 use crate::config::{Config, Env, HookKind, LoadedHook};
 use crate::error::CliError;
 use crate::host::load;
@@ -29,9 +30,14 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
 pub(super) fn find<'a>(config: &'a Config, name: &str) -> Result<&'a LoadedHook, CliError> {
     let found = config.hooks.iter().find(|loaded| loaded.hook.name.as_str() == name);
     found.ok_or_else(|| {
-        let near = nearest(name, config.hooks.iter().map(|loaded| loaded.hook.name.as_str()));
-        let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-        CliError::usage(format!("there is no hook \"{name}\"{near}"))
+        let names: Vec<&str> = config.hooks.iter().map(|loaded| loaded.hook.name.as_str()).collect();
+        match (nearest(name, names.iter().copied()), names.as_slice()) {
+            (Some(near), _) => CliError::usage(format!("there is no hook \"{name}\"; did you mean \"{near}\"?")),
+            (None, []) => CliError::usage(format!("there is no hook \"{name}\", and no other"))
+                .hint("`pintle hooks new NAME --lang python` writes a first one"),
+            (None, names) => CliError::usage(format!("there is no hook \"{name}\""))
+                .hint(format!("the hooks are {}", clean(&names.join(", ")))),
+        }
     })
 }
 
@@ -96,7 +102,7 @@ fn plain(facts: &serde_json::Value) -> String {
             | serde_json::Value::Number(_)
             | serde_json::Value::Object(_) => value.to_string(),
         };
-        text.push_str(&format!("{name:<16} {value}\n"));
+        text.push_str(&format!("{name:<16} {}\n", clean(&value)));
     }
     for stage in facts["stages"].as_array().into_iter().flatten() {
         let paired = if stage["paired"] == true { ", paired" } else { "" };

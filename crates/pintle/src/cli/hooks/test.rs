@@ -1,13 +1,17 @@
 //! `pintle hooks test HOOK`: one synthetic event for one hook, through the real child and the real wire.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use agent::tools::BUILTIN;
 use clap::Args;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, PreToolUse, RuntimeEvent,
-    UserPromptSubmit,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, PreToolUse,
+    RuntimeEvent, UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::State;
-use domain::id::TurnId;
+use domain::id::{HookName, TurnId};
 use domain::identity::Identity;
 use domain::ruling::Ruling;
 use engine::TurnCx;
@@ -18,6 +22,7 @@ use super::super::{Global, terminal};
 use crate::config::{LoadedHook, trust};
 use crate::error::CliError;
 use crate::host::{Host, load};
+use crate::tool_names::{brought, request};
 
 mod answer;
 mod question;
@@ -52,7 +57,7 @@ pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
     let question = Question::new(args, &found.hook, &loaded.config)?;
     // Only this hook is started, and nothing is kept of it.
     loaded.config.hooks.retain(|other| other.hook.name == found.hook.name);
-    loaded.config.store_url = "memory:".to_owned();
+    loaded.config.keep_nothing();
     let came = terminal::runtime()?.block_on(async {
         let host = Host::open(env, loaded, Vec::new())?;
         let came = put(&host, &found, question).await;
@@ -61,6 +66,9 @@ pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
     })?;
     let answer = Answer::new(&found.hook, came);
     terminal::say(&if args.json { answer.json()? } else { answer.plain(global.verbose > 0) })?;
+    if is_changed(&found) {
+        terminal::note("  hint: `pintle trust` shows what changed, and accepts it");
+    }
     Ok(answer.code())
 }
 
@@ -79,6 +87,12 @@ fn must_be_armed(found: &LoadedHook) -> Result<(), CliError> {
     }
 }
 
+/// Whether the hook is not the one that was accepted.
+fn is_changed(found: &LoadedHook) -> bool {
+    let broken = matches!(&found.hook.state, State::Broken(fault) if trust::is_changed(fault));
+    broken || trust::before_spawn(found.seal.as_ref())().is_err()
+}
+
 /// Waits for the hook and asks it.
 async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
     let event = question.event();
@@ -93,7 +107,7 @@ async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
         Question::UserPromptSubmit(asked) => ask::<UserPromptSubmit>(host, found, asked, |_| None).await,
         Question::BeforeLlm(asked) => ask::<BeforeLlm>(host, found, asked, |_| None).await,
         Question::AfterLlm(asked) => ask::<AfterLlm>(host, found, asked, |_| None).await,
-        Question::BeforeTool(asked) => ask::<BeforeTool>(host, found, asked, substitute).await,
+        Question::BeforeTool(asked) => ask_about_call(host, found, asked).await,
         Question::PreToolUse(asked) => ask::<PreToolUse>(host, found, asked, question_to_human).await,
         Question::ApproveTool(asked) => ask::<ApproveTool>(host, found, asked, |_| None).await,
         Question::AfterTool(asked) => ask::<AfterTool>(host, found, asked, |_| None).await,
@@ -103,14 +117,59 @@ async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
     came
 }
 
+/// Asks about a call. A hook that brings the tool is asked as its owner, as in a turn: before the model call it is
+/// asked for its tools.
+async fn ask_about_call(host: &Host, found: &LoadedHook, mut asked: BeforeTool) -> Came {
+    let mut cx = TurnCx::new(identity());
+    if !BUILTIN.contains(&asked.call.raw_tool.as_str()) {
+        let offer = request(question::MODEL.to_owned(), question::TEXT.to_owned());
+        let tools = brought(&host.engine.dispatcher(), &cx, &found.hook, offer).await;
+        if tools.contains(&asked.call.raw_tool) {
+            asked.call.tool.clone_from(&asked.call.raw_tool);
+            asked.owner = Some(found.hook.name.clone());
+        }
+        cx.known = Arc::new(Owned { by: found.hook.name.clone(), tools });
+    }
+    ask_in(&cx, host, found, asked, substitute).await
+}
+
+/// Every name of a tool or model is taken as it is; some tools are brought by one hook.
+struct Owned {
+    by: HookName,
+    tools: BTreeSet<String>,
+}
+
+impl Known for Owned {
+    fn tool(&self, name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        true
+    }
+
+    fn owner(&self, name: &str) -> Option<HookName> {
+        self.tools.contains(name).then(|| self.by.clone())
+    }
+}
+
 async fn ask<C: Checkpoint>(
     host: &Host,
     found: &LoadedHook,
     subject: C,
     note: impl Fn(&Ruling<C>) -> Option<String>,
 ) -> Came {
-    let cx = TurnCx::new(identity());
-    let rehearsal = host.engine.dispatcher().rehearse(&cx, &found.hook.name, subject).await;
+    ask_in(&TurnCx::new(identity()), host, found, subject, note).await
+}
+
+async fn ask_in<C: Checkpoint>(
+    cx: &TurnCx,
+    host: &Host,
+    found: &LoadedHook,
+    subject: C,
+    note: impl Fn(&Ruling<C>) -> Option<String>,
+) -> Came {
+    let rehearsal = host.engine.dispatcher().rehearse(cx, &found.hook.name, subject).await;
     match rehearsal.and_then(|heard| heard.record.clone().map(|record| (heard, record))) {
         Some((heard, record)) => Came {
             note: note(&heard.ruling),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use agent::tools::{BUILTIN, canonical_builtin, nearest_builtin};
 use dialects::process::config::{At, Problem};
 
 use super::{LeftOut, Trusted, note_bad};
@@ -18,6 +19,7 @@ const MAIN: &str = "main";
 /// Adds the agents of one file.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &mut LeftOut) {
     check(&mut trusted.layer);
+    check_means(trusted);
     let raws = trusted.layer.raw.agents.clone().unwrap_or_default();
     let bad = &trusted.layer.bad;
     let good: BTreeMap<_, _> =
@@ -66,6 +68,33 @@ fn check(layer: &mut Layer) {
     }
 }
 
+/// The tools and the workspace of agents, where they count: they have to be there.
+fn check_means(trusted: &mut Trusted) {
+    let mut raws = trusted.layer.raw.agents.clone().unwrap_or_default();
+    raws.retain(|name, _| trusted.is_trusted(&dotted(&["agents", name])));
+    for (name, raw) in &raws {
+        for (i, tool) in raw.tools.iter().flatten().enumerate().filter(|(_, tool)| canonical_builtin(tool).is_none()) {
+            let mut problem =
+                Problem::new(&["agents", name, "tools", &i.to_string()], format!("there is no tool \"{tool}\""));
+            match nearest_builtin(tool) {
+                Some(near) => problem.nearest = Some(near.to_owned()),
+                None => problem.message = format!("{}; the tools are {}", problem.message, BUILTIN.join(", ")),
+            }
+            trusted.layer.report(problem);
+        }
+        let missing = |workspace: &&String| !trusted.layer.folder.join(workspace).is_dir();
+        if let Some(workspace) = raw.workspace.as_ref().filter(missing) {
+            let message = format!("expected a folder that is there, from the folder of this file, got {workspace:?}");
+            trusted.layer.report(Problem::new(&["agents", name, "workspace"], message));
+        }
+    }
+}
+
+/// The tools that `names` mean, each by its own name; what means none was reported.
+fn tools(names: &[String]) -> Vec<String> {
+    names.iter().filter_map(|name| canonical_builtin(name)).map(str::to_owned).collect()
+}
+
 fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     let named = |key: &[&str], text: &str| {
         let path: Vec<String> = ["agents", &agent.name].iter().chain(key).map(|key| (*key).to_owned()).collect();
@@ -82,7 +111,7 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
     agent.stream_unreviewed = raw.stream_unreviewed.unwrap_or(agent.stream_unreviewed);
     agent.default = raw.default.unwrap_or(agent.default);
-    agent.tools = raw.tools.clone().or(agent.tools.take());
+    agent.tools = raw.tools.as_deref().map(tools).or(agent.tools.take());
     if let Some(options) = &raw.options {
         agent.options.extend(options.clone());
     }

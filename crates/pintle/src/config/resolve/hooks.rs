@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use dialects::process::config::{Problem, broken, builtin, idle, process};
 use domain::hook::{Family, Hook, State};
+use domain::id::HookName;
 use serde_json::Value;
 
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{EntryPath, HOOK_TABLES, entry_path};
-use crate::config::trust::{Standing, hook_entry};
+use crate::config::trust::{Standing, hook_entry, was_off};
 use crate::config::{Config, HookKind, LoadedHook};
 
 /// The words for an entry whose content is not the one that was accepted.
@@ -24,8 +25,9 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
         let all_off = tables.iter().all(|table| trusted.layer.is_off(&entry_path(&["hooks", table], &name)));
         if taken {
             if !all_off {
-                let problem = Problem::new(&[], format!("duplicate hook name \"{name}\""));
-                trusted.layer.report(problem.under(&["hooks", tables[0], &name]));
+                let detail = format!("duplicate hook name \"{name}\"");
+                trusted.layer.report(Problem::new(&[], detail.clone()).under(&["hooks", tables[0], &name]));
+                config.hooks.extend(one.second(trusted, &detail));
             }
             continue;
         }
@@ -63,8 +65,10 @@ impl One<'_> {
     fn load(&self, trusted: &mut Trusted, builtins: &[&str], left: &mut LeftOut) -> LoadedHook {
         let off = trusted.layer.is_off(&self.path);
         match trusted.standing(&dotted(&self.path)) {
+            // It was accepted as one that never runs, and it still never runs: nothing to keep shut.
+            Standing::Changed { accepted, .. } if off && was_off(&accepted) => self.idle(trusted, State::Disabled),
             Standing::Changed { accepted, .. } => {
-                self.say(trusted, CHANGED);
+                self.say(trusted, &format!("{CHANGED}; `pintle trust` shows how, and accepts it"));
                 self.stub(trusted, Some(hook_entry(&accepted)), CHANGED)
             }
             Standing::Trusted | Standing::Unknown if off => self.idle(trusted, State::Disabled),
@@ -85,11 +89,23 @@ impl One<'_> {
         }
     }
 
+    /// The stub of an entry whose name an earlier file has: what it was to guard stays shut, under a name of its own.
+    fn second(&self, trusted: &Trusted, detail: &str) -> Option<LoadedHook> {
+        if trusted.standing(&dotted(&self.path)) == Standing::Unknown {
+            return None;
+        }
+        let mut stub = self.stub(trusted, Some(&self.value(trusted)), detail);
+        stub.hook.name = HookName::new(format!("{} ({})", self.name, self.origin(trusted)));
+        Some(stub)
+    }
+
     /// A name in both tables: nobody can tell which is meant, so neither runs and what they guard stays shut.
     fn load_twice_named(&self, trusted: &mut Trusted, all_off: bool, left: &mut LeftOut) -> LoadedHook {
         let paths = HOOK_TABLES.map(|table| entry_path(&["hooks", table], self.name));
         let standings = paths.each_ref().map(|path| trusted.standing(&dotted(path)));
-        let changed = standings.iter().any(|standing| matches!(standing, Standing::Changed { .. }));
+        let changed = standings
+            .iter()
+            .any(|standing| matches!(standing, Standing::Changed { accepted, .. } if !was_off(accepted)));
         if all_off && !changed {
             return self.idle(trusted, State::Disabled);
         }

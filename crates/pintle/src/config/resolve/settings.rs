@@ -5,8 +5,8 @@ use engine::egress::Allow;
 use store::Durability;
 
 use super::{LeftOut, Trusted};
-use crate::config::Config;
 use crate::config::raw::RawAllow;
+use crate::config::{Config, STORE};
 
 /// The words that `audit.durability` takes.
 const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
@@ -38,6 +38,16 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         }
     }
     problems.into_iter().for_each(|problem| trusted.layer.report(problem));
+    note_bad_store(config, trusted);
+}
+
+/// A store that nobody can make out must not become another one: the record would be where nobody looks for it.
+fn note_bad_store(config: &mut Config, trusted: &Trusted) {
+    let of_the_store = |path: &str| path == "store" || path.starts_with("store.");
+    let bad = trusted.layer.diagnostics.iter().find(|diagnostic| of_the_store(&diagnostic.path));
+    if let Some(bad) = bad.filter(|_| trusted.is_trusted("store")) {
+        config.broken.insert(STORE.to_owned(), bad.to_string());
+    }
 }
 
 fn trusts(trusted: &Trusted, section: &str, left: &mut LeftOut) -> bool {

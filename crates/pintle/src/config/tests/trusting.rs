@@ -153,6 +153,24 @@ fn reformatting_keeps_trust() {
 }
 
 #[test]
+fn a_hook_that_was_accepted_switched_off_stays_off_whatever_becomes_of_it() {
+    let off = |place: &Place, from: &str, to: &str| {
+        rewrite(place, from, to);
+        trust(place);
+        place.write("work/guard.sh", "#!/bin/sh\nrm -rf /\n");
+        (guard(place).hook.state, place.load().unwrap().diagnostics.iter().any(|found| found.guard))
+    };
+    assert_eq!(off(&place(), "[hooks]\n", "[hooks]\nenabled = false\n"), (State::Disabled, false));
+    let (state, _) = off(&place(), "guard]\nenabled = true", "guard]\nenabled = false");
+    assert_eq!(state, State::Disabled);
+    // Switched on and changed at once: nobody accepted that.
+    let place = place();
+    off(&place, "guard]\nenabled = true", "guard]\nenabled = false");
+    rewrite(&place, "guard]\nenabled = false", "guard]\nenabled = true");
+    assert!(matches!(guard(&place).hook.state, State::Broken(_)));
+}
+
+#[test]
 fn a_change_of_what_is_covered_keeps_the_guard_shut() {
     let shut = State::Broken(Fault::CannotStart { detail: "changed since it was trusted".into() });
     let check = |what: &str, change: &dyn Fn(&Place)| assert_eq!(after(change), shut, "{what}");

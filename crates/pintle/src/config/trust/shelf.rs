@@ -93,7 +93,10 @@ impl TrustStore {
     /// The home folder cannot be written.
     pub fn save(&self) -> Result<(), CliError> {
         let text = serde_json::to_vec_pretty(&self.accepted).expect("maps with text keys always serialise");
-        self.write(&text).map_err(|why| CliError::failed(format!("{}: cannot be written: {why}", self.file.display())))
+        self.write(&text).map_err(|why| {
+            CliError::failed(format!("{}: cannot be written: {why}", self.file.display()))
+                .hint("name a folder that you can write with --home DIR")
+        })
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {

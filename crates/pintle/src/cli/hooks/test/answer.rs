@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::tools::BUILTIN;
+use agent::tools::{BUILTIN, nearest_builtin};
 use anstyle::{AnsiColor, Style};
 use bytes::Bytes;
 use dialects::process::wire;
@@ -209,7 +209,11 @@ impl Answer {
                     None if known.is_empty() => "; it matches no tool that there is".to_owned(),
                     None => format!("; it matches {}", known.join(", ")),
                 };
-                format!("matcher `{pattern}` said no to `{value}`{about}")
+                // An alias stands there with the name that it means.
+                let is_known = BUILTIN.into_iter().any(|tool| value.split(' ').next() == Some(tool));
+                let slip = nearest_builtin(value).filter(|_| !is_known);
+                let slip = slip.map(|tool| format!(", which is no tool; the nearest is `{tool}`"));
+                format!("matcher `{pattern}` said no to `{value}`{}{about}", slip.unwrap_or_default())
             }
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),

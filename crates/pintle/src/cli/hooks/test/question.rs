@@ -10,16 +10,15 @@ use domain::checkpoint::{
     RuntimeKind, UserPromptSubmit,
 };
 use domain::hook::Hook;
-use domain::json::{Object, Rendered, parse};
-use domain::llm::{LlmReply, LlmRequest};
-use domain::message::{Message, Role};
+use domain::json::{Object, parse};
+use domain::llm::LlmReply;
 use domain::tool::{ToolCall, ToolOutput};
 use serde_json::Value;
 
 use super::TestArgs;
 use crate::config::Config;
 use crate::error::CliError;
-use crate::tool_names::is_about;
+use crate::tool_names::{is_about, request};
 
 /// The id of the synthetic call.
 const CALL_ID: &str = "test_1";
@@ -28,10 +27,10 @@ const CALL_ID: &str = "test_1";
 const TOOL: &str = "exec";
 
 /// The text where the flags give none.
-const TEXT: &str = "hello";
+pub(super) const TEXT: &str = "hello";
 
 /// The model of the synthetic event, if the agent has none.
-const MODEL: &str = "test/model";
+pub(super) const MODEL: &str = "test/model";
 
 /// How long the synthetic work took: anything that is not zero.
 const TOOK: Duration = Duration::from_millis(15);
@@ -114,15 +113,14 @@ fn elsewhere(hook: &Hook, event: &str) -> CliError {
 
 fn runtime(name: &str) -> Result<RuntimeKind, CliError> {
     RuntimeKind::named(name).ok_or_else(|| {
-        let known = CHECKPOINTS.iter().map(|row| row.name).chain(RUNTIME_KINDS.iter().map(|row| row.1));
-        let near = nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        CliError::usage(format!("--event: there is no event `{name}`{near}"))
+        let known: Vec<&str> =
+            CHECKPOINTS.iter().map(|row| row.name).chain(RUNTIME_KINDS.iter().map(|row| row.1)).collect();
+        match nearest(name, known.iter().copied()) {
+            Some(near) => CliError::usage(format!("--event: there is no event `{name}`; did you mean `{near}`?")),
+            None => CliError::usage(format!("--event: there is no event `{name}`"))
+                .hint(format!("the events are {}", known.join(", "))),
+        }
     })
-}
-
-fn request(model: String, text: String) -> LlmRequest {
-    let messages = vec![Rendered::new(Message::text(Role::User, text))];
-    LlmRequest { model, messages, tools: Vec::new(), options: Object::new(), graceful_terminal: false }
 }
 
 fn call(args: &TestArgs, hook: &Hook) -> Result<ToolCall, CliError> {

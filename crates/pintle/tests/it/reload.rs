@@ -1,0 +1,108 @@
+//! `pintle chat` while its configuration changes: whole or not at all.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStderr, ChildStdin, Stdio};
+
+use super::env::{PINTLE, TestEnv};
+use super::run::{DONE, GUARD, LISTS, MODEL, scripted};
+
+/// A conversation that goes on.
+struct Chat {
+    child: Child,
+    typed: ChildStdin,
+    shown: Lines<BufReader<ChildStderr>>,
+}
+
+impl Chat {
+    fn start(env: &TestEnv, args: &[&str]) -> Self {
+        let mut command = env.command(PINTLE);
+        command.arg("chat").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let typed = child.stdin.take().unwrap();
+        let shown = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut chat = Self { child, typed, shown };
+        chat.until("session cli:");
+        chat
+    }
+
+    /// What is shown up to a line with `wanted` in it.
+    #[track_caller]
+    fn until(&mut self, wanted: &str) -> String {
+        let mut seen = Vec::new();
+        for line in self.shown.by_ref().map(Result::unwrap) {
+            seen.push(line);
+            if seen.last().is_some_and(|line| line.contains(wanted)) {
+                return seen.join("\n");
+            }
+        }
+        panic!("`{wanted}` was never shown: {seen:#?}");
+    }
+
+    #[track_caller]
+    fn say(&mut self, line: &str) -> String {
+        writeln!(self.typed, "{line}").unwrap();
+        self.until("turn completed")
+    }
+
+    fn end(mut self) {
+        drop(self.typed);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+fn conversation() -> TestEnv {
+    scripted(&[LISTS, DONE].repeat(4).join(","), "")
+}
+
+#[test]
+fn a_good_change_is_taken_and_a_bad_one_changes_nothing() {
+    let env = conversation();
+    let config = env.path("config/pintle/pintle.toml");
+    let mut chat = Chat::start(&env, &[]);
+    assert!(chat.say("look").contains("▸ tool         list_dir"));
+    std::fs::write(&config, format!("{MODEL}{GUARD}timout_ms = 5\n")).unwrap();
+    assert!(chat.until("is not in force").contains("timout_ms"));
+    assert!(chat.say("look").contains("▸ tool         list_dir"));
+    std::fs::write(&config, format!("{MODEL}{GUARD}")).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look again").contains("not today"));
+    chat.end();
+}
+
+#[test]
+fn a_removal_that_is_not_in_force_is_named() {
+    let env = scripted(&[LISTS, DONE].repeat(4).join(","), GUARD);
+    let config = env.path("config/pintle/pintle.toml");
+    let mut chat = Chat::start(&env, &[]);
+    let off = GUARD.replace("enabled = true", "enabled = false");
+    let bad = "[hooks.processes.bad]\nenabled = true\nintercept = ['before_tool']\n";
+    std::fs::write(&config, format!("{MODEL}{off}{bad}")).unwrap();
+    assert!(chat.until("still act").contains("these were removed and still act: guard"));
+    assert!(chat.say("look").contains("not today"));
+    chat.end();
+}
+
+#[test]
+fn a_line_above_an_old_mistake_blocks_nothing() {
+    let bad = "[hooks.processes.bad]\nenabled = true\nintercept = ['before_llm']\n";
+    let env = scripted(&[LISTS, DONE].repeat(4).join(","), bad);
+    let config = env.path("config/pintle/pintle.toml");
+    let mut chat = Chat::start(&env, &[]);
+    std::fs::write(&config, format!("{MODEL}# a remark\n{bad}{GUARD}")).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look").contains("not today"));
+    chat.end();
+}
+
+#[test]
+fn an_agent_that_is_gone_refuses_the_change_and_the_conversation_goes_on() {
+    let env = conversation();
+    let config = env.path("config/pintle/pintle.toml");
+    let mut chat = Chat::start(&env, &["--agent", "main"]);
+    std::fs::write(&config, MODEL.replace("agents.main", "agents.other") + GUARD).unwrap();
+    assert!(chat.until("is not in force").contains("there is no agent `main`"));
+    assert!(chat.say("look").contains("▸ tool         list_dir"));
+    std::fs::write(&config, format!("{MODEL}[store]\nurl = 'memory:'\n")).unwrap();
+    chat.until("warning: store.url takes effect at the next start");
+    chat.end();
+}

@@ -1,0 +1,173 @@
+//! `pintle why`: which turn, which event, and every word of it.
+
+use super::env::{PINTLE, TestEnv};
+
+/// A guard in plain sh that refuses `list_dir` with a long reason, and nothing else.
+const REFUSES: &str = r#"while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case $line in
+    *'"method":"hook.before_tool"'*) r='{"action":"deny_tool","reason":"REASON"}' ;;
+    *) r='{}' ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done
+"#;
+
+const LISTS: &str = r#"{"tool_calls": [{"name": "LS", "arguments": {"path": "."}}]}"#;
+const DONE: &str = r#"{"text": ["Done."]}"#;
+
+/// Surroundings with a scripted model and a guard, in which one turn was refused a call for `reason`.
+fn refused(reason: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write("config/pintle/refuses.sh", &REFUSES.replace("REASON", reason));
+    env.write("config/pintle/replies.json", &format!("{{\"replies\": [{LISTS}, {DONE}]}}"));
+    env.user_config(
+        "[providers.play]\nkind = 'scripted'\nscript = 'replies.json'\n[agents.main]\nmodel = 'play/any'\n\
+         [hooks.processes.guard]\nenabled = true\ncommand = ['sh', 'refuses.sh']\nintercept = ['before_tool']\npair = false\n",
+    );
+    assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "Done.\n");
+    env
+}
+
+/// One turn in which nothing is asked.
+fn talks(env: &TestEnv) {
+    env.write("config/pintle/replies.json", &format!("{{\"replies\": [{DONE}]}}"));
+    assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "Done.\n");
+}
+
+#[test]
+fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
+    let env = refused("no");
+    let before = env.pintle(&["why"]);
+    insta::assert_snapshot!(before, @r#"
+    exit 0
+    --- out
+    turn of main  [at]  session cli:[id], turn [id]
+
+    before_tool list_dir  deny  round 1, event [id]
+      Tool execution denied by hook: no (hook "guard")
+      guard              process  deny          [time]  no
+    "#);
+    talks(&env);
+    let after = env.pintle(&["why", "--last"]);
+    insta::assert_snapshot!(after, @"
+    exit 0
+    --- out
+    turn of main  [at]  session cli:[id], turn [id]
+
+    no hook was asked in this turn
+    ");
+    let json: serde_json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
+    let [end] = json.as_array().unwrap().as_slice() else { panic!("one event: {json}") };
+    assert_eq!((&end["event"]["event"], &end["hooks"]), (&"turn_end".into(), &serde_json::json!([])));
+}
+
+#[test]
+fn a_text_is_never_cut_and_never_moves_the_terminal() {
+    let long = "because ".repeat(100);
+    let env = refused(&format!("{long}\\u001b[2J"));
+    let seen = env.pintle(&["--color", "always", "why"]);
+    assert_eq!(seen.out.matches(&long).count(), 2, "as the model read it and as the hook said it: {seen}");
+    assert!(!seen.out.contains("\u{1b}[2J"), "{seen}");
+}
+
+#[test]
+fn a_tool_is_found_as_the_model_wrote_it() {
+    let env = refused("no");
+    for name in ["list_dir", "LS"] {
+        let seen = env.pintle(&["why", "--tool", name]);
+        assert!(seen.out.contains("before_tool list_dir  deny"), "{seen}");
+    }
+    let seen = env.pintle(&["why", "--tool", "exec"]);
+    insta::assert_snapshot!(seen, @"
+    exit 1
+    --- err
+    error: the newest turn has no event about a tool `exec`; its tools are list_dir
+    ");
+    talks(&env);
+    let seen = env.pintle(&["why", "--tool", "list_dir"]);
+    insta::assert_snapshot!(seen, @"
+    exit 1
+    --- err
+    error: the newest turn has no event about a tool `list_dir`; its record names no tool
+    ");
+}
+
+#[test]
+fn an_event_is_one_or_none_or_several() {
+    let env = refused("no");
+    let output = env.command(PINTLE).args(["why", "--json"]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ids: Vec<String> =
+        json.as_array().unwrap().iter().map(|each| each["event"]["event_id"].as_str().unwrap().into()).collect();
+    let (first, last) = (ids.first().unwrap(), ids.last().unwrap());
+    assert!(ids.len() > 1);
+    let one = env.pintle(&["why", first]);
+    assert!(
+        one.code == Some(0) && one.out.contains("before_tool list_dir  deny") && !one.out.contains("turn_end"),
+        "{one}"
+    );
+    let shared: String = first.chars().zip(last.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
+    let several = env.pintle(&["why", &shared]);
+    assert_eq!((several.code, several.out.as_str()), (Some(2), ""));
+    assert!(several.err.contains("is ambiguous: ") && several.err.contains("before_tool list_dir"), "{several}");
+    let narrowed = env.pintle(&["why", &shared, "--tool", "ls"]);
+    assert_eq!(narrowed.code, Some(0), "{narrowed}");
+    let seen = [
+        env.pintle(&["why", ""]),
+        env.pintle(&["why", "zzz"]),
+        env.pintle(&["why", first, "--tool", "exec"]),
+        env.pintle(&["why", last, "--tool", "exec"]),
+    ];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"
+    exit 2
+    --- err
+    error: EVENT_ID is empty
+      hint: `pintle why` shows the newest turn, with its events' ids
+
+    exit 1
+    --- err
+    error: there is no record of an event `zzz`
+
+    exit 1
+    --- err
+    error: the event `[id]` is about the tool `list_dir`, not about `exec`
+
+    exit 1
+    --- err
+    error: the event `[id]` is about no tool, not about `exec`
+    ");
+}
+
+#[test]
+fn a_store_that_cannot_be_made_out_is_no_other_store() {
+    let env = refused("no");
+    let config = std::fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
+    env.user_config(&format!("{config}[store]\nurl = 'postgres://ada:secret@db/x'\n"));
+    let seen = [env.pintle(&["run", "--quiet", "hello"]), env.pintle(&["why"])];
+    insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
+    exit 2
+    --- err
+    warning: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "postgres", expected sqlite://FILE or memory:
+    error: there is no store: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "postgres", expected sqlite://FILE or memory:
+
+    exit 2
+    --- err
+    error: there is no store: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "postgres", expected sqlite://FILE or memory:
+    "#);
+    let doctor = env.pintle(&["doctor"]);
+    assert!(doctor.code == Some(1) && doctor.out.contains("guards armed 1/1"), "{doctor}");
+}
+
+#[test]
+fn a_home_that_cannot_be_written_leads_to_another() {
+    let env = refused("no");
+    env.write("file", "");
+    let seen = env.pintle(&["--home", "../file/home", "why"]);
+    insta::assert_snapshot!(seen, @"
+    exit 1
+    --- err
+    error: the store is unavailable: `[root]/here/../file/home` cannot be made: Not a directory (os error 20); choose another place in `store.url`
+      hint: name a folder that you can write with --home DIR
+    ");
+}
