@@ -430,3 +430,61 @@ fn time_of_substitute(records: &[Record]) -> Duration {
         })
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Engine, Watcher};
+    use domain::checkpoint::runtime::TurnStatus;
+    use domain::id::TurnId;
+    use std::sync::Mutex;
+
+    /// Keeps the names of what was recorded.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<(&'static str, usize)>>);
+
+    impl domain::store::RecordStore for Kept {
+        fn keep(&self, records: Vec<EventRecord>, done: domain::store::Done) {
+            let names = records.iter().map(|record| (record.kind.unwrap_or("none"), record.hooks.len()));
+            self.0.lock().unwrap().extend(names);
+            done(Ok(()));
+        }
+
+        fn find(
+            &self,
+            _query: &domain::store::RecordQuery,
+        ) -> Result<Vec<domain::store::StoredEvent>, domain::store::StoreError> {
+            Ok(Vec::new())
+        }
+    }
+
+    struct Blind;
+
+    impl Watcher for Blind {}
+
+    fn end() -> RuntimeEvent {
+        RuntimeEvent::TurnEnd {
+            status: TurnStatus::Completed,
+            iterations: 1,
+            duration: Duration::ZERO,
+            final_content_len: 0,
+            user_message: String::new(),
+            final_content: String::new(),
+            tool_kinds: Vec::new(),
+            tool_executions: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_turn_is_recorded_though_no_hook_hears_of_it() {
+        for watchers in [Vec::new(), vec![Arc::new(Blind) as Arc<dyn Watcher>]] {
+            let kept = Arc::new(Kept::default());
+            let hooks = Engine::new(kept.clone(), watchers).dispatcher();
+            let who = Identity::top("main", "s", TurnId::fresh());
+            hooks.tell(&who, RuntimeEvent::LlmDelta { content_delta_len: 1, reasoning_delta_len: 0 });
+            hooks.tell(&who, end());
+            hooks.tell(&who, Observed::Stop { reply: String::new() });
+            assert_eq!(*kept.0.lock().unwrap(), [("turn_end", 0)]);
+        }
+    }
+}

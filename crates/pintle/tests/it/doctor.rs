@@ -39,7 +39,7 @@ fn a_guard_that_answers_the_canary_is_armed() {
         ]
         .concat(),
     );
-    insta::assert_snapshot!(doctor(&env), @"
+    insta::assert_snapshot!(doctor(&env), @r#"
     exit 0
     ✓ configuration         [root]/config/pintle/pintle.toml
     ✓ hook           after  it answered hook.hello
@@ -47,11 +47,12 @@ fn a_guard_that_answers_the_canary_is_armed() {
     ✓ guard          guard  before_tool answered continue in [time]
     ! hook           off    disabled
     ✓ hook           words  it answered hook.hello
+    ! order          guard  hook "both" may answer for a tool before this one, which also matches it, is asked
     ✓ store                 sqlite://pintle.db
     ✓ provider       play   its script can be played
 
     guards armed 2/2
-    ");
+    "#);
     // What doctor wrote is evidence, and marked as a test: it never is the newest turn.
     assert!(env.path("data/pintle/pintle.db").is_file());
 }
@@ -82,6 +83,16 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     ✗ guard          odd    unproven at the canary: at before_tool it broke the protocol: unknown action "deny"; did you mean "deny_tool"?
     ✗ guard          rude   unproven at hello: could not start: exited with status 3 before it answered hook.hello
     ✗ guard          slow   unproven at the canary: at before_tool it timed out after [time]
+    ! order          idle   hook "gone" may answer for a tool before this one, which also matches it, is asked
+    ! order          odd    hook "gone" may answer for a tool before this one, which also matches it, is asked
+    ! order          rude   hook "gone" may answer for a tool before this one, which also matches it, is asked
+    ! order          slow   hook "gone" may answer for a tool before this one, which also matches it, is asked
+    ! order          odd    hook "idle" may answer for a tool before this one, which also matches it, is asked
+    ! order          rude   hook "idle" may answer for a tool before this one, which also matches it, is asked
+    ! order          slow   hook "idle" may answer for a tool before this one, which also matches it, is asked
+    ! order          rude   hook "odd" may answer for a tool before this one, which also matches it, is asked
+    ! order          slow   hook "odd" may answer for a tool before this one, which also matches it, is asked
+    ! order          slow   hook "rude" may answer for a tool before this one, which also matches it, is asked
     ✓ store                 sqlite://pintle.db
     ✓ provider       play   its script can be played
 

@@ -254,7 +254,9 @@ fn a_found_file_never_changes_the_users_own_hooks() {
         }
         let said = place.said();
         assert!(said.contains("work/pintle.toml:3:18: hooks.processes.own: duplicate hook name \"own\"\n"), "{said}");
-        assert!(said.ends_with("hook own armed; before_tool 5s Close; after_tool 5s Continue paired\n"), "{said}");
+        assert!(said.contains("\nhook own armed; before_tool 5s Close; after_tool 5s Continue paired\n"), "{said}");
+        // What was accepted and cannot count stays shut under a name of its own; a stranger's is not even there.
+        assert_eq!(said.ends_with("\nhook own (work/pintle.toml:3:18) broken\n"), accepted, "{said}");
     }
     let place =
         Place::with(&[(OWN, OWN_TEXT), (FOUND, "hooks.enabled = false\nhooks.defaults.interceptor_timeout_ms = 1")]);
