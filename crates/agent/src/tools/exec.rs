@@ -1,7 +1,7 @@
 //! `exec`: a shell command in a session of its own, of which nothing is left when the call ends.
 
 mod capture;
-mod helper;
+mod leader;
 mod session;
 
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use self::capture::Capture;
-pub(super) use self::helper::run_for_host;
+pub(super) use self::leader::run_for_host;
 use self::session::{Exit, Session};
 use super::protected::Protected;
 use super::{Builtin, sandbox};
