@@ -36,20 +36,11 @@ fn mistakes_and_suspicions_stand_in_the_order_of_the_file() {
     insta::assert_snapshot!(seen, @r#"
     exit 2
     --- out
-    [root]/config/pintle/pintle.toml:1:18: hooks.processes.good.respond: it may answer for a tool before hook "lost", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:1:18: hooks.processes.good.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
     [root]/config/pintle/pintle.toml:10:1: hooks.processes.typo.timout_ms: unknown key "hooks.processes.typo.timout_ms"; did you mean "timeout_ms"?
     [root]/config/pintle/pintle.toml:15:11: hooks.processes.blind.matcher: `^writefile$` matches no tool; did you mean "write_file"?
-    [root]/config/pintle/pintle.toml:16:18: hooks.processes.gone.respond: it may answer for a tool before hook "good", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:16:18: hooks.processes.gone.respond: it may answer for a tool before hook "lost", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:16:18: hooks.processes.gone.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
     [root]/config/pintle/pintle.toml:18:12: hooks.processes.gone.command.0: the program `no-such-program` was not found through PATH
-    [root]/config/pintle/pintle.toml:20:18: hooks.processes.lost.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
     [root]/config/pintle/pintle.toml:22:18: hooks.processes.lost.command.1: the file `guard.py` does not exist in [root]/config/pintle
     [root]/config/pintle/pintle.toml:27:7: hooks.processes.nowhere.dir: the folder [root]/config/pintle/nowhere does not exist
-    [root]/config/pintle/pintle.toml:34:11: hooks.processes.first.respond: it may answer for a tool before hook "gone", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:34:11: hooks.processes.first.respond: it may answer for a tool before hook "lost", which also matches it, is asked
-    [root]/config/pintle/pintle.toml:34:11: hooks.processes.first.respond: it may answer for a tool before hook "nowhere", which also matches it, is asked
     [root]/config/pintle/pintle.toml:42:9: agents.main.model: there is no provider "nobody", expected PROVIDER/MODEL
     "#);
 }

@@ -9,7 +9,6 @@ use clap::Args;
 use dialects::process::config::{At, ProcessEntry};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, State};
-use domain::roster::Roster;
 
 use super::super::{Global, terminal};
 use crate::clean::clean;
@@ -73,7 +72,6 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
         brought: loaded.config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook)),
     };
     found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
-    found.extend(eye.shadows(&loaded.config));
     found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
     found.dedup();
     Ok(found)
@@ -129,18 +127,6 @@ impl Eye<'_> {
             message = format!("{message}; the tools are {}", BUILTIN.join(", "));
         }
         Some(self.suspicion(hook, &["matcher"], message, nearest))
-    }
-
-    /// Pairs of hooks of which the first may keep the second from ever being asked.
-    fn shadows(&self, config: &Config) -> Vec<Diagnostic> {
-        let roster = Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
-        let pairs = roster.shadowed(&BUILTIN);
-        let told = pairs.into_iter().map(|(first, later)| {
-            let message =
-                format!("it may answer for a tool before hook \"{}\", which also matches it, is asked", later.name);
-            self.suspicion(first, &["respond"], message, None)
-        });
-        told.collect()
     }
 
     fn suspicion<S: AsRef<str>>(
