@@ -32,7 +32,7 @@ const CHECKS: &[Check] = &[
     ("modules that nobody names", sources::orphans),
     ("layers", layers::layers),
     ("workspace lints", layers::workspace_lints),
-    ("machines and makers", texts::foreign_words),
+    ("paths of one machine", texts::foreign_words),
     ("blanks and last lines", texts::blanks),
     ("files that have to be", docs::required_files),
     ("links", docs::links),

@@ -1,12 +1,12 @@
-//! Rules for every text: no machine of ours, nothing about how it was made, clean lines.
+//! Rules for every text: no paths of one machine, clean lines.
 
 use regex::Regex;
 
 use crate::sources::is_a_rule;
 use crate::tree::{Finding, Tree, finding, is_in, line_of};
 
-/// Paths of one machine, and words of a workshop: neither means anything to a reader.
-const FOREIGN: &str = r"(?:^|[^\w.~-])(/(?:work|root|home)/)|(\.\./shared\b|\.library\b)";
+/// Folders of one machine: they mean nothing to a reader.
+const FOREIGN: &str = r"(?:^|[^\w.~-])(/(?:work|root|home)/)";
 
 /// Files that need one of these words, each with the reason.
 const FOREIGN_FILES: &[(&str, &str)] = &[];
@@ -20,7 +20,7 @@ pub(crate) fn foreign_words(tree: &Tree) -> Vec<Finding> {
             continue;
         }
         findings.extend(foreign.captures_iter(text).map(|found| {
-            let word = found.get(1).or(found.get(2)).expect("one of the two groups matched");
+            let word = found.get(1).expect("the group is part of every match");
             let mend =
                 format!("`{}` means nothing elsewhere: take it out, or list the file with a reason", word.as_str());
             finding(path, line_of(text, word.start()), mend)
