@@ -3,6 +3,7 @@
 //! A host mounts its hooks on an [`Engine`], takes a [`Dispatcher`] for each turn, asks it at every checkpoint,
 //! and runs a tool only with the [`Permit`] that [`Dispatcher::clear`] gave.
 
+pub mod builtins;
 pub mod dispatcher;
 pub mod egress;
 pub mod engine;
@@ -16,6 +17,7 @@ pub mod set;
 pub mod tool;
 
 pub use async_trait::async_trait;
+pub use builtins::Builtins;
 pub use dispatcher::{Clearance, Dispatcher, TurnCx};
 pub use domain;
 pub use engine::Engine;
