@@ -127,9 +127,10 @@ fn words_of_one_machine() {
     let files = [
         ("a.md", "see /home/ada/x\n"),
         ("b.rs", "//! in `/root/y`\n"),
-        ("fine.md", "https://example.com/home/ and ~/work/ and src/root/x and homework/\n"),
+        ("c.md", concat!("cd ", env!("CARGO_MANIFEST_DIR"), "\n")),
+        ("fine.md", "https://example.com/home/ and ~/home/ and src/root/x and homework/\n"),
     ];
-    check(texts::foreign_words, files, &["a.md:1", "b.rs:1"]);
+    check(texts::foreign_words, files, &["a.md:1", "b.rs:1", "c.md:1"]);
 }
 
 #[test]
