@@ -1,11 +1,22 @@
-//! The turns of one session, as long as this process lives.
+//! The turns of one session: what stands in it, and what keeps it.
 
-use domain::id::SessionId;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::id::{AgentId, SessionId, TenantId};
 use domain::json::Rendered;
 use domain::message::Message;
+use domain::session::{Cause, Entry, OpenTurn, Session};
+use domain::store::{Hold, SessionKey, SessionStore, StoreError};
+use domain::turn::{Fact, Waiting};
+
+use crate::journal::Journal;
+
+/// The tenant of a machine without tenants.
+pub const DEFAULT_TENANT: &str = "default";
 
 /// A conversation and what stands in it, without the system text.
-#[derive(Debug)]
+///
+/// Dropping it ends this process's work on its session; a store must live longer.
 pub struct Conversation {
     /// Its key.
     pub key: SessionId,
@@ -13,18 +24,190 @@ pub struct Conversation {
     pub channel: String,
     /// Its name on that channel.
     pub chat_id: String,
-    pub(crate) messages: Vec<Rendered<Message>>,
-    pub(crate) started: bool,
+    pub(crate) session: Session,
+    pub(crate) journal: Journal,
+    /// Results that came too late for their turn.
+    pub(crate) late: Arc<Late>,
+    /// The agent that works it, once it was opened.
+    opened_by: Option<AgentId>,
+    /// How its work would end now.
+    cause: Cause,
+    _hold: Option<Box<dyn Hold>>,
+}
+
+impl std::fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversation").field("key", &self.key).field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl Conversation {
-    /// An empty conversation under `key` on the command line.
+    /// An empty conversation under `key` on the command line, kept nowhere.
     pub fn new(key: impl Into<SessionId>) -> Self {
-        Self { key: key.into(), channel: "cli".into(), chat_id: "direct".into(), messages: Vec::new(), started: false }
+        let key = key.into();
+        Self::over(None, key, None, Session::default(), None)
+    }
+
+    /// The conversation under `key` in `store`, new or not, taken for this process alone. Blocks.
+    ///
+    /// # Errors
+    /// Another process works on it, or the store cannot be read.
+    pub fn open(store: Arc<dyn SessionStore>, key: impl Into<SessionId>) -> Result<Self, StoreError> {
+        Self::open_child(store, key.into(), None)
+    }
+
+    /// The same, of an agent that works for the one of the session `parent`.
+    pub(crate) fn open_child(
+        store: Arc<dyn SessionStore>,
+        key: SessionId,
+        parent: Option<SessionId>,
+    ) -> Result<Self, StoreError> {
+        let full = SessionKey { tenant: TenantId::from(DEFAULT_TENANT), session: key.clone() };
+        let hold = store.hold(&full)?;
+        let session = Session::fold(store.journal(&full)?);
+        Ok(Self::over(Some(store), key, parent, session, Some(hold)))
+    }
+
+    fn over(
+        store: Option<Arc<dyn SessionStore>>,
+        key: SessionId,
+        parent: Option<SessionId>,
+        session: Session,
+        hold: Option<Box<dyn Hold>>,
+    ) -> Self {
+        let full = SessionKey { tenant: TenantId::from(DEFAULT_TENANT), session: key.clone() };
+        Self {
+            journal: Journal::new(store, full, parent),
+            key,
+            channel: "cli".into(),
+            chat_id: "direct".into(),
+            session,
+            late: Arc::default(),
+            opened_by: None,
+            cause: Cause::Done,
+            _hold: hold,
+        }
+    }
+
+    /// The same, held as `chat_id` on `channel`.
+    #[must_use]
+    pub fn on(mut self, channel: impl Into<String>, chat_id: impl Into<String>) -> Self {
+        self.channel = channel.into();
+        self.chat_id = chat_id.into();
+        self
     }
 
     /// What stands in it.
     pub fn messages(&self) -> &[Rendered<Message>] {
-        &self.messages
+        self.session.messages()
+    }
+
+    /// Messages that wait for the next turn, results of sub-agents among them.
+    pub fn queue(&mut self) -> &[Waiting] {
+        self.take_late();
+        self.session.queue()
+    }
+
+    /// The turn that has begun and not ended: it waits for a person, or its process died.
+    pub fn open_turn(&self) -> Option<&OpenTurn> {
+        self.session.open()
+    }
+
+    /// How the last process that worked on it ended.
+    pub fn last_cause(&self) -> Option<Cause> {
+        self.session.last_cause()
+    }
+
+    /// What came too late for its turn joins the queue.
+    fn take_late(&mut self) {
+        for waiting in self.late.take() {
+            self.session.apply(Entry::Turn(Fact::Queued(waiting)));
+        }
+    }
+
+    /// A turn is worked from now on: whoever works it notes what comes too late for an earlier one.
+    pub(crate) fn begin_work(&mut self) {
+        let mut late = self.late.lock();
+        late.worked = true;
+        for waiting in std::mem::take(&mut late.results) {
+            self.session.apply(Entry::Turn(Fact::Queued(waiting)));
+        }
+    }
+
+    /// No turn is worked any more: what came in last is noted.
+    pub(crate) fn end_work(&mut self, agent: &AgentId) {
+        let mut late = self.late.lock();
+        late.worked = false;
+        for waiting in std::mem::take(&mut late.results) {
+            let queued = Entry::Turn(Fact::Queued(waiting));
+            drop(self.journal.write(agent, vec![queued.clone()]));
+            self.session.apply(queued);
+        }
+    }
+
+    /// Notes that this process works on it from now on, and whether the one before ended without saying so.
+    /// `None` if it is noted already.
+    pub(crate) fn opening(&mut self, agent: &AgentId) -> Option<Vec<Entry>> {
+        if self.opened_by.is_some() {
+            return None;
+        }
+        self.opened_by = Some(agent.clone());
+        let died = self.session.is_held().then_some(Entry::Closed { cause: Cause::Killed });
+        let opened = Entry::Opened { by: format!("process {}", std::process::id()) };
+        let entries: Vec<Entry> = died.into_iter().chain([opened]).collect();
+        entries.iter().cloned().for_each(|entry| self.session.apply(entry));
+        Some(entries)
+    }
+
+    /// Whether a process that worked on it ended without saying so, and nobody has worked on it since.
+    pub(crate) fn was_left_by_the_dead(&self) -> bool {
+        self.opened_by.is_none() && self.session.is_held()
+    }
+
+    /// How the work on it would end, if it ended now.
+    pub(crate) fn now_is(&mut self, cause: Cause) {
+        self.cause = cause;
+    }
+}
+
+/// Results of sub-agents that came too late for their turn.
+///
+/// A journal must tell things in the order in which they count, so while a turn is worked only its worker writes.
+#[derive(Debug, Default)]
+pub(crate) struct Late(Mutex<LateResults>);
+
+#[derive(Debug, Default)]
+struct LateResults {
+    results: Vec<Waiting>,
+    /// Whether a turn is worked, whose worker has still to note these; else they are noted already.
+    worked: bool,
+}
+
+impl Late {
+    fn lock(&self) -> MutexGuard<'_, LateResults> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what has come.
+    pub(crate) fn take(&self) -> Vec<Waiting> {
+        std::mem::take(&mut self.lock().results)
+    }
+
+    /// Leaves a result for the next turn of the session.
+    pub(crate) fn leave(&self, result: Waiting, journal: &Journal, agent: &AgentId) {
+        let mut late = self.lock();
+        if !late.worked {
+            drop(journal.write(agent, vec![Entry::Turn(Fact::Queued(result.clone()))]));
+        }
+        late.results.push(result);
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        if let Some(agent) = self.opened_by.take() {
+            // Nobody waits: the store writes what it was handed before it closes.
+            drop(self.journal.write(&agent, vec![Entry::Closed { cause: self.cause }]));
+        }
     }
 }

@@ -1,35 +1,44 @@
-//! Works one turn: does what the pure turn asks for and reports back.
+//! Works turns: does what the pure turn asks for, notes what came of it, and reports back.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use domain::approval::Approval;
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Checkpoint, Known, Observed, RuntimeEvent, UserPromptSubmit};
-use domain::id::{HookName, TraceId, TurnId};
+use domain::checkpoint::{Known, Observed, RuntimeEvent, UserPromptSubmit};
+use domain::id::{AgentId, HookName, TraceId, TurnId};
 use domain::identity::Identity;
 use domain::json::Rendered;
 use domain::llm::ToolDef;
-use domain::message::{Message, Role};
-use domain::ruling::{Aborted, Denied, Ruling};
-use domain::turn::{Answer, End, Step, Turn};
-use engine::{Dispatcher, Engine, TurnCx};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use domain::message::{CallPart, Message, Role};
+use domain::ruling::{Aborted, Denied, Ground, Ruling};
+use domain::session::{Cause, Entry, OpenTurn};
+use domain::tool::{Annotations, ToolOutput};
+use domain::turn::{End, Fact, Turn};
+use engine::{Approvals, Dispatcher, Engine, TurnCx};
 
 use crate::conversation::Conversation;
+use crate::helm::Helm;
+use crate::media::{self, MediaStore};
 use crate::models::Models;
 use crate::outlet::Outlet;
 use crate::settings::Settings;
+use crate::team::Team;
 use crate::tools::Tools;
 
+mod burials;
 mod calls;
+mod compact;
 mod deltas;
+mod files;
 mod model;
+mod polls;
+mod subturns;
+mod work;
 
-use calls::Flights;
-
-/// What a call that ran when its turn was dropped leaves for the model.
-const OUTCOME_UNKNOWN: &str = "outcome unknown: the turn was dropped while the tool ran";
+use subturns::Errand;
+pub use subturns::{MAX_CHILDREN, MAX_DEPTH, SUBTURN_TIME};
+use work::{Out, Work};
 
 /// One agent, ready to work turns.
 pub struct Runner {
@@ -38,6 +47,11 @@ pub struct Runner {
     tools: Arc<Tools>,
     offered: Vec<Rendered<ToolDef>>,
     engine: Arc<Engine>,
+    approvals: Option<Arc<Approvals>>,
+    /// Where files are kept that tools and hooks hand over.
+    media: Option<Arc<MediaStore>>,
+    /// The agents that this one may delegate to.
+    team: Weak<Team>,
 }
 
 /// What came of one turn.
@@ -49,6 +63,8 @@ pub struct Report {
     pub reply: String,
     /// How it ended.
     pub ending: Ending,
+    /// What it and the sub-agents that it waited for were denied, a text each.
+    pub denials: Vec<String>,
 }
 
 /// How a turn ended, as the host must know it.
@@ -69,27 +85,48 @@ pub enum Ending {
     StoppedByHook(Aborted),
     /// Somebody cancelled it.
     Cancelled,
+    /// It has not: a call waits for a person. [`Runner::resume`] goes on.
+    Waiting(Box<Approval>),
 }
 
-/// What one turn works with. Dropped before its end, it ends like a cancelled turn.
-struct Work<'a> {
-    runner: &'a Runner,
-    conversation: &'a mut Conversation,
+impl Ending {
+    /// Why the work on a session would be over, if it were over with this.
+    fn cause(&self) -> Cause {
+        match self {
+            Self::Completed | Self::Blocked(_) => Cause::Done,
+            Self::Failed { .. } | Self::StoppedByHook(_) => Cause::Failed,
+            Self::Cancelled => Cause::Interrupted,
+            Self::Waiting(_) => Cause::Waiting,
+        }
+    }
+}
+
+/// What a turn is worked with.
+#[derive(Clone)]
+struct Around {
     hooks: Dispatcher,
-    outlet: &'a dyn Outlet,
-    cx: TurnCx,
-    turn: Turn,
-    flights: Flights,
-    prompt: String,
-    started: Instant,
-    finished: bool,
+    outlet: Arc<dyn Outlet>,
+    helm: Helm,
+    /// The turn that this one works for.
+    parent: Option<Identity>,
+    /// Whose media its own turn may use beside its own.
+    above: Option<media::Scope>,
+    /// Who takes what comes too late for it: nobody goes on with the session of a sub-agent.
+    upper: Option<Arc<Errand>>,
 }
 
-/// What hooks' answers are checked against: the agent's tools and models, and who brought which tool.
+impl Around {
+    fn top(hooks: Dispatcher, outlet: Arc<dyn Outlet>, helm: &Helm) -> Self {
+        Self { hooks, outlet, helm: helm.clone(), parent: None, above: None, upper: None }
+    }
+}
+
+/// What hooks' answers are checked against: the agent's tools and models, who brought which tool, whom it works for.
 struct KnownAgent {
     tools: Arc<Tools>,
     models: Arc<Models>,
     owners: BTreeMap<String, HookName>,
+    agents: Vec<AgentId>,
 }
 
 impl Known for KnownAgent {
@@ -107,13 +144,42 @@ impl Known for KnownAgent {
     fn owner(&self, name: &str) -> Option<HookName> {
         self.owners.get(name).cloned()
     }
+
+    fn annotations(&self, name: &str) -> Annotations {
+        match self.owners.contains_key(name) {
+            true => Annotations::default(),
+            false => self.tools.get(name).map(|tool| tool.annotations()).unwrap_or_default(),
+        }
+    }
+
+    fn acting_for(&self) -> &[AgentId] {
+        &self.agents
+    }
 }
 
 impl Runner {
     /// An agent with these settings, models and tools, whose hooks are those of `engine`.
     pub fn new(settings: Settings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
         let offered = tools.definitions().into_iter().cloned().map(Rendered::new).collect();
-        Self { settings, models, tools, offered, engine }
+        Self { settings, models, tools, offered, engine, approvals: None, media: None, team: Weak::new() }
+    }
+
+    /// The same agent; where a person must say, they are asked through `approvals`.
+    #[must_use]
+    pub fn with_approvals(self, approvals: Arc<Approvals>) -> Self {
+        Self { approvals: Some(approvals), ..self }
+    }
+
+    /// The same agent; files that tools and hooks hand over are kept in `media`.
+    #[must_use]
+    pub fn with_media(self, media: Arc<MediaStore>) -> Self {
+        Self { media: Some(media), ..self }
+    }
+
+    /// The same agent as a member of `team`.
+    #[must_use]
+    pub(crate) fn in_team(self, team: Weak<Team>) -> Self {
+        Self { team, ..self }
     }
 
     /// The settings.
@@ -128,49 +194,212 @@ impl Runner {
 
     /// A context for questions outside a turn: `doctor`, `hooks test`.
     pub fn context(&self, who: Identity) -> TurnCx {
-        TurnCx { who, cancel: CancellationToken::new(), known: self.known(BTreeMap::new()) }
+        let known = self.known(BTreeMap::new(), &who);
+        TurnCx { known, ..TurnCx::new(who) }
     }
 
-    fn known(&self, owners: BTreeMap<String, HookName>) -> Arc<dyn Known> {
-        Arc::new(KnownAgent { tools: self.tools.clone(), models: self.models.clone(), owners })
+    fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn Known> {
+        let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
+        Arc::new(KnownAgent { tools: self.tools.clone(), models: self.models.clone(), owners, agents })
     }
 
-    /// Works `prompt` to its end. `cancel` stops the turn; what it did so far stays in the conversation, also when
-    /// this future is dropped before its end.
+    /// Works `prompt` to its end, after what waits in the conversation. What it did so far stays in the conversation,
+    /// also when this future is dropped before its end. A turn that was left open by another process ends first.
     pub async fn turn(
         &self,
         conversation: &mut Conversation,
         prompt: &str,
-        outlet: &dyn Outlet,
-        cancel: &CancellationToken,
+        outlet: Arc<dyn Outlet>,
+        helm: &Helm,
     ) -> Report {
+        let around = Around::top(self.engine.dispatcher(), outlet, helm);
+        self.work(conversation, Some(prompt), around, TurnId::fresh()).await
+    }
+
+    /// Works what waits in the conversation, if anything does: messages that came in too late for their turn, and
+    /// results of sub-agents.
+    pub async fn go_on(&self, conversation: &mut Conversation, outlet: Arc<dyn Outlet>, helm: &Helm) -> Option<Report> {
+        if conversation.queue().is_empty() {
+            return None;
+        }
+        let around = Around::top(self.engine.dispatcher(), outlet, helm);
+        Some(self.work(conversation, None, around, TurnId::fresh()).await)
+    }
+
+    /// Goes on with the turn that has begun and not ended, if there is one: it waits for a person, or the process that
+    /// worked it died. Calls that ran then are not run again.
+    pub async fn resume(
+        &self,
+        conversation: &mut Conversation,
+        outlet: Arc<dyn Outlet>,
+        helm: &Helm,
+    ) -> Option<Report> {
+        let around = Around::top(self.engine.dispatcher(), outlet, helm);
+        let cx = self.turn_cx(conversation, conversation.open_turn()?.turn_id.clone(), &around);
+        self.bury_children(conversation, &around).await;
+        self.open(conversation, &around.hooks, &cx.who);
+        conversation.begin_work();
+        let open = conversation.session.take_open()?;
+        // Its owners hold for the calls of the batch that was under way.
+        let cx = TurnCx { known: self.known(open.turn.owners().clone(), &cx.who), ..cx };
+        let mut work = Work::new(self, conversation, around, cx, open);
+        work.give_up_running();
+        Some(self.report(work).await)
+    }
+
+    /// Runs one call of somebody who is no model, past everything that a call of a model passes. It is no part of the
+    /// conversation, and a question for a person that nobody answers here refuses it.
+    pub async fn call(
+        &self,
+        conversation: &mut Conversation,
+        part: CallPart,
+        outlet: Arc<dyn Outlet>,
+        helm: &Helm,
+    ) -> ToolOutput {
+        let around = Around::top(self.engine.dispatcher(), outlet, helm);
         let turn_id = TurnId::fresh();
-        let who = Identity {
+        let cx = self.turn_cx(conversation, turn_id.clone(), &around);
+        self.open(conversation, &around.hooks, &cx.who);
+        let read_only = self.tools.canonical(&part.function.name).and_then(|name| self.tools.get(name));
+        let read_only = read_only.is_some_and(|tool| tool.read_only());
+        let open = OpenTurn { turn_id, prompt: String::new(), turn: Turn::of_call(part, read_only) };
+        let mut work = Work::new(self, conversation, around, cx, open).apart();
+        work.begin();
+        let out = work.run().await;
+        match (out, work.take_last()) {
+            (Out::End(End { error: Some((_, text)), .. }), _) => ToolOutput::error(text),
+            (Out::End(End { stopped_by: Some(aborted), .. }), _) => ToolOutput::error(aborted.text()),
+            (Out::Parked(approval), _) => ToolOutput::error(nobody_said(&approval)),
+            (Out::End(_), Some(output)) => output,
+            (Out::End(_), None) => ToolOutput::error(domain::turn::CANCELLED),
+        }
+    }
+
+    async fn work(
+        &self,
+        conversation: &mut Conversation,
+        prompt: Option<&str>,
+        around: Around,
+        turn_id: TurnId,
+    ) -> Report {
+        let cx = self.turn_cx(conversation, turn_id.clone(), &around);
+        self.bury(conversation, &around).await;
+        self.open(conversation, &around.hooks, &cx.who);
+        let prompt = match prompt {
+            None => None,
+            Some(prompt) => match submit(&around.hooks, &cx, prompt).await {
+                Ok(prompt) => Some(prompt),
+                Err(ending) => {
+                    conversation.now_is(ending.cause());
+                    return Report { turn_id, reply: String::new(), ending, denials: Vec::new() };
+                }
+            },
+        };
+        conversation.begin_work();
+        let prompts = prompts(conversation, prompt);
+        let begun = Fact::Begun {
+            turn_id: turn_id.clone(),
+            prompts: prompts.iter().cloned().map(Into::into).collect(),
+            max_iterations: self.settings.max_iterations,
+        };
+        drop(conversation.journal.write(&self.settings.id, vec![Entry::Turn(begun.clone())]));
+        conversation.session.apply(Entry::Turn(begun));
+        let Some(open) = conversation.session.take_open() else {
+            let (stage, text) = ("session_save".to_owned(), "the turn could not begin".to_owned());
+            return Report {
+                turn_id,
+                reply: String::new(),
+                ending: Ending::Failed { stage, text },
+                denials: Vec::new(),
+            };
+        };
+        let work = Work::new(self, conversation, around, cx, open);
+        work.begin();
+        self.report(work).await
+    }
+
+    async fn report(&self, mut work: Work<'_>) -> Report {
+        let out = work.run().await;
+        let (turn_id, denials) = (work.turn_id().clone(), work.take_denials());
+        let (reply, ending) = match out {
+            Out::End(end) => (end.reply.clone(), ending(end)),
+            Out::Parked(approval) => (String::new(), Ending::Waiting(approval)),
+        };
+        work.now_is(ending.cause());
+        Report { turn_id, reply, ending, denials }
+    }
+
+    fn turn_cx(&self, conversation: &Conversation, turn_id: TurnId, around: &Around) -> TurnCx {
+        let top = Identity::top(self.settings.id.as_str(), conversation.key.as_str(), turn_id.clone());
+        let mut who = Identity {
             channel: conversation.channel.clone(),
             chat_id: conversation.chat_id.clone(),
             trace_id: TraceId::from(turn_id.as_str()),
-            ..Identity::top(self.settings.id.as_str(), conversation.key.as_str(), turn_id.clone())
+            ..top
         };
-        // A hook that stops the run cancels this turn, not what its host may still want to do.
-        let cx = TurnCx { cancel: cancel.child_token(), ..self.context(who) };
-        let hooks = self.engine.dispatcher();
-        if !std::mem::replace(&mut conversation.started, true) {
-            hooks.tell(&cx.who, Observed::SessionStart);
+        if let Some(parent) = &around.parent {
+            who.parent_turn_id = Some(parent.turn_id.clone());
+            who.depth = parent.depth + 1;
+            who.trace_id = parent.trace_id.clone();
+            who.sender_id.clone_from(&parent.sender_id);
+            who.ancestors = std::iter::once(&parent.agent_id).chain(&parent.ancestors).cloned().collect();
         }
-        let prompt = match submit(&hooks, &cx, prompt).await {
-            Ok(prompt) => prompt,
-            Err(ending) => return Report { turn_id, reply: String::new(), ending },
-        };
-        let end = Work::new(self, conversation, outlet, (hooks, cx), prompt).run().await;
-        Report { turn_id, reply: end.reply.clone(), ending: ending(end) }
+        let below = around.parent.is_some();
+        let approvals = self.approvals.clone();
+        let approvals = if below { approvals.map(|it| Arc::new(it.for_subagents())) } else { approvals };
+        TurnCx { cancel: around.helm.token().child_token(), approvals, ..self.context(who) }
+    }
+
+    /// Notes that this process works on the session, and tells of it if the session is new.
+    fn open(&self, conversation: &mut Conversation, hooks: &Dispatcher, who: &Identity) {
+        let new = !conversation.session.has_begun();
+        let Some(entries) = conversation.opening(&self.settings.id) else { return };
+        let records = if new { hooks.tell_apart(who, Observed::SessionStart) } else { Vec::new() };
+        drop(conversation.journal.note(&self.settings.id, entries, records, hooks));
+    }
+
+    /// Ends a turn that nobody goes on with: it gets its one `turn_end`, and so do those of a dead process that worked
+    /// for this session.
+    async fn bury(&self, conversation: &mut Conversation, around: &Around) {
+        self.bury_children(conversation, around).await;
+        self.bury_turn(conversation, around).await;
+    }
+
+    /// Ends the open turn of the session alone.
+    async fn bury_turn(&self, conversation: &mut Conversation, around: &Around) {
+        let Some(turn_id) = conversation.open_turn().map(|open| open.turn_id.clone()) else { return };
+        let cx = self.turn_cx(conversation, turn_id, around);
+        self.open(conversation, &around.hooks, &cx.who);
+        conversation.begin_work();
+        // Nothing is waited for between these two, so nobody can drop a turn that is in neither place.
+        let Some(open) = conversation.session.take_open() else { return };
+        Work::new(self, conversation, around.clone(), cx, open).lay_down().await;
     }
 }
 
-/// Puts the prompt to the gates; what they leave of it goes on.
+/// What a turn begins with: what waits in the conversation, then the prompt.
+fn prompts(conversation: &Conversation, prompt: Option<String>) -> Vec<Message> {
+    let waiting = conversation.session.queue().iter().map(|waiting| Message::from(waiting.message.clone()));
+    waiting.chain(prompt.map(user)).collect()
+}
+
+/// What is said of a call that a person must clear, where nobody did.
+fn nobody_said(approval: &Approval) -> String {
+    format!("a person must say first: {}", approval.reason)
+}
+
+/// A message of the user's.
+fn user(text: String) -> Message {
+    Message { created_at: Some(now()), ..Message::text(Role::User, text) }
+}
+
+/// Puts a message to the gates; what they leave of it goes on.
 async fn submit(hooks: &Dispatcher, cx: &TurnCx, prompt: &str) -> Result<String, Ending> {
     match hooks.check(cx, UserPromptSubmit { prompt: prompt.to_owned() }).await {
         // A gate that was cancelled refuses too, but that is no verdict on the prompt.
-        (_, Ruling::Deny(denied)) if denied.fault && cx.cancel.is_cancelled() => Err(Ending::Cancelled),
+        (_, Ruling::Deny(denied)) if denied.ground == Ground::Fault && cx.cancel.is_cancelled() => {
+            Err(Ending::Cancelled)
+        }
         (_, Ruling::Deny(denied)) => Err(Ending::Blocked(denied)),
         (submitted, Ruling::Proceed) => Ok(submitted.prompt),
         (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
@@ -192,134 +421,12 @@ fn ending(end: End) -> Ending {
     }
 }
 
-/// The hooks of a checkpoint were not asked to their end, because the turn was cancelled.
-struct Unruled<C>(C);
-
-impl<'a> Work<'a> {
-    fn new(
-        runner: &'a Runner,
-        conversation: &'a mut Conversation,
-        outlet: &'a dyn Outlet,
-        (hooks, cx): (Dispatcher, TurnCx),
-        prompt: String,
-    ) -> Self {
-        let history = std::mem::take(&mut conversation.messages);
-        let message = Message { created_at: Some(now()), ..Message::text(Role::User, prompt.clone()) };
-        let turn = Turn::new(history, message, runner.settings.max_iterations);
-        let flights = Flights::new(runner.engine.tasks().clone());
-        let started = Instant::now();
-        Self { runner, conversation, hooks, outlet, cx, turn, flights, prompt, started, finished: false }
-    }
-
-    /// The loop. Every way out of it passes `finish`, so there is exactly one `turn_end`.
-    async fn run(mut self) -> End {
-        self.tell(RuntimeEvent::TurnStart {
-            channel: self.cx.who.channel.clone(),
-            chat_id: self.cx.who.chat_id.clone(),
-            user_message: self.prompt.clone(),
-            media_count: 0,
-        });
-        loop {
-            if self.cx.cancel.is_cancelled() {
-                // An end that was decided already stands.
-                self.turn.end(End::cancelled());
-            }
-            match self.turn.next() {
-                Step::CallModel { iteration } => {
-                    self.cx.who.iteration = iteration;
-                    self.cx.who.tool_call_id = None;
-                    self.call_model().await;
-                }
-                Step::Clear { call, part } => self.clear(call, part).await,
-                Step::Start { call } => self.start(call),
-                Step::Await { call } => self.land(call).await,
-                Step::End(end) => {
-                    self.finish(&end);
-                    return end;
-                }
-            }
-        }
-    }
-
-    fn tell(&self, what: impl Into<Observed>) {
-        self.hooks.tell(&self.cx.who, what);
-    }
-
-    /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
-    async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), Unruled<C>> {
-        let (subject, ruling) = self.hooks.check(&self.cx, subject).await;
-        let asked = self.hooks.set().roster().waits_at(C::KIND);
-        if !self.cx.cancel.is_cancelled() || !asked || matches!(ruling, Ruling::Abort(_)) {
-            Ok((subject, ruling))
-        } else {
-            Err(Unruled(subject))
-        }
-    }
-
-    /// The turn must end because a hook said so.
-    fn stop(&mut self, aborted: Aborted) {
-        let end = End::stopped(aborted);
-        if end.roll_back {
-            self.cx.cancel.cancel();
-        }
-        self.turn.end(end);
-    }
-
-    /// The turn failed at `stage`.
-    fn fail(&mut self, stage: &str, message: String) {
-        self.turn.end(End::failed(stage, message));
-    }
-
-    /// Tells why the turn ended, the one `turn_end`, and `stop` after a turn that completed.
-    fn finish(&mut self, end: &End) {
-        self.finished = true;
-        self.cx.who.tool_call_id = None;
-        if let Some(event) = end.told() {
-            self.tell(event);
-        }
-        self.cx.who.iteration = 0;
-        let executions = self.turn.executions().to_vec();
-        let mut tool_kinds: Vec<String> = executions.iter().map(|e| e.name.clone()).collect();
-        tool_kinds.sort();
-        tool_kinds.dedup();
-        self.tell(RuntimeEvent::TurnEnd {
-            status: end.status,
-            iterations: self.turn.iteration(),
-            duration: self.started.elapsed(),
-            final_content_len: end.reply.len(),
-            user_message: self.prompt.clone(),
-            final_content: end.reply.clone(),
-            tool_kinds,
-            tool_executions: executions,
-        });
-        if end.status == TurnStatus::Completed {
-            self.tell(Observed::Stop { reply: end.reply.clone() });
-        }
-    }
-
-    /// Ends a turn that nobody works any more; its tools are told to stop and not waited for.
-    fn abandon(&mut self) {
-        self.cx.cancel.cancel();
-        self.turn.end(End::cancelled());
-        loop {
-            match self.turn.next() {
-                Step::Await { call } => self.turn.answered(call, Answer::not_run(OUTCOME_UNKNOWN)),
-                Step::Clear { call, .. } | Step::Start { call } => {
-                    self.turn.answered(call, Answer::not_run(domain::turn::CANCELLED));
-                }
-                // Turns that end call no model.
-                Step::CallModel { .. } => {}
-                Step::End(end) => return self.finish(&end),
-            }
-        }
-    }
-}
-
-impl Drop for Work<'_> {
-    fn drop(&mut self) {
-        if !self.finished {
-            self.abandon();
-        }
-        self.conversation.messages = self.turn.take_messages();
+/// What a turn is told to begin with.
+fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {
+    RuntimeEvent::TurnStart {
+        channel: who.channel.clone(),
+        chat_id: who.chat_id.clone(),
+        user_message: prompt.to_owned(),
+        media_count: 0,
     }
 }

@@ -3,15 +3,22 @@
 //! [`Runner::turn`] works one prompt to its end: the pure [`Turn`](domain::turn::Turn) says what is next, the
 //! dispatcher of `engine` asks the hooks, the providers answer, and a tool runs only with a permit.
 
+pub mod ask;
 pub mod conversation;
 pub mod driver;
+pub mod helm;
+mod journal;
+pub mod media;
 pub mod models;
 pub mod outlet;
 pub mod settings;
+pub mod team;
 pub mod tools;
 
 pub use conversation::Conversation;
 pub use driver::{Report, Runner};
+pub use helm::Helm;
 pub use models::{Models, UnknownModel};
 pub use outlet::{Outlet, Quiet};
 pub use settings::Settings;
+pub use team::Team;

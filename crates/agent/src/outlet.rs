@@ -1,5 +1,8 @@
 //! Where words for the user go while a turn runs.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 /// Takes what the user reads before the turn is over. Must not block for long.
 pub trait Outlet: Send + Sync {
     /// Whether answers are shown while the turn runs, through [`Outlet::delta`]: then everything that the model says
@@ -15,6 +18,19 @@ pub trait Outlet: Send + Sync {
 
     /// What a tool or a hook wants the user to read now.
     fn for_user(&self, text: &str);
+
+    /// The folder that files for the user are copied into; none where files cannot be handed over.
+    fn folder(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// A file for the user, which stands in [`Outlet::folder`] now.
+    fn file(&self, _path: &Path) {}
+
+    /// A message of the user's went no further, and why.
+    fn refused(&self, text: &str) {
+        self.for_user(text);
+    }
 }
 
 /// Shows nothing.
@@ -28,4 +44,27 @@ impl Outlet for Quiet {
     fn delta(&self, _text: &str) {}
 
     fn for_user(&self, _text: &str) {}
+}
+
+/// What a sub-agent shows: only what its tools want the user to read.
+pub(crate) struct Below(pub(crate) Arc<dyn Outlet>);
+
+impl Outlet for Below {
+    fn streams(&self) -> bool {
+        false
+    }
+
+    fn delta(&self, _text: &str) {}
+
+    fn for_user(&self, text: &str) {
+        self.0.for_user(text);
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        self.0.folder()
+    }
+
+    fn file(&self, path: &Path) {
+        self.0.file(path);
+    }
 }

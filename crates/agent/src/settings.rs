@@ -21,6 +21,9 @@ pub struct Settings {
     pub options: Object,
     /// How many model calls one turn may make.
     pub max_iterations: u32,
+    /// How many tokens the model takes, about; 0 when nobody knows. The oldest messages are summarised before the
+    /// conversation comes near to it.
+    pub context_tokens: u64,
     /// Whether text reaches the user before the `after_llm` hooks ruled on it.
     pub stream_unreviewed: bool,
 }
@@ -35,6 +38,7 @@ impl Settings {
             fallbacks: Vec::new(),
             options: Object::new(),
             max_iterations: MAX_ITERATIONS,
+            context_tokens: 0,
             stream_unreviewed: false,
         }
     }

@@ -4,6 +4,7 @@
 //! with an error like any other failed tool.
 
 mod arguments;
+mod delegate;
 mod edit;
 mod error;
 mod exec;
@@ -46,8 +47,24 @@ use self::workspace::Workspace;
 pub const READ_ONLY: [&str; 4] = ["read_file", "list_dir", "find_files", "search_text"];
 
 /// Every built-in tool, in the order in which they are offered.
-pub const BUILTIN: [&str; 8] =
-    ["read_file", "list_dir", "find_files", "search_text", "write_file", "edit_file", "exec", "web_fetch"];
+pub const BUILTIN: [&str; 10] = [
+    "read_file",
+    "list_dir",
+    "find_files",
+    "search_text",
+    "write_file",
+    "edit_file",
+    "exec",
+    "web_fetch",
+    DELEGATE,
+    SPAWN,
+];
+
+/// The tool that gives a task to another agent and waits for it.
+pub const DELEGATE: &str = "delegate";
+
+/// The tool that gives a task to another agent, which works in the background.
+pub const SPAWN: &str = "spawn";
 
 /// The built-in tool that a model means by `asked`: its own spelling, another case, a known alias, or any of these
 /// behind a prefix such as `functions.`.
@@ -72,6 +89,8 @@ pub struct ToolsConfig {
     pub exec_guard: Option<ExecGuard>,
     /// What `web_fetch` may reach.
     pub egress: Egress,
+    /// The agents that tasks can be given to, each with what it is for; may be empty.
+    pub agents: Vec<(String, String)>,
 }
 
 /// Why a registry cannot be made.
@@ -157,7 +176,8 @@ impl Tools {
                 "write_file" => builtin(write::WriteFile(files)),
                 "edit_file" => builtin(edit::EditFile(files)),
                 "exec" => builtin(exec.clone()),
-                _ => builtin(fetch::WebFetch::new(&config.egress)?),
+                "web_fetch" => builtin(fetch::WebFetch::new(&config.egress)?),
+                name => Arc::new(delegate::Delegation::new(name, &config.agents)),
             })?;
         }
         Ok(tools)
@@ -197,13 +217,25 @@ impl Tools {
     /// Validates the final arguments of the permitted call and runs it. Every failure is a result for the model.
     pub async fn run(&self, permit: Permit, cancel: &CancellationToken) -> ToolOutput {
         let name = permit.call().tool.clone();
-        let Some(entry) = self.entry(&name) else {
-            return ToolOutput::error(format!("tool \"{name}\" not found"));
-        };
-        if let Err(reason) = entry.validator.check(&name, &permit.call().arguments) {
-            return ToolOutput::error(reason);
+        match self.checked(&permit) {
+            Ok(entry) => contain(&name, entry.tool.run(permit, cancel)).await,
+            Err(reason) => ToolOutput::error(reason),
         }
-        contain(&name, entry.tool.run(permit, cancel)).await
+    }
+
+    /// Validates the final arguments of the permitted call, for a tool that its host runs by other means.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words for the model.
+    pub fn check(&self, permit: &Permit) -> Result<(), String> {
+        self.checked(permit).map(|_| ())
+    }
+
+    fn checked(&self, permit: &Permit) -> Result<&Entry, String> {
+        let name = &permit.call().tool;
+        let entry = self.entry(name).ok_or_else(|| format!("tool \"{name}\" not found"))?;
+        entry.validator.check(name, &permit.call().arguments)?;
+        Ok(entry)
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {

@@ -10,8 +10,11 @@ use crate::hook::{Hook, OnFailure, State};
 use crate::id::HookName;
 use crate::record::{Change, NotRun, Outcome, Record};
 use crate::roster::Roster;
-use crate::ruling::{Aborted, Denied, KEPT_REWRITING, Ruling};
+use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
 use crate::verdict::{Abort, Extent, Heard, Reason, Verdict, Word};
+
+/// What all gates of one event may take together. Source: agent hooks' chain budget.
+pub const GATE_BUDGET: Duration = Duration::from_secs(10);
 
 /// Something that asks hooks, one at a time, until it has concluded.
 pub trait Asks {
@@ -52,6 +55,8 @@ pub struct Chain<C: Checkpoint> {
     last_rewriter: Option<usize>,
     question: Option<(HookName, C::Ask)>,
     decision: Option<Ruling<C>>,
+    /// What the answers took so far.
+    spent: Duration,
     records: Vec<Record>,
 }
 
@@ -95,6 +100,7 @@ impl<C: Checkpoint> Chain<C> {
             last_rewriter: None,
             question: None,
             decision: None,
+            spent: Duration::ZERO,
             records: Vec::new(),
         }
     }
@@ -155,11 +161,20 @@ impl<C: Checkpoint> Chain<C> {
                 self.asked.push(place);
                 self.take(&hook, Err(fault.clone()), Duration::ZERO);
                 self.at += 1;
+            } else if self.left() == Some(Duration::ZERO) {
+                self.asked.push(place);
+                self.take(&hook, Err(Fault::TimedOut { after: GATE_BUDGET }), Duration::ZERO);
+                self.at += 1;
             } else {
                 self.due = Some(place);
                 return Some(self.roster.hook(number));
             }
         }
+    }
+
+    /// How long the rest of the chain may take, where its hooks share a time.
+    fn left(&self) -> Option<Duration> {
+        (C::KIND.duty() == Duty::Gate).then(|| GATE_BUDGET.saturating_sub(self.spent))
     }
 
     /// The place in the row that is due, or `None` when the chain is over. Starts the settling pass of gates.
@@ -194,6 +209,9 @@ impl<C: Checkpoint> Chain<C> {
             State::Disabled => return Some(NotRun::Disabled),
             State::Untrusted => return Some(NotRun::Untrusted),
             State::Armed | State::Broken(_) => {}
+        }
+        if !hook.scope.covers(self.known.acting_for()) {
+            return Some(NotRun::OutOfScope);
         }
         let facts = self.subject.facts();
         if hook.matches(&facts) || self.owns(hook, &facts) {
@@ -247,7 +265,7 @@ impl<C: Checkpoint> Chain<C> {
             Verdict::Ask(why) => {
                 self.question.get_or_insert_with(|| (hook.name.clone(), why));
             }
-            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, false)),
+            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Said)),
         }
         self.record(hook, said, warnings, change);
     }
@@ -285,7 +303,7 @@ impl<C: Checkpoint> Chain<C> {
         let verdict = verdict.unwrap_or(Verdict::Continue);
         let (became, _) = verdict.told();
         match verdict {
-            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, true)),
+            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Fault)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
         self.record(hook, Outcome::Failed { fault, became, took }, Vec::new(), None);
@@ -337,7 +355,8 @@ impl<C: Checkpoint> Chain<C> {
 
 impl<C: Checkpoint> Asks for Chain<C> {
     fn next(&mut self) -> Option<Need<'_>> {
-        let timeout = self.upcoming()?.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
+        let own = self.upcoming()?.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
+        let timeout = self.left().map_or(own, |left| own.min(left));
         let place = self.place()?;
         let hook = self.roster.at(C::KIND)[place];
         Some(Need { hook, timeout, subject: self.subject.subject(), version: self.version })
@@ -347,6 +366,7 @@ impl<C: Checkpoint> Asks for Chain<C> {
         let Some(hook) = self.upcoming().cloned() else { return };
         let Some(place) = self.place() else { return };
         self.asked.push(place);
+        self.spent += took;
         let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
         self.take(&hook, heard, took);
         self.at += 1;
@@ -364,11 +384,16 @@ pub(crate) fn unreached(hook: &Hook, by: &HookName) -> NotRun {
 }
 
 fn kept_rewriting<C: Checkpoint>(hook: &Hook) -> Ruling<C> {
-    Ruling::Deny(Denied { by: hook.name.clone(), at: C::KIND, reason: Reason::new(KEPT_REWRITING), fault: false })
+    Ruling::Deny(Denied {
+        by: hook.name.clone(),
+        at: C::KIND,
+        reason: Reason::new(KEPT_REWRITING),
+        ground: Ground::Said,
+    })
 }
 
 /// The ruling that a refusal or an abort is.
-fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, fault: bool) -> Ruling<C> {
+fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, ground: Ground) -> Ruling<C> {
     let (word, reason) = verdict.told();
     let reason = reason.cloned().unwrap_or_default();
     let (by, at) = (hook.name.clone(), C::KIND);
@@ -376,7 +401,7 @@ fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, fault: bool) -> Ruling
         Word::AbortTurn => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } }),
         Word::HardAbort => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } }),
         Word::Deny | Word::Ask | Word::Respond | Word::Modify | Word::Continue => {
-            Ruling::Deny(Denied { by, at, reason, fault })
+            Ruling::Deny(Denied { by, at, reason, ground })
         }
     }
 }

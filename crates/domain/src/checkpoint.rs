@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use crate::fault::Fault;
 use crate::hook::Hook;
-use crate::id::HookName;
+use crate::id::{AgentId, HookName};
+use crate::tool::Annotations;
 use crate::verdict::{Heard, Reason, Told, Verdict, Word};
 
 pub mod after_llm;
@@ -15,6 +16,7 @@ pub mod before_tool;
 pub mod notice;
 pub mod pre_tool_use;
 pub mod runtime;
+pub mod subagent_start;
 pub mod user_prompt_submit;
 
 pub use after_llm::AfterLlm;
@@ -25,6 +27,7 @@ pub use before_tool::{BeforeTool, CallPatch, Substitute};
 pub use notice::{Notice, Observed};
 pub use pre_tool_use::PreToolUse;
 pub use runtime::{RuntimeEvent, RuntimeKind};
+pub use subagent_start::SubagentStart;
 pub use user_prompt_submit::UserPromptSubmit;
 
 /// A point at which hooks are asked and may answer. The five associated types are the column "may answer":
@@ -89,6 +92,14 @@ pub trait Known: Send + Sync {
     fn model(&self, model: &str) -> bool;
     /// The hook that brought the tool `name` for the calls of this response.
     fn owner(&self, name: &str) -> Option<HookName>;
+    /// What the tool `name` says of itself.
+    fn annotations(&self, _name: &str) -> Annotations {
+        Annotations::default()
+    }
+    /// The agent whose turn it is, then those that it works for, nearest first; empty where the host does not say.
+    fn acting_for(&self) -> &[AgentId] {
+        &[]
+    }
 }
 
 /// What matchers may see of an event.
@@ -109,6 +120,7 @@ pub enum Subject<'a> {
     PreToolUse(&'a PreToolUse),
     ApproveTool(&'a ApproveTool),
     AfterTool(&'a AfterTool),
+    SubagentStart(&'a SubagentStart),
 }
 
 impl Subject<'_> {
@@ -122,6 +134,7 @@ impl Subject<'_> {
             Self::PreToolUse(_) => CheckpointKind::PreToolUse,
             Self::ApproveTool(_) => CheckpointKind::ApproveTool,
             Self::AfterTool(_) => CheckpointKind::AfterTool,
+            Self::SubagentStart(_) => CheckpointKind::SubagentStart,
         }
     }
 }
@@ -137,6 +150,7 @@ pub enum Reply {
     PreToolUse(Heard<PreToolUse>),
     ApproveTool(Heard<ApproveTool>),
     AfterTool(Heard<AfterTool>),
+    SubagentStart(Heard<SubagentStart>),
 }
 
 impl Reply {
@@ -150,6 +164,7 @@ impl Reply {
             Self::PreToolUse(heard) => heard.verdict.told().0,
             Self::ApproveTool(heard) => heard.verdict.told().0,
             Self::AfterTool(heard) => heard.verdict.told().0,
+            Self::SubagentStart(heard) => heard.verdict.told().0,
         }
     }
 }
@@ -163,6 +178,7 @@ pub enum Snapshot {
     Reply(crate::llm::LlmReply),
     Call { tool: String, arguments: crate::json::Object },
     Output(crate::tool::ToolOutput),
+    Task { agent: String, task: String },
 }
 
 /// The name of a checkpoint.
@@ -179,6 +195,8 @@ pub enum CheckpointKind {
     ApproveTool,
     AfterTool,
     PostToolUse,
+    SubagentStart,
+    SubagentStop,
     Stop,
     Runtime,
 }
@@ -214,7 +232,7 @@ pub enum Duty {
 }
 
 /// Every checkpoint, in the order of a turn. Each has an emit site in the agent's loop.
-pub const CHECKPOINTS: [CheckpointRow; 11] = [
+pub const CHECKPOINTS: [CheckpointRow; 13] = [
     row(CheckpointKind::SessionStart, "session_start", Duty::Observer, "a session is new"),
     row(CheckpointKind::UserPromptSubmit, "user_prompt_submit", Duty::Gate, "a message may reach the model"),
     row(CheckpointKind::BeforeLlm, "before_llm", Duty::Rewriter, "a request is about to leave for a model"),
@@ -224,6 +242,8 @@ pub const CHECKPOINTS: [CheckpointRow; 11] = [
     row(CheckpointKind::ApproveTool, "approve_tool", Duty::Approver, "a tool call passed the gates"),
     row(CheckpointKind::AfterTool, "after_tool", Duty::Rewriter, "a tool has run"),
     row(CheckpointKind::PostToolUse, "post_tool_use", Duty::Observer, "a tool's result is settled"),
+    row(CheckpointKind::SubagentStart, "subagent_start", Duty::Gate, "an agent is about to delegate to another"),
+    row(CheckpointKind::SubagentStop, "subagent_stop", Duty::Observer, "a sub-agent has ended"),
     row(CheckpointKind::Stop, "stop", Duty::Observer, "a turn completed"),
     row(CheckpointKind::Runtime, "runtime", Duty::Observer, "something happened in the run"),
 ];

@@ -12,9 +12,13 @@ use crate::fault::Fault;
 use crate::id::HookName;
 use crate::record::{NotRun, Outcome as Ran, Record};
 use crate::roster::Roster;
-use crate::ruling::{Aborted, Denied, KEPT_REWRITING, Ruling};
+use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
 use crate::tool::{ToolCall, ToolOutput};
 use crate::verdict::{Reason, Word};
+
+mod rows;
+
+pub use rows::{Row, rows, time_of_substitute};
 
 /// The checkpoints that one clearing passes, in order.
 pub const CLEARING: [CheckpointKind; 3] =
@@ -41,6 +45,13 @@ enum Phase {
     Gates(Chain<PreToolUse>, ToolCall, Then),
     Again(Chain<BeforeTool>, Then),
     Approve(Chain<ApproveTool>),
+    /// A person must say, and then it goes on.
+    Person {
+        call: ToolCall,
+        by: HookName,
+        why: Reason,
+        then: Said,
+    },
     Done(Outcome),
     /// Only while a phase is being replaced by the next one.
     Between,
@@ -55,6 +66,28 @@ enum Then {
     Approve,
     /// The result that a hook gave stands.
     Substitute { by: HookName, result: ToolOutput, call: ToolCall },
+}
+
+/// Where a clearing goes once a person has said yes.
+#[expect(clippy::large_enum_variant, reason = "a clearing holds one of these, and one clearing lives at a time")]
+enum Said {
+    /// To the owner of the tool, whose answer is the execution.
+    Owner(Chain<BeforeTool>),
+    /// The call runs.
+    Run,
+    /// The result that a hook gave stands.
+    Substitute { by: HookName, result: ToolOutput },
+}
+
+/// What a person must say.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The call that would run, or that a hook's answer would stand for.
+    pub call: &'a ToolCall,
+    /// The hook that wants a person to say.
+    pub by: &'a HookName,
+    /// Why.
+    pub why: &'a Reason,
 }
 
 /// What one tool call came to.
@@ -135,7 +168,7 @@ impl Clearing {
                     Some(_) => return self.phase = Phase::Approve(chain),
                     None => self.phase = self.after_approvers(chain),
                 },
-                done @ (Phase::Done(_) | Phase::Between) => return self.phase = done,
+                done @ (Phase::Person { .. } | Phase::Done(_) | Phase::Between) => return self.phase = done,
             }
         }
     }
@@ -180,7 +213,7 @@ impl Clearing {
         let mut call = asked_about.clone();
         if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, &*self.known)) {
             let reason = Reason::new(&format!("hook \"{by}\" {}", Fault::broke(detail)));
-            let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, fault: true };
+            let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, ground: Ground::Fault };
             return Phase::Done(Outcome::Refused { call, denied });
         }
         let then = Then::Substitute { by, result: with.result, call };
@@ -197,9 +230,8 @@ impl Clearing {
         let call = subject.call;
         match ruling {
             Ruling::Deny(denied) => return Phase::Done(Outcome::Refused { call, denied }),
-            Ruling::Ask { by, why } => {
-                self.question.get_or_insert((by, why));
-            }
+            // What was said last is about the call that would run; an earlier question stands if nothing is.
+            Ruling::Ask { by, why } => self.question = Some((by, why)),
             Ruling::Proceed => {}
             Ruling::Respond { with, .. } => match with {},
             // Gates cannot abort: the type of their `Abort` has no value.
@@ -266,17 +298,17 @@ impl Clearing {
         match then {
             Then::Owner(before) => match self.question.take() {
                 // The owner's answer is the execution, so the human comes first.
-                Some((by, why)) => Phase::Done(Outcome::Ask { call, by, why }),
+                Some((by, why)) => Phase::Person { call, by, why, then: Said::Owner(before) },
                 None => Phase::Before(before),
             },
             Then::Approve => self.approve(call),
             Then::Substitute { by, result, call: answered } if answered != call => {
                 self.gates(answered.clone(), Then::Substitute { by, result, call: answered })
             }
-            Then::Substitute { by, result, call } => Phase::Done(match self.question.take() {
-                Some((by, why)) => Outcome::Ask { call, by, why },
-                None => Outcome::Substituted { call, by, result },
-            }),
+            Then::Substitute { by, result, call } => match self.question.take() {
+                Some((asker, why)) => Phase::Person { call, by: asker, why, then: Said::Substitute { by, result } },
+                None => Phase::Done(Outcome::Substituted { call, by, result }),
+            },
         }
     }
 
@@ -290,25 +322,80 @@ impl Clearing {
         let Conclusion { subject, ruling, records, .. } = chain.conclude();
         self.records.extend(records);
         let call = subject.call;
-        Phase::Done(match (ruling, self.question.take()) {
-            (Ruling::Deny(denied), _) => Outcome::Refused { call, denied },
-            (Ruling::Abort(aborted), _) => Outcome::Abort(aborted),
-            (Ruling::Proceed, Some((by, why))) => Outcome::Ask { call, by, why },
-            (Ruling::Proceed, None) => Outcome::Run(call),
+        match (ruling, self.question.take()) {
+            (Ruling::Deny(denied), _) => Phase::Done(Outcome::Refused { call, denied }),
+            (Ruling::Abort(aborted), _) => Phase::Done(Outcome::Abort(aborted)),
+            (Ruling::Proceed, Some((by, why))) => Phase::Person { call, by, why, then: Said::Run },
+            (Ruling::Proceed, None) => Phase::Done(Outcome::Run(call)),
             (Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }, _) => match never {},
-        })
+        }
     }
 
     fn refuse_rewriting(&mut self, by: HookName, call: ToolCall) -> Phase {
-        let denied = Denied { by, at: CheckpointKind::BeforeTool, reason: Reason::new(KEPT_REWRITING), fault: false };
+        let denied =
+            Denied { by, at: CheckpointKind::BeforeTool, reason: Reason::new(KEPT_REWRITING), ground: Ground::Said };
         Phase::Done(Outcome::Refused { call, denied })
     }
 
-    /// What the call came to, with one record for every hook that is registered for any checkpoint of [`CLEARING`],
-    /// as they came, so in running order at each; those asked again have further ones. `None` while somebody is still to be asked.
-    pub fn conclude(mut self) -> Option<(Outcome, Vec<Record>)> {
+    /// What a person must say now, once nobody else is to be asked. Goes on with [`Clearing::approved`] or
+    /// [`Clearing::refused`].
+    pub fn question(&mut self) -> Option<Question<'_>> {
         self.advance();
-        let Phase::Done(outcome) = self.phase else { return None };
+        match &self.phase {
+            Phase::Person { call, by, why, .. } => Some(Question { call, by, why }),
+            Phase::Before(_)
+            | Phase::Gates(..)
+            | Phase::Again(..)
+            | Phase::Approve(_)
+            | Phase::Done(_)
+            | Phase::Between => None,
+        }
+    }
+
+    /// A person said yes to [`Clearing::question`]: to exactly this call, and once.
+    pub fn approved(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
+            Phase::Person { call, then, .. } => match then {
+                Said::Owner(before) => Phase::Before(before),
+                Said::Run => Phase::Done(Outcome::Run(call)),
+                Said::Substitute { by, result } => Phase::Done(Outcome::Substituted { call, by, result }),
+            },
+            other @ (Phase::Before(_)
+            | Phase::Gates(..)
+            | Phase::Again(..)
+            | Phase::Approve(_)
+            | Phase::Done(_)
+            | Phase::Between) => other,
+        };
+    }
+
+    /// A person said no to [`Clearing::question`], or could not be asked: `text` says so.
+    pub fn refused(&mut self, text: &str) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
+            Phase::Person { call, by, .. } => {
+                let at = CheckpointKind::PreToolUse;
+                let denied = Denied { by, at, reason: Reason::new(text), ground: Ground::Person };
+                Phase::Done(Outcome::Refused { call, denied })
+            }
+            other @ (Phase::Before(_)
+            | Phase::Gates(..)
+            | Phase::Again(..)
+            | Phase::Approve(_)
+            | Phase::Done(_)
+            | Phase::Between) => other,
+        };
+    }
+
+    /// What the call came to, with one record for every hook that is registered for any checkpoint of [`CLEARING`],
+    /// as they came, so in running order at each; those asked again have further ones.
+    ///
+    /// A clearing that is left before its end concludes as if everyone who is still due had been cancelled, and as a
+    /// question if a person is due: nothing runs.
+    pub fn conclude(mut self) -> (Outcome, Vec<Record>) {
+        while self.next().is_some() {
+            self.settle(Err(Fault::Cancelled), Duration::ZERO);
+        }
+        let outcome = self.outcome();
         let by = outcome.decided_by();
         for kind in CLEARING {
             // Those that were reached are the first of their row.
@@ -327,7 +414,18 @@ impl Clearing {
                 });
             }
         }
-        Some((outcome, self.records))
+        (outcome, self.records)
+    }
+
+    /// What it came to, once nobody is left to ask but a person.
+    fn outcome(&mut self) -> Outcome {
+        match std::mem::replace(&mut self.phase, Phase::Between) {
+            Phase::Done(outcome) => outcome,
+            Phase::Person { call, by, why, .. } => Outcome::Ask { call, by, why },
+            Phase::Before(_) | Phase::Gates(..) | Phase::Again(..) | Phase::Approve(_) | Phase::Between => {
+                unreachable!("a clearing that asks nobody is done, or waits for a person")
+            }
+        }
     }
 }
 
@@ -339,6 +437,16 @@ impl Outcome {
             Self::Substituted { by, .. } | Self::Ask { by, .. } => Some(by),
             Self::Refused { denied, .. } => Some(&denied.by),
             Self::Abort(aborted) => Some(&aborted.by),
+        }
+    }
+
+    /// The call as it stands; an abort leaves none.
+    pub fn call(&self) -> Option<&ToolCall> {
+        match self {
+            Self::Run(call) | Self::Substituted { call, .. } | Self::Ask { call, .. } | Self::Refused { call, .. } => {
+                Some(call)
+            }
+            Self::Abort(_) => None,
         }
     }
 
@@ -361,7 +469,7 @@ impl Asks for Clearing {
             Phase::Before(chain) | Phase::Again(chain, _) => chain.next(),
             Phase::Gates(chain, ..) => chain.next(),
             Phase::Approve(chain) => chain.next(),
-            Phase::Done(_) | Phase::Between => None,
+            Phase::Person { .. } | Phase::Done(_) | Phase::Between => None,
         }
     }
 
@@ -370,7 +478,7 @@ impl Asks for Clearing {
             Phase::Before(chain) | Phase::Again(chain, _) => chain.settle(heard, took),
             Phase::Gates(chain, ..) => chain.settle(heard, took),
             Phase::Approve(chain) => chain.settle(heard, took),
-            Phase::Done(_) | Phase::Between => {}
+            Phase::Person { .. } | Phase::Done(_) | Phase::Between => {}
         }
     }
 }

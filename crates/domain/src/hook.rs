@@ -1,11 +1,12 @@
 //! A hook: where it acts, on what, who answers, and what happens if nobody does.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::checkpoint::{CHECKPOINT_COUNT, CheckpointKind, Duty, Facts, RuntimeKind};
 use crate::fault::Fault;
-use crate::id::HookName;
+use crate::id::{AgentId, HookName};
 use crate::matcher::{Matcher, Respond};
 
 /// A registered rule, validated and compiled.
@@ -21,6 +22,8 @@ pub struct Hook {
     pub priority: i32,
     /// Whether it can be asked at all.
     pub state: State,
+    /// Whose turns it is about.
+    pub scope: Scope,
     /// Which tools it is about; all when absent. Tools that it owns always count.
     pub matcher: Option<Matcher>,
     /// Which tools it may answer for.
@@ -29,6 +32,8 @@ pub struct Hook {
     pub events: Option<BTreeSet<RuntimeKind>>,
     /// What it does at each checkpoint.
     pub stages: Stages,
+    /// The folder that files which it hands over lie in; none if it may hand over none.
+    pub media_dir: Option<PathBuf>,
 }
 
 /// The family of a hook.
@@ -47,6 +52,27 @@ impl Family {
         match self {
             Self::Native => "native",
             Self::Process => "process",
+        }
+    }
+}
+
+/// Whose turns a hook is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Everyone's.
+    #[default]
+    Everyone,
+    /// Those of these agents, and of every sub-agent that works for them.
+    Agents(BTreeSet<AgentId>),
+}
+
+impl Scope {
+    /// Whether it covers a turn of the first of `agents`, which works for the others. A host that does not say who
+    /// acts is covered: a rule that cannot know applies.
+    pub fn covers(&self, agents: &[AgentId]) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Agents(wanted) => agents.is_empty() || agents.iter().any(|agent| wanted.contains(agent)),
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct Identity {
     pub trace_id: TraceId,
     /// True when the event is made by `doctor` or `hooks test`, not by an agent.
     pub is_test: bool,
+    /// The agents that this one works for, nearest first; empty at the top. For the host, not for hooks' wires.
+    #[serde(skip)]
+    pub ancestors: Vec<AgentId>,
 }
 
 impl Identity {
@@ -52,6 +55,7 @@ impl Identity {
             chat_id: "direct".into(),
             sender_id: "user".into(),
             is_test: false,
+            ancestors: Vec::new(),
         }
     }
 

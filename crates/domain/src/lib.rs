@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`checkpoint`] and [`verdict`] (what can be asked and said), [`hook`] and [`fault`],
 //! [`chain`] (a row of hooks concludes), [`clearing`] (what one tool call still needs before it may run),
-//! [`turn`] (what the agent does next), [`record`] (the evidence).
+//! [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`approval`] (what a person is asked),
+//! [`record`] (the evidence).
 
 pub mod id;
 pub mod identity;
@@ -20,6 +21,8 @@ pub mod roster;
 pub mod chain;
 pub mod clearing;
 pub mod turn;
+pub mod session;
+pub mod approval;
 pub mod record;
 pub mod store;
 #[cfg(test)]

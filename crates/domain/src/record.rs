@@ -156,6 +156,7 @@ impl Snapshot {
             Self::Reply(reply) => serde_json::json!(reply),
             Self::Call { tool, arguments } => serde_json::json!({ "tool": tool, "arguments": arguments }),
             Self::Output(output) => serde_json::json!(output),
+            Self::Task { agent, task } => serde_json::json!({ "agent": agent, "task": task }),
         }
     }
 }

@@ -42,18 +42,34 @@ pub struct Denied {
     pub at: CheckpointKind,
     /// Why, in the hook's words or, for a fault, in ours; may be empty.
     pub reason: Reason,
-    /// Whether a fault became this refusal: the reason then names the hook already.
-    pub fault: bool,
+    /// What it rests on.
+    pub ground: Ground,
+}
+
+/// What a refusal rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// The hook said so.
+    Said,
+    /// The hook failed: the reason names it already.
+    Fault,
+    /// The hook wanted a person to say, and they said no, or nobody could or did: the reason is the whole text.
+    Person,
 }
 
 impl Denied {
     /// The text that the model and the user read: a fact, not an instruction.
     pub fn text(&self) -> String {
+        if self.ground == Ground::Person {
+            return format!("{} (asked by hook \"{}\")", self.reason, self.by);
+        }
         match self.at {
             CheckpointKind::ApproveTool => self.phrase("Tool execution denied by approval hook"),
             CheckpointKind::PreToolUse => format!("Hook blocked: pre_tool_use: {}: {}", self.by, self.why()),
             CheckpointKind::UserPromptSubmit => format!("hook blocked user_prompt_submit: {}: {}", self.by, self.why()),
+            CheckpointKind::SubagentStart => format!("hook blocked subagent_start: {}: {}", self.by, self.why()),
             CheckpointKind::SessionStart
+            | CheckpointKind::SubagentStop
             | CheckpointKind::BeforeLlm
             | CheckpointKind::AfterLlm
             | CheckpointKind::BeforeTool
@@ -65,7 +81,7 @@ impl Denied {
     }
 
     fn phrase(&self, head: &str) -> String {
-        if self.fault {
+        if self.ground == Ground::Fault {
             format!("{head}: {}", self.reason)
         } else if self.reason.is_empty() {
             format!("{head} (hook \"{}\")", self.by)

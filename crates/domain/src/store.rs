@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::approval::{Approval, Said, Standing};
+use crate::id::{AgentId, SessionId, TenantId};
 use crate::record::EventRecord;
+use crate::session::Entry;
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -131,6 +134,134 @@ pub struct Compared {
     pub value: String,
 }
 
+/// Names a session of one tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub session: SessionId,
+}
+
+/// What is to be appended to a session's journal, and the records that belong to it: one transaction.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// Which session.
+    pub key: SessionKey,
+    /// The agent that works it.
+    pub agent: AgentId,
+    /// The session of the agent that this one works for, if it is a sub-agent's.
+    pub parent: Option<SessionId>,
+    /// The moment.
+    pub at: jiff::Timestamp,
+    /// The entries, in order.
+    pub entries: Vec<Entry>,
+    /// Records that are true exactly if the entries are.
+    pub records: Vec<EventRecord>,
+}
+
+/// Keeps conversations.
+pub trait SessionStore: Send + Sync {
+    /// Hands entries over, as one transaction, in the order of the calls. Never blocks; `done` says how it went.
+    ///
+    /// Beside the journal, in the same transaction: a [`Fact::Ended`](crate::turn::Fact::Ended) makes what still waits
+    /// or was not used of the turn's approvals void.
+    fn append(&self, append: Append, done: Done);
+
+    /// Takes the session for this process until the hold is dropped or the process ends, however it does. Blocks
+    /// shortly, never for another holder.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`], which names the holder; or the store cannot do it.
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError>;
+
+    /// The journal of a session, oldest first; empty if there is none. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError>;
+
+    /// The sessions of a tenant, the one used last first. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError>;
+
+    /// Deletes a session with its journal, its approvals and its sub-agents' sessions. Says whether there was one. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if a process works on it; or the store cannot do it.
+    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError>;
+}
+
+/// Keeps others from working on a session while it lives.
+pub trait Hold: Send + Sync {}
+
+/// One session in a listing. This is also its JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRow {
+    /// Its key.
+    pub session_id: String,
+    /// The agent that worked it last.
+    pub agent_id: String,
+    /// The session of the agent that it works for, if it is a sub-agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// When it was first used. RFC 3339, UTC.
+    pub created_at: String,
+    /// When it was last used. RFC 3339, UTC.
+    pub updated_at: String,
+    /// The beginning of its first prompt.
+    pub title: String,
+    /// How many turns it had.
+    pub turns: u64,
+    /// The turn that has begun and not ended, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_turn: Option<String>,
+    /// How many calls wait for a person.
+    pub waiting: u64,
+    /// Who works on it now, if anybody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+    /// How the last process that worked on it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_end: Option<String>,
+}
+
+/// Keeps questions for persons.
+pub trait ApprovalStore: Send + Sync {
+    /// Brings `question` to where it stands: [`plan`](crate::approval::plan) over the questions about the same call of
+    /// the model, carried out in one transaction. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError>;
+
+    /// Answers the question `id`, or the only one whose id begins so, in one transaction. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Conflict`] with why it cannot be answered; or the store cannot do it.
+    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError>;
+
+    /// Uses up the approval `id`, which stands approved: the only use of it. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if it does not stand approved at `now`; or the store cannot do it.
+    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError>;
+
+    /// The question `id`, as it is kept. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError>;
+
+    /// The newest `limit` questions, oldest first; with `waiting_only` those that are still to be answered. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError>;
+}
+
 /// Why the store did not do it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
@@ -138,6 +269,10 @@ pub enum StoreError {
     Unavailable(String),
     /// What it holds cannot be read.
     Corrupt(String),
+    /// There is no such thing.
+    NotFound(String),
+    /// Somebody else was faster, or holds it.
+    Conflict(String),
 }
 
 impl fmt::Display for StoreError {
@@ -145,6 +280,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Unavailable(why) => write!(f, "the store is unavailable: {why}"),
             Self::Corrupt(why) => write!(f, "the store holds something unreadable: {why}"),
+            Self::NotFound(what) | Self::Conflict(what) => f.write_str(what),
         }
     }
 }

@@ -9,11 +9,11 @@ use serde_json::json;
 use crate::chain::Asks;
 use crate::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, PreToolUse, Reply,
-    Snapshot, UserPromptSubmit,
+    Snapshot, SubagentStart, UserPromptSubmit,
 };
 use crate::fault::Fault;
-use crate::hook::{Family, Hook, OnFailure, Stage, Stages, State};
-use crate::id::{CallId, HookName};
+use crate::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use crate::id::{AgentId, CallId, HookName};
 use crate::json::Object;
 use crate::matcher::{Matcher, Respond};
 use crate::record::{NotRun, Outcome, Record};
@@ -37,6 +37,8 @@ pub(crate) fn hook(name: &str, kinds: &[CheckpointKind]) -> Hook {
         matcher: None,
         respond: Respond::Any,
         events: None,
+        scope: Scope::Everyone,
+        media_dir: None,
         stages,
     }
 }
@@ -66,6 +68,11 @@ impl Hook {
         Self { state, ..self }
     }
 
+    /// The same hook, for the turns of `agents` and of who works for them.
+    pub(crate) fn of(self, agents: &[&str]) -> Self {
+        Self { scope: Scope::Agents(agents.iter().map(|agent| AgentId::from(*agent)).collect()), ..self }
+    }
+
     pub(crate) fn matching(self, pattern: &str) -> Self {
         Self { matcher: Some(Matcher::compile(pattern).unwrap()), ..self }
     }
@@ -80,13 +87,19 @@ impl Hook {
 #[derive(Default)]
 pub(crate) struct Agent {
     pub(crate) owners: BTreeMap<String, HookName>,
+    pub(crate) acting_for: Vec<AgentId>,
 }
 
 impl Agent {
+    /// An agent whose name is the first of `names`, and which works for the others.
+    pub(crate) fn acting_for(names: &[&str]) -> Arc<dyn Known> {
+        Arc::new(Self { owners: BTreeMap::new(), acting_for: names.iter().map(|name| AgentId::from(*name)).collect() })
+    }
+
     /// An agent for whose calls each of `(tool, hook)` was injected.
     pub(crate) fn with(owned: &[(&str, &str)]) -> Arc<dyn Known> {
         let owners = owned.iter().map(|(tool, hook)| ((*tool).to_owned(), HookName::from(*hook))).collect();
-        Arc::new(Self { owners })
+        Arc::new(Self { owners, acting_for: Vec::new() })
     }
 }
 
@@ -102,6 +115,10 @@ impl Known for Agent {
 
     fn owner(&self, name: &str) -> Option<HookName> {
         self.owners.get(name).cloned()
+    }
+
+    fn acting_for(&self) -> &[AgentId] {
+        &self.acting_for
     }
 }
 
@@ -133,7 +150,7 @@ pub(crate) trait Says: Checkpoint {
     fn reply(verdict: Verdict<Self>) -> Reply;
 }
 
-says! { UserPromptSubmit BeforeLlm AfterLlm BeforeTool PreToolUse ApproveTool AfterTool }
+says! { UserPromptSubmit BeforeLlm AfterLlm BeforeTool PreToolUse ApproveTool AfterTool SubagentStart }
 
 /// The answer `verdict`.
 pub(crate) fn said<C: Says>(verdict: Verdict<C>) -> Answer {
@@ -187,7 +204,12 @@ fn continues(kind: CheckpointKind) -> Reply {
         CheckpointKind::PreToolUse => PreToolUse::reply(Verdict::Continue),
         CheckpointKind::ApproveTool => ApproveTool::reply(Verdict::Continue),
         CheckpointKind::AfterTool => AfterTool::reply(Verdict::Continue),
-        CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop | CheckpointKind::Runtime => {
+        CheckpointKind::SubagentStart => SubagentStart::reply(Verdict::Continue),
+        CheckpointKind::SessionStart
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Stop
+        | CheckpointKind::Runtime => {
             unreachable!("nobody is asked there")
         }
     }
@@ -203,11 +225,14 @@ fn seen(subject: &crate::checkpoint::Subject<'_>) -> String {
         Subject::PreToolUse(it) => it.snapshot(),
         Subject::ApproveTool(it) => it.snapshot(),
         Subject::AfterTool(it) => it.snapshot(),
+        Subject::SubagentStart(it) => it.snapshot(),
     };
     match snapshot {
         Snapshot::Call { tool, arguments } => format!("{tool} {}", json!(arguments)),
         Snapshot::Prompt(text) => text,
-        other @ (Snapshot::Request(_) | Snapshot::Reply(_) | Snapshot::Output(_)) => other.to_json().to_string(),
+        other @ (Snapshot::Request(_) | Snapshot::Reply(_) | Snapshot::Output(_) | Snapshot::Task { .. }) => {
+            other.to_json().to_string()
+        }
     }
 }
 

@@ -45,6 +45,18 @@ pub struct ToolOutput {
     pub response_handled: bool,
 }
 
+/// What a tool says of itself, as far as it says anything. Facts for hooks; whether calls may overlap does not depend
+/// on it. Source: `annotations` of the Model Context Protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Annotations {
+    /// Whether it changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// Whether what it changes may be lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+}
+
 impl ToolOutput {
     /// A good result.
     pub fn ok(for_llm: impl Into<String>) -> Self {
@@ -60,27 +72,59 @@ impl ToolOutput {
 /// What the text of a result gains when the user has it already.
 const DELIVERED_NOTE: &str = "The output above was already delivered to the user in this chat.";
 
+/// How much of an entry that cannot be used is repeated, in characters: enough for a path.
+const SHOWN_CHARS: usize = 200;
+
+/// An entry of `media` that cannot be used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnusableMedia {
+    /// As it came: a reference, a path or a URL.
+    pub entry: String,
+    /// In words.
+    pub why: String,
+}
+
+/// `ENTRY: WHY` on one line, without the contents of a `data:` URL.
+impl fmt::Display for UnusableMedia {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_data = self.entry.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+        let head = if is_data { self.entry.split(',').next().unwrap_or_default() } else { &self.entry };
+        let shown: String = head.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN_CHARS).collect();
+        let cut = if self.entry.chars().nth(shown.chars().count()).is_some() { "…" } else { "" };
+        write!(f, "{shown}{cut}: {}", self.why)
+    }
+}
+
+impl std::error::Error for UnusableMedia {}
+
 impl ToolOutput {
-    /// The result as the model reads it, once it is known which of its media could not be used, and `why`.
+    /// The result without media that cannot be used, and with a word on each.
     ///
-    /// A result that was to answer the user and could not be delivered is an error, and answers nobody.
+    /// A result that was to answer the user and cannot be delivered is an error, and answers nobody.
     #[must_use]
-    pub fn delivered(mut self, unusable: &[String], why: &str) -> Self {
+    pub fn lacking(mut self, unusable: &[UnusableMedia]) -> Self {
         if self.response_handled && !unusable.is_empty() {
             self.response_handled = false;
             self.is_error = true;
-            self.for_llm = format!("failed to deliver attachment: {why}");
+            self.for_llm = format!("failed to deliver attachment: {}", reasons(unusable));
         } else {
-            unusable.iter().for_each(|entry| self.append(&format!("media unavailable: {entry}: {why}")));
+            unusable.iter().for_each(|unusable| self.append(&format!("media unavailable: {unusable}")));
         }
-        if self.response_handled {
-            self.append(DELIVERED_NOTE);
-        }
-        if !self.artifact_tags.is_empty() {
-            self.append(&format!("Local artifact paths: {}", self.artifact_tags.join(", ")));
-        }
-        self.media.retain(|entry| !unusable.contains(entry));
+        self.media.retain(|entry| unusable.iter().all(|unusable| unusable.entry != *entry));
         self
+    }
+
+    /// The result as the model reads it, once it is known which of its media could not be used.
+    #[must_use]
+    pub fn delivered(self, unusable: &[UnusableMedia]) -> Self {
+        let mut delivered = self.lacking(unusable);
+        if delivered.response_handled {
+            delivered.append(DELIVERED_NOTE);
+        }
+        if !delivered.artifact_tags.is_empty() {
+            delivered.append(&format!("Local artifact paths: {}", delivered.artifact_tags.join(", ")));
+        }
+        delivered
     }
 
     fn append(&mut self, note: &str) {
@@ -88,6 +132,14 @@ impl ToolOutput {
             self.for_llm.push_str("\n\n");
         }
         self.for_llm.push_str(note);
+    }
+}
+
+/// Why a delivery failed: what kept the only entry from it, or each of several by name.
+fn reasons(unusable: &[UnusableMedia]) -> String {
+    match unusable {
+        [only] => only.why.clone(),
+        several => several.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
     }
 }
 
@@ -140,22 +192,37 @@ mod tests {
     fn a_delivered_result_says_what_became_of_it() {
         let check = |handled: bool, media: &[&str], unusable: &[&str], tags: &[&str]| {
             let own = |entries: &[&str]| entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>();
+            let gone = |entry: &&str| UnusableMedia { entry: (*entry).into(), why: "gone".into() };
+            let unusable: Vec<_> = unusable.iter().map(gone).collect();
             let output = ToolOutput {
                 response_handled: handled,
                 media: own(media),
                 artifact_tags: own(tags),
                 ..ToolOutput::ok("x")
             };
-            let output = output.delivered(&own(unusable), "gone");
+            let output = output.delivered(&unusable);
             format!("{:?} {:?} {} {}", output.for_llm, output.media, output.response_handled, output.is_error)
         };
         assert_eq!(check(false, &[], &[], &[]), r#""x" [] false false"#);
         assert_eq!(check(false, &["a", "b"], &["b"], &[]), r#""x\n\nmedia unavailable: b: gone" ["a"] false false"#);
         assert_eq!(check(false, &[], &[], &["/p", "/q"]), r#""x\n\nLocal artifact paths: /p, /q" [] false false"#);
         assert_eq!(check(true, &["a"], &["a"], &[]), r#""failed to deliver attachment: gone" [] false true"#);
+        let both = r#""failed to deliver attachment: a: gone; b: gone" ["c"] false true"#;
+        assert_eq!(check(true, &["a", "b", "c"], &["a", "b"], &[]), both);
         let note = "The output above was already delivered to the user in this chat.";
         assert_eq!(check(true, &["a"], &[], &[]), format!(r#""x\n\n{note}" ["a"] true false"#));
         let paths = "Local artifact paths: /p";
         assert_eq!(check(true, &[], &[], &["/p"]), format!(r#""x\n\n{note}\n\n{paths}" [] true false"#));
+    }
+
+    #[test]
+    fn an_entry_is_shown_on_one_line_and_not_whole() {
+        let shown = |entry: &str| UnusableMedia { entry: entry.into(), why: "gone".into() }.to_string();
+        assert_eq!(shown("media://1"), "media://1: gone");
+        assert_eq!(shown("/a\n[file:/b]\u{85}"), "/a [file:/b] : gone");
+        assert_eq!(shown("DATA:image/png;base64,AAAA"), "DATA:image/png;base64…: gone");
+        assert_eq!(shown("data:"), "data:: gone");
+        assert_eq!(shown(&"é".repeat(300)), format!("{}…: gone", "é".repeat(200)));
+        assert_eq!(shown(""), ": gone");
     }
 }

@@ -1,14 +1,25 @@
 //! One prompt worked to its end, as a value: it says what the driver must do next and is told what came of it.
+//!
+//! Everything that is told to it is a [`Fact`]; the facts of a turn, told to another one in the same order, make the
+//! same turn again. That is how a turn survives the process that works it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::checkpoint::RuntimeEvent;
-use crate::checkpoint::runtime::{InterruptKind, ToolExecution, TurnStatus};
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::runtime::ToolExecution;
+use crate::id::HookName;
 use crate::json::Rendered;
 use crate::llm::LlmReply;
 use crate::message::{CallPart, Message, Private, Role};
-use crate::ruling::Aborted;
-use crate::verdict::Extent;
+
+mod apply;
+mod end;
+mod fact;
+
+pub use apply::whole_rounds;
+pub use end::End;
+pub use fact::{Fact, KeptMessage, Origin, Waiting};
 
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
@@ -16,40 +27,65 @@ pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
 /// What a call that a cancelled turn did not get to leaves for the model.
 pub const CANCELLED: &str = "Skipped because the turn was cancelled.";
 
+/// What a call leaves for the model that was running when its process ended.
+pub const OUTCOME_UNKNOWN: &str = "outcome unknown: the process ended while the tool ran";
+
 /// One turn of one session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Turn {
     max_iterations: u32,
     messages: Vec<Rendered<Message>>,
     /// How many messages stood before this turn.
     base: usize,
+    /// The conversation before this turn, once a compaction has changed it.
+    before: Option<Vec<Rendered<Message>>>,
     iteration: u32,
     phase: Phase,
     batch: Vec<Slot>,
+    /// Who brought which tool for the calls of the batch.
+    owners: BTreeMap<String, HookName>,
+    /// Messages that wait for the next poll.
+    inbox: VecDeque<Waiting>,
+    /// Somebody wants the turn to come to an end: one more model call, without tools.
+    interrupted: bool,
     /// Set once the turn must end; calls in flight are finished first.
     ending: Option<End>,
     executions: Vec<ToolExecution>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Phase {
     Round,
-    Calling,
-    Batch,
+    /// The model is called; for the last time, if somebody had interrupted the turn before.
+    Calling {
+        terminal: bool,
+    },
+    Batch(Then),
     Over,
     /// The driver knows how the turn ended: nothing changes that any more.
     Told,
 }
 
+/// Where a turn goes once every call of its batch has an answer.
+#[derive(Clone, Debug, PartialEq)]
+enum Then {
+    /// To the next round, unless the user has all results already.
+    Round,
+    /// To its end: the model said this in the last call after an interrupt.
+    LastWords(String),
+    /// To its end: no model waits for the answer.
+    Answer,
+}
+
 /// One call of the batch that the model asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     part: CallPart,
     read_only: bool,
     state: Call,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Call {
     Waiting,
     Clearing,
@@ -59,7 +95,7 @@ enum Call {
 }
 
 /// What one call of the model ended in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The text of the tool message.
     pub text: String,
@@ -78,13 +114,56 @@ impl Answer {
     }
 }
 
+/// Why a call of a batch is not even cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// A message came in while the batch was worked.
+    Steering,
+    /// Somebody wants the turn to come to an end.
+    Graceful,
+}
+
+impl Skip {
+    /// The tool message.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Steering => "Skipped due to queued user message.",
+            Self::Graceful => "Skipped due to graceful interrupt.",
+        }
+    }
+
+    /// The reason in the event.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Steering => "queued user steering message",
+            Self::Graceful => "graceful interrupt requested",
+        }
+    }
+}
+
 /// What the driver must do next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
+    /// Tell of these messages, which are about to enter the conversation, and report with [`Fact::Injected`].
+    Inject {
+        /// All that wait, oldest first.
+        waiting: Vec<Waiting>,
+    },
     /// Ask the model, through its checkpoints, and report with [`Turn::replied`] or [`Turn::end`].
     CallModel {
         /// The round, from 1.
         iteration: u32,
+        /// Whether this is the last call after a graceful interrupt: no tools are offered.
+        terminal: bool,
+    },
+    /// Tell that this call is passed over, and report with [`Turn::answered`] and the text of `why`.
+    Skip {
+        /// Its place in the batch.
+        call: usize,
+        /// What the model wrote.
+        part: CallPart,
+        /// Why.
+        why: Skip,
     },
     /// Clear this call of the batch, and report with [`Turn::cleared`] or [`Turn::answered`].
     Clear {
@@ -93,7 +172,8 @@ pub enum Step {
         /// What the model wrote.
         part: CallPart,
     },
-    /// Let the cleared call run; do not wait for it.
+    /// Store that the permit of the cleared call is used, report it with [`Fact::Used`], and let the call run; do not
+    /// wait for it.
     Start {
         /// Its place in the batch.
         call: usize,
@@ -107,94 +187,49 @@ pub enum Step {
     End(End),
 }
 
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct End {
-    /// The word of `turn_end`.
-    pub status: TurnStatus,
-    /// What the user reads at the end; empty when the results went out already or nothing came of it.
-    pub reply: String,
-    /// What failed, for a turn that ended in an error: the stage and the text.
-    pub error: Option<(String, String)>,
-    /// Whether history goes back to where the turn began.
-    pub roll_back: bool,
-    /// The hook's order that ended it, where one did.
-    pub stopped_by: Option<Aborted>,
-}
-
-impl End {
-    fn with(status: TurnStatus) -> Self {
-        Self { status, reply: String::new(), error: None, roll_back: false, stopped_by: None }
-    }
-
-    /// The turn has its answer.
-    pub fn completed(reply: impl Into<String>) -> Self {
-        Self { reply: reply.into(), ..Self::with(TurnStatus::Completed) }
-    }
-
-    /// The turn failed at `stage`.
-    pub fn failed(stage: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { error: Some((stage.into(), text.into())), ..Self::with(TurnStatus::Error) }
-    }
-
-    /// Somebody stopped the turn; what it did stays in the history.
-    pub fn cancelled() -> Self {
-        Self::with(TurnStatus::Aborted)
-    }
-
-    /// The whole run was stopped; the history goes back to the start of the turn.
-    pub fn hard_aborted() -> Self {
-        Self { roll_back: true, ..Self::cancelled() }
-    }
-
-    /// A hook stopped the turn, or the whole run.
-    pub fn stopped(by: Aborted) -> Self {
-        let end = match by.abort.extent {
-            Extent::Turn => Self::failed(format!("hook.{}", by.at.name()), by.text()),
-            Extent::Run => Self::hard_aborted(),
-        };
-        Self { stopped_by: Some(by), ..end }
-    }
-
-    /// What observers are told of this end, right before `turn_end`.
-    pub fn told(&self) -> Option<RuntimeEvent> {
-        let hook = self.stopped_by.as_ref().map(|aborted| aborted.by.to_string());
-        if let Some((stage, message)) = &self.error {
-            return Some(RuntimeEvent::Error { stage: stage.clone(), message: message.clone(), hook });
-        }
-        let aborted = self.stopped_by.as_ref()?;
-        Some(RuntimeEvent::InterruptReceived {
-            kind: InterruptKind::HardAbort,
-            role: "hook".into(),
-            content_len: 0,
-            queue_depth: 0,
-            hint_len: aborted.abort.reason.as_str().len(),
-            hook,
-        })
-    }
-}
-
 impl Turn {
     /// A turn over `history`, which begins with `prompt`.
     pub fn new(history: Vec<Rendered<Message>>, prompt: Message, max_iterations: u32) -> Self {
+        Self::begin(history, vec![prompt], max_iterations)
+    }
+
+    /// A turn over `history`, which begins with `prompts`.
+    pub fn begin(history: Vec<Rendered<Message>>, prompts: Vec<Message>, max_iterations: u32) -> Self {
         let base = history.len();
         let mut messages = history;
-        messages.push(prompt.into());
+        messages.extend(prompts.into_iter().map(Rendered::new));
         Self {
             max_iterations,
             messages,
             base,
+            before: None,
             iteration: 0,
             phase: Phase::Round,
             batch: Vec::new(),
+            owners: BTreeMap::new(),
+            inbox: VecDeque::new(),
+            interrupted: false,
             ending: None,
             executions: Vec::new(),
         }
     }
 
+    /// A turn that works one call of somebody who is no model, and ends with it. It asks no model.
+    pub fn of_call(part: CallPart, read_only: bool) -> Self {
+        let mut turn = Self::begin(Vec::new(), Vec::new(), 1);
+        let message = Message { tool_calls: vec![part], ..Message::text(Role::Assistant, "") };
+        turn.take_reply(1, message, &[read_only], Then::Answer);
+        turn
+    }
+
     /// The conversation as it stands, without the system text.
     pub fn messages(&self) -> &[Rendered<Message>] {
         &self.messages
+    }
+
+    /// How many messages stood before this turn; those from here on are its own.
+    pub fn base(&self) -> usize {
+        self.base
     }
 
     /// The round, from 1; 0 before the first.
@@ -207,27 +242,55 @@ impl Turn {
         &self.executions
     }
 
+    /// The messages that no poll has taken yet, oldest first.
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = &Waiting> {
+        self.inbox.iter()
+    }
+
+    /// Takes the messages that no poll has taken.
+    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+        std::mem::take(&mut self.inbox).into()
+    }
+
+    /// Who brought which tool for the calls of the batch.
+    pub fn owners(&self) -> &BTreeMap<String, HookName> {
+        &self.owners
+    }
+
+    /// The places of calls that run.
+    pub fn running(&self) -> Vec<usize> {
+        self.places(|state| matches!(state, Call::Running { .. }))
+    }
+
+    /// The call at `place`, as the model wrote it.
+    pub fn part(&self, place: usize) -> Option<&CallPart> {
+        self.batch.get(place).map(|slot| &slot.part)
+    }
+
     /// What the driver must do next. Asking twice without a report in between gives the same answer,
-    /// but for [`Step::CallModel`] and [`Step::Start`], which move the turn on.
+    /// but for [`Step::CallModel`], which moves the turn on.
     #[expect(clippy::should_implement_trait, reason = "a turn is driven, not iterated: every step wants a report")]
     pub fn next(&mut self) -> Step {
         loop {
             match self.phase {
-                Phase::Over | Phase::Calling | Phase::Told => return Step::End(self.end_now()),
+                Phase::Over | Phase::Calling { .. } | Phase::Told => return Step::End(self.end_now()),
                 Phase::Round => {
-                    if self.ending.is_none() && self.iteration >= self.max_iterations {
+                    // The last call after an interrupt is one that the limit does not take away.
+                    if self.iteration >= self.max_iterations && !self.interrupted {
                         let text = format!("iteration limit {} reached", self.max_iterations);
-                        self.ending = Some(End::failed("llm", text));
-                    }
-                    if self.ending.is_some() {
-                        self.phase = Phase::Over;
+                        self.end(End::failed("llm", text));
                         continue;
                     }
+                    // What waits at the limit is not taken: nobody would answer it in this turn.
+                    if !self.inbox.is_empty() {
+                        return Step::Inject { waiting: self.inbox.iter().cloned().collect() };
+                    }
                     self.iteration += 1;
-                    self.phase = Phase::Calling;
-                    return Step::CallModel { iteration: self.iteration };
+                    let terminal = self.interrupted;
+                    self.phase = Phase::Calling { terminal };
+                    return Step::CallModel { iteration: self.iteration, terminal };
                 }
-                Phase::Batch => {
+                Phase::Batch(_) => {
                     if let Some(step) = self.next_of_batch() {
                         return step;
                     }
@@ -243,24 +306,40 @@ impl Turn {
         self.ending.get_or_insert_with(End::cancelled).clone()
     }
 
+    /// Why the rest of the batch is not worked, if it is not.
+    fn skips(&self) -> Option<Skip> {
+        // What a sub-agent brings waits for the round; only a person stops what is under way.
+        let steered = self.inbox.iter().any(|waiting| waiting.from == Origin::Person);
+        if self.interrupted {
+            Some(Skip::Graceful)
+        } else if steered {
+            Some(Skip::Steering)
+        } else {
+            None
+        }
+    }
+
     /// The calls of one batch: cleared one after another in the model's order; only read-only ones overlap.
     fn next_of_batch(&mut self) -> Option<Step> {
-        let running: Vec<usize> = self.places(|state| matches!(state, Call::Running { .. }));
+        let running = self.running();
         let all_read_only = running.iter().all(|i| matches!(self.batch[*i].state, Call::Running { read_only: true }));
         let first_running = running.first().map(|call| Step::Await { call: *call });
         if self.ending.is_some() {
             return first_running;
         }
+        let skips = self.skips();
         for (call, slot) in self.batch.iter_mut().enumerate() {
             match slot.state {
                 Call::Cleared { read_only } => {
                     if !(running.is_empty() || (read_only && all_read_only)) {
                         return first_running;
                     }
-                    slot.state = Call::Running { read_only };
                     return Some(Step::Start { call });
                 }
                 Call::Waiting => {
+                    if let Some(why) = skips {
+                        return Some(Step::Skip { call, part: slot.part.clone(), why });
+                    }
                     if !(running.is_empty() || (slot.read_only && all_read_only)) {
                         return first_running;
                     }
@@ -280,49 +359,60 @@ impl Turn {
 
     /// Every call has its answer, or the turn is ending: the tool messages go into the conversation.
     fn close_batch(&mut self) {
+        let Phase::Batch(then) = std::mem::replace(&mut self.phase, Phase::Over) else { return };
         let rest = match &self.ending {
             Some(End { error: Some((_, text)), .. }) => text.clone(),
             Some(_) | None => CANCELLED.to_owned(),
         };
-        let mut handled = !self.batch.is_empty();
+        let handled = self.all_handled();
+        let mut last = String::new();
         for slot in std::mem::take(&mut self.batch) {
             let answer = match slot.state {
                 Call::Answered(answer) => answer,
                 Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => Answer::not_run(&rest),
             };
-            handled &= answer.handled;
             self.executions.extend(answer.execution);
+            last.clone_from(&answer.text);
             let message = Message { media: answer.media, ..Message::tool(&slot.part.id, answer.text) };
             self.messages.push(message.into());
         }
-        if self.ending.is_none() && handled {
-            self.messages.push(Message::text(Role::Assistant, DELIVERED).into());
-            self.ending = Some(End::completed(""));
+        if self.ending.is_some() {
+            return;
         }
-        self.phase = if self.ending.is_some() { Phase::Over } else { Phase::Round };
+        match then {
+            Then::Answer => self.ending = Some(End::completed(last)),
+            Then::LastWords(text) => self.ending = Some(End::completed(text)),
+            Then::Round if handled && !self.interrupted && self.inbox.is_empty() => {
+                self.messages.push(Message::text(Role::Assistant, DELIVERED).into());
+                self.ending = Some(End::completed(""));
+            }
+            Then::Round => self.phase = Phase::Round,
+        }
+    }
+
+    /// Whether the user has the result of every call of the batch already.
+    fn all_handled(&self) -> bool {
+        self.batch.iter().all(|slot| matches!(&slot.state, Call::Answered(answer) if answer.handled))
+    }
+
+    /// What a model's `reply`, which passed its checkpoint, is to the turn: the fact to keep and to
+    /// [`apply`](Self::apply). `read_only` tells which tools change nothing.
+    pub fn reply_fact(&self, reply: LlmReply, model: &str, read_only: impl Fn(&str) -> bool) -> Fact {
+        let mut message = reply.into_message(model);
+        if fact::repair_ids(&mut message.tool_calls, self.iteration) {
+            // What the provider keeps of its answer speaks of the ids as they were.
+            message.private = Private::default();
+        }
+        let read_only = message.tool_calls.iter().map(|part| read_only(&part.function.name)).collect();
+        let terminal = self.phase == Phase::Calling { terminal: true };
+        let (iteration, message) = (self.iteration, message.into());
+        Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new() }
     }
 
     /// The model answered, and the answer passed its checkpoint. `read_only` tells which tools change nothing.
     pub fn replied(&mut self, reply: LlmReply, model: &str, read_only: impl Fn(&str) -> bool) {
-        if self.phase != Phase::Calling {
-            return;
-        }
-        let text = reply.content.clone();
-        let mut message = reply.into_message(model);
-        if repair_ids(&mut message.tool_calls, self.iteration) {
-            // What the provider keeps of its answer speaks of the ids as they were.
-            message.private = Private::default();
-        }
-        self.batch = message
-            .tool_calls
-            .iter()
-            .map(|part| Slot { part: part.clone(), read_only: read_only(&part.function.name), state: Call::Waiting })
-            .collect();
-        self.messages.push(message.into());
-        if self.batch.is_empty() {
-            self.end(End::completed(text));
-        } else {
-            self.phase = Phase::Batch;
+        if matches!(self.phase, Phase::Calling { .. }) {
+            self.apply(self.reply_fact(reply, model, read_only));
         }
     }
 
@@ -335,13 +425,17 @@ impl Turn {
         }
     }
 
+    /// The call at `call` runs from now on.
+    pub fn started(&mut self, call: usize) {
+        if let Some(Slot { state: Call::Cleared { read_only }, .. }) = self.batch.get(call) {
+            let read_only = *read_only;
+            self.take_use(call, read_only);
+        }
+    }
+
     /// What the call at `call` ended in, run or not.
     pub fn answered(&mut self, call: usize, answer: Answer) {
-        if let Some(slot) = self.batch.get_mut(call)
-            && !matches!(slot.state, Call::Answered(_))
-        {
-            slot.state = Call::Answered(answer);
-        }
+        self.apply(Fact::Answered { place: call, answer });
     }
 
     /// The turn must end. Calls in flight are finished first; the others get the end's text as their tool message.
@@ -354,14 +448,19 @@ impl Turn {
             self.ending = Some(end);
         }
         self.phase = match self.phase {
-            Phase::Batch => Phase::Batch,
-            Phase::Round | Phase::Calling | Phase::Over | Phase::Told => Phase::Over,
+            Phase::Batch(_) => return,
+            Phase::Round | Phase::Calling { .. } | Phase::Over | Phase::Told => Phase::Over,
         };
     }
 
     /// Whether the turn has decided to end.
     pub fn is_ending(&self) -> bool {
         self.ending.is_some()
+    }
+
+    /// Whether somebody wants the turn to come to an end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
     }
 
     /// The conversation that the turn leaves behind.
@@ -372,28 +471,13 @@ impl Turn {
     /// Takes the conversation that the turn leaves behind out of it.
     pub fn take_messages(&mut self) -> Vec<Rendered<Message>> {
         if self.ending.as_ref().is_some_and(|end| end.roll_back) {
+            if let Some(before) = self.before.take() {
+                return before;
+            }
             self.messages.truncate(self.base);
         }
         std::mem::take(&mut self.messages)
     }
-}
-
-/// Gives calls without an id, or with that of an earlier call, one of their own: every tool message must answer
-/// exactly one call. Says whether it had to.
-fn repair_ids(parts: &mut [CallPart], iteration: u32) -> bool {
-    let taken: BTreeSet<String> = parts.iter().map(|part| part.id.clone()).collect();
-    let mut seen = BTreeSet::new();
-    let mut repaired = false;
-    for (i, part) in parts.iter_mut().enumerate() {
-        if part.id.is_empty() || seen.contains(&part.id) {
-            let free = |id: &String| !taken.contains(id) && !seen.contains(id);
-            let fresh = (0..).map(|n| format!("call_{iteration}_{}", i + n)).find(free);
-            part.id = fresh.expect("only so many ids are taken");
-            repaired = true;
-        }
-        seen.insert(part.id.clone());
-    }
-    repaired
 }
 
 #[cfg(test)]

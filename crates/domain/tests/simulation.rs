@@ -14,8 +14,12 @@
 
 mod simulation {
     mod day;
+    mod disk;
     mod evidence;
     mod laws;
+    mod person;
+    mod replay;
     mod tape;
+    mod worker;
     mod world;
 }

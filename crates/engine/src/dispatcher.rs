@@ -1,31 +1,29 @@
 //! Asks hooks and tells them: the hot path. No rule is here; the machines of `domain` hold them all.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use async_trait::async_trait;
 use domain::chain::{Asks, Chain};
-use domain::checkpoint::{Checkpoint, CheckpointKind, Duty, Known, Notice, Observed, Reply, RuntimeEvent};
-use domain::clearing::{CLEARING, Clearing, Outcome};
+use domain::checkpoint::{Checkpoint, CheckpointKind, Known, Notice, Observed, Reply, RuntimeEvent};
 use domain::fault::Fault;
-use domain::hook::{Hook, State};
+use domain::hook::State;
 use domain::id::{EventId, HookName};
 use domain::identity::Identity;
 use domain::record::{EventRecord, NotRun, Outcome as Ran, Record, Ruled};
-use domain::ruling::{Aborted, Ruling};
-use domain::tool::{Digest, ToolCall, ToolOutput};
-use domain::verdict::Word;
+use domain::ruling::Ruling;
+use domain::tool::ToolOutput;
+use domain::verdict::{Heard, Verdict, Word};
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::Approvals;
 use crate::evidence::Evidence;
 use crate::handler::{Call, WireCache};
-use crate::permit::Permit;
 use crate::set::Set;
 
-/// What all gates of one event may take together. Source: agent hooks' chain budget.
-pub const GATE_BUDGET: Duration = Duration::from_secs(10);
+mod clear;
 
-/// The refusal of a call whose clearing could not be written down.
-pub const NOT_RECORDED: &str = "audit record could not be written";
+pub use clear::{Clearance, NOT_RECORDED};
 
 /// The hooks in force for one turn.
 #[derive(Clone)]
@@ -43,12 +41,23 @@ pub struct TurnCx {
     pub cancel: CancellationToken,
     /// What is known of the agent: its tools, models and who owns which injected tool.
     pub known: Arc<dyn Known>,
+    /// Where persons are asked; without it an ask refuses.
+    pub approvals: Option<Arc<Approvals>>,
+    /// Who takes files over that hooks hand over at `after_tool`; without it they stay as the hook wrote them.
+    pub files: Option<Arc<dyn TakesFiles>>,
+}
+
+/// Takes over the files of a result, before anything else sees them.
+#[async_trait]
+pub trait TakesFiles: Send + Sync {
+    /// `output` with references in the place of what the hook `by` wrote in its `media`.
+    async fn take(&self, output: ToolOutput, by: &HookName) -> ToolOutput;
 }
 
 impl TurnCx {
     /// A turn of a host that resolves tools and models by itself: every name is taken as it is.
     pub fn new(who: Identity) -> Self {
-        Self { who, cancel: CancellationToken::new(), known: Arc::new(AsNamed) }
+        Self { who, cancel: CancellationToken::new(), known: Arc::new(AsNamed), approvals: None, files: None }
     }
 }
 
@@ -67,36 +76,6 @@ impl Known for AsNamed {
     fn owner(&self, _name: &str) -> Option<HookName> {
         None
     }
-}
-
-/// The outcome for one tool call.
-#[derive(Debug)]
-#[must_use = "a clearance nobody reads is a gate nobody closes"]
-pub enum Clearance {
-    /// It may run.
-    Run(Permit),
-    /// A hook answered in the tool's place.
-    Substituted {
-        /// The call that the result belongs to.
-        call: ToolCall,
-        /// The result.
-        output: ToolOutput,
-        /// The hook that answered.
-        by: HookName,
-        /// How long it took.
-        took: Duration,
-    },
-    /// It does not run.
-    Refused {
-        /// The call as it stood.
-        call: ToolCall,
-        /// Why, as the model and the user read it.
-        text: String,
-        /// The hook that refused; none when the record could not be written.
-        by: Option<HookName>,
-    },
-    /// The turn, or more, stops.
-    Abort(Aborted),
 }
 
 impl Dispatcher {
@@ -123,7 +102,11 @@ impl Dispatcher {
         let tool = subject.facts().tool.map(|(tool, _)| tool.to_owned());
         let mut chain = Chain::new(self.set.roster().clone(), cx.known.clone(), subject);
         self.drive(cx, &mut ids, &mut chain).await;
-        let concluded = chain.conclude();
+        let mut concluded = chain.conclude();
+        if C::KIND == CheckpointKind::UserPromptSubmit && matches!(concluded.ruling, Ruling::Deny(_)) {
+            // A refused message is kept nowhere, and neither is what an earlier gate made of it.
+            concluded.records.iter_mut().for_each(|record| record.change = None);
+        }
         let ruled = Ruled {
             text: match &concluded.ruling {
                 Ruling::Deny(denied) => Some(denied.text()),
@@ -138,71 +121,63 @@ impl Dispatcher {
         (concluded.subject, concluded.ruling)
     }
 
-    /// Clears one tool call: `before_tool`, the gates, the approvers. The record of a call that may run is
-    /// committed before this returns.
-    pub async fn clear(&self, cx: &TurnCx, call: ToolCall) -> Clearance {
-        let mut ids = Ids::default();
-        let asked = call.clone();
-        let mut clearing = Clearing::new(self.set.roster().clone(), cx.known.clone(), call);
-        self.drive(cx, &mut ids, &mut clearing).await;
-        let Some((outcome, records)) = clearing.conclude() else {
-            // `drive` asks until nobody is left to ask; if that were ever untrue, nothing runs.
-            return Clearance::Refused { call: asked, text: "the call was not cleared".into(), by: None };
-        };
-        self.tell_faults(cx, &records);
-        let took = time_of_substitute(&records);
-        let digest = match &outcome {
-            Outcome::Run(call) => Some(Digest::of(&cx.who, call)),
-            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => None,
-        };
-        let events = clearing_records(&mut ids, cx, (&asked, &outcome), digest, records);
-        match (outcome, digest) {
-            (Outcome::Run(call), Some(digest)) => match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(call, digest)),
-                Err(error) => {
-                    // Only the log has the detail: it may name a path of the user's.
-                    tracing::error!("{NOT_RECORDED}: {error}");
-                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None }
-                }
-            },
-            (outcome, _) => {
-                self.evidence.keep(events);
-                settled(outcome, took)
-            }
-        }
-    }
-
     /// Tells observers of something; never waits. The end of a turn is recorded even if no hook hears of it, so that
     /// the newest turn is always known.
     pub fn tell(&self, who: &Identity, what: impl Into<Observed>) {
+        let records = self.tell_apart(who, what);
+        if !records.is_empty() {
+            self.evidence.keep(records);
+        }
+    }
+
+    /// The same, for a host that keeps the record by itself: together with what it is about.
+    #[must_use = "what is not kept leaves no evidence"]
+    pub fn tell_apart(&self, who: &Identity, what: impl Into<Observed>) -> Vec<EventRecord> {
         let what = what.into();
         let kind = what.checkpoint();
         let row = self.set.roster().at(kind);
         let recorded = !row.is_empty() || matches!(what, Observed::Runtime(RuntimeEvent::TurnEnd { .. }));
         if !recorded && !self.evidence.is_watched() {
-            return;
+            return Vec::new();
         }
         let notice =
             Arc::new(Notice { event_id: EventId::fresh(), at: jiff::Timestamp::now(), who: who.clone(), what });
         self.evidence.noticed(&notice);
         if !recorded {
-            return;
+            return Vec::new();
         }
         let hooks = row.iter().map(|number| self.tell_one(*number, &notice)).collect();
         let tool = notice.what.facts().tool.map(|(tool, _)| tool.to_owned());
-        let event = EventRecord {
+        vec![EventRecord {
             at: notice.at,
             kind: matches!(notice.what, Observed::Runtime(_)).then(|| notice.what.name()),
             tool,
             hooks,
             ..blank(notice.event_id.clone(), kind, who)
-        };
-        self.evidence.keep(vec![event]);
+        }]
+    }
+
+    /// Keeps the records of [`Dispatcher::tell_apart`].
+    pub fn keep(&self, records: Vec<EventRecord>) {
+        if !records.is_empty() {
+            self.evidence.keep(records);
+        }
+    }
+
+    /// Shows watchers the records of [`Dispatcher::tell_apart`], which the host keeps by itself.
+    pub fn show(&self, records: &[EventRecord]) {
+        self.evidence.show(records);
+    }
+
+    /// Keeps that a rule of the host's own, not a hook, refused something at `kind`: `text` says what.
+    pub fn refused(&self, who: &Identity, kind: CheckpointKind, text: &str) {
+        let ruling = Ruled { text: Some(text.to_owned()), ..Ruled::word(Word::Deny) };
+        self.evidence.keep(vec![EventRecord { ruling, ..blank(EventId::fresh(), kind, who) }]);
     }
 
     fn tell_one(&self, number: usize, notice: &Arc<Notice>) -> Record {
         let hook = self.set.roster().hook(number);
-        let outcome = match out_of_reach(hook, notice) {
+        let outcome = match notice.passes_over(hook) {
             Some(why) => Ran::NotRun(why),
             None if self.set.handler(number).tell(notice) => Ran::Told,
             None => Ran::NotRun(NotRun::Dropped),
@@ -222,7 +197,6 @@ impl Dispatcher {
     async fn drive(&self, cx: &TurnCx, ids: &mut Ids, asks: &mut (impl Asks + Send)) {
         let mut wire = WireCache::default();
         let mut rendered = None;
-        let mut gates_end: Option<Instant> = None;
         while let Some(need) = asks.next() {
             let kind = need.subject.kind();
             // One rendering serves the hooks of a chain until one of them changes the subject.
@@ -230,30 +204,30 @@ impl Dispatcher {
                 wire = WireCache::default();
             }
             let asked_at = Instant::now();
-            let timeout = match kind.duty() {
-                Duty::Gate => {
-                    let end = *gates_end.get_or_insert(asked_at + GATE_BUDGET);
-                    need.timeout.min(end.saturating_duration_since(asked_at))
-                }
-                Duty::Observer | Duty::Rewriter | Duty::Approver => {
-                    gates_end = None;
-                    need.timeout
-                }
+            let call = Call {
+                event_id: ids.get(kind),
+                who: &cx.who,
+                subject: need.subject,
+                timeout: need.timeout,
+                cancel: &cx.cancel,
+                known: &*cx.known,
+                wire: &wire,
             };
-            let heard = if timeout.is_zero() {
-                Err(Fault::TimedOut { after: GATE_BUDGET })
-            } else {
-                let call = Call {
-                    event_id: ids.get(kind),
-                    who: &cx.who,
-                    subject: need.subject,
-                    timeout,
-                    cancel: &cx.cancel,
-                    wire: &wire,
-                };
-                self.set.handler(need.hook).ask(call).await
-            };
-            asks.settle(heard, asked_at.elapsed());
+            let hook = need.hook;
+            let heard = self.set.handler(hook).ask(call).await;
+            let took = asked_at.elapsed();
+            asks.settle(self.with_files(cx, hook, heard).await, took);
+        }
+    }
+
+    /// What a hook made of a result, with its files taken over.
+    async fn with_files(&self, cx: &TurnCx, hook: usize, heard: Result<Reply, Fault>) -> Result<Reply, Fault> {
+        match (heard, &cx.files) {
+            (Ok(Reply::AfterTool(Heard { verdict: Verdict::Modify(output), warnings })), Some(files)) => {
+                let output = files.take(output, &self.set.roster().hook(hook).name).await;
+                Ok(Reply::AfterTool(Heard { verdict: Verdict::Modify(output), warnings }))
+            }
+            (heard, _) => heard,
         }
     }
 
@@ -305,6 +279,7 @@ impl Dispatcher {
             subject,
             timeout: stage.timeout,
             cancel: &cx.cancel,
+            known: &*cx.known,
             wire: &wire,
         };
         self.set.handler(number).ask(call).await
@@ -329,106 +304,11 @@ impl Ids {
     }
 }
 
-fn out_of_reach(hook: &Hook, notice: &Notice) -> Option<NotRun> {
-    match hook.state {
-        State::Disabled => return Some(NotRun::Disabled),
-        State::Untrusted => return Some(NotRun::Untrusted),
-        State::Broken(_) => return Some(NotRun::OutOfScope),
-        State::Armed => {}
-    }
-    match &notice.what {
-        Observed::Runtime(event) => {
-            let wanted = hook.events.as_ref().is_none_or(|kinds| kinds.contains(&event.kind()));
-            (!wanted).then_some(NotRun::OutOfScope)
-        }
-        Observed::SessionStart | Observed::PostToolUse { .. } | Observed::Stop { .. } => {
-            let facts = notice.what.facts();
-            (!hook.matches(&facts)).then(|| NotRun::Matcher {
-                pattern: hook.matcher.as_ref().map(|m| m.pattern().to_owned()).unwrap_or_default(),
-                value: facts.tool.map(|(tool, _)| tool.to_owned()).unwrap_or_default(),
-            })
-        }
-    }
-}
-
 /// The record of an event that just happened, before anything came of it.
 fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> EventRecord {
     let ruling = Ruled::word(Word::Continue);
     let at = jiff::Timestamp::now();
     EventRecord { event_id, at, checkpoint, kind: None, who: who.clone(), tool: None, ruling, hooks: Vec::new() }
-}
-
-/// One event for each checkpoint that has hooks, and for a call that may run always the decision at the last one.
-fn clearing_records(
-    ids: &mut Ids,
-    cx: &TurnCx,
-    (asked, outcome): (&ToolCall, &Outcome),
-    permit: Option<Digest>,
-    records: Vec<Record>,
-) -> Vec<EventRecord> {
-    let (call, text, decided_at) = match outcome {
-        Outcome::Run(call) => (call, None, CheckpointKind::ApproveTool),
-        Outcome::Substituted { call, .. } => (call, None, CheckpointKind::BeforeTool),
-        Outcome::Ask { call, by, why } => (call, Some(nobody_to_ask(by, why.as_str())), CheckpointKind::PreToolUse),
-        Outcome::Refused { call, denied } => (call, Some(denied.text()), denied.at),
-        // An abort leaves no call; it is still about the one that was asked about.
-        Outcome::Abort(aborted) => (asked, Some(aborted.text()), aborted.at),
-    };
-    let substituted = matches!(outcome, Outcome::Substituted { .. });
-    let mut by_kind: Vec<(CheckpointKind, Vec<Record>)> = CLEARING.iter().map(|kind| (*kind, Vec::new())).collect();
-    for record in records {
-        if let Some((_, row)) = by_kind.iter_mut().find(|(kind, _)| *kind == record.checkpoint) {
-            row.push(record);
-        }
-    }
-    by_kind
-        .into_iter()
-        .filter(|(kind, row)| !row.is_empty() || (*kind == CheckpointKind::ApproveTool && permit.is_some()))
-        .map(|(kind, row)| {
-            let changed = row.iter().any(|record| record.change.is_some());
-            let ruled = if kind < decided_at {
-                Ruled::word(if changed { Word::Modify } else { Word::Continue })
-            } else {
-                let permit = permit.filter(|_| kind == CheckpointKind::ApproveTool);
-                Ruled { word: outcome.word(), text: text.clone(), permit, substituted }
-            };
-            EventRecord {
-                tool: Some(call.tool.clone()),
-                ruling: ruled,
-                hooks: row,
-                ..blank(ids.of(kind), kind, &cx.who)
-            }
-        })
-        .collect()
-}
-
-fn settled(outcome: Outcome, took: Duration) -> Clearance {
-    match outcome {
-        Outcome::Run(call) => Clearance::Refused { call, text: NOT_RECORDED.into(), by: None },
-        Outcome::Substituted { call, by, result } => Clearance::Substituted { call, output: result, by, took },
-        Outcome::Ask { call, by, why } => {
-            let text = nobody_to_ask(&by, why.as_str());
-            Clearance::Refused { call, text, by: Some(by) }
-        }
-        Outcome::Refused { call, denied } => Clearance::Refused { call, text: denied.text(), by: Some(denied.by) },
-        Outcome::Abort(aborted) => Clearance::Abort(aborted),
-    }
-}
-
-/// An ask is never weakened: where nobody can be asked, it refuses.
-fn nobody_to_ask(by: &HookName, why: &str) -> String {
-    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-    format!("Tool execution needs a person's approval, and nobody can be asked here{why} (hook \"{by}\")")
-}
-
-fn time_of_substitute(records: &[Record]) -> Duration {
-    records
-        .iter()
-        .find_map(|record| match &record.outcome {
-            Ran::Said { word: Word::Respond, took, .. } => Some(*took),
-            Ran::Said { .. } | Ran::Failed { .. } | Ran::Told | Ran::NotRun(_) => None,
-        })
-        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -438,6 +318,7 @@ mod tests {
     use domain::checkpoint::runtime::TurnStatus;
     use domain::id::TurnId;
     use std::sync::Mutex;
+    use std::time::Duration;
 
     /// Keeps the names of what was recorded.
     #[derive(Default)]

@@ -4,7 +4,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::{Family, Hook, OnFailure, Stage, Stages, State};
+use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use domain::id::HookName;
 use domain::matcher::{Matcher, Respond};
 use domain::store::RecordStore;
@@ -64,6 +64,8 @@ impl Engine {
             matcher: None,
             respond: Respond::Any,
             events: None,
+            scope: Scope::Everyone,
+            media_dir: None,
             stages,
         };
         Mount { hook: mounted, handler: Native::new(hook, OBSERVER_TIMEOUT, &self.tasks) }

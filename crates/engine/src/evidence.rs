@@ -104,7 +104,7 @@ impl Evidence {
         }
     }
 
-    fn show(&self, records: &[EventRecord]) {
+    pub(crate) fn show(&self, records: &[EventRecord]) {
         for watcher in &self.watchers {
             records.iter().for_each(|record| watcher.recorded(record));
         }

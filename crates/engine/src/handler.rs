@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::checkpoint::{Notice, Reply, Subject};
+use domain::checkpoint::{Known, Notice, Reply, Subject};
 use domain::fault::Fault;
 use domain::id::EventId;
 use domain::identity::Identity;
@@ -36,6 +36,8 @@ pub struct Call<'a> {
     pub timeout: Duration,
     /// Set when the turn is ending.
     pub cancel: &'a CancellationToken,
+    /// What is known of the agent.
+    pub known: &'a dyn Known,
     /// The rendering of `subject` that hooks of one chain share.
     pub wire: &'a WireCache,
 }

@@ -3,7 +3,9 @@
 //! A host mounts its hooks on an [`Engine`], takes a [`Dispatcher`] for each turn, asks it at every checkpoint,
 //! and runs a tool only with the [`Permit`] that [`Dispatcher::clear`] gave.
 
+pub mod approvals;
 pub mod builtins;
+pub mod child;
 pub mod dispatcher;
 pub mod egress;
 pub mod engine;
@@ -16,9 +18,10 @@ pub mod rehearsal;
 pub mod set;
 pub mod tool;
 
+pub use approvals::{Approvals, Asker, Clock, SystemClock};
 pub use async_trait::async_trait;
 pub use builtins::Builtins;
-pub use dispatcher::{Clearance, Dispatcher, TurnCx};
+pub use dispatcher::{Clearance, Dispatcher, TakesFiles, TurnCx};
 pub use domain;
 pub use engine::Engine;
 pub use evidence::{Forgetful, Watcher};

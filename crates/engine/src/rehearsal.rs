@@ -45,6 +45,7 @@ impl Dispatcher {
                 subject: need.subject,
                 timeout: need.timeout,
                 cancel: &cx.cancel,
+                known: &*cx.known,
                 wire: &wire,
             };
             let asked_at = Instant::now();

@@ -1,7 +1,7 @@
 //! What a tool is to the engine: something that runs only with a permit.
 
 use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
+use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,11 @@ pub trait Tool: Send + Sync {
 
     /// Whether running it changes nothing; such calls of one batch may overlap.
     fn read_only(&self) -> bool;
+
+    /// What it says of itself, for hooks.
+    fn annotations(&self) -> Annotations {
+        Annotations { read_only: self.read_only().then_some(true), destructive: None }
+    }
 
     /// Runs the permitted call. Failures are results for the model, not errors of the host.
     fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput>;

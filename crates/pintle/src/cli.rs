@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::error::CliError;
 
+mod approvals;
 mod chat;
 mod completions;
 mod demo;
@@ -14,12 +15,15 @@ mod doctor;
 mod exec;
 mod hooks;
 mod init;
+mod mcp;
 mod run;
-mod session;
 mod schema;
+mod session;
+mod sessions;
 mod stops;
 mod terminal;
 mod trust;
+mod turn;
 mod why;
 
 /// The engine on which AI agents' hooks turn.
@@ -36,18 +40,19 @@ pub struct Cli {
 
 /// Flags of every command.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Read this configuration file and no other
     #[arg(short, long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where state lives: database, accepted configurations [default: $PINTLE_HOME or the XDG data folder]
+    /// Where state lives: sessions, records, files, what was trusted [default: $PINTLE_HOME or the XDG data folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
     /// Show more: hooks that did not run, logs of children; twice for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// When to colour
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    /// When to colour: always, never, or auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
     pub color: Color,
 }
 
@@ -76,6 +81,14 @@ pub enum Command {
     Hooks(hooks::HooksCommand),
     /// Which hooks ran or did not on an event, and exactly why
     Why(why::WhyArgs),
+    /// List, approve and refuse calls that wait for a person
+    #[command(subcommand)]
+    Approvals(approvals::ApprovalsCommand),
+    /// List, show, go on with and delete stored conversations
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
+    /// Serve an agent's built-in tools to an MCP client over standard input and output, behind its hooks
+    Mcp(mcp::McpArgs),
     /// Check every hook, provider and store through its real path
     Doctor(doctor::DoctorArgs),
     /// Show what a found configuration would run, and accept it
@@ -124,6 +137,9 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Chat(args) => chat::run(&global, &args),
         Command::Hooks(command) => hooks::run(&global, command),
         Command::Why(args) => why::run(&global, &args),
+        Command::Approvals(command) => approvals::run(&global, command),
+        Command::Sessions(command) => sessions::run(&global, command),
+        Command::Mcp(args) => mcp::run(&global, &args),
         Command::Doctor(args) => doctor::run(&global, &args),
         Command::Trust(args) => trust::run(&global, &args),
         Command::Init(args) => init::run(&global, &args),

@@ -20,7 +20,9 @@ pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use agent::ask::AskGate;
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
 use domain::hook::{Hook, State};
@@ -81,6 +83,8 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// Agents, by name.
     pub agents: BTreeMap<String, AgentConfig>,
+    /// Servers of tools, by name.
+    pub mcp: BTreeMap<String, McpServerConfig>,
     /// Every hook: armed, switched off, untrusted or broken.
     pub hooks: Vec<LoadedHook>,
     /// Whether a turn may only start when every guard is well.
@@ -106,6 +110,8 @@ pub struct ProviderConfig {
     pub kind: ProviderKind,
     /// The name of the variable that holds its key.
     pub api_key_env: Option<String>,
+    /// Whether its models see images.
+    pub vision: bool,
 }
 
 /// What a provider is.
@@ -130,6 +136,35 @@ pub enum ProviderKind {
     },
 }
 
+/// A server of tools.
+#[derive(Clone, Debug)]
+pub struct McpServerConfig {
+    /// How it is reached.
+    pub reach: McpReach,
+    /// Deadline of its handshake and of its list of tools, each.
+    pub start_timeout: Duration,
+    /// For a server that is trusted by its content: what is checked before every start.
+    pub seal: Option<Seal>,
+}
+
+/// How a server of tools is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpReach {
+    /// It is a child.
+    Command {
+        /// Program and arguments; no shell.
+        argv: Vec<String>,
+        /// Its working directory, absolute.
+        dir: PathBuf,
+        /// Variables laid over the environment that it inherits.
+        env: BTreeMap<String, String>,
+        /// Secret variables that are passed on to it.
+        inherit_env: Vec<String>,
+    },
+    /// It runs somewhere.
+    Url(Url),
+}
+
 /// How tools are offered to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolMode {
@@ -151,10 +186,16 @@ pub struct AgentConfig {
     pub system: Option<String>,
     /// The folder that file tools stay inside, absolute.
     pub workspace: PathBuf,
-    /// Tools that it is offered; the read-only built-ins when absent.
+    /// Tools that it is offered, those of MCP servers as globs; the read-only built-ins and all of MCP servers when absent.
     pub tools: Option<Vec<String>>,
     /// Model calls of one turn, at most.
     pub max_iterations: u32,
+    /// Globs of tools whose every call waits for a person; of every file that says something about the agent.
+    pub ask: Vec<Named>,
+    /// How many tokens the model takes, about; 0 when nobody knows.
+    pub context_tokens: u32,
+    /// What it is good for, told to other agents; may be empty.
+    pub description: String,
     /// Further models, in the order in which they are tried.
     pub fallbacks: Vec<Named>,
     /// Whether text is shown before the hooks have seen the whole answer.
@@ -203,6 +244,8 @@ pub enum HookKind {
     Process(ProcessEntry),
     /// Code that is compiled in.
     Builtin(BuiltinEntry),
+    /// The gate of `agents.NAME.ask`.
+    Ask(AskGate),
     /// Nothing: it is switched off, untrusted or broken.
     Nothing,
 }
@@ -290,6 +333,7 @@ impl Config {
             home,
             providers: BTreeMap::new(),
             agents: BTreeMap::new(),
+            mcp: BTreeMap::new(),
             hooks: Vec::new(),
             strict_start: false,
             durability: Durability::default(),

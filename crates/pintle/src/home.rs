@@ -4,6 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use crate::files::{DELIVERED, MEDIA};
+
 /// What everybody but the owner may do, among the bits of a mode.
 const OTHERS: u32 = 0o077;
 
@@ -33,9 +35,12 @@ pub fn close(home: &Path) -> Result<(), String> {
     fs::set_permissions(home, Permissions::from_mode(OWNER_ONLY)).map_err(|why| open(&format!("and stays so: {why}")))
 }
 
-/// Whether Pintle gives the name to what it keeps: the database with its companions, and what was accepted.
+/// Whether Pintle gives the name to what it keeps: the database with its companions, what was accepted, files.
 fn is_ours(name: &str) -> bool {
-    name.starts_with("pintle.db") || name == "trust.json" || name.starts_with(".trust.json.")
+    [MEDIA, DELIVERED].contains(&name)
+        || name.starts_with("pintle.db")
+        || name == "trust.json"
+        || name.starts_with(".trust.json.")
 }
 
 #[cfg(test)]

@@ -1,29 +1,35 @@
-//! Wires a configuration into an agent that runs: store, engine, hooks, models, tools.
+//! Wires a configuration into a host that runs: store, engine, hooks, and what its agents work with.
+//! The agents themselves are made in [`crate::crew`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::tools::{ExecGuard, Protected, Tools, ToolsConfig};
-use agent::{Models, Runner, Settings};
+use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, Tools, ToolsConfig};
+use domain::approval::Mode;
 use domain::fault::Fault;
 use domain::hook::State;
 use domain::store::StoreError;
 use engine::egress::Egress;
+use engine::engine::OBSERVER_TIMEOUT;
+use engine::handlers::native::Native;
 use engine::handlers::process::{ProcessHook, child_environment};
-use engine::{Engine, Mount, Watcher};
+use engine::{Approvals, Asker, Engine, Mount, Watcher};
 use providers::{ProviderSpec, Secret, ToolMode};
 use store::Store;
 
 use crate::config::trust::before_spawn;
 use crate::config::{
-    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig,
-    ProviderKind, detect,
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
+    ProviderConfig, ProviderKind, detect,
 };
 use crate::error::CliError;
+use crate::files::Files;
 use crate::home;
 use crate::orphans::Orphans;
+use crate::servers::{Servers, is_wanted};
+use crate::tool_names::is_mcp;
 
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
 pub const EXEC_COMMAND: &str = "__exec";
@@ -42,11 +48,17 @@ pub struct Host {
     pub loaded: Loaded,
     /// The hooks.
     pub engine: Arc<Engine>,
-    /// The records.
+    /// The records, the sessions and the approvals.
     pub store: Arc<Store>,
+    /// Where persons are asked.
+    pub(crate) approvals: Arc<Approvals>,
     env: Env,
     orphans: Orphans,
     running: Mutex<BTreeMap<String, Running>>,
+    /// The MCP servers.
+    pub(crate) servers: Servers,
+    /// What tools and hooks hand over.
+    pub(crate) files: Files,
 }
 
 impl Host {
@@ -62,10 +74,23 @@ impl Host {
         }
         let engine = Arc::new(Engine::new(store.clone(), watchers));
         hide();
-        let host = Self { loaded, engine, store, env, orphans: Orphans::adopt(), running: Mutex::default() };
+        let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
+        let (orphans, running) = (Orphans::adopt(), Mutex::default());
+        let (servers, files) = (Servers::default(), Files::new(&loaded.config.home));
+        let host = Self { loaded, engine, store, approvals, env, orphans, running, servers, files };
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;
         Ok(host)
+    }
+
+    /// Lets persons be asked as `mode` has it, by `asker` if one is there; without this, as [`Mode::Run`] has it. For
+    /// the agents that are made from now on.
+    pub fn ask_in(&mut self, mode: Mode, asker: Option<Arc<dyn Asker>>) {
+        let approvals = Approvals::new(self.store.clone(), mode);
+        self.approvals = Arc::new(match asker {
+            Some(asker) => approvals.with_asker(asker),
+            None => approvals,
+        });
     }
 
     /// What the hooks of `config` are mounted as. A process that already runs in exactly this way is kept.
@@ -74,9 +99,17 @@ impl Host {
         let before = std::mem::take(&mut *running);
         let mut mounts = Vec::new();
         for loaded in &config.hooks {
-            let (HookKind::Process(entry), State::Armed) = (&loaded.kind, &loaded.hook.state) else {
-                mounts.push(self.engine.idle(loaded.hook.clone()));
-                continue;
+            let entry = match (&loaded.kind, &loaded.hook.state) {
+                (HookKind::Process(entry), State::Armed) => entry,
+                (HookKind::Ask(gate), State::Armed) => {
+                    let handler = Native::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
+                    mounts.push(Mount { hook: loaded.hook.clone(), handler });
+                    continue;
+                }
+                (HookKind::Process(_) | HookKind::Ask(_) | HookKind::Builtin(_) | HookKind::Nothing, _) => {
+                    mounts.push(self.engine.idle(loaded.hook.clone()));
+                    continue;
+                }
             };
             let (vars, _) = self.child_env(config, &entry.inherit_env, &entry.env);
             let spec = engine::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
@@ -116,6 +149,36 @@ impl Host {
         ready.into_iter().filter_map(|(name, outcome)| Some((name, outcome.err()?))).collect()
     }
 
+    /// Starts the MCP servers of `config`. One that already runs in exactly this way is kept.
+    pub fn start_servers(&self, config: &Config) {
+        self.servers.start(config, |inherit, env| self.child_env(config, inherit, env).0);
+    }
+
+    /// Waits for the first start of every MCP server, all at once: those that cannot be used, and why.
+    pub async fn servers_ready(&self) -> Vec<(String, String)> {
+        self.servers.ready().await
+    }
+
+    /// What is odd about the tools of MCP servers, a line each: names that two of them have, and entries of agents that
+    /// mean no tool.
+    pub fn odd_tools(&self) -> Vec<String> {
+        let catalogue = self.servers.catalogue();
+        let mut odd = catalogue.clashes();
+        for agent in self.loaded.config.agents.values() {
+            let unmatched = catalogue.unmatched(agent.tools.as_deref().unwrap_or_default());
+            odd.extend(unmatched.iter().map(|entry| format!("agents.{}.tools: \"{entry}\" means no tool", agent.name)));
+        }
+        odd
+    }
+
+    /// The names of the tools of MCP servers that some agent is offered.
+    pub fn server_tools(&self) -> BTreeSet<String> {
+        let mut names = self.servers.catalogue().names();
+        let agents = &self.loaded.config.agents;
+        names.retain(|name| agents.values().any(|agent| is_wanted(name, agent.tools.as_deref())));
+        names
+    }
+
     /// The environment of a child, without secrets, and the names of those that were withheld.
     pub fn child_env(
         &self,
@@ -128,32 +191,21 @@ impl Host {
         (child.vars, child.withheld)
     }
 
-    /// The agent called `name`, or the one that is meant without a name, with `model` in place of its own.
+    /// The tools of `agent`: built-in ones, and those of MCP servers as these are now.
     ///
     /// # Errors
-    /// There is no such agent, model, provider or tool.
-    pub fn runner(&self, name: Option<&str>, model: Option<&str>) -> Result<Runner, CliError> {
-        let config = &self.loaded.config;
-        let agent = config.agent(name)?;
-        let mut chosen = config.models(agent, model)?.into_iter().map(|found| {
-            // The part before the first slash is the provider's name.
-            format!("{}/{}", found.provider, found.model)
-        });
-        let mut settings = Settings::new(&agent.name, &chosen.next().unwrap_or_default());
-        settings.fallbacks = chosen.collect();
-        settings.system = agent.system.clone().unwrap_or_default();
-        settings.options = agent.options.clone();
-        settings.max_iterations = agent.max_iterations;
-        settings.stream_unreviewed = agent.stream_unreviewed;
-        let tools = Arc::new(self.tools(agent)?);
-        Ok(Runner::new(settings, Arc::new(self.models()?), tools, self.engine.clone()))
+    /// One of them has not what it needs.
+    pub fn tools(&self, agent: &AgentConfig) -> Result<Tools, CliError> {
+        let mut tools = self.builtin_tools(agent)?;
+        self.servers.catalogue().add_to(&mut tools, agent.tools.as_deref());
+        Ok(tools)
     }
 
-    /// The tools of `agent`.
+    /// The built-in tools of `agent`.
     ///
     /// # Errors
-    /// A name that no tool has.
-    pub fn tools(&self, agent: &AgentConfig) -> Result<Tools, CliError> {
+    /// One of them has not what it needs.
+    pub fn builtin_tools(&self, agent: &AgentConfig) -> Result<Tools, CliError> {
         let config = &self.loaded.config;
         let (exec_env, _) = self.child_env(config, &config.tools.exec_inherit_env, &BTreeMap::new());
         let tools = ToolsConfig {
@@ -164,9 +216,20 @@ impl Host {
                 .ok()
                 .map(|program| ExecGuard { program, args: vec![OsString::from(EXEC_COMMAND)] }),
             egress: Egress::new(config.tools.web_fetch_allow.clone()),
+            agents: config
+                .agents
+                .values()
+                .filter(|other| other.name != agent.name)
+                .map(|other| (other.name.clone(), other.description.clone()))
+                .collect(),
         };
         let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
-        let names = agent.tools.clone().unwrap_or_else(read_only);
+        let mut names = agent.tools.clone().unwrap_or_else(read_only);
+        names.retain(|name| !is_mcp(name));
+        if tools.agents.is_empty() {
+            // The configuration was told so: without another agent there is nobody to give a task to.
+            names.retain(|name| ![DELEGATE, SPAWN].contains(&name.as_str()));
+        }
         Tools::builtin(tools, &names).map_err(|error| CliError::usage(format!("agents.{}.tools: {error}", agent.name)))
     }
 
@@ -176,23 +239,9 @@ impl Host {
         let mut files: Vec<PathBuf> = self.loaded.files.clone();
         files.extend(std::env::current_exe().ok());
         files.extend(config.hooks.iter().flat_map(hook_files));
+        files.extend(config.mcp.values().flat_map(server_files));
         files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
         Protected { files, dirs: vec![config.home.clone()] }
-    }
-
-    /// The providers.
-    ///
-    /// # Errors
-    /// One of them cannot be set up.
-    pub fn models(&self) -> Result<Models, CliError> {
-        let mut models = Models::default();
-        for (name, provider) in &self.loaded.config.providers {
-            let spec = self.provider_spec(name, provider);
-            let connected =
-                providers::connect(&spec).map_err(|error| CliError::usage(format!("providers.{name}: {error}")))?;
-            models = models.with(name, connected);
-        }
-        Ok(models)
     }
 
     /// The settings of a provider, with its key from the environment.
@@ -217,6 +266,7 @@ impl Host {
             api_key: provider.api_key_env.as_ref().and_then(|name| self.env.text(name)).map(Secret::new),
             key_env: provider.api_key_env.clone(),
             tool_mode,
+            vision: provider.vision,
             script,
             ..ProviderSpec::new(name, kind)
         }
@@ -224,7 +274,7 @@ impl Host {
 
     /// Ends the hooks, and waits for what they leave.
     pub async fn close(&self) {
-        self.engine.close().await;
+        tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
         self.orphans.close().await;
     }
 }
@@ -266,12 +316,26 @@ pub fn open_store(config: &Config) -> Result<Arc<Store>, CliError> {
         store::OpenError::Store(StoreError::Unavailable(_)) => {
             CliError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
         }
-        store::OpenError::Store(StoreError::Corrupt(_)) => CliError::failed(error.to_string()),
+        store::OpenError::Store(StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_)) => {
+            CliError::failed(error.to_string())
+        }
     })
 }
 
 /// The files that a hook runs, as far as its command names them.
 fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
     let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
-    entry.argv.iter().map(|word| entry.dir.join(word)).filter(|path| path.is_file()).collect()
+    command_files(&entry.argv, &entry.dir)
+}
+
+/// The same of an MCP server.
+fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
+    match &server.reach {
+        McpReach::Command { argv, dir, .. } => command_files(argv, dir),
+        McpReach::Url(_) => Vec::new(),
+    }
+}
+
+fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
+    argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
 }

@@ -3,11 +3,15 @@
 pub mod clean;
 pub mod cli;
 pub mod config;
+pub mod crew;
 pub mod error;
+mod files;
 pub mod home;
 pub mod host;
+pub mod moment;
 pub mod operator;
 pub mod orphans;
 pub mod reload;
+mod servers;
 pub mod timeline;
 pub mod tool_names;

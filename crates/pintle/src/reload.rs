@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::Runner;
 use domain::hook::State;
 use engine::handlers::process::ProcessHook;
 
 use crate::config::Config;
 use crate::config::diagnostic::Diagnostic;
+use crate::crew::Member;
 use crate::error::CliError;
 use crate::host::{Host, load};
 
@@ -34,7 +34,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// What is bad, and which removals are therefore not in force. The old set then stays.
-pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Runner, Vec<String>), CliError> {
+pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<String>), CliError> {
     let loaded = match load(wanted.config, wanted.home) {
         Ok((_, loaded)) => loaded,
         Err(error) => return Err(refused(&host.loaded.config, None, &error.message)),
@@ -42,13 +42,19 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Runner, Vec<
     if let Some(diagnostic) = fresh(&host.loaded.diagnostics, &loaded.diagnostics) {
         return Err(refused(&host.loaded.config, Some(&loaded.config), &diagnostic.to_string()));
     }
-    let before = host.remember();
+    let unusable = host.unusables();
+    let (before, servers) = (host.remember(), host.servers.remember());
     let ran = host.running();
     let mounts = host.mounts(&loaded.config);
+    host.start_servers(&loaded.config);
     let later = for_the_next_start(&host.loaded.config, &loaded.config);
     let old = std::mem::replace(&mut host.loaded, loaded);
-    let prepared = match shaken(host, &ran).await {
-        Ok(()) => host.runner(wanted.agent, wanted.model).map_err(|error| error.message),
+    let shaken = async { tokio::try_join!(shaken(host, &ran), host.servers.shaken(&servers)).map(drop) };
+    let prepared = match shaken.await {
+        Ok(()) => match host.unusables().difference(&unusable).next() {
+            Some(new) => Err(new.clone()),
+            None => host.runner(wanted.agent, wanted.model).map_err(|error| error.message),
+        },
         Err(cause) => Err(cause),
     };
     let taken = prepared.and_then(|runner| match host.engine.replace(mounts) {
@@ -56,9 +62,13 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Runner, Vec<
         Err(duplicate) => Err(duplicate.to_string()),
     });
     match taken {
-        Ok(runner) => Ok((runner, later)),
+        Ok(runner) => {
+            host.odd_tools().iter().for_each(|odd| tracing::warn!("{odd}"));
+            Ok((runner, later))
+        }
         Err(cause) => {
             host.restore(before);
+            host.servers.restore(servers);
             let new = std::mem::replace(&mut host.loaded, old);
             Err(refused(&host.loaded.config, Some(&new.config), &cause))
         }

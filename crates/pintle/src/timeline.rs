@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
 use domain::checkpoint::{CheckpointKind, Notice, Observed, RuntimeEvent};
 use domain::record::{EventRecord, NotRun, Outcome, Record};
 use domain::verdict::Word;
@@ -15,6 +15,12 @@ use crate::clean::clean;
 
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
 const MAX_SHOWN: usize = 100;
+
+/// How far in a sub-agent's lines stand: enough to see, and little of the line.
+const INDENT: usize = 4;
+
+/// From which depth on lines stand no further in: sub-agents go no deeper by themselves.
+const MAX_INDENTED: u8 = 3;
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -48,7 +54,7 @@ impl<W: std::io::Write + Send> Timeline<W> {
 impl<W: std::io::Write + Send> Watcher for Timeline<W> {
     fn noticed(&self, notice: &Notice) {
         if let Some(line) = line_of(notice) {
-            self.print(&format!("{line}\n"));
+            self.print(&indented(notice.who.depth, &format!("{line}\n")));
         }
     }
 
@@ -73,9 +79,15 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
             let _infallible = writeln!(text, "{line}");
         }
         if !text.is_empty() {
-            self.print(&text);
+            self.print(&indented(event.who.depth, &text));
         }
     }
+}
+
+/// Lines of a sub-agent stand further in: it may work beside the turn that it works for.
+fn indented(depth: u8, lines: &str) -> String {
+    let margin = " ".repeat(INDENT * usize::from(depth.min(MAX_INDENTED)));
+    lines.lines().map(|line| format!("{margin}{line}\n")).collect()
 }
 
 /// One hook at one checkpoint.
@@ -189,13 +201,14 @@ fn line_of(notice: &Notice) -> Option<String> {
             Some(format!("{BOLD}turn{BOLD:#} {}  {}", clean(&notice.who.agent_id.to_string()), clip(user_message)))
         }
         RuntimeEvent::TurnEnd { status, iterations, duration, .. } => {
-            let (style, word) = match status {
-                TurnStatus::Completed => (GOOD, "completed"),
-                TurnStatus::Error => (BAD, "ended with an error"),
-                TurnStatus::Aborted => (BAD, "aborted"),
-            };
+            let (style, word) = ended(*status);
             let rounds = many(usize::try_from(*iterations).unwrap_or(usize::MAX), "round");
-            Some(format!("{BOLD}turn{BOLD:#} {style}{word}{style:#} after {rounds}, {}", time(*duration)))
+            // Where several are at work, it has to be said whose turn is over.
+            let whose = match notice.who.depth {
+                0 => String::new(),
+                _ => format!("{} ", clean(&notice.who.agent_id.to_string())),
+            };
+            Some(format!("{BOLD}turn{BOLD:#} {whose}{style}{word}{style:#} after {rounds}, {}", time(*duration)))
         }
         RuntimeEvent::LlmRequest { model, messages_count, tools_count, .. } => Some(columns(
             "→",
@@ -232,13 +245,61 @@ fn line_of(notice: &Notice) -> Option<String> {
         RuntimeEvent::ToolExecSkipped { tool, reason, .. } => {
             Some(columns("✗", BAD, "tool", tool, &format!("{BAD}{}{BAD:#}", clip(reason))))
         }
-        RuntimeEvent::InterruptReceived { hook, .. } => {
+        RuntimeEvent::InterruptReceived { kind, hook, .. } => {
+            let what = match kind {
+                // It is told of once it stands in the conversation.
+                InterruptKind::Steering => return None,
+                InterruptKind::Graceful => "finishes",
+                InterruptKind::HardAbort => "stopped",
+            };
             let by = hook.as_deref().unwrap_or("the user");
-            Some(columns("■", BAD, "stopped", "", &format!("by {}", clean(by))))
+            Some(columns("■", BAD, what, "", &format!("by {}", clean(by))))
         }
         RuntimeEvent::Error { stage, message, .. } => Some(columns("✗", BAD, "error", stage, &clip(message))),
+        RuntimeEvent::ContextCompress { .. }
+        | RuntimeEvent::SessionSummarize { .. }
+        | RuntimeEvent::SteeringInjected { .. }
+        | RuntimeEvent::FollowUpQueued { .. } => line_of_conversation(event),
+        RuntimeEvent::SubturnSpawn { .. }
+        | RuntimeEvent::SubturnEnd { .. }
+        | RuntimeEvent::SubturnOrphan { .. }
+        | RuntimeEvent::SubturnResultDelivered { .. } => line_of_subturn(event),
         RuntimeEvent::LlmDelta { .. } => None,
     }
+}
+
+fn ended(status: TurnStatus) -> (Style, &'static str) {
+    match status {
+        TurnStatus::Completed => (GOOD, "completed"),
+        TurnStatus::Error => (BAD, "ended with an error"),
+        TurnStatus::Aborted => (BAD, "aborted"),
+    }
+}
+
+/// The line of an event about what stands in the conversation.
+fn line_of_conversation(event: &RuntimeEvent) -> Option<String> {
+    let said = if let RuntimeEvent::ContextCompress { dropped_messages, remaining_messages, .. } = event {
+        format!("the oldest {} gave way, {remaining_messages} stay", many(*dropped_messages, "message"))
+    } else if let RuntimeEvent::SessionSummarize { summarized_messages, summary_len, .. } = event {
+        format!("{} summarised in {summary_len} bytes", many(*summarized_messages, "message"))
+    } else if let RuntimeEvent::SteeringInjected { count, .. } = event {
+        format!("{} came in", many(*count, "message"))
+    } else if let RuntimeEvent::FollowUpQueued { content_len, .. } = event {
+        format!("a result of {content_len} bytes waits for the next turn")
+    } else {
+        return None;
+    };
+    Some(columns("≡", DIM, "conversation", "", &said))
+}
+
+/// The line of an event about a sub-agent.
+fn line_of_subturn(event: &RuntimeEvent) -> Option<String> {
+    if let RuntimeEvent::SubturnSpawn { agent_id, .. } = event {
+        return Some(columns("▹", DIM, "sub-agent", agent_id, "begins"));
+    }
+    let RuntimeEvent::SubturnEnd { agent_id, status } = event else { return None };
+    let (style, word) = ended(*status);
+    Some(columns("◃", DIM, "sub-agent", agent_id, &format!("{style}{word}{style:#}")))
 }
 
 /// A number of things.
@@ -246,9 +307,12 @@ fn many(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal.
+/// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal or turns the direction
+/// of reading around.
 pub fn clip(text: &str) -> String {
-    let mut shown: String = text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let plain = |c: char| if c.is_control() || turns(c) { ' ' } else { c };
+    let mut shown: String = text.chars().take(MAX_SHOWN).map(plain).collect();
     if text.chars().nth(MAX_SHOWN).is_some() {
         shown.push('…');
     }

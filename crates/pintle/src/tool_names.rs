@@ -9,8 +9,12 @@ use domain::json::{Object, Rendered};
 use domain::llm::LlmRequest;
 use domain::message::{Message, Role};
 use engine::{Dispatcher, TurnCx};
+use globset::{Glob, GlobMatcher};
 
 use crate::config::Config;
+
+/// What the names of all tools of MCP servers begin with.
+const MCP: &str = "mcp_";
 
 /// Shortest piece of a pattern that is taken for a name: shorter ones are like everything.
 const SHORTEST_NAME: usize = 3;
@@ -20,6 +24,39 @@ pub fn offered(config: &Config) -> BTreeSet<&str> {
     let named = config.agents.values().filter_map(|agent| agent.tools.as_ref()).flatten().map(String::as_str);
     let read_only = config.agents.values().any(|agent| agent.tools.is_none());
     named.filter(|name| BUILTIN.contains(name)).chain(READ_ONLY.into_iter().filter(|_| read_only)).collect()
+}
+
+/// Whether `name`, of a tool or in `agents.NAME.tools`, is about tools of MCP servers.
+pub fn is_mcp(name: &str) -> bool {
+    name.starts_with(MCP)
+}
+
+/// Whether a matcher spells what the names of all tools of MCP servers begin with.
+pub fn names_mcp(pattern: &str) -> bool {
+    pattern.contains(MCP)
+}
+
+/// Names that tools of MCP servers may have, as far as the configuration alone says: those that agents name, and for
+/// each server one that its tools could have.
+pub fn of_servers(config: &Config) -> BTreeSet<String> {
+    let named = config.agents.values().filter_map(|agent| agent.tools.as_ref()).flatten();
+    let named = named.filter(|name| is_mcp(name)).map(|name| name.replace('*', "tool"));
+    named.chain(config.mcp.keys().map(|server| format!("mcp_{server}_tool"))).collect()
+}
+
+/// Whether `hook` may be about tools of the MCP servers of `config`; which they are is not known before those run.
+pub fn may_be_about_servers(config: &Config, hook: &Hook) -> bool {
+    let pattern = hook.matcher.as_ref().map(|matcher| matcher.pattern()).unwrap_or_default();
+    let spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
+    config.mcp.keys().any(spelled) || of_servers(config).iter().any(|tool| is_about(hook, tool))
+}
+
+/// An entry of `agents.NAME.tools` about tools of MCP servers.
+///
+/// # Errors
+/// It is no glob: why.
+pub fn mcp_glob(entry: &str) -> Result<GlobMatcher, String> {
+    Glob::new(entry).map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 /// Whether `hook` is about the tool `name`, as far as its matcher says.
@@ -47,8 +84,11 @@ pub async fn brought(dispatcher: &Dispatcher, cx: &TurnCx, hook: &Hook, request:
     heard.map(|heard| heard.subject.owners.into_keys().collect()).unwrap_or_default()
 }
 
-/// The tool that whoever wrote `pattern` probably meant.
+/// The built-in tool that whoever wrote `pattern` probably meant; none where it is about tools of MCP servers.
 pub fn meant(pattern: &str) -> Option<&'static str> {
+    if names_mcp(pattern) {
+        return None;
+    }
     let words = pattern.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
     words.filter(|word| word.len() >= SHORTEST_NAME).find_map(nearest_builtin)
 }
@@ -65,6 +105,7 @@ mod tests {
             ("^Bash$", Some("exec")),
             ("^a|webfetch", Some("web_fetch")),
             ("^zzz$", None),
+            ("^mcp_files_read", None),
             ("", None),
         ] {
             assert_eq!(meant(pattern), tool, "{pattern}");

@@ -12,7 +12,7 @@ use clap::CommandFactory as _;
 use domain::checkpoint::runtime::RUNTIME_KINDS;
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, Checkpoint, CheckpointKind, Duty, PreToolUse,
-    UserPromptSubmit,
+    SubagentStart, UserPromptSubmit,
 };
 use domain::hook::OnFailure;
 use pintle::cli::Cli;
@@ -76,9 +76,12 @@ fn answers(kind: CheckpointKind) -> String {
         CheckpointKind::PreToolUse => of_types::<PreToolUse>(),
         CheckpointKind::ApproveTool => of_types::<ApproveTool>(),
         CheckpointKind::AfterTool => of_types::<AfterTool>(),
-        CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop | CheckpointKind::Runtime => {
-            "-".to_owned()
-        }
+        CheckpointKind::SubagentStart => of_types::<SubagentStart>(),
+        CheckpointKind::SessionStart
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Stop
+        | CheckpointKind::Runtime => "-".to_owned(),
     }
 }
 
@@ -101,11 +104,11 @@ fn the_page_of_commands() {
     command.build();
     describe(&mut page, &command, "pintle");
     page.push_str(
-        "\n## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done |\n| 1 | failed |\n\
+        "\n## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; of `hooks test`: let pass |\n| 1 | failed |\n\
          | 2 | wrong flags, a file that is missing or does not parse, a name that cannot be resolved |\n\
-         | 3 | a hook stopped the turn or the run |\n| 4 | the prompt was blocked |\n\
-         | 5 | a guard is bad, down, unproven or untrusted, or an operator's command came from inside the agent |\n\
-         | 130 | interrupted |\n",
+         | 3 | a hook ended the turn or the run |\n| 4 | a hook blocked the prompt; of `hooks test`: refused |\n\
+         | 5 | a guard is bad, down, unproven or untrusted; an operator's command without a terminal or from inside the \
+         agent |\n| 75 | a call waits for a person |\n| 130 | interrupted |\n",
     );
     check("docs/reference/cli.md", &page);
 }

@@ -13,7 +13,8 @@
 //!   text and the calls around them are still those of the answer; otherwise the thoughts go first.
 //! * Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; an object must stand there.
 //! * Characters of ids that this wire does not take become `_`, in the call and in its result alike.
-//! * `data:` URLs of images and PDF files become blocks, and a note names any other medium.
+//! * `data:` URLs of images and PDF files become blocks, of a tool inside its result; without `vision` they do not.
+//!   A note names any medium that is not sent and that its text does not name.
 //!
 //! **What comes back.** `end_turn` is called `stop`, `tool_use` `tool_calls` and `max_tokens` `length`; any other
 //! reason keeps its name. Tokens that were read from or written to the cache count as read.
@@ -41,6 +42,7 @@ pub const DEFAULT_MAX_TOKENS: u32 = 4096;
 /// The Anthropic API, or a server that speaks it.
 pub struct Anthropic {
     endpoint: Endpoint,
+    vision: bool,
 }
 
 impl Anthropic {
@@ -54,7 +56,7 @@ impl Anthropic {
         let url = spec.address(ANTHROPIC_BASE_URL, if versioned { "messages" } else { "v1/messages" })?;
         let key_header = KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" };
         let endpoint = Endpoint::new(spec, url, key_header)?.with_header("anthropic-version", VERSION);
-        Ok(Self { endpoint })
+        Ok(Self { endpoint, vision: spec.vision })
     }
 
     async fn answer(
@@ -63,7 +65,7 @@ impl Anthropic {
         request: &LlmRequest,
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
-        match self.endpoint.post(model, request::body(model, request)).await? {
+        match self.endpoint.post(model, request::body(model, request, self.vision)).await? {
             Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
             Answer::Events(events) => stream(events, on_delta).await,
         }

@@ -59,6 +59,8 @@ pub struct ProviderSpec {
     pub key_env: Option<String>,
     /// How tools are offered.
     pub tool_mode: ToolMode,
+    /// Whether its models see images; without it only the text beside them is sent.
+    pub vision: bool,
     /// Longest silence before and within an answer.
     pub idle_timeout: Duration,
     /// Longest time for a connection to stand.
@@ -77,6 +79,7 @@ impl ProviderSpec {
             api_key: None,
             key_env: None,
             tool_mode: ToolMode::default(),
+            vision: true,
             idle_timeout: IDLE_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             script: None,

@@ -3,7 +3,7 @@
 //! **What leaves.** The tools become a `response_format`: the answer is `{"tool": NAME, "arguments": {…}}` for one of
 //! them, or `{"reply": TEXT}`. A system text that describes them joins the first message if that is a system message,
 //! else it goes before it. Earlier calls are written as the answers that they were, results of tools as user texts
-//! (one with the user text that follows them). The schemas of parameters are reduced to `type`, `properties`,
+//! (one with the user text that follows them), with their images if `vision` says so. The schemas of parameters are reduced to `type`, `properties`,
 //! `required`, `enum`, `const`, `anyOf`, `items` and `maxLength`, which every grammar converter knows, and each free
 //! text gets a bound, since a small model runs on. `tool_choice` decides which branches there are: `none` offers plain
 //! text only, `required` no reply, a function only itself; it and `parallel_tool_calls` are then used up, and a
@@ -24,7 +24,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::ProviderError;
-use crate::openai::request::{Wire, parts, system_text};
+use crate::media::with_notes;
+use crate::openai::request::{Wire, images_and_notes, system_text, text_part, user_content};
 
 mod schema;
 
@@ -35,12 +36,12 @@ pub const DEFAULT_MAX_TOKENS: u32 = 1024;
 const BOUNDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "n_predict"];
 
 /// `request` for a model that is given a schema; false when nothing is offered and the answer is plain.
-pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest) -> (Wire<'a>, bool) {
+pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest, vision: bool) -> (Wire<'a>, bool) {
     let mut options = request.options.clone();
     options.shift_remove("parallel_tool_calls");
     let choice = Choice::of(options.shift_remove("tool_choice"));
     let tools: Vec<&ToolDef> = request.tools.iter().map(Rendered::get).filter(|tool| choice.allows(tool)).collect();
-    let mut messages = conversation(&request.messages, !tools.is_empty());
+    let mut messages = conversation(&request.messages, !tools.is_empty(), vision);
     if !tools.is_empty() {
         instruct(&mut messages, &instructions(&tools, choice.allows_reply()));
         let schema = schema::of_answer(&tools, choice.allows_reply());
@@ -118,7 +119,7 @@ fn instruct(messages: &mut Vec<Value>, instructions: &str) {
 }
 
 /// The messages in words that a model without tool calls understands.
-fn conversation(messages: &[Rendered<Message>], with_tools: bool) -> Vec<Value> {
+fn conversation(messages: &[Rendered<Message>], with_tools: bool, vision: bool) -> Vec<Value> {
     let mut rendered: Vec<Value> = Vec::with_capacity(messages.len());
     let mut calls: Vec<&CallPart> = Vec::new();
     let mut behind_results = false;
@@ -126,10 +127,9 @@ fn conversation(messages: &[Rendered<Message>], with_tools: bool) -> Vec<Value> 
         calls.extend(&message.tool_calls);
         let (role, content) = match message.role {
             Role::System => ("system", Value::from(system_text(message))),
-            Role::User if message.media.is_empty() => ("user", message.content.as_str().into()),
-            Role::User => ("user", parts(message).into()),
+            Role::User => ("user", user_content(message, vision)),
             Role::Assistant => ("assistant", assistant(message, with_tools).into()),
-            Role::Tool => ("user", result(message, &calls).into()),
+            Role::Tool => ("user", result(message, &calls, vision)),
         };
         let last = rendered.last_mut().filter(|_| behind_results && role == "user");
         match last.map(|last| &mut last["content"]) {
@@ -156,10 +156,13 @@ fn assistant(message: &Message, with_tools: bool) -> String {
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-fn result(message: &Message, calls: &[&CallPart]) -> String {
+/// The result of a call: a text, or parts if there are images to send with it.
+fn result(message: &Message, calls: &[&CallPart], vision: bool) -> Value {
     let call = calls.iter().rev().find(|call| call.id == message.tool_call_id);
     let name = call.map_or("the tool", |call| call.function.name.as_str());
-    format!("Result of {name}:\n{}", message.content)
+    let (images, notes) = images_and_notes(message, vision);
+    let text = format!("Result of {name}:\n{}", with_notes(&message.content, notes));
+    if images.is_empty() { text.into() } else { std::iter::once(text_part(&text)).chain(images).collect() }
 }
 
 /// An answer in the words of the schema; unknown members are left alone.
@@ -234,7 +237,7 @@ mod tests {
 
     /// Each message, then each option, on a line of its own.
     fn body_of(request: &LlmRequest) -> String {
-        let mut body: Object = serde_json::from_slice(&render("m", request).0.body(true)).unwrap();
+        let mut body: Object = serde_json::from_slice(&render("m", request, true).0.body(true)).unwrap();
         let messages = body.shift_remove("messages").unwrap();
         let messages = messages.as_array().unwrap().iter().map(Value::to_string);
         messages.chain(body.iter().map(|(name, value)| format!("{name}: {value}"))).collect::<Vec<_>>().join("\n")
@@ -284,6 +287,16 @@ mod tests {
     }
 
     #[test]
+    fn images_of_tools_stand_in_their_results() {
+        let media = vec!["data:image/png;base64,AA==".to_owned(), "data:audio/ogg;base64,BB==".to_owned()];
+        let shot = Message { media, ..Message::tool("c1", "shot\n[image:/m/1.png]") };
+        let request = request(vec![shot, Message::tool("c2", "b"), Message::text(Role::User, "?")], vec![], "{}");
+        let sent = |vision| serde_json::to_string(&render("m", &request, vision).0.messages).unwrap();
+        insta::assert_snapshot!(sent(true), @r#"[{"role":"user","content":[{"type":"text","text":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"Result of the tool:\nb\n\n?"}]"#);
+        insta::assert_snapshot!(sent(false), @r#"[{"role":"user","content":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]\n\nResult of the tool:\nb\n\n?"}]"#);
+    }
+
+    #[test]
     fn without_tools_it_is_a_plain_chat() {
         insta::assert_snapshot!(body_of(&request(conversation_with_calls(), vec![], r#"{"max_tokens":7}"#)), @r#"
         {"role":"system","content":"be good"}
@@ -304,7 +317,7 @@ mod tests {
         let branches = |choice: &str| {
             let other = ToolDef::new("other", "", json!({"type": "object"}));
             let request = request(vec![Message::text(Role::User, "?")], vec![weather(), other], choice);
-            let (wire, by_schema) = render("m", &request);
+            let (wire, by_schema) = render("m", &request, true);
             assert!(!wire.options.contains_key("tool_choice") && !wire.options.contains_key("parallel_tool_calls"));
             let any_of =
                 wire.options.get("response_format").map(|format| format["json_schema"]["schema"]["anyOf"].clone());

@@ -18,6 +18,7 @@ pub mod connect;
 pub mod reach;
 mod failure;
 mod http;
+mod media;
 mod secret;
 mod sse;
 

@@ -6,7 +6,8 @@
 //! `tool_calls` and `tool_call_id` are sent. `reasoning_content`, `reasoning` and `reasoning_details` of earlier
 //! answers are not: the wire has no place for them that all servers accept. Names of models, times and foreign
 //! attachments are the host's. A `data:` URL of an image becomes an `image_url` part; images of tool results follow
-//! in one user message behind the results, since a tool message only takes text.
+//! in one user message `[Loaded image from tool result above]` behind the results, since a tool message only takes
+//! text. Without `vision` no image is sent. A note names any medium that is not sent and that its text does not name.
 //!
 //! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;
@@ -39,6 +40,7 @@ const DONE: &str = "[DONE]";
 pub struct OpenAi {
     endpoint: Endpoint,
     tool_mode: ToolMode,
+    vision: bool,
     /// Set once the server has refused `stream_options`.
     no_stream_options: AtomicBool,
 }
@@ -52,7 +54,7 @@ impl OpenAi {
         let url = spec.address(OPENAI_BASE_URL, "chat/completions")?;
         let key_header = KeyHeader { name: AUTHORIZATION, prefix: "Bearer " };
         let endpoint = Endpoint::new(spec, url, key_header)?;
-        Ok(Self { endpoint, tool_mode: spec.tool_mode, no_stream_options: AtomicBool::new(false) })
+        Ok(Self { endpoint, tool_mode: spec.tool_mode, vision: spec.vision, no_stream_options: AtomicBool::new(false) })
     }
 
     async fn native(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
@@ -104,9 +106,9 @@ impl Provider for OpenAi {
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
         async move {
             let outcome = match self.tool_mode {
-                ToolMode::Native => self.native(&native(model, request), on_delta).await,
+                ToolMode::Native => self.native(&native(model, request, self.vision), on_delta).await,
                 ToolMode::JsonSchema => {
-                    let (wire, by_schema) = json_schema::render(model, request);
+                    let (wire, by_schema) = json_schema::render(model, request, self.vision);
                     if by_schema { self.by_schema(&wire, on_delta).await } else { self.native(&wire, on_delta).await }
                 }
             };

@@ -1,20 +1,32 @@
-//! Rows: the record of what hooks did, kept in SQLite or in memory behind one port.
+//! Rows: the record of what hooks did, the journals of conversations and the questions for persons, kept in SQLite or
+//! in memory behind the same ports.
 //!
-//! [`open`] picks the backend by URL. What is handed over with [`RecordStore::keep`] is written by a thread of the
-//! store; `done` is called once it is as durable as [`Durability`] says.
+//! [`open`] picks the backend by URL. What is handed over with [`RecordStore::keep`] or [`SessionStore::append`] is
+//! written by a thread of the store; `done` is called once it is as durable as [`Durability`] says.
 
+mod body;
 pub mod memory;
+mod progress;
+mod refusal;
 mod row;
 pub mod sqlite;
 pub mod timing;
 
 use std::path::Path;
 
+use domain::approval::{Approval, Said, Standing};
+use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::session::Entry;
+use domain::store::{
+    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
+    StoredEvent,
+};
 use serde::Deserialize;
 
+pub use body::MAX_BODY_BYTES;
 pub use memory::Memory;
+pub use progress::MAX_TITLE_CHARS;
 pub use sqlite::Sqlite;
 pub use timing::HookTiming;
 
@@ -86,21 +98,80 @@ impl Store {
             Self::Memory(store) => Ok(store.hook_timings(limit)),
         }
     }
+
+    fn records(&self) -> &dyn RecordStore {
+        match self {
+            Self::Sqlite(store) => store,
+            Self::Memory(store) => store,
+        }
+    }
+
+    fn conversations(&self) -> &dyn SessionStore {
+        match self {
+            Self::Sqlite(store) => store,
+            Self::Memory(store) => store,
+        }
+    }
+
+    fn questions(&self) -> &dyn ApprovalStore {
+        match self {
+            Self::Sqlite(store) => store,
+            Self::Memory(store) => store,
+        }
+    }
 }
 
 impl RecordStore for Store {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
-        match self {
-            Self::Sqlite(store) => store.keep(records, done),
-            Self::Memory(store) => store.keep(records, done),
-        }
+        self.records().keep(records, done);
     }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        match self {
-            Self::Sqlite(store) => store.find(query),
-            Self::Memory(store) => store.find(query),
-        }
+        self.records().find(query)
+    }
+}
+
+impl SessionStore for Store {
+    fn append(&self, append: Append, done: Done) {
+        self.conversations().append(append, done);
+    }
+
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+        self.conversations().hold(key)
+    }
+
+    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+        self.conversations().journal(key)
+    }
+
+    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
+        self.conversations().sessions(tenant)
+    }
+
+    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.conversations().delete(key)
+    }
+}
+
+impl ApprovalStore for Store {
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+        self.questions().ask(question, now)
+    }
+
+    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+        self.questions().answer(id, said, now)
+    }
+
+    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+        self.questions().use_up(id, now)
+    }
+
+    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        self.questions().approval(id)
+    }
+
+    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.questions().approvals(waiting_only, limit)
     }
 }
 

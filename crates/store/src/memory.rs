@@ -1,10 +1,20 @@
-//! The records of this process alone, for embedders and tests.
+//! Everything of this process alone, for embedders and tests.
+
+mod book;
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::approval::{Approval, Said, Standing};
+use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::session::Entry;
+use domain::store::{
+    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
+    StoredEvent,
+};
+
+use book::{Book, Held};
 
 use crate::row::stored;
 use crate::timing::{HookTiming, Timings};
@@ -13,11 +23,12 @@ use crate::timing::{HookTiming, Timings};
 /// whole conversation.
 pub const MAX_EVENTS: usize = 4096;
 
-/// Keeps the newest events until the process ends. As durable as the process.
+/// Keeps the newest events, and all conversations, until the process ends. As durable as the process.
 #[derive(Debug, Default)]
 pub struct Memory {
     // The engine's own records: they become rows when somebody looks, so that keeping costs next to nothing.
     events: Mutex<VecDeque<EventRecord>>,
+    book: Arc<Mutex<Book>>,
 }
 
 impl Memory {
@@ -40,15 +51,22 @@ impl Memory {
         // A panic elsewhere leaves whole events behind, never half ones.
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl RecordStore for Memory {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        book::locked(&self.book)
+    }
+
+    fn push(&self, records: Vec<EventRecord>) {
         let mut events = self.events();
         events.extend(records);
         let too_many = events.len().saturating_sub(MAX_EVENTS);
         events.drain(..too_many);
-        drop(events);
+    }
+}
+
+impl RecordStore for Memory {
+    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+        self.push(records);
         done(Ok(()));
     }
 
@@ -63,5 +81,55 @@ impl RecordStore for Memory {
         let mut found: Vec<StoredEvent> = events.iter().rev().filter(wanted).take(query.limit).map(stored).collect();
         found.reverse();
         Ok(found)
+    }
+}
+
+impl SessionStore for Memory {
+    fn append(&self, mut append: Append, done: Done) {
+        let records = std::mem::take(&mut append.records);
+        let mut book = self.book();
+        book.append(append);
+        // Before anybody else sees the entries.
+        self.push(records);
+        drop(book);
+        done(Ok(()));
+    }
+
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+        Ok(Box::new(Held::take(&self.book, key)?))
+    }
+
+    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+        Ok(self.book().journal(key))
+    }
+
+    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
+        Ok(self.book().sessions(tenant))
+    }
+
+    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.book().delete(key)
+    }
+}
+
+impl ApprovalStore for Memory {
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+        self.book().ask(question, now)
+    }
+
+    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+        self.book().answer(id, said, now)
+    }
+
+    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+        self.book().use_up(id, now)
+    }
+
+    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        Ok(self.book().approval(id))
+    }
+
+    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        Ok(self.book().approvals(waiting_only, limit))
     }
 }

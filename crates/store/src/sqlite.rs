@@ -1,19 +1,31 @@
-//! The records in one SQLite file, which several processes may share.
+//! Everything in one SQLite file, which several processes may share.
 //!
-//! One thread writes, joining what waits into one transaction; listings read through a connection of their own.
+//! One thread writes what nobody waits for in place, joining what is there into one transaction; listings read through
+//! a connection of their own, and so do those write who want their answer at once.
 
+mod approvals;
 mod file;
+mod holder;
+mod journal;
+mod locks;
 mod records;
+mod sessions;
 mod writer;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use domain::approval::{Approval, Said, Standing};
+use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::session::Entry;
+use domain::store::{
+    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
+    StoredEvent,
+};
 use rusqlite::Connection;
 
 pub use crate::row::MAX_PATCH_BYTES;
@@ -21,19 +33,26 @@ pub use writer::MAX_GROUP_BATCHES;
 
 use crate::Durability;
 use crate::timing::HookTiming;
+use file::{Failure, Place};
+use locks::Locks;
 use writer::{Batch, Writer};
 
 /// Most batches that wait for the writer. At one batch a tool call this is far more than the writer can lag behind
 /// by while the disk works at all; beyond it, waiting longer would not help.
 pub const QUEUE_BATCHES: usize = 1024;
 
-/// Keeps records in a file.
+/// Keeps everything in a file.
 pub struct Sqlite {
     path: PathBuf,
+    place: Arc<Place>,
+    durability: Durability,
     /// Taken out by `drop`, which ends the writer.
     queue: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<()>>,
     reader: Mutex<Connection>,
+    /// For those who wait for what they write; opened when the first of them comes, since many programs have none.
+    desk: Mutex<Option<Box<Connection>>>,
+    locks: Arc<Locks>,
 }
 
 impl Sqlite {
@@ -46,15 +65,26 @@ impl Sqlite {
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let (writing, reading) = file::open(path, durability)?;
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
-        let writer = Writer::new(path, writing)?;
+        let place = Arc::new(Place::of(path)?);
+        let locks = Arc::new(Locks::beside(&place.real_path()?));
+        let writer = Writer::new(place.clone(), writing);
         let writer = thread::Builder::new()
             .name("pintle-store".into())
             .spawn(move || writer.run(&batches))
             .map_err(|e| StoreError::Unavailable(format!("the writer of `{}` did not start: {e}", path.display())))?;
-        Ok(Self { path: path.to_owned(), queue: Some(queue), writer: Some(writer), reader: Mutex::new(reading) })
+        Ok(Self {
+            path: path.to_owned(),
+            durability,
+            queue: Some(queue),
+            writer: Some(writer),
+            reader: Mutex::new(reading),
+            desk: Mutex::default(),
+            locks,
+            place,
+        })
     }
 
-    /// Where the records are.
+    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -71,12 +101,31 @@ impl Sqlite {
         // A panic while reading leaves a connection that can read again.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl RecordStore for Sqlite {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.place.check()?;
+        work(&self.reader()).map_err(|failure| failure.into_error(&self.path))
+    }
+
+    /// Does `work` in one transaction, and waits for it.
+    fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
+        // A panic rolls its transaction back as it unwinds.
+        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.place.turn();
+        self.place.check()?;
+        let write = || {
+            let connection = match &mut *desk {
+                Some(connection) => connection,
+                none => none.insert(Box::new(file::another(&self.place, self.durability)?)),
+            };
+            file::transact(connection, work)
+        };
+        write().map_err(|failure| failure.into_error(&self.path))
+    }
+
+    fn hand_over(&self, batch: Batch) {
         let queue = self.queue.as_ref().expect("only `drop` takes the queue");
-        match queue.try_send(Batch::new(records, done)) {
+        match queue.try_send(batch) {
             Ok(()) => {}
             Err(TrySendError::Full(batch)) => batch.finish(Err(StoreError::Unavailable(format!(
                 "`{}` cannot be written fast enough: {QUEUE_BATCHES} batches wait already",
@@ -86,9 +135,59 @@ impl RecordStore for Sqlite {
             Err(TrySendError::Disconnected(batch)) => drop(batch),
         }
     }
+}
+
+impl RecordStore for Sqlite {
+    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+        self.hand_over(Batch::records(records, done));
+    }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
         records::find(&self.reader(), &self.path, query)
+    }
+}
+
+impl SessionStore for Sqlite {
+    fn append(&self, append: Append, done: Done) {
+        self.hand_over(Batch::append(append, done));
+    }
+
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+        Ok(Box::new(self.write(|transaction| sessions::hold(transaction, &self.locks, key))?))
+    }
+
+    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+        self.read(|connection| journal::read(connection, key))
+    }
+
+    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
+        self.read(|connection| sessions::list(connection, &self.locks, tenant))
+    }
+
+    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.write(|transaction| sessions::delete(transaction, &self.locks, key))
+    }
+}
+
+impl ApprovalStore for Sqlite {
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+        self.write(|transaction| approvals::ask(transaction, question, now))
+    }
+
+    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+        self.write(|transaction| approvals::answer(transaction, id, said, now))
+    }
+
+    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+        self.write(|transaction| approvals::use_up(transaction, id, now))
+    }
+
+    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        self.read(|connection| approvals::by_id(connection, id))
+    }
+
+    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.read(|connection| approvals::newest(connection, waiting_only, limit))
     }
 }
 

@@ -1,3 +1,5 @@
 //! One suite for each port: whatever stands behind it has to pass the same tests.
 
+pub mod approvals;
+pub mod sessions;
 pub mod store;

@@ -56,6 +56,7 @@ async fn main() -> anyhow::Result<()> {
             Clearance::Run(permit) => run_tool(permit),
             Clearance::Substituted { output, .. } => output,
             Clearance::Refused { text, .. } => ToolOutput::error(text),
+            Clearance::Waiting(question) => ToolOutput::error(question.reason),
             Clearance::Abort(aborted) => anyhow::bail!(aborted.text()),
         };
         let after = AfterTool { call, result: output, duration: std::time::Duration::ZERO };

@@ -6,8 +6,9 @@ use crate::tree::{Finding, Tree, finding};
 
 /// A crate's folder, and those of our crates that its code may use. A new arrow is a topic for review.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "domain"]),
+    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "mcp", "domain"]),
     ("crates/agent", &["engine", "providers", "domain"]),
+    ("crates/mcp", &["engine", "domain"]),
     ("crates/engine", &["dialects", "domain"]),
     ("crates/providers", &["domain"]),
     ("crates/store", &["domain"]),

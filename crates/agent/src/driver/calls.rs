@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::approval::Approval;
 use domain::checkpoint::runtime::ToolExecution;
 use domain::checkpoint::{AfterTool, Observed, RuntimeEvent};
 use domain::id::{CallId, HookName};
 use domain::json::Object;
 use domain::message::CallPart;
 use domain::ruling::Ruling;
-use domain::tool::{ToolCall, ToolOutput};
-use domain::turn::Answer;
+use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
+use domain::turn::{Answer, Fact, OUTCOME_UNKNOWN};
 use engine::{Clearance, Permit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::{Unruled, Work};
+use super::files::Received;
+use super::work::{Unruled, Work};
+use super::{nobody_said, subturns};
 
-/// Why media of a hook or tool goes nowhere.
-const NO_MEDIA: &str = "no media store is in use";
+/// The refusal of a call whose use could not be written down.
+const NOT_NOTED: &str = "the tool did not run: the session could not be written";
 /// What a result leaves when its turn was cancelled before every hook had seen it: what they would remove reaches nobody.
 const WITHHELD: &str =
     "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
@@ -35,7 +38,15 @@ pub(super) struct Flights {
 
 struct Flight {
     call: ToolCall,
-    handle: JoinHandle<(ToolOutput, Duration)>,
+    handle: JoinHandle<Ran>,
+}
+
+/// What came of a call that ran.
+struct Ran {
+    output: ToolOutput,
+    took: Duration,
+    /// What sub-agents that worked for it were denied.
+    denials: Vec<String>,
 }
 
 /// A call whose result is final.
@@ -54,18 +65,22 @@ impl Flights {
 }
 
 impl Work<'_> {
-    /// Clears the call that the model wrote in `part`.
-    pub(super) async fn clear(&mut self, place: usize, part: CallPart) {
-        self.cx.who.tool_call_id = Some(CallId::from(part.id.as_str()));
+    /// Clears the call that the model wrote in `part`. If a person must say first, the question comes back.
+    pub(super) async fn clear(&mut self, place: usize, part: CallPart) -> Option<Box<Approval>> {
+        let id = CallId::from(part.id.as_str());
+        self.cx.who.tool_call_id = Some(id.clone());
         let raw_tool = part.function.name.clone();
         let tool = self.cx.known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
-        let id = CallId::from(part.id.as_str());
         let mut call = ToolCall { id, tool, raw_tool, arguments: Object::new() };
         match part.arguments() {
             Ok(arguments) => call.arguments = arguments,
-            Err(why) => return self.refuse(place, &call, format!("the tool did not run: {why}"), None),
+            Err(why) => {
+                // Nobody denied it: it is no call.
+                self.pass_over(place, &call, format!("the tool did not run: {why}"), None);
+                return None;
+            }
         }
-        match self.hooks.clear(&self.cx, call).await {
+        match self.around.hooks.clear(&self.cx, call).await {
             Clearance::Run(permit) => {
                 self.turn.cleared(place, self.changes_nothing(permit.call()));
                 self.flights.permits.insert(place, permit);
@@ -74,13 +89,20 @@ impl Work<'_> {
                 // Its result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
                 let done = Done { call, output, by: Some(by), took };
                 self.tell_start(&done.call, done.by.as_ref());
-                self.settle(place, done);
+                self.settle(place, done, Vec::new()).await;
             }
             // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
-            Clearance::Refused { .. } if self.cx.cancel.is_cancelled() => {}
+            Clearance::Refused { .. } | Clearance::Waiting(_) if self.cx.cancel.is_cancelled() => {}
+            Clearance::Waiting(approval) if self.kept => return Some(approval),
+            Clearance::Waiting(approval) => {
+                // Nobody could go on with it.
+                let call = asked_about(&approval);
+                self.refuse(place, &call, nobody_said(&approval), Some(approval.by));
+            }
             Clearance::Refused { call, text, by } => self.refuse(place, &call, text, by),
             Clearance::Abort(aborted) => self.stop(aborted),
         }
+        None
     }
 
     fn changes_nothing(&self, call: &ToolCall) -> bool {
@@ -89,86 +111,127 @@ impl Work<'_> {
     }
 
     fn refuse(&mut self, place: usize, call: &ToolCall, text: String, by: Option<HookName>) {
+        self.denials.push(format!("{}: {text}", call.tool));
+        self.pass_over(place, call, text, by);
+    }
+
+    fn pass_over(&mut self, place: usize, call: &ToolCall, text: String, by: Option<HookName>) {
         self.tell(RuntimeEvent::ToolExecSkipped {
             tool: call.tool.clone(),
             reason: text.clone(),
             tool_call_id: call.id.to_string(),
             hook: by.map(|by| by.to_string()),
         });
-        self.turn.answered(place, Answer::not_run(text));
+        self.last = Some(ToolOutput::error(&text));
+        self.answered(place, Answer::not_run(text));
     }
 
-    /// Lets the cleared call run; others may be cleared meanwhile.
-    pub(super) fn start(&mut self, place: usize) {
+    /// Notes that the permit is used, then lets the cleared call run; others may be cleared meanwhile.
+    pub(super) async fn start(&mut self, place: usize) {
         let Some(permit) = self.flights.permits.remove(&place) else {
-            return self.turn.answered(place, Answer::not_run("the call was not cleared"));
+            return self.answered(place, Answer::not_run("the call was not cleared"));
         };
         let call = permit.call().clone();
         // Another call may have been settled since this one was cleared.
         self.cx.who.tool_call_id = Some(call.id.clone());
+        let used = Fact::Used {
+            place,
+            read_only: self.changes_nothing(&call),
+            tool: call.tool.clone(),
+            digest: permit.digest().to_string(),
+        };
+        if self.note(used).kept().await.is_err() {
+            return self.pass_over(place, &call, NOT_NOTED.into(), None);
+        }
         self.tell_start(&call, None);
-        let (tools, cancel) = (self.runner.tools.clone(), self.cx.cancel.clone());
-        // Nobody may answer for an injected tool but its owner, so no built-in of that name runs in its place.
-        let owned = self.cx.known.owner(&call.tool).is_some();
-        let handle = self.flights.tasks.spawn(async move {
-            let started = Instant::now();
-            let output = if owned { not_found(&permit.call().tool) } else { tools.run(permit, &cancel).await };
-            (output, started.elapsed())
-        });
+        let handle = self.launch(permit);
         self.flights.running.insert(place, Flight { call, handle });
+    }
+
+    fn launch(&self, permit: Permit) -> JoinHandle<Ran> {
+        let started = Instant::now();
+        let ran = move |output, denials| Ran { output, took: started.elapsed(), denials };
+        let tool = permit.call().tool.clone();
+        // Nobody may answer for an injected tool but its owner, so no built-in of that name runs in its place.
+        if self.cx.known.owner(&tool).is_some() {
+            return self.flights.tasks.spawn(async move { ran(not_found(&tool), Vec::new()) });
+        }
+        let (tools, cancel) = (self.runner.tools.clone(), self.cx.cancel.clone());
+        if subturns::is_subagent_tool(&tool) && tools.get(&tool).is_some() {
+            let errand = self.errand();
+            return self.flights.tasks.spawn(async move {
+                let brought = match tools.check(&permit) {
+                    Ok(()) => errand.run(permit).await,
+                    Err(reason) => subturns::Brought::failed(reason),
+                };
+                ran(brought.output, brought.denials)
+            });
+        }
+        self.flights.tasks.spawn(async move { ran(tools.run(permit, &cancel).await, Vec::new()) })
+    }
+
+    /// A call that ran when its process ended: nobody knows what became of it.
+    pub(super) fn lose(&mut self, place: usize) {
+        let part = self.turn.part(place).cloned();
+        let name = part.as_ref().map(|part| part.function.name.clone()).unwrap_or_default();
+        let execution = ToolExecution { name, success: false, error_summary: Some(summary(OUTCOME_UNKNOWN)) };
+        self.answered(place, Answer { execution: Some(execution), ..Answer::not_run(OUTCOME_UNKNOWN) });
     }
 
     /// Waits for the running call, lets `after_tool` see its result, and settles it.
     pub(super) async fn land(&mut self, place: usize) {
         let Some(Flight { call, handle }) = self.flights.running.remove(&place) else {
-            return self.turn.answered(place, Answer::not_run("the call did not start"));
+            return self.answered(place, Answer::not_run("the call did not start"));
         };
         self.cx.who.tool_call_id = Some(call.id.clone());
-        let (output, took) = match handle.await {
+        let Ran { output, took, denials } = match handle.await {
             Ok(ran) => ran,
-            Err(error) => (ToolOutput::error(format!("the tool failed: {error}")), Duration::ZERO),
+            Err(error) => {
+                let output = ToolOutput::error(format!("the tool failed: {error}"));
+                Ran { output, took: Duration::ZERO, denials: Vec::new() }
+            }
         };
+        self.denials.extend(denials);
+        let Received { output, unusable } = self.files.receive(output, None).await;
         let after = AfterTool { call, result: output, duration: took };
         match self.ask_hooks(after).await {
             Ok((after, Ruling::Proceed)) => {
-                self.settle(place, Done { call: after.call, output: after.result, by: None, took });
+                let done = Done { call: after.call, output: after.result, by: None, took };
+                self.settle(place, done, unusable).await;
             }
             Ok((after, Ruling::Abort(aborted))) => {
-                self.withhold(place, after, aborted.text());
+                self.withhold(place, after, aborted.text()).await;
                 self.stop(aborted);
             }
             Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((after, Ruling::Deny(denied))) => self.withhold(place, after, denied.text()),
-            Err(Unruled(after)) => self.withhold(place, after, WITHHELD.into()),
+            Ok((after, Ruling::Deny(denied))) => self.withhold(place, after, denied.text()).await,
+            Err(Unruled(after)) => self.withhold(place, after, WITHHELD.into()).await,
         }
     }
 
     /// The tool ran, but `text` stands in the place of its result.
-    fn withhold(&mut self, place: usize, after: AfterTool, text: String) {
-        self.settle(place, Done { call: after.call, output: ToolOutput::error(text), by: None, took: after.duration });
+    async fn withhold(&mut self, place: usize, after: AfterTool, text: String) {
+        let done = Done { call: after.call, output: ToolOutput::error(text), by: None, took: after.duration };
+        self.settle(place, done, Vec::new()).await;
     }
 
-    /// Delivers a result that is final: to the user, the model, observers.
-    fn settle(&mut self, place: usize, done: Done) {
-        let done = Done { output: self.deliver(done.output), ..done };
+    /// Delivers a result that is final: to the user, the model, observers. `unusable` are media that it came with.
+    async fn settle(&mut self, place: usize, done: Done, unusable: Vec<UnusableMedia>) {
+        let mut received = self.files.receive(done.output, done.by.as_ref()).await;
+        received.unusable.extend(unusable);
+        let done = Done { output: self.deliver(received).await, ..done };
         self.tell_end(&done);
+        // What the user has got rides on no message.
+        let media = if done.output.response_handled { Vec::new() } else { done.output.media.clone() };
         let answer = Answer {
             text: done.output.for_llm.clone(),
-            media: Vec::new(),
+            media,
             handled: done.output.response_handled,
             execution: Some(execution(&done)),
         };
+        self.last = Some(done.output.clone());
         self.tell(Observed::PostToolUse { call: done.call, output: done.output, duration: done.took });
-        self.turn.answered(place, answer);
-    }
-
-    /// Shows what is for the user, and tells the model what became of the rest.
-    fn deliver(&self, output: ToolOutput) -> ToolOutput {
-        if !output.for_user.is_empty() && !output.silent {
-            self.outlet.for_user(&output.for_user);
-        }
-        let unusable = output.media.clone();
-        output.delivered(&unusable, NO_MEDIA)
+        self.answered(place, answer);
     }
 
     fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
@@ -199,6 +262,16 @@ fn execution(done: &Done) -> ToolExecution {
         name: done.call.tool.clone(),
         success: !done.output.is_error,
         error_summary: done.output.is_error.then(|| summary(&done.output.for_llm)),
+    }
+}
+
+/// The call that a question is about.
+fn asked_about(approval: &Approval) -> ToolCall {
+    ToolCall {
+        id: approval.tool_call_id.clone(),
+        tool: approval.tool.clone(),
+        raw_tool: approval.tool.clone(),
+        arguments: approval.arguments.clone(),
     }
 }
 

@@ -1,111 +1,184 @@
 //! One model call: the request through its hooks, to a provider with retries and fallbacks, the answer through its hooks.
 
+use std::collections::BTreeMap;
+
+use domain::checkpoint::runtime::RetryReason;
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
+use domain::id::HookName;
 use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
-use domain::ruling::Ruling;
-use domain::turn::End;
+use domain::ruling::{Aborted, Ruling};
+use domain::turn::Fact;
 use providers::retry::Policy;
 use providers::{Provider, ProviderError};
 
 use super::deltas::Deltas;
-use super::{Unruled, Work};
+use super::work::{Unruled, Work};
 
 /// Why there is no answer.
-enum NoAnswer {
-    Cancelled,
+pub(super) enum NoAnswer {
+    /// The turn is ending, and its end is decided.
+    Ended,
+    /// The conversation is too long for the model.
+    TooLong(String),
+    /// Nobody answered.
     Failed(String),
 }
 
+/// An answer that passed its hooks.
+pub(super) struct Answered {
+    pub(super) reply: LlmReply,
+    pub(super) model: String,
+    owners: BTreeMap<String, HookName>,
+}
+
+/// How a model is asked.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Asking {
+    /// For the next step of the turn.
+    Step,
+    /// For the last words of a turn that was interrupted: no tools.
+    LastWords,
+    /// For something that the user does not see: no tools.
+    Aside,
+}
+
 impl Work<'_> {
-    pub(super) async fn call_model(&mut self) {
-        let before = BeforeLlm::new(self.request());
-        self.cx.known = self.runner.known(Default::default());
-        let before = match self.ask_hooks(before).await {
-            Ok((before, Ruling::Proceed)) => before,
-            Ok((_, Ruling::Abort(aborted))) => return self.stop(aborted),
-            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((_, Ruling::Deny(denied))) => return self.fail("llm", denied.text()),
-            Err(Unruled(_)) => return self.turn.end(End::cancelled()),
-        };
-        if before.request.messages.is_empty() {
-            return self.fail("llm", "the request has no messages left after `before_llm`".into());
+    pub(super) async fn call_model(&mut self, terminal: bool) {
+        let asking = if terminal { Asking::LastWords } else { Asking::Step };
+        if !self.make_room().await {
+            return;
         }
-        // The owners hold for the calls of this response.
-        self.cx.known = self.runner.known(before.owners);
-        let request = before.request;
-        self.tell(llm_request(&request));
-        let (reply, model, shown) = match self.answer(&request).await {
-            Ok(answer) => answer,
-            Err(NoAnswer::Cancelled) => return self.turn.end(End::cancelled()),
-            Err(NoAnswer::Failed(text)) => return self.fail("llm", text),
+        let mut shortened = false;
+        let answered = loop {
+            match self.exchange(self.request(asking), asking).await {
+                Ok(answered) => break answered,
+                Err(NoAnswer::Ended) => return,
+                Err(NoAnswer::TooLong(text)) if !shortened && self.can_shorten() => {
+                    shortened = true;
+                    if !self.shorten(&text).await {
+                        return;
+                    }
+                }
+                Err(NoAnswer::Failed(text) | NoAnswer::TooLong(text)) => return self.fail("llm", text),
+            }
         };
-        let after = AfterLlm { model: model.clone(), response: reply };
-        let reply = match self.ask_hooks(after).await {
-            Ok((after, Ruling::Proceed)) => after.response,
-            Ok((_, Ruling::Abort(aborted))) => return self.stop(aborted),
-            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((_, Ruling::Deny(denied))) => return self.fail("llm", denied.text()),
-            // What was not reviewed is no answer.
-            Err(Unruled(_)) => return self.turn.end(End::cancelled()),
-        };
-        self.show(&reply.content, shown);
-        self.tell(RuntimeEvent::LlmResponse {
-            content_len: reply.content.len(),
-            tool_calls: reply.tool_calls.len(),
-            has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
-        });
+        let Answered { reply, model, owners: brought } = answered;
         let (tools, known) = (&self.runner.tools, &self.cx.known);
         let read_only = |name: &str| {
             known.owner(name).is_none()
                 && tools.canonical(name).and_then(|n| tools.get(n)).is_some_and(|t| t.read_only())
         };
-        self.turn.replied(reply, &model, read_only);
+        let mut fact = self.turn.reply_fact(reply, &model, read_only);
+        if let Fact::Replied { owners, .. } = &mut fact {
+            *owners = brought;
+        }
+        drop(self.note(fact));
+    }
+
+    /// One call of a model, through its hooks. When there is no answer, it says why; the end of the turn is decided then
+    /// where hooks or somebody else decided it.
+    pub(super) async fn exchange(&mut self, request: LlmRequest, asking: Asking) -> Result<Answered, NoAnswer> {
+        let asked = request.messages.clone();
+        let before = BeforeLlm::new(request);
+        self.cx.known = self.runner.known(BTreeMap::new(), &self.cx.who);
+        let mut before = match self.ask_hooks(before).await {
+            Ok((before, Ruling::Proceed)) => before,
+            Ok((_, Ruling::Abort(aborted))) => return Err(self.ended_by(aborted)),
+            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
+            Ok((_, Ruling::Deny(denied))) => return Err(NoAnswer::Failed(denied.text())),
+            Err(Unruled(_)) => return Err(self.cancelled()),
+        };
+        if before.request.messages.is_empty() {
+            return Err(NoAnswer::Failed("the request has no messages left after `before_llm`".into()));
+        }
+        if asking != Asking::Step {
+            // Calls without tools stay without; what hooks added is not offered.
+            before.request.tools.clear();
+            before.owners.clear();
+        }
+        // The owners hold for the calls of this response.
+        self.cx.known = self.runner.known(before.owners.clone(), &self.cx.who);
+        let request = before.request;
+        self.tell(llm_request(&request));
+        let request = self.with_files(request, &asked).await;
+        let (reply, model, shown) = self.answer(&request, asking).await?;
+        let after = AfterLlm { model: model.clone(), response: reply };
+        let reply = match self.ask_hooks(after).await {
+            Ok((after, Ruling::Proceed)) => after.response,
+            Ok((_, Ruling::Abort(aborted))) => return Err(self.ended_by(aborted)),
+            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
+            Ok((_, Ruling::Deny(denied))) => return Err(NoAnswer::Failed(denied.text())),
+            // What was not reviewed is no answer.
+            Err(Unruled(_)) => return Err(self.cancelled()),
+        };
+        if asking != Asking::Aside {
+            self.show(&reply.content, shown);
+        }
+        self.tell(RuntimeEvent::LlmResponse {
+            content_len: reply.content.len(),
+            tool_calls: reply.tool_calls.len(),
+            has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
+        });
+        Ok(Answered { reply, model, owners: before.owners })
+    }
+
+    fn ended_by(&mut self, aborted: Aborted) -> NoAnswer {
+        self.stop(aborted);
+        NoAnswer::Ended
+    }
+
+    /// Whoever cancelled may have ordered more than that: the next poll looks, and finds the turn still in its round.
+    fn cancelled(&mut self) -> NoAnswer {
+        NoAnswer::Ended
     }
 
     /// Lets the user read an answer that passed its hooks, if there is a place for it and it was not seen yet.
     fn show(&self, content: &str, shown: bool) {
-        if content.is_empty() || !self.outlet.streams() {
+        if content.is_empty() || !self.around.outlet.streams() {
             return;
         }
         if !shown {
-            self.outlet.delta(content);
+            self.around.outlet.delta(content);
         }
-        self.outlet.answered();
+        self.around.outlet.answered();
     }
 
-    fn request(&self) -> LlmRequest {
+    fn request(&self, asking: Asking) -> LlmRequest {
         let settings = &self.runner.settings;
         let system = Some(&settings.system).filter(|text| !text.is_empty());
         let system = system.map(|text| Rendered::new(Message::text(Role::System, text.as_str())));
         LlmRequest {
             model: settings.model.clone(),
             messages: system.into_iter().chain(self.turn.messages().iter().cloned()).collect(),
-            tools: self.runner.offered.clone(),
+            tools: if asking == Asking::Step { self.runner.offered.clone() } else { Vec::new() },
             options: settings.options.clone(),
-            graceful_terminal: false,
+            graceful_terminal: asking == Asking::LastWords,
         }
     }
 
     /// Whether text must wait for the `after_llm` hooks.
     fn held_back(&self) -> bool {
-        self.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
+        self.around.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
     }
 
     /// Asks the model of the request, then the fallbacks in order.
     ///
     /// Beside the answer stand the model that gave it and whether the user has seen its text.
-    async fn answer(&self, request: &LlmRequest) -> Result<(LlmReply, String, bool), NoAnswer> {
-        let outlet = Some(self.outlet).filter(|outlet| outlet.streams() && !self.held_back());
-        let deltas = Deltas::new(&self.hooks, &self.cx, outlet);
+    async fn answer(&self, request: &LlmRequest, asking: Asking) -> Result<(LlmReply, String, bool), NoAnswer> {
+        let shows = self.around.outlet.streams() && !self.held_back() && asking != Asking::Aside;
+        let outlet = Some(&*self.around.outlet).filter(|_| shows);
+        let deltas = Deltas::new(&self.around.hooks, &self.cx, outlet);
         let fallbacks = self.runner.settings.fallbacks.iter().filter(|model| **model != request.model);
         let mut failures: Vec<(&str, String)> = Vec::new();
+        let mut too_long = true;
         for model in std::iter::once(&request.model).chain(fallbacks) {
             let (provider, name) = match self.runner.models.resolve(model) {
                 Ok(found) => found,
                 Err(unknown) => {
                     failures.push((model, unknown.to_string()));
+                    too_long = false;
                     continue;
                 }
             };
@@ -113,14 +186,20 @@ impl Work<'_> {
             deltas.flush();
             match answered {
                 Ok(reply) => return Ok((reply, model.clone(), deltas.shown())),
-                Err(NoAnswer::Cancelled) => return Err(NoAnswer::Cancelled),
-                Err(NoAnswer::Failed(text)) => failures.push((model, text)),
+                Err(NoAnswer::Ended) => return Err(NoAnswer::Ended),
+                Err(NoAnswer::TooLong(text)) => failures.push((model, text)),
+                Err(NoAnswer::Failed(text)) => {
+                    too_long = false;
+                    failures.push((model, text));
+                }
             }
             if deltas.shown() {
                 break;
             }
         }
-        Err(NoAnswer::Failed(told(&failures)))
+        // A shorter conversation helps only if nothing was shown, and every model found this one too long.
+        let text = told(&failures);
+        Err(if too_long && !deltas.shown() { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) })
     }
 
     /// Asks one model, again after a pause where that may help and nothing was shown yet.
@@ -137,7 +216,7 @@ impl Work<'_> {
             let take = |delta: providers::Delta<'_>| deltas.take(delta);
             let called = tokio::select! {
                 biased;
-                () = self.cx.cancel.cancelled() => return Err(NoAnswer::Cancelled),
+                () = self.cx.cancel.cancelled() => return Err(NoAnswer::Ended),
                 called = provider.call(model, request, &take) => called,
             };
             let error = match called {
@@ -147,7 +226,9 @@ impl Work<'_> {
             attempt += 1;
             let wait = policy.wait(attempt, &error, fastrand::f64()).filter(|_| !deltas.shown());
             let (Some(backoff), ProviderError::Transient { reason, message, .. }) = (wait, &error) else {
-                return Err(NoAnswer::Failed(error.to_string()));
+                let too_long = matches!(&error, ProviderError::Transient { reason: RetryReason::ContextLimit, .. });
+                let text = error.to_string();
+                return Err(if too_long { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) });
             };
             self.tell(RuntimeEvent::LlmRetry {
                 attempt,
@@ -158,7 +239,7 @@ impl Work<'_> {
             });
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
-                () = self.cx.cancel.cancelled() => return Err(NoAnswer::Cancelled),
+                () = self.cx.cancel.cancelled() => return Err(NoAnswer::Ended),
             }
         }
     }

@@ -61,6 +61,8 @@ fn ordering(stage: CheckpointKind, action: &str) -> Arc<Rule> {
         | CheckpointKind::PreToolUse
         | CheckpointKind::ApproveTool
         | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStart
+        | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
         | CheckpointKind::Runtime => panic!("no abort at {stage:?}"),
     }
@@ -70,7 +72,9 @@ fn ordering(stage: CheckpointKind, action: &str) -> Arc<Rule> {
 fn stopped(ending: &Ending) -> (Extent, String) {
     match ending {
         Ending::StoppedByHook(aborted) => (aborted.abort.extent, aborted.text()),
-        Ending::Completed | Ending::Blocked(_) | Ending::Failed { .. } | Ending::Cancelled => panic!("{ending:?}"),
+        Ending::Completed | Ending::Blocked(_) | Ending::Failed { .. } | Ending::Cancelled | Ending::Waiting(_) => {
+            panic!("{ending:?}")
+        }
     }
 }
 

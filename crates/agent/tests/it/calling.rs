@@ -6,12 +6,11 @@ use std::time::Duration;
 use domain::checkpoint::{AfterLlm, LlmPatch};
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
-use pintle_agent::{Models, Quiet};
+use pintle_agent::{Helm, Models, Quiet};
 use providers::{ProviderKind, ProviderSpec, connect};
 use serde_json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts, Recorder};
@@ -146,7 +145,7 @@ async fn once_the_user_saw_text_there_is_no_second_try() {
 #[tokio::test(start_paused = true)]
 async fn a_user_who_sees_no_pieces_may_get_a_second_try() {
     let mut host = Parts::of(json!([cut(), {"text": "whole"}])).host();
-    let report = host.runner.turn(&mut host.conversation, "hi", &Quiet, &CancellationToken::new()).await;
+    let report = host.runner.turn(&mut host.conversation, "hi", Arc::new(Quiet), &Helm::default()).await;
     assert_eq!((report.reply.as_str(), host.seen.count("llm_retry")), ("whole", 1));
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::{Hangs, OwnTool, Rule};
+use crate::hooks::{OwnTool, Passing, Rule};
 use crate::host::{Host, Parts};
 
 fn calls(names: &[&str]) -> Value {
@@ -57,7 +57,7 @@ async fn while_a_hook_is_asked() {
     for at in [BeforeLlm, AfterLlm, BeforeTool, PreToolUse, ApproveTool, AfterTool] {
         let mut host = echoing();
         let ready = Arc::new(Notify::new());
-        host.mount(vec![host.engine.native("slow", 0, Arc::new(Hangs { at, asked: ready.clone() }))]);
+        host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, ready.clone()))]);
         let report = cancelled_once(&mut host, &ready).await;
         ended_once(&host, &report, at.name());
         let skipped = "Skipped because the turn was cancelled.";
@@ -93,7 +93,7 @@ async fn a_hook_whose_faults_abort_makes_no_error_of_a_cancelled_turn() {
     for at in [BeforeLlm, AfterLlm, BeforeTool, AfterTool] {
         let mut host = echoing();
         let ready = Arc::new(Notify::new());
-        let mut mount = host.engine.native("slow", 0, Arc::new(Hangs { at, asked: ready.clone() }));
+        let mut mount = host.engine.native("slow", 0, Passing::hanging(at, ready.clone()));
         let stage = mount.hook.stages.get(at).unwrap().clone();
         mount.hook.stages.set(at, Stage { on_failure: OnFailure::AbortTurn, ..stage });
         host.mount(vec![mount]);
@@ -108,7 +108,7 @@ async fn while_the_prompt_is_at_its_gate() {
     let mut host = echoing();
     let ready = Arc::new(Notify::new());
     let at = CheckpointKind::UserPromptSubmit;
-    host.mount(vec![host.engine.native("slow", 0, Arc::new(Hangs { at, asked: ready.clone() }))]);
+    host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, ready.clone()))]);
     let report = cancelled_once(&mut host, &ready).await;
     assert_eq!((report.ending, host.said().len(), host.model.count()), (Ending::Cancelled, 0, 0));
     assert_eq!((host.seen.count("turn_start"), host.seen.count("turn_end")), (0, 0), "no turn had begun");
@@ -258,7 +258,7 @@ async fn a_turn_that_is_dropped_at_a_hook_keeps_its_conversation() {
     host.turn("first").await;
     let ready = Arc::new(Notify::new());
     let at = CheckpointKind::BeforeLlm;
-    host.mount(vec![host.engine.native("slow", 0, Arc::new(Hangs { at, asked: ready.clone() }))]);
+    host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, ready.clone()))]);
     {
         let turn = std::pin::pin!(host.turn("second"));
         let stopped = std::pin::pin!(ready.notified());

@@ -1,25 +1,37 @@
-//! Every checkpoint of the table has its emit site in the loop: a scripted turn hits each line of it.
+//! Every checkpoint and every kind of runtime event has its emit site in the loop: scripted turns hit each row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use domain::checkpoint::runtime::RUNTIME_KINDS;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Notice, PreToolUse,
-    UserPromptSubmit,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Notice, Observed, PreToolUse,
+    SubagentStart, UserPromptSubmit,
 };
+use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::{Answer, HookCx, NativeHook, async_trait};
-use serde_json::json;
+use futures_util::FutureExt as _;
+use pintle_agent::{Conversation, Helm, Settings};
+use serde_json::{Value, json};
 
-use crate::host::Host;
+use crate::crew::{Crew, CrewParts};
+use crate::hooks::OwnTool;
+use crate::host::Recorder;
 
 /// Counts how often it is reached, by checkpoint.
 #[derive(Default)]
-struct Counter(Mutex<BTreeMap<CheckpointKind, usize>>);
+struct Counter {
+    reached: Mutex<BTreeMap<CheckpointKind, usize>>,
+    /// The payload of every runtime event, by kind.
+    told: Mutex<BTreeMap<&'static str, Vec<Value>>>,
+}
 
 impl Counter {
-    fn count(&self, kind: CheckpointKind) {
-        *self.0.lock().unwrap().entry(kind).or_default() += 1;
+    fn count<C: domain::checkpoint::Checkpoint>(&self, _at: &C) -> Answer<C> {
+        *self.reached.lock().unwrap().entry(C::KIND).or_default() += 1;
+        Ok(Verdict::Continue)
     }
 }
 
@@ -30,74 +42,147 @@ impl NativeHook for Counter {
     }
 
     async fn on_event(&self, notice: &Notice) {
-        self.count(notice.what.checkpoint());
+        *self.reached.lock().unwrap().entry(notice.what.checkpoint()).or_default() += 1;
+        if let Observed::Runtime(event) = &notice.what {
+            self.told.lock().unwrap().entry(event.kind().name()).or_default().push(json!(event));
+        }
     }
 
-    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, _at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
-        self.count(CheckpointKind::UserPromptSubmit);
-        Ok(Verdict::Continue)
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+        self.count(at)
     }
 
-    async fn before_llm(&self, _cx: &HookCx<'_>, _at: &BeforeLlm) -> Answer<BeforeLlm> {
-        self.count(CheckpointKind::BeforeLlm);
-        Ok(Verdict::Continue)
+    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> Answer<BeforeLlm> {
+        self.count(at)
     }
 
-    async fn after_llm(&self, _cx: &HookCx<'_>, _at: &AfterLlm) -> Answer<AfterLlm> {
-        self.count(CheckpointKind::AfterLlm);
-        Ok(Verdict::Continue)
+    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> Answer<AfterLlm> {
+        self.count(at)
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
-        self.count(CheckpointKind::BeforeTool);
-        Ok(Verdict::Continue)
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+        self.count(at)
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> Answer<PreToolUse> {
-        self.count(CheckpointKind::PreToolUse);
-        Ok(Verdict::Continue)
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+        self.count(at)
     }
 
-    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
-        self.count(CheckpointKind::ApproveTool);
-        Ok(Verdict::Continue)
+    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> Answer<ApproveTool> {
+        self.count(at)
     }
 
-    async fn after_tool(&self, _cx: &HookCx<'_>, _at: &AfterTool) -> Answer<AfterTool> {
-        self.count(CheckpointKind::AfterTool);
-        Ok(Verdict::Continue)
+    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
+        self.count(at)
+    }
+
+    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> Answer<SubagentStart> {
+        self.count(at)
     }
 }
 
-#[tokio::test]
-async fn every_checkpoint_has_its_emit_site() {
-    let script = json!({"replies": [
-        {"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}]},
-        {"text": ["done"]},
-    ]});
-    let mut host = Host::new(&script, &["list_dir"]);
+/// The members of each payload; those behind a `?` are there when there is something to say.
+const MEMBERS: [(&str, &str); 19] = [
+    ("turn_start", "Channel ChatID UserMessage MediaCount"),
+    ("turn_end", "Status Iterations Duration FinalContentLen UserMessage FinalContent ToolKinds ToolExecutions"),
+    ("llm_request", "Model MessagesCount ToolsCount MaxTokens Temperature"),
+    ("llm_delta", "ContentDeltaLen ReasoningDeltaLen"),
+    ("llm_response", "ContentLen ToolCalls HasReasoning"),
+    ("llm_retry", "Attempt MaxRetries Reason Error Backoff"),
+    ("context_compress", "Reason DroppedMessages RemainingMessages"),
+    ("session_summarize", "SummarizedMessages KeptMessages SummaryLen OmittedOversized"),
+    ("tool_exec_start", "Tool Arguments ToolCallID ?Hook"),
+    ("tool_exec_end", "Tool Duration ForLLMLen ForUserLen IsError Async ToolCallID ?Hook"),
+    ("tool_exec_skipped", "Tool Reason ToolCallID ?Hook"),
+    ("steering_injected", "Count TotalContentLen"),
+    ("follow_up_queued", "SourceTool Channel ChatID ContentLen"),
+    ("interrupt_received", "Kind Role ContentLen QueueDepth HintLen ?Hook"),
+    ("subturn_spawn", "AgentID Label ParentTurnID"),
+    ("subturn_end", "AgentID Status"),
+    ("subturn_result_delivered", "TargetChannel TargetChatID ContentLen"),
+    ("subturn_orphan", "ParentTurnID ChildTurnID Reason"),
+    ("error", "Stage Message ?Hook"),
+];
+
+/// What the model says to whom, in order: the first line whose `when` holds and that is left.
+fn script() -> Value {
+    let hands = |id: &str, tool: &str| json!({"id": id, "name": tool, "arguments": {"agent": "helper", "task": tool}});
+    let work = |id: &str| json!({"id": id, "name": "work", "arguments": {}});
+    json!({"replies": [
+        {"when": {"anywhere": "Summarise the following"}, "text": "in short"},
+        {"when": {"model": "helper", "contains": "spawn"}, "delay_ms": 60_000, "text": "found it, late"},
+        {"when": {"model": "helper"}, "text": "found it"},
+        {"when": {"anywhere": "first"}, "error": {"kind": "server_error", "message": "busy"}},
+        {"when": {"anywhere": "first"}, "tool_calls": [work("c1"), work("c2")]},
+        {"when": {"anywhere": "first"}, "tool_calls": [hands("c3", "delegate"), hands("c4", "spawn")]},
+        {"when": {"anywhere": "first"}, "text": ["do", "ne ", "x".repeat(2000)]},
+        {"when": {"anywhere": "broken"}, "error": {"kind": "final", "message": "no"}},
+    ]})
+}
+
+/// An agent with a sub-agent, whose tool says something to its turn the first time.
+fn crew(helm: &Helm) -> Crew {
+    let (helm, said) = (helm.clone(), Mutex::new(false));
+    let work = OwnTool::new(
+        "work",
+        false,
+        Box::new(move |_, _| {
+            if !std::mem::replace(&mut *said.lock().unwrap(), true) {
+                helm.steer("and more").unwrap();
+            }
+            std::future::ready(ToolOutput::ok("hi")).boxed()
+        }),
+    );
+    let mut parts = CrewParts::of(Recorder::playing(&script()), &["main", "helper"]).own(work);
+    parts.change = Box::new(|settings| Settings { context_tokens: 600, ..settings });
+    parts.crew()
+}
+
+/// A whole day: retries, steering, sub-agents, a compaction, a failure.
+async fn day() -> (Arc<Counter>, Crew) {
+    let helm = Helm::default();
+    let crew = crew(&helm);
     let counter = Arc::new(Counter::default());
-    host.mount(vec![host.engine.native("counter", 0, counter.clone())]);
-    let report = host.turn("look around").await;
-    assert_eq!(report.reply, "done");
-    host.engine.close().await;
-    let counts = counter.0.lock().unwrap();
-    let count = |kind| counts.get(&kind).copied().unwrap_or_default();
+    crew.mount(vec![crew.engine.native("counter", 0, counter.clone())]);
+    let mut conversation = Conversation::new("s");
+    crew.turn_by(&mut conversation, "first", &helm).await;
+    crew.turn(&mut conversation, "broken").await;
+    // The sub-agent in the background takes a minute, by a clock that need not be waited for.
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    crew.settled().await;
+    (counter, crew)
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_checkpoint_has_its_emit_site() {
+    let (counter, crew) = day().await;
+    let reached = counter.reached.lock().unwrap().clone();
     for row in &CHECKPOINTS {
-        let expected = match row.kind {
-            CheckpointKind::BeforeLlm | CheckpointKind::AfterLlm => 2,
-            CheckpointKind::Runtime => count(CheckpointKind::Runtime).max(1),
-            CheckpointKind::SessionStart
-            | CheckpointKind::UserPromptSubmit
-            | CheckpointKind::BeforeTool
-            | CheckpointKind::PreToolUse
-            | CheckpointKind::ApproveTool
-            | CheckpointKind::AfterTool
-            | CheckpointKind::PostToolUse
-            | CheckpointKind::Stop => 1,
-        };
-        assert_eq!(count(row.kind), expected, "{}", row.name);
+        assert!(reached.get(&row.kind).is_some_and(|count| *count > 0), "nothing reaches {}: {reached:?}", row.name);
     }
-    // A second turn of the same session starts no session.
-    assert_eq!(host.seen.names().iter().filter(|name| **name == "session_start").count(), 1);
+    // The record knows of each as well.
+    let recorded: BTreeSet<CheckpointKind> =
+        crew.seen.records.lock().unwrap().iter().map(|record| record.checkpoint).collect();
+    assert_eq!(recorded, CHECKPOINTS.iter().map(|row| row.kind).collect());
+    // Once per session: one of the user's, and one of each sub-agent.
+    assert_eq!(reached[&CheckpointKind::SessionStart], 1 + reached[&CheckpointKind::SubagentStart]);
+    assert_eq!(reached[&CheckpointKind::SubagentStop], reached[&CheckpointKind::SubagentStart]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_of_runtime_event_is_told_with_its_members() {
+    let (counter, _crew) = day().await;
+    let told = counter.told.lock().unwrap().clone();
+    for (_, name, _) in &RUNTIME_KINDS {
+        let (_, members) = MEMBERS.iter().find(|(row, _)| row == name).unwrap();
+        let payloads = told.get(name).map(Vec::as_slice).unwrap_or_default();
+        assert!(!payloads.is_empty(), "nothing tells of {name}: {:?}", told.keys());
+        let always: BTreeSet<&str> = members.split(' ').filter(|member| !member.starts_with('?')).collect();
+        let all: BTreeSet<&str> = members.split(' ').map(|member| member.trim_start_matches('?')).collect();
+        for payload in payloads {
+            let has: BTreeSet<&str> = payload.as_object().unwrap().keys().map(String::as_str).collect();
+            assert!(always.is_subset(&has) && has.is_subset(&all), "{name}: {payload}");
+        }
+    }
+    assert_eq!(told.len(), RUNTIME_KINDS.len());
 }

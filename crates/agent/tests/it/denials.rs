@@ -11,7 +11,7 @@ use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
 use serde_json::{Value, json};
 
-use crate::hooks::{Hangs, OwnTool, Rule, Say, child};
+use crate::hooks::{OwnTool, Passing, Rule, Say, child};
 use crate::host::{Host, Parts};
 
 /// A model that calls `echo` twice in one batch, then says `done`.
@@ -81,9 +81,11 @@ where
             Subject::BeforeTool(at) => at.call.id.as_str() == "c1",
             Subject::PreToolUse(at) => at.call.id.as_str() == "c1",
             Subject::ApproveTool(at) => at.call.id.as_str() == "c1",
-            Subject::UserPromptSubmit(_) | Subject::BeforeLlm(_) | Subject::AfterLlm(_) | Subject::AfterTool(_) => {
-                false
-            }
+            Subject::UserPromptSubmit(_)
+            | Subject::BeforeLlm(_)
+            | Subject::AfterLlm(_)
+            | Subject::AfterTool(_)
+            | Subject::SubagentStart(_) => false,
         };
         if first { verdict.clone() } else { Verdict::Continue }
     }))
@@ -99,7 +101,7 @@ async fn a_refusal_of_any_stage_stops_that_call_and_no_other() {
         (Rule { gate: first_call_only(Verdict::deny("no")), ..Rule::default() }, "Hook blocked: pre_tool_use: h: no"),
         (
             Rule { gate: first_call_only(Verdict::Ask("is it?".into())), ..Rule::default() },
-            r#"Tool execution needs a person's approval, and nobody can be asked here: is it? (hook "h")"#,
+            r#"Tool execution needs a person's approval, and nobody can be asked here: is it? (asked by hook "h")"#,
         ),
         (
             Rule { approve: first_call_only(Verdict::deny("no")), ..Rule::default() },
@@ -160,7 +162,7 @@ async fn a_deadline_that_passes_refuses_where_something_can_be_refused() {
     ];
     for (at, text) in table {
         let (mut host, echo) = two_calls();
-        host.mount(vec![host.engine.native("slow", 0, Arc::new(Hangs { at, asked: Arc::default() }))]);
+        host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, Arc::default()))]);
         host.turn("go").await;
         assert_eq!((host.result("c1").as_str(), echo.calls().len()), (text, 0), "{at:?}");
         let after = if at == CheckpointKind::ApproveTool { 60_000 } else { 5000 };
@@ -170,13 +172,13 @@ async fn a_deadline_that_passes_refuses_where_something_can_be_refused() {
     }
     for at in [CheckpointKind::BeforeLlm, CheckpointKind::AfterLlm, CheckpointKind::AfterTool] {
         let (mut host, echo) = two_calls();
-        host.mount(vec![host.engine.native("slow", 0, Arc::new(Hangs { at, asked: Arc::default() }))]);
+        host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, Arc::default()))]);
         assert_eq!(host.turn("go").await.reply, "done", "{at:?}");
         assert_eq!((echo.calls().len(), host.seen.count("error")), (2, 2), "{at:?}");
     }
     let (mut host, _) = two_calls();
     let at = CheckpointKind::UserPromptSubmit;
-    host.mount(vec![host.engine.native("slow", 0, Arc::new(Hangs { at, asked: Arc::default() }))]);
+    host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, Arc::default()))]);
     let Ending::Blocked(denied) = host.turn("go").await.ending else { panic!("a gate that fails stays shut") };
     assert_eq!(denied.text(), r#"hook blocked user_prompt_submit: slow: hook "slow" timed out after 5000 ms"#);
 }
@@ -245,7 +247,7 @@ async fn a_call_whose_clearing_cannot_be_written_does_not_run() {
 #[tokio::test(start_paused = true)]
 async fn gates_share_one_budget() {
     let (mut host, echo) = two_calls();
-    let hang = || Arc::new(Hangs { at: CheckpointKind::PreToolUse, asked: Arc::default() });
+    let hang = || Passing::hanging(CheckpointKind::PreToolUse, Arc::default());
     host.mount(vec![host.engine.native("a", 0, hang()).within(Duration::from_secs(60))]);
     host.turn("go").await;
     assert_eq!(host.result("c1"), r#"Hook blocked: pre_tool_use: a: hook "a" timed out after 10000 ms"#);

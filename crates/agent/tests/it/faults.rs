@@ -1,7 +1,7 @@
 //! The table of faults: everything that a child can do wrong, at every place where it can do it, in a whole turn.
 
 use domain::hook::OnFailure;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use pintle_agent::driver::Ending;
 
 mod cell;
@@ -118,6 +118,6 @@ async fn check(row: &Row, place: Place) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_fault_at_every_place_has_its_outcome_and_leaves_nothing_behind() {
     let rows = rows();
-    let cells = rows.iter().flat_map(|row| PLACES.map(|place| check(row, place)));
+    let cells = rows.iter().flat_map(|row| PLACES.map(|place| check(row, place).boxed()));
     futures_util::stream::iter(cells).for_each_concurrent(SIDE_BY_SIDE, |cell| cell).await;
 }

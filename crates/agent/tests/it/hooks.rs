@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, PreToolUse, UserPromptSubmit,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, Checkpoint, CheckpointKind, Duty, PreToolUse,
+    SubagentStart, UserPromptSubmit,
 };
 use domain::llm::ToolDef;
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
-use engine::{Answer, HookCx, Mount, NativeHook, Permit, Tool, async_trait};
+use engine::{Answer, Engine, HookCx, Mount, NativeHook, Permit, Tool, async_trait};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -30,9 +31,10 @@ pub(crate) struct Rule {
     pub(crate) gate: Say<PreToolUse>,
     pub(crate) approve: Say<ApproveTool>,
     pub(crate) after_tool: Say<AfterTool>,
+    pub(crate) subagent: Say<SubagentStart>,
 }
 
-fn said<C: domain::checkpoint::Checkpoint>(say: &Say<C>, at: &C) -> Answer<C> {
+fn said<C: Checkpoint>(say: &Say<C>, at: &C) -> Answer<C> {
     Ok(say.as_ref().map_or(Verdict::Continue, |say| say(at)))
 }
 
@@ -47,6 +49,7 @@ impl NativeHook for Rule {
             (CheckpointKind::PreToolUse, self.gate.is_some()),
             (CheckpointKind::ApproveTool, self.approve.is_some()),
             (CheckpointKind::AfterTool, self.after_tool.is_some()),
+            (CheckpointKind::SubagentStart, self.subagent.is_some()),
         ];
         stages.into_iter().filter_map(|(kind, acts)| acts.then_some(kind)).collect()
     }
@@ -78,53 +81,92 @@ impl NativeHook for Rule {
     async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
         said(&self.after_tool, at)
     }
+
+    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> Answer<SubagentStart> {
+        said(&self.subagent, at)
+    }
 }
 
-/// A native hook that never answers at one stage, and says when it was asked.
-pub(crate) struct Hangs {
-    pub(crate) at: CheckpointKind,
-    pub(crate) asked: Arc<Notify>,
+type Act = Box<dyn Fn(CheckpointKind) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// A native hook that lets everything pass, once it has done something.
+pub(crate) struct Passing {
+    stages: Vec<CheckpointKind>,
+    act: Act,
 }
 
-impl Hangs {
-    async fn hang<C: domain::checkpoint::Checkpoint>(&self) -> Answer<C> {
-        self.asked.notify_one();
-        std::future::pending().await
+impl Passing {
+    /// A hook that does `act` at each place where hooks are asked.
+    pub(crate) fn everywhere(
+        act: impl Fn(CheckpointKind) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let asked = |kind: &CheckpointKind| kind.duty() != Duty::Observer;
+        let stages = CHECKPOINTS.iter().map(|row| row.kind).filter(asked).collect();
+        Arc::new(Self { stages, act: Box::new(act) })
+    }
+
+    /// A hook that lets others run before it answers.
+    pub(crate) fn slow() -> Arc<Self> {
+        Self::everywhere(|_| {
+            Box::pin(async {
+                // Whoever asks a hook polls it twice at first.
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            })
+        })
+    }
+
+    /// A hook that never answers at one stage, and says when it was asked.
+    pub(crate) fn hanging(at: CheckpointKind, asked: Arc<Notify>) -> Arc<Self> {
+        let act: Act = Box::new(move |_| {
+            asked.notify_one();
+            Box::pin(std::future::pending())
+        });
+        Arc::new(Self { stages: vec![at], act })
+    }
+
+    async fn pass<C: Checkpoint>(&self, _at: &C) -> Answer<C> {
+        (self.act)(C::KIND).await;
+        Ok(Verdict::Continue)
     }
 }
 
 #[async_trait]
-impl NativeHook for Hangs {
+impl NativeHook for Passing {
     fn stages(&self) -> Vec<CheckpointKind> {
-        vec![self.at]
+        self.stages.clone()
     }
 
-    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, _at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
-        self.hang().await
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+        self.pass(at).await
     }
 
-    async fn before_llm(&self, _cx: &HookCx<'_>, _at: &BeforeLlm) -> Answer<BeforeLlm> {
-        self.hang().await
+    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> Answer<BeforeLlm> {
+        self.pass(at).await
     }
 
-    async fn after_llm(&self, _cx: &HookCx<'_>, _at: &AfterLlm) -> Answer<AfterLlm> {
-        self.hang().await
+    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> Answer<AfterLlm> {
+        self.pass(at).await
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
-        self.hang().await
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+        self.pass(at).await
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> Answer<PreToolUse> {
-        self.hang().await
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+        self.pass(at).await
     }
 
-    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
-        self.hang().await
+    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> Answer<ApproveTool> {
+        self.pass(at).await
     }
 
-    async fn after_tool(&self, _cx: &HookCx<'_>, _at: &AfterTool) -> Answer<AfterTool> {
-        self.hang().await
+    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
+        self.pass(at).await
+    }
+
+    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> Answer<SubagentStart> {
+        self.pass(at).await
     }
 }
 
@@ -189,9 +231,14 @@ for line in sys.stdin:
 /// A process hook whose child answers from `answers`: method without `hook.` → JSON text. `more` are further keys of
 /// its entry. What the child is sent stands in the file `NAME.log` of the host's folder.
 pub(crate) fn child(host: &Host, name: &str, answers: &[(&str, &str)], more: Value) -> Mount {
+    child_in((&host.engine, host.folder.path()), name, answers, more)
+}
+
+/// The same, of an engine whose host's folder is `folder`.
+pub(crate) fn child_in((engine, folder): (&Engine, &Path), name: &str, answers: &[(&str, &str)], more: Value) -> Mount {
     let table: serde_json::Map<String, Value> =
         answers.iter().map(|(stage, answer)| (format!("hook.{stage}"), json!(answer))).collect();
-    let log = host.folder.path().join(format!("{name}.log"));
+    let log = folder.join(format!("{name}.log"));
     let stages: Vec<&str> = answers.iter().map(|(stage, _)| *stage).collect();
     let mut entry = json!({
         "enabled": true,
@@ -203,7 +250,7 @@ pub(crate) fn child(host: &Host, name: &str, answers: &[(&str, &str)], more: Val
     for (key, value) in more.as_object().into_iter().flatten() {
         entry[key] = value.clone();
     }
-    host.engine.process_from(name, &entry, host.folder.path()).unwrap()
+    engine.process_from(name, &entry, folder).unwrap()
 }
 
 /// What the child of the hook called `name` was sent, by line, as text.

@@ -13,7 +13,7 @@ use engine::egress::Egress;
 use engine::{Engine, Forgetful, Mount, Tool, Watcher};
 use futures_util::future::BoxFuture;
 use pintle_agent::tools::{Protected, Tools, ToolsConfig};
-use pintle_agent::{Conversation, Models, Outlet, Report, Runner, Settings};
+use pintle_agent::{Conversation, Helm, Models, Outlet, Report, Runner, Settings};
 use providers::scripted::Scripted;
 use providers::{Delta, Provider, ProviderError};
 use serde_json::{Value, json};
@@ -82,7 +82,10 @@ impl Seen {
             .iter()
             .filter_map(|notice| match &notice.what {
                 Observed::Runtime(event) => Some(event.clone()),
-                Observed::SessionStart | Observed::PostToolUse { .. } | Observed::Stop { .. } => None,
+                Observed::SessionStart
+                | Observed::PostToolUse { .. }
+                | Observed::SubagentStop { .. }
+                | Observed::Stop { .. } => None,
             })
             .collect()
     }
@@ -203,6 +206,7 @@ impl Parts {
             exec_env: std::env::vars_os().collect(),
             exec_guard: None,
             egress: Egress::new(Vec::new()),
+            agents: Vec::new(),
         };
         let mut tools = Tools::builtin(config, &names).unwrap();
         for tool in self.own {
@@ -253,7 +257,11 @@ impl Host {
     }
 
     pub(crate) async fn turn_until(&mut self, prompt: &str, cancel: &CancellationToken) -> Report {
-        self.runner.turn(&mut self.conversation, prompt, &*self.seen, cancel).await
+        self.turn_by(prompt, &Helm::new(cancel)).await
+    }
+
+    pub(crate) async fn turn_by(&mut self, prompt: &str, helm: &Helm) -> Report {
+        self.runner.turn(&mut self.conversation, prompt, self.seen.clone(), helm).await
     }
 
     /// The conversation, one message a line.
@@ -272,25 +280,30 @@ impl Host {
         found.map(|message| message.get().content.clone()).unwrap_or_default()
     }
 
-    /// The conversation can be sent on: every call of the model has exactly one tool message, right after it.
+    /// The conversation can be sent on.
     pub(crate) fn is_valid(&self) -> bool {
-        let messages: Vec<&Message> = self.conversation.messages().iter().map(Rendered::get).collect();
-        let mut waiting: Vec<&str> = Vec::new();
-        for message in messages {
-            match message.role {
-                Role::Tool if waiting.first() == Some(&message.tool_call_id.as_str()) => drop(waiting.remove(0)),
-                Role::Tool => return false,
-                Role::System | Role::User | Role::Assistant if !waiting.is_empty() => return false,
-                Role::System | Role::User | Role::Assistant => {
-                    waiting = message.tool_calls.iter().map(|part| part.id.as_str()).collect();
-                }
-            }
-        }
-        waiting.is_empty()
+        valid(self.conversation.messages())
     }
 }
 
-fn lines(messages: &[Rendered<Message>]) -> Vec<String> {
+/// Whether the conversation can be sent on: every call of the model has exactly one tool message, right after it.
+pub(crate) fn valid(messages: &[Rendered<Message>]) -> bool {
+    let mut waiting: Vec<&str> = Vec::new();
+    for message in messages.iter().map(Rendered::get) {
+        match message.role {
+            Role::Tool if waiting.first() == Some(&message.tool_call_id.as_str()) => drop(waiting.remove(0)),
+            Role::Tool => return false,
+            Role::System | Role::User | Role::Assistant if !waiting.is_empty() => return false,
+            Role::System | Role::User | Role::Assistant => {
+                waiting = message.tool_calls.iter().map(|part| part.id.as_str()).collect();
+            }
+        }
+    }
+    waiting.is_empty()
+}
+
+/// Messages, one a line.
+pub(crate) fn lines(messages: &[Rendered<Message>]) -> Vec<String> {
     messages.iter().map(|message| line(message.get())).collect()
 }
 

@@ -4,6 +4,7 @@
 
 mod host;
 mod hooks;
+mod crew;
 mod turns;
 mod requests;
 mod denials;
@@ -17,5 +18,11 @@ mod faults;
 mod evidence;
 mod long;
 mod checkpoints;
+mod steering;
+mod interrupts;
+mod subagents;
+mod sessions;
+mod approving;
+mod compacting;
 mod plugin;
 mod real_model;

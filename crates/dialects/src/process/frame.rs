@@ -3,7 +3,7 @@
 //! Out: [`request_head`], params as [`wire`](super::wire) writes them, [`FRAME_TAIL`]; or [`notification`].
 //! In: [`read_line`]; for a line above the limit [`IdScanner`].
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Range;
 
 use domain::json::{MAX_DEPTH, depth};
@@ -87,10 +87,14 @@ pub const FRAME_TAIL: &[u8] = b"}\n";
 
 /// What comes before the params of the call `id`; [`FRAME_TAIL`] follows them.
 pub fn request_head(id: u64, method: &str) -> Vec<u8> {
-    let mut head = String::with_capacity(HEAD_BYTES + method.len());
-    // Methods are our own words, without anything to escape.
-    write!(head, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).expect("memory takes every write");
-    head.into_bytes()
+    let mut head = Vec::with_capacity(HEAD_BYTES + method.len());
+    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    // In a fraction of the time that `write!` takes. Methods are our own words, without anything to escape.
+    serde_json::to_writer(&mut head, &id).expect("memory takes every write");
+    for part in [r#","method":""#, method, r#"","params":"#] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    head
 }
 
 /// A whole frame that expects no reply.
@@ -164,7 +168,7 @@ fn weigh(line: &str, warnings: &mut Vec<String>) -> Weighed {
         scanner.feed(line.as_bytes());
         Weighed::Bad { id: scanner.id(), detail }
     };
-    if depth(line.as_bytes()) > MAX_DEPTH {
+    if line.len() > MAX_DEPTH && depth(line.as_bytes()) > MAX_DEPTH {
         return unreadable(format!("nested deeper than {MAX_DEPTH} levels"));
     }
     let envelope = match serde_json::from_str::<Envelope<'_>>(line) {

@@ -41,6 +41,8 @@ fn stage(kind: CheckpointKind) -> Option<(&'static str, &'static str)> {
         | CheckpointKind::UserPromptSubmit
         | CheckpointKind::PreToolUse
         | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStart
+        | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
         | CheckpointKind::Runtime => None,
     }
@@ -72,7 +74,11 @@ fn size_of(subject: Subject<'_>) -> usize {
         }
         Subject::AfterLlm(asked) => asked.response.content.len() + asked.response.reasoning_content.len(),
         Subject::AfterTool(asked) => asked.result.for_llm.len() + asked.result.for_user.len(),
-        Subject::BeforeTool(_) | Subject::ApproveTool(_) | Subject::PreToolUse(_) | Subject::UserPromptSubmit(_) => 0,
+        Subject::BeforeTool(_)
+        | Subject::ApproveTool(_)
+        | Subject::PreToolUse(_)
+        | Subject::UserPromptSubmit(_)
+        | Subject::SubagentStart(_) => 0,
     }
 }
 
@@ -82,7 +88,7 @@ fn write_meta(out: &mut Json, meta: &Meta<'_>) {
     out.raw(r#","TurnID":"#).text(meta.turn_id);
     out.raw(r#","ParentTurnID":"#).text(meta.parent_turn_id);
     out.raw(r#","SessionKey":"#).text(meta.session_key);
-    out.raw(r#","Iteration":"#).shown(meta.iteration);
+    out.raw(r#","Iteration":"#).serialised(&meta.iteration);
     out.raw(r#","TracePath":"#).text(meta.trace_path);
     out.raw(r#","Source":"#).text(meta.source).raw("}");
 }
@@ -97,14 +103,14 @@ fn write_context(out: &mut Json, event_id: &EventId, at: jiff::Timestamp, who: &
     out.raw(r#","session_id":"#).text(who.session_id.as_str());
     out.raw(r#","turn_id":"#).text(who.turn_id.as_str());
     out.raw(r#","parent_turn_id":"#).text(parent(who));
-    out.raw(r#","iteration":"#).shown(who.iteration);
+    out.raw(r#","iteration":"#).serialised(&who.iteration);
     out.raw(r#","tool_call_id":"#).text(about.map_or("", |id| id.as_str()));
-    out.raw(r#","depth":"#).shown(who.depth);
+    out.raw(r#","depth":"#).serialised(&who.depth);
     out.raw(r#","channel":"#).text(&who.channel);
     out.raw(r#","chat_id":"#).text(&who.chat_id);
     out.raw(r#","trace_id":"#).text(who.trace_id.as_str());
-    out.raw(r#","occurred_at":""#).shown(format_args!("{at:.9}"));
-    out.raw(if who.is_test { r#"","is_test":true}"# } else { r#""}"# });
+    out.raw(r#","occurred_at":"#).time(at);
+    out.raw(if who.is_test { r#","is_test":true}"# } else { "}" });
     out.raw(r#","inbound":{"channel":"#).text(&who.channel);
     out.raw(r#","chat_id":"#).text(&who.chat_id);
     out.raw(r#","sender_id":"#).text(&who.sender_id).raw("}}");
@@ -119,7 +125,7 @@ fn write_own(out: &mut Json, subject: Subject<'_>) {
             out.raw(r#","messages":"#).list(request.messages.iter().map(|message| message.json()));
             out.raw(r#","tools":"#).list(request.tools.iter().map(|tool| tool.json()));
             out.raw(r#","options":"#).object(&request.options);
-            out.raw(r#","graceful_terminal":"#).shown(request.graceful_terminal);
+            out.raw(r#","graceful_terminal":"#).serialised(&request.graceful_terminal);
         }
         Subject::AfterLlm(asked) => {
             out.raw(r#","model":"#).text(&asked.model).raw(r#","response":"#).serialised(&asked.response);
@@ -129,9 +135,9 @@ fn write_own(out: &mut Json, subject: Subject<'_>) {
         Subject::AfterTool(asked) => {
             write_call(out, &asked.call);
             out.raw(r#","result":"#).serialised(&asked.result);
-            out.raw(r#","duration":"#).shown(nanos(asked.duration));
+            out.raw(r#","duration":"#).serialised(&nanos(asked.duration));
         }
-        Subject::PreToolUse(_) | Subject::UserPromptSubmit(_) => {}
+        Subject::PreToolUse(_) | Subject::UserPromptSubmit(_) | Subject::SubagentStart(_) => {}
     }
 }
 
@@ -193,7 +199,7 @@ fn call_id(subject: Subject<'_>) -> Option<&CallId> {
         Subject::PreToolUse(asked) => Some(&asked.call.id),
         Subject::ApproveTool(asked) => Some(&asked.call.id),
         Subject::AfterTool(asked) => Some(&asked.call.id),
-        Subject::BeforeLlm(_) | Subject::AfterLlm(_) | Subject::UserPromptSubmit(_) => None,
+        Subject::BeforeLlm(_) | Subject::AfterLlm(_) | Subject::UserPromptSubmit(_) | Subject::SubagentStart(_) => None,
     }
 }
 

@@ -13,11 +13,12 @@ use crate::verdict::{Heard, Never, Reason, Verdict};
 ///
 /// ```
 /// use pintle_domain::checkpoint::{ApproveTool, Checkpoint, CheckpointKind};
-/// use pintle_domain::ruling::Denied;
+/// use pintle_domain::ruling::{Denied, Ground};
 /// use pintle_domain::verdict::Verdict;
 ///
 /// assert_eq!(ApproveTool::closed("it failed".into()), Some(Verdict::Deny("it failed".into())));
-/// let denied = Denied { by: "boss".into(), at: CheckpointKind::ApproveTool, reason: "no".into(), fault: false };
+/// let (at, ground) = (CheckpointKind::ApproveTool, Ground::Said);
+/// let denied = Denied { by: "boss".into(), at, reason: "no".into(), ground };
 /// assert_eq!(denied.text(), "Tool execution denied by approval hook: no (hook \"boss\")");
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::json::Object;
 
@@ -57,6 +57,10 @@ pub enum RuntimeEvent {
         #[serde(serialize_with = "nanos")]
         backoff: Duration,
     },
+    /// The oldest messages gave way to something shorter.
+    ContextCompress { reason: CompressReason, dropped_messages: usize, remaining_messages: usize },
+    /// The oldest messages were summarised.
+    SessionSummarize { summarized_messages: usize, kept_messages: usize, summary_len: usize, omitted_oversized: bool },
     /// A tool begins to run.
     ToolExecStart {
         tool: String,
@@ -90,6 +94,46 @@ pub enum RuntimeEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         hook: Option<String>,
     },
+    /// Messages that came in during the turn entered the conversation.
+    SteeringInjected { count: usize, total_content_len: usize },
+    /// A result that came too late for its turn waits for the next one.
+    FollowUpQueued {
+        source_tool: String,
+        channel: String,
+        #[serde(rename = "ChatID")]
+        chat_id: String,
+        content_len: usize,
+    },
+    /// A sub-agent begins.
+    SubturnSpawn {
+        #[serde(rename = "AgentID")]
+        agent_id: String,
+        /// The child's turn.
+        label: String,
+        #[serde(rename = "ParentTurnID")]
+        parent_turn_id: String,
+    },
+    /// A sub-agent has ended.
+    SubturnEnd {
+        #[serde(rename = "AgentID")]
+        agent_id: String,
+        status: TurnStatus,
+    },
+    /// What a sub-agent brought has reached its parent.
+    SubturnResultDelivered {
+        target_channel: String,
+        #[serde(rename = "TargetChatID")]
+        target_chat_id: String,
+        content_len: usize,
+    },
+    /// A sub-agent has lost the turn that it works for.
+    SubturnOrphan {
+        #[serde(rename = "ParentTurnID")]
+        parent_turn_id: String,
+        #[serde(rename = "ChildTurnID")]
+        child_turn_id: String,
+        reason: OrphanReason,
+    },
     /// Somebody interrupted the turn.
     InterruptReceived {
         kind: InterruptKind,
@@ -102,7 +146,7 @@ pub enum RuntimeEvent {
     },
     /// Something failed.
     Error {
-        /// `llm` or `hook.STAGE`.
+        /// `llm`, `session_save`, `session_restore` or `hook.STAGE`.
         stage: String,
         message: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +159,7 @@ fn nanos<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::
 }
 
 /// How a turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnStatus {
     /// With an answer.
@@ -138,23 +182,51 @@ pub enum RetryReason {
     ContextLimit,
 }
 
+/// Why the oldest messages gave way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompressReason {
+    /// The conversation came near to what the model takes.
+    ProactiveBudget,
+    /// The model refused the conversation as too long.
+    LlmRetry,
+    /// They were summarised.
+    Summarize,
+}
+
+/// Why a sub-agent has lost the turn that it works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrphanReason {
+    /// The turn ended; the result came later.
+    ParentFinished,
+    /// The turn ended while the sub-agent works.
+    ParentFinishedWaiting,
+    /// The sub-agent failed in a way that it could not report.
+    Panic,
+}
+
 /// How somebody interrupted a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptKind {
+    /// A message came in while the turn was worked.
+    Steering,
+    /// The turn is to come to an end: one more model call, without tools.
+    Graceful,
     /// The run stops at once.
     HardAbort,
 }
 
 /// One line of `ToolExecutions` in the payload of `turn_end`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolExecution {
     /// The tool.
     pub name: String,
     /// Whether it succeeded.
     pub success: bool,
     /// The beginning of its error text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_summary: Option<String>,
 }
 
@@ -241,9 +313,17 @@ impl RuntimeEvent {
             Self::LlmDelta { .. } => RuntimeKind::LlmDelta,
             Self::LlmResponse { .. } => RuntimeKind::LlmResponse,
             Self::LlmRetry { .. } => RuntimeKind::LlmRetry,
+            Self::ContextCompress { .. } => RuntimeKind::ContextCompress,
+            Self::SessionSummarize { .. } => RuntimeKind::SessionSummarize,
             Self::ToolExecStart { .. } => RuntimeKind::ToolExecStart,
             Self::ToolExecEnd { .. } => RuntimeKind::ToolExecEnd,
             Self::ToolExecSkipped { .. } => RuntimeKind::ToolExecSkipped,
+            Self::SteeringInjected { .. } => RuntimeKind::SteeringInjected,
+            Self::FollowUpQueued { .. } => RuntimeKind::FollowUpQueued,
+            Self::SubturnSpawn { .. } => RuntimeKind::SubturnSpawn,
+            Self::SubturnEnd { .. } => RuntimeKind::SubturnEnd,
+            Self::SubturnResultDelivered { .. } => RuntimeKind::SubturnResultDelivered,
+            Self::SubturnOrphan { .. } => RuntimeKind::SubturnOrphan,
             Self::InterruptReceived { .. } => RuntimeKind::InterruptReceived,
             Self::Error { .. } => RuntimeKind::Error,
         }

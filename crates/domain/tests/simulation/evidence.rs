@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pintle_domain::chain::{Asks, Chain};
 use pintle_domain::checkpoint::{Checkpoint, CheckpointKind, Duty, Facts, Known, Reply, Snapshot, Subject};
-use pintle_domain::clearing::{CLEARING, Clearing, Outcome};
+use pintle_domain::clearing::{CLEARING, Clearing, Outcome, Question};
 use pintle_domain::fault::{Breach, Fault};
 use pintle_domain::hook::{Hook, OnFailure, State};
 use pintle_domain::id::TurnId;
@@ -73,6 +73,7 @@ fn seen(subject: &Subject<'_>) -> (Snapshot, Option<ToolCall>) {
         Subject::PreToolUse(it) => (it.snapshot(), Some(it.call.clone())),
         Subject::ApproveTool(it) => (it.snapshot(), Some(it.call.clone())),
         Subject::AfterTool(it) => (it.snapshot(), Some(it.call.clone())),
+        Subject::SubagentStart(it) => (it.snapshot(), None),
     }
 }
 
@@ -86,22 +87,54 @@ pub(crate) struct Cleared {
     pub(crate) roster: Arc<Roster>,
     pub(crate) agent: Agent,
     pub(crate) log: Vec<Asked>,
+    /// What a person said yes to.
+    pub(crate) approved: Vec<ToolCall>,
     pub(crate) outcome: Outcome,
     pub(crate) records: Vec<Record>,
 }
 
+/// What a person says to a question.
+pub(crate) enum Said {
+    Yes,
+    No(String),
+    /// Nothing yet.
+    Later,
+}
+
+/// A person who says anything.
+pub(crate) fn anything(dice: &mut impl Dice) -> Said {
+    match dice.below(4) {
+        0 | 1 => Said::Yes,
+        2 => Said::No("a person said no".into()),
+        _ => Said::Later,
+    }
+}
+
 impl Cleared {
-    pub(crate) fn play(
-        roster: &Arc<Roster>,
-        agent: &Agent,
+    pub(crate) fn play<D: Dice>(
+        (roster, agent): (&Arc<Roster>, &Agent),
         call: ToolCall,
-        dice: &mut impl Dice,
-        cancelled: impl FnMut() -> bool,
+        dice: &mut D,
+        mut cancelled: impl FnMut() -> bool,
+        mut person: impl FnMut(&mut D, Question<'_>) -> Said,
     ) -> Self {
         let mut clearing = Clearing::new(roster.clone(), Arc::new(agent.clone()), call);
-        let log = play(&mut clearing, dice, || Duration::ZERO, cancelled);
-        let (outcome, records) = clearing.conclude().expect("nobody is left to ask");
-        Self { roster: roster.clone(), agent: agent.clone(), log, outcome, records }
+        let (mut log, mut approved) = (Vec::new(), Vec::new());
+        loop {
+            log.extend(play(&mut clearing, dice, || Duration::ZERO, &mut cancelled));
+            let Some(question) = clearing.question() else { break };
+            let call = question.call.clone();
+            match person(dice, question) {
+                Said::Yes => {
+                    approved.push(call);
+                    clearing.approved();
+                }
+                Said::No(text) => clearing.refused(&text),
+                Said::Later => break,
+            }
+        }
+        let (outcome, records) = clearing.conclude();
+        Self { roster: roster.clone(), agent: agent.clone(), log, approved, outcome, records }
     }
 
     /// Whether this may have an effect.
@@ -116,7 +149,7 @@ impl Cleared {
     pub(crate) fn passes_only_what_was_seen(&self) {
         let Some(call) = self.lets_pass() else { return };
         let denied = |asked: &Asked| {
-            asked.answer.as_ref().is_ok_and(|reply| told(reply).0 == asked.kind && told(reply).1 >= Word::Ask)
+            asked.answer.as_ref().is_ok_and(|reply| told(reply).0 == asked.kind && told(reply).1 > Word::Ask)
         };
         assert!(!self.log.iter().any(denied), "a refused call passes: {:?}", self.outcome);
         let judges: &[CheckpointKind] = match self.outcome {
@@ -134,11 +167,28 @@ impl Cleared {
         }
     }
 
+    /// What a hook wanted a person to say about does not pass unless one said yes to exactly that.
+    pub(crate) fn nothing_passes_unasked(&self) {
+        let Some(call) = self.lets_pass() else { return };
+        let asks = |asked: &&Asked| asked.answer.as_ref().is_ok_and(|reply| told(reply) == (asked.kind, Word::Ask));
+        let said_yes = |call: &ToolCall| self.approved.iter().any(|yes| digest(yes) == digest(call));
+        for asked in self.log.iter().filter(asks) {
+            assert!(!self.approved.is_empty(), "a question was forgotten: {:?}", self.outcome);
+            let about = asked.call.as_ref().expect("a gate sees a call");
+            assert!(digest(about) != digest(call) || said_yes(call), "{call:?} passes without a person");
+        }
+        for yes in &self.approved {
+            let asked = self.log.iter().filter(asks).count();
+            assert!(asked >= self.approved.len(), "nobody asked about {yes:?}");
+        }
+    }
+
     fn applies(&self, number: usize, call: &ToolCall) -> bool {
         let hook = self.roster.hook(number);
         let facts = Facts { tool: Some((&call.tool, &call.raw_tool)) };
         let owns = self.agent.owner(&call.tool).as_ref() == Some(&hook.name);
-        hook.state == State::Armed && (owns || hook.matches(&facts))
+        let covers = hook.scope.covers(&self.agent.acting_for);
+        hook.state == State::Armed && covers && (owns || hook.matches(&facts))
     }
 
     /// The owner of a tool is asked only about what the gates let pass.
@@ -190,6 +240,9 @@ impl Cleared {
         for asked in &self.log {
             let Ok(reply) = &asked.answer else { continue };
             let (kind, word) = told(reply);
+            if word == Word::Ask && !self.approved.is_empty() {
+                continue;
+            }
             assert!(kind != asked.kind || outcome >= word, "{word:?} was weakened to {outcome:?}");
         }
     }
@@ -215,6 +268,7 @@ impl Cleared {
     /// Everything above, and what holds for every event.
     pub(crate) fn holds(&self) {
         self.passes_only_what_was_seen();
+        self.nothing_passes_unasked();
         self.gates_precede_owners();
         self.who_was_asked_sees_what_gates_changed();
         self.the_strictest_wins();

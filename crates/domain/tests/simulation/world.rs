@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CallPatch, Checkpoint, CheckpointKind, Duty,
-    Known, LlmPatch, PreToolUse, Reply, Substitute, UserPromptSubmit,
+    Known, LlmPatch, PreToolUse, Reply, SubagentStart, Substitute, UserPromptSubmit,
 };
 use pintle_domain::fault::{Breach, Fault, Way};
-use pintle_domain::hook::{Family, Hook, OnFailure, Stage, Stages, State};
-use pintle_domain::id::{CallId, HookName};
+use pintle_domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use pintle_domain::id::{AgentId, CallId, HookName};
 use pintle_domain::json::{Object, Rendered};
 use pintle_domain::llm::{LlmReply, ToolDef};
 use pintle_domain::matcher::{Matcher, Respond};
@@ -55,7 +55,7 @@ impl Dice for Tape<'_> {
 }
 
 /// The tools of every agent; those that begin with `read` change nothing.
-const TOOLS: [&str; 4] = ["exec", "read_a", "read_b", "write"];
+const TOOLS: [&str; 5] = ["exec", "read_a", "read_b", "write", "delegate"];
 
 /// The tools that hooks may bring.
 const BROUGHT: [&str; 2] = ["web_x", "web_y"];
@@ -63,10 +63,15 @@ const BROUGHT: [&str; 2] = ["web_x", "web_y"];
 /// What a model may ask for, canonical or not.
 pub(crate) const ASKED_FOR: [&str; 8] = ["exec", "read_a", "read_b", "write", "web_x", "web_y", "bash", "nothing"];
 
+/// Who may act, and for whom; the first is a host that does not say.
+const LINES: [&[&str]; 5] = [&[], &["main"], &["a", "main"], &["b", "main"], &["b", "a", "main"]];
+
 /// What an agent knows: its tools, and who brought which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agent {
     pub(crate) owners: BTreeMap<String, HookName>,
+    /// The agent itself, then those that it works for.
+    pub(crate) acting_for: Vec<AgentId>,
 }
 
 impl Agent {
@@ -78,7 +83,8 @@ impl Agent {
                 owners.insert(tool.to_owned(), dice.pick(roster.hooks()).name.clone());
             }
         }
-        Self { owners }
+        let acting_for = dice.pick(&LINES).iter().map(|name| AgentId::from(*name)).collect();
+        Self { owners, acting_for }
     }
 }
 
@@ -95,10 +101,14 @@ impl Known for Agent {
     fn owner(&self, name: &str) -> Option<HookName> {
         self.owners.get(name).cloned()
     }
+
+    fn acting_for(&self) -> &[AgentId] {
+        &self.acting_for
+    }
 }
 
 /// The checkpoints at which hooks are asked.
-pub(crate) const ASKED: [CheckpointKind; 7] = [
+pub(crate) const ASKED: [CheckpointKind; 8] = [
     CheckpointKind::UserPromptSubmit,
     CheckpointKind::BeforeLlm,
     CheckpointKind::AfterLlm,
@@ -106,6 +116,7 @@ pub(crate) const ASKED: [CheckpointKind; 7] = [
     CheckpointKind::PreToolUse,
     CheckpointKind::ApproveTool,
     CheckpointKind::AfterTool,
+    CheckpointKind::SubagentStart,
 ];
 
 /// Most hooks in a roster.
@@ -151,8 +162,39 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
         matcher: dice.once_in(3).then(|| dice.pick(&MATCHERS).clone()),
         respond: dice.pick(&GRANTS).clone(),
         events: None,
+        media_dir: None,
+        scope: scope(dice),
         stages,
     }
+}
+
+fn scope(dice: &mut impl Dice) -> Scope {
+    match dice.below(4) {
+        3 => Scope::Agents([AgentId::from(*dice.pick(&["main", "a", "b"]))].into()),
+        _ => Scope::Everyone,
+    }
+}
+
+/// The same hooks with one more: whoever acts for `agent` may not `write`. It is a gate that cannot work, so it
+/// always blocks.
+pub(crate) fn with_rule(roster: &Roster, agent: &str) -> Arc<Roster> {
+    let kind = CheckpointKind::PreToolUse;
+    let mut stages = Stages::default();
+    stages.set(kind, Stage { timeout: Duration::ZERO, on_failure: OnFailure::default_at(kind), paired: false });
+    let rule = Hook {
+        name: HookName::from("rule"),
+        family: Family::Process,
+        origin: String::new(),
+        priority: 2,
+        state: State::Broken(Fault::CannotStart { detail: "a rule".into() }),
+        scope: Scope::Agents([AgentId::from(agent)].into()),
+        matcher: Some(Matcher::compile("^write$").expect("a good pattern")),
+        respond: Respond::Any,
+        events: None,
+        media_dir: None,
+        stages,
+    };
+    Arc::new(Roster::new(roster.hooks().iter().map(|hook| (**hook).clone()).chain([rule]).collect()))
 }
 
 fn stage(dice: &mut impl Dice, kind: CheckpointKind) -> Stage {
@@ -221,9 +263,16 @@ fn reply(dice: &mut impl Dice, kind: CheckpointKind, goes_on: bool) -> Reply {
             Reply::ApproveTool(verdict.into())
         }
         CheckpointKind::AfterTool => Reply::AfterTool(result_verdict(dice, goes_on).into()),
-        CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop | CheckpointKind::Runtime => {
-            unreachable!("nobody is asked there")
+        CheckpointKind::SubagentStart => {
+            let blocks = !goes_on && dice.once_in(4);
+            let verdict = if blocks { Verdict::<SubagentStart>::Deny("no".into()) } else { Verdict::Continue };
+            Reply::SubagentStart(verdict.into())
         }
+        CheckpointKind::SessionStart
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Stop
+        | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
     }
 }
 
@@ -326,5 +375,6 @@ pub(crate) fn told(reply: &Reply) -> (CheckpointKind, pintle_domain::verdict::Wo
         Reply::PreToolUse(heard) => (PreToolUse::KIND, heard.verdict.told().0),
         Reply::ApproveTool(heard) => (ApproveTool::KIND, heard.verdict.told().0),
         Reply::AfterTool(heard) => (AfterTool::KIND, heard.verdict.told().0),
+        Reply::SubagentStart(heard) => (SubagentStart::KIND, heard.verdict.told().0),
     }
 }

@@ -44,6 +44,7 @@ impl Question {
             subject: Subject::BeforeTool(&self.asked),
             timeout: INTERCEPTOR_TIMEOUT,
             cancel: &self.cx.cancel,
+            known: &*self.cx.known,
             wire: &WireCache::default(),
         };
         let reply = hooks.set().handler(0).ask(call).await.map_err(|fault| anyhow!("the hook {fault}"))?;

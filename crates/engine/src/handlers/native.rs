@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Notice, PreToolUse, Reply, Subject,
-    UserPromptSubmit,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Known, Notice, PreToolUse, Reply,
+    SubagentStart, Subject, UserPromptSubmit,
 };
 use domain::fault::{Breach, Fault};
 use domain::id::EventId;
@@ -32,7 +32,8 @@ const MAX_WAITING_NOTICES: usize = 1024;
 /// A panic or an overrun deadline is a fault of that call; the hook stays mounted.
 #[async_trait]
 pub trait NativeHook: Send + Sync {
-    /// The checkpoints it acts at. Observers name `session_start`, `post_tool_use`, `stop` or `runtime`.
+    /// The checkpoints it acts at. Observers name `session_start`, `post_tool_use`, `subagent_stop`,
+    /// `stop` or `runtime`.
     fn stages(&self) -> Vec<CheckpointKind>;
 
     /// Something happened.
@@ -63,6 +64,11 @@ pub trait NativeHook: Send + Sync {
         Ok(Verdict::Continue)
     }
 
+    /// An agent is about to delegate to another.
+    async fn subagent_start(&self, _cx: &HookCx<'_>, _at: &SubagentStart) -> Answer<SubagentStart> {
+        Ok(Verdict::Continue)
+    }
+
     /// A tool call passed the gates. [`Verdict::Continue`] approves it.
     async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
         Ok(Verdict::Continue)
@@ -88,6 +94,8 @@ pub struct HookCx<'a> {
     pub timeout: Duration,
     /// Set when the turn is ending.
     pub cancel: &'a CancellationToken,
+    /// What is known of the agent: its tools, what they say of themselves, and whom it works for.
+    pub known: &'a dyn Known,
 }
 
 /// Why a native hook cannot answer; a fault of that call.
@@ -127,6 +135,7 @@ impl Native {
             Subject::PreToolUse(at) => Reply::PreToolUse(hook.pre_tool_use(cx, at).await?.into()),
             Subject::ApproveTool(at) => Reply::ApproveTool(hook.approve_tool(cx, at).await?.into()),
             Subject::AfterTool(at) => Reply::AfterTool(hook.after_tool(cx, at).await?.into()),
+            Subject::SubagentStart(at) => Reply::SubagentStart(hook.subagent_start(cx, at).await?.into()),
         })
     }
 }
@@ -143,7 +152,8 @@ fn heard_of(heard: std::thread::Result<Result<Reply, HookError>>) -> Result<Repl
 impl Handler for Native {
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
         Box::pin(async move {
-            let cx = HookCx { event_id: call.event_id, identity: call.who, timeout: call.timeout, cancel: call.cancel };
+            let Call { event_id, who: identity, timeout, cancel, known, .. } = call;
+            let cx = HookCx { event_id, identity, timeout, cancel, known };
             let mut answer = pin!(AssertUnwindSafe(self.answer(&cx, call.subject)).catch_unwind());
             // Most hooks answer at once; only those that do not need a clock.
             if let Poll::Ready(heard) = poll!(&mut answer) {

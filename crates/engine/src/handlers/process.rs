@@ -18,16 +18,16 @@ use tokio_util::task::TaskTracker;
 
 use crate::handler::{Call, Handler};
 
-mod child;
+pub(crate) mod child;
 pub mod environment;
 mod events;
 mod hello;
 mod inner;
 mod lines;
 mod reader;
-mod restart;
+pub(crate) mod restart;
 mod session;
-mod spawn;
+pub(crate) mod spawn;
 mod spec;
 mod stderr;
 mod supervisor;
@@ -241,5 +241,6 @@ fn warnings(reply: &Reply) -> &[String] {
         Reply::PreToolUse(heard) => &heard.warnings,
         Reply::ApproveTool(heard) => &heard.warnings,
         Reply::AfterTool(heard) => &heard.warnings,
+        Reply::SubagentStart(heard) => &heard.warnings,
     }
 }

@@ -1,35 +1,48 @@
 //! `pintle chat`: a conversation in the terminal.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use agent::Conversation;
 use agent::driver::Ending;
-use agent::{Conversation, Outlet, Runner};
-use anstyle::{AnsiColor, Style};
 use clap::Args;
+use domain::approval::{Approval, Mode};
+use domain::session::Cause;
 use engine::Watcher;
-use notify::Watcher as _;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::session::{self, INTERRUPTED};
-use super::stops::{Stop, Stops};
+use super::session::{self, INTERRUPTED, WAITING};
+use super::stops::Stops;
 use super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::crew::Member;
 use crate::error::CliError;
 use crate::host::Host;
+use crate::operator;
 use crate::reload::{Wanted, reload};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, clip};
 
-const PROMPT: Style = AnsiColor::Green.on_default().bold();
+mod ask;
+mod command;
+mod desk;
+mod input;
+mod keys;
+mod line;
+pub(super) mod screen;
+mod watch;
+mod work;
 
-/// How long a burst of changes to a file may go on before it is read: editors write twice and rename.
-const SETTLE: Duration = Duration::from_millis(300);
+use command::Command;
+use desk::{Desk, Order};
+use input::{Awaited, Input, Sent};
+use screen::{Front, Screen};
+use watch::Changes;
+use work::Task;
 
-/// How many lines may be typed ahead: a pasted page.
-const MAX_TYPED_AHEAD: usize = 64;
+/// How often an idle conversation looks for results of sub-agents and for answers from elsewhere: quick enough for a
+/// person who waits, too seldom to be felt by the disk.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Flags of `chat`.
 #[derive(Debug, Args)]
@@ -37,6 +50,9 @@ pub struct ChatArgs {
     /// The agent to talk to
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// The session to go on with, new or stored [default: a new one, named on stderr]
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
     /// Another model than the agent's own
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
@@ -48,75 +64,17 @@ pub struct ChatArgs {
     strict: bool,
 }
 
-/// Whether an answer is in the middle of a line.
-#[derive(Clone, Default)]
-struct OpenLine(Arc<AtomicBool>);
+/// Standard error for notices, each on lines of their own.
+struct Notices(Arc<Screen>);
 
-impl OpenLine {
-    fn write(&self, text: &str) {
-        let mut out = anstream::stdout();
-        if out.write_all(terminal::foreign(text).as_bytes()).and_then(|()| out.flush()).is_err() {
-            tracing::debug!("stdout is closed");
-        }
-        if !text.is_empty() {
-            self.0.store(!text.ends_with('\n'), Ordering::Relaxed);
-        }
-    }
-
-    fn end(&self) {
-        if self.0.load(Ordering::Relaxed) {
-            self.write("\n");
-        }
-    }
-
-    /// Ends the line where a notice would go on in it: on the terminal that shows both streams.
-    fn make_way(&self) {
-        if io::stdout().is_terminal() && io::stderr().is_terminal() {
-            self.end();
-        }
-    }
-}
-
-/// Standard error for notices, each on a line of its own.
-struct Notices<W> {
-    open: OpenLine,
-    out: W,
-}
-
-impl<W: Write> Write for Notices<W> {
+impl Write for Notices {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.open.make_way();
-        self.out.write(bytes)
+        self.0.notice(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-/// Shows an answer as it arrives.
-struct Live<'a> {
-    open: &'a OpenLine,
-    shown: AtomicBool,
-}
-
-impl Outlet for Live<'_> {
-    fn streams(&self) -> bool {
-        true
-    }
-
-    fn delta(&self, text: &str) {
-        self.shown.store(true, Ordering::Relaxed);
-        self.open.write(text);
-    }
-
-    fn answered(&self) {
-        self.open.end();
-    }
-
-    fn for_user(&self, text: &str) {
-        self.open.end();
-        self.open.write(&format!("{}\n", text.trim_end_matches('\n')));
+        Ok(())
     }
 }
 
@@ -129,134 +87,333 @@ pub(super) fn run(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
 }
 
 async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
-    let open = OpenLine::default();
-    let notices = Notices { open: open.clone(), out: anstream::stderr() };
-    let watchers: Vec<Arc<dyn Watcher>> =
-        if args.quiet { Vec::new() } else { vec![Arc::new(Timeline::new(notices, global.verbose > 0))] };
+    let screen = Arc::new(Screen::default());
+    let _front = Front::take(screen.clone());
+    let watchers: Vec<Arc<dyn Watcher>> = match args.quiet {
+        true => Vec::new(),
+        false => vec![Arc::new(Timeline::new(Notices(screen.clone()), global.verbose > 0))],
+    };
     let mut host = session::open(global, watchers)?;
     // Watched before anything is said, so that no change after the first word is missed.
-    let (changed, mut changes) = mpsc::channel(1);
-    let _watch = watch_files(&host, changed)?;
+    let changes = Changes::of(&host)?;
+    let (asker, questions) = ask::channel();
+    // What the agent started does not answer for the person.
+    let present = Input::sees_keys() && operator::require().is_ok();
+    host.ask_in(Mode::Chat, present.then_some(asker));
     let (agent, model) = (args.agent.as_deref(), args.model.as_deref());
-    let wanted = Wanted { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };
-    let mut runner = host.runner(agent, model)?;
+    session::servers(&host, agent).await?;
+    let member = host.runner(agent, model)?;
     session::ready(&host, args.strict).await?;
-    let mut conversation = session::conversation(&runner);
-    let model = &runner.settings().model;
-    terminal::note(&format!("session {}, agent {}, model {model}", conversation.key, runner.settings().id));
-    if std::io::stdin().is_terminal() {
-        terminal::note("Ctrl-C stops an answer, Ctrl-D ends the conversation.");
+    let conversation = session::conversation(&host, args.session.as_deref())?;
+    let stops = Stops::listen(false)?;
+    let input = Input::open(&screen)?;
+    let wanted = Wanted { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };
+    let desk = Desk::new(screen, input, stops, (host.store.clone(), questions));
+    let mut chat = Chat {
+        global,
+        wanted,
+        host,
+        member,
+        conversation,
+        desk,
+        changes,
+        cancel: CancellationToken::new(),
+        interactive: io::stdin().is_terminal(),
+        left: 0,
+        parked: None,
+        warned: false,
+    };
+    chat.greet();
+    let code = chat.converse().await;
+    let Chat { host, conversation, desk, cancel, .. } = chat;
+    cancel.cancel();
+    // The terminal is the person's again, and the session another process's, before the hooks take their time to end.
+    drop((desk, conversation));
+    host.close().await;
+    Ok(code)
+}
+
+/// A conversation that is held.
+struct Chat<'a> {
+    global: &'a Global,
+    wanted: Wanted<'a>,
+    host: Host,
+    member: Member,
+    conversation: Conversation,
+    desk: Desk,
+    changes: Changes,
+    /// Ends everything that was begun in it.
+    cancel: CancellationToken,
+    /// Whether a person types.
+    interactive: bool,
+    /// How many messages wait that begin no turn by themselves.
+    left: usize,
+    /// The question that the open turn waits for.
+    parked: Option<Parked>,
+    /// Whether the person knows that sub-agents still work.
+    warned: bool,
+}
+
+/// A question that was left for later.
+struct Parked {
+    id: String,
+    /// Whether nobody had answered when it was looked at last.
+    open: bool,
+}
+
+/// Somebody wants the program to end.
+struct Interrupted;
+
+/// What comes next in a conversation.
+enum Next {
+    Work(Task),
+    /// The configuration has changed.
+    Changed,
+    /// It is over, with this exit code.
+    Over(u8),
+}
+
+impl Chat<'_> {
+    fn greet(&mut self) {
+        let settings = self.member.settings();
+        let (key, agent, model) = (clean(self.conversation.key.as_str()), &settings.id, &settings.model);
+        self.desk.note(&format!("session {key}, agent {}, model {}", clean(agent.as_str()), clean(model)));
+        match (self.interactive, self.desk.is_keys()) {
+            (true, true) => self.desk.note("Esc stops an answer, Ctrl-D ends the conversation, /help shows the rest."),
+            (true, false) => self.desk.note("Ctrl-C stops an answer, Ctrl-D ends the conversation."),
+            (false, _) => {}
+        }
+        self.left = self.conversation.queue().len();
+        if let Some(open) = self.conversation.open_turn() {
+            let why = match self.conversation.last_cause() {
+                Some(Cause::Waiting) => "waits for a person",
+                Some(Cause::Killed) | None => "was left by a process that died",
+                Some(Cause::Done | Cause::Failed | Cause::Interrupted) => "was left open",
+            };
+            let what = if self.interactive {
+                "/resume goes on with it; a message begins anew"
+            } else {
+                "a message begins anew"
+            };
+            let prompt = clip(&open.prompt);
+            self.desk.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));
+        } else if self.left > 0 {
+            let resume = if self.interactive { "/resume works them now; else they" } else { "they" };
+            let messages =
+                if self.left == 1 { "1 message waits".into() } else { format!("{} messages wait", self.left) };
+            self.desk.note(&format!("{messages} from before: {resume} go with the next message"));
+        }
     }
-    let mut lines = read_lines();
-    let mut stops = Stops::listen(false)?;
-    let mut hang_ups = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())
-        .map_err(|error| CliError::failed(format!("SIGHUP cannot be handled: {error}")))?;
-    let asked = loop {
-        prompt();
-        // A change comes before a line that was typed ahead.
-        tokio::select! {
-            biased;
-            stop = stops.next() => break Some(stop),
-            Some(()) = hang_ups.recv() => {}
-            Some(()) = changes.recv() => {
-                tokio::time::sleep(SETTLE).await;
-                // What is left of the same burst.
-                while changes.try_recv().is_ok() {}
-            }
-            line = lines.recv() => match line {
-                None => break None,
-                Some(line) if line.trim().is_empty() => continue,
-                Some(line) => {
-                    match say(&runner, &mut conversation, &line, &open, &mut stops).await? {
-                        Some(Stop::Program) => break Some(Stop::Program),
-                        Some(Stop::Turn) | None => continue,
+
+    async fn converse(&mut self) -> u8 {
+        loop {
+            match self.next().await {
+                Next::Over(code) => return code,
+                Next::Changed => self.reload().await,
+                Next::Work(task) => {
+                    self.meet_servers();
+                    if let Some(code) = self.work(task).await {
+                        return code;
                     }
                 }
-            },
+            }
         }
-        match reload(&mut host, wanted).await {
-            Ok((changed, later)) => {
-                runner = changed;
-                terminal::note("the changed configuration is in force");
+    }
+
+    /// Waits for what comes next.
+    async fn next(&mut self) -> Next {
+        self.desk.await_now(Awaited::Message);
+        self.prompt();
+        loop {
+            // A change comes before a line that was typed ahead.
+            let happened = tokio::select! {
+                biased;
+                () = self.changes.next() => return Next::Changed,
+                happened = self.desk.next() => happened,
+                () = tokio::time::sleep(LOOK_EVERY) => match self.came_in().await {
+                    Some(task) => return Next::Work(task),
+                    None => continue,
+                },
+            };
+            let next = match self.desk.heed(happened).await {
+                None => None,
+                Some(Order::Say(sent)) => self.said(sent).await,
+                Some(Order::End) => self.end().await,
+                Some(Order::Stop | Order::EndProgram) => Some(Next::Over(INTERRUPTED)),
+            };
+            if let Some(next) = next {
+                return next;
+            }
+        }
+    }
+
+    /// A prompt, where the terminal edits its lines by itself.
+    fn prompt(&self) {
+        if self.interactive && !self.desk.is_keys() {
+            self.desk.screen.bare_prompt();
+        }
+    }
+
+    /// What a line asks for.
+    async fn said(&mut self, sent: Sent) -> Option<Next> {
+        if self.desk.is_keys() {
+            self.desk.screen.keep(screen::Prompt::Message, &sent.text);
+        }
+        if sent.text.trim().is_empty() {
+            self.prompt();
+            return None;
+        }
+        match Command::read(&sent.text).filter(|_| self.interactive) {
+            None => return Some(Next::Work(Task::Say(sent))),
+            Some(Command::Resume) if self.conversation.open_turn().is_some() => return Some(Next::Work(Task::Resume)),
+            Some(Command::Resume) if !self.conversation.queue().is_empty() => return Some(Next::Work(Task::GoOn)),
+            Some(Command::Resume) => self.desk.note("there is nothing to go on with"),
+            Some(Command::Quit) => return self.end().await,
+            Some(Command::Help) => self.desk.note(Command::HELP),
+            Some(Command::Unknown(word)) => {
+                let word = clean(&word);
+                self.desk.note(&format!("there is no command /{word}; see /help"));
+            }
+        }
+        self.prompt();
+        None
+    }
+
+    /// What came in while nothing was done.
+    async fn came_in(&mut self) -> Option<Task> {
+        if self.conversation.open_turn().is_none() {
+            let waiting = self.conversation.queue().len();
+            if waiting <= self.left {
+                return None;
+            }
+            self.desk.note("what a sub-agent brought has come in");
+            return Some(Task::GoOn);
+        }
+        let parked = self.parked.as_mut().filter(|parked| parked.open)?;
+        let became = ask::became(self.host.store.clone(), parked.id.clone()).await?;
+        parked.open = false;
+        self.desk.note(&format!("{became}: /resume goes on"));
+        None
+    }
+
+    /// Works `task`, and then what came in meanwhile. Returns the exit code if the conversation is over.
+    async fn work(&mut self, mut task: Task) -> Option<u8> {
+        loop {
+            let worked = work::work(&mut self.desk, &self.member, &mut self.conversation, task, &self.cancel).await;
+            let ending = worked.report.map(|report| report.ending);
+            self.parked = None;
+            if let Some(Ending::Waiting(approval)) = &ending {
+                self.park(approval);
+            }
+            if worked.end_program {
+                return Some(INTERRUPTED);
+            }
+            if self.parked.is_some() && !self.interactive {
+                return Some(WAITING);
+            }
+            self.left = self.conversation.queue().len();
+            let stopped = matches!(ending, None | Some(Ending::Cancelled));
+            if stopped || self.left == 0 || self.conversation.open_turn().is_some() {
+                return None;
+            }
+            self.desk.note("going on with what has come in meanwhile");
+            task = Task::GoOn;
+        }
+    }
+
+    /// Says how a turn goes on that waits for a person.
+    fn park(&mut self, approval: &Approval) {
+        let key = self.conversation.key.as_str();
+        let mut steps = session::next_steps(self.global, key, approval);
+        if self.interactive {
+            steps.pop();
+            steps.push("then /resume goes on here".into());
+        }
+        steps.iter().for_each(|step| self.desk.note(step));
+        self.parked = Some(Parked { id: approval.id.clone(), open: true });
+    }
+
+    /// Nothing more is said. Where nobody is there to ask, sub-agents that still work are waited for.
+    async fn end(&mut self) -> Option<Next> {
+        if !self.interactive {
+            return Some(self.wait_for_sub_agents().await);
+        }
+        if self.member.at_work() == 0 || self.warned {
+            return Some(Next::Over(self.last_code()));
+        }
+        self.warned = true;
+        self.desk.note("sub-agents still work in the background; the same again stops them");
+        self.desk.go_on();
+        None
+    }
+
+    /// Waits until what sub-agents bring is there: then it begins a turn.
+    async fn wait_for_sub_agents(&mut self) -> Next {
+        self.desk.end();
+        if self.member.at_work() > 0 && self.rest().await.is_err() {
+            return Next::Over(INTERRUPTED);
+        }
+        self.desk.await_now(Awaited::Message);
+        match self.came_in().await {
+            Some(task) => Next::Work(task),
+            None => Next::Over(self.last_code()),
+        }
+    }
+
+    /// Waits until no sub-agent works, unless somebody wants the program to end.
+    async fn rest(&mut self) -> Result<(), Interrupted> {
+        self.desk.note("sub-agents still work in the background; Ctrl-C stops them");
+        self.desk.await_now(Awaited::Steering);
+        let at_rest = async {
+            self.member.at_rest().await;
+            // What it brought stands in the conversation a moment after a sub-agent is at rest.
+            tokio::time::sleep(LOOK_EVERY).await;
+        };
+        tokio::pin!(at_rest);
+        loop {
+            let happened = tokio::select! {
+                () = &mut at_rest => return Ok(()),
+                happened = self.desk.next() => happened,
+            };
+            if let Some(Order::Stop | Order::EndProgram) = self.desk.heed(happened).await {
+                return Err(Interrupted);
+            }
+        }
+    }
+
+    /// The exit code of a conversation that ends now.
+    fn last_code(&self) -> u8 {
+        if self.parked.is_none() || self.conversation.open_turn().is_none() {
+            return 0;
+        }
+        let (key, flags) = (session::word(self.conversation.key.as_str()), session::flags(self.global));
+        self.desk.note(&format!("a turn waits in this session; to go on with it: pintle sessions resume {key}{flags}"));
+        WAITING
+    }
+
+    /// Takes up what MCP servers offer that came up, or changed their tools, since the agent was made.
+    fn meet_servers(&mut self) {
+        // Who still works in the background is waited for at the member that sent them.
+        if self.member.at_work() > 0 || !self.host.has_other_tools(&self.member) {
+            return;
+        }
+        match self.host.runner(self.wanted.agent, self.wanted.model) {
+            Ok(member) => self.member = member,
+            Err(error) => terminal::complain(&error),
+        }
+    }
+
+    async fn reload(&mut self) {
+        self.changes.settle().await;
+        match reload(&mut self.host, self.wanted).await {
+            Ok((member, later)) => {
+                self.member = member;
+                self.desk.note("the changed configuration is in force");
                 for key in later {
-                    terminal::note(&format!("warning: {key} takes effect at the next start"));
+                    self.desk.note(&format!("warning: {} takes effect at the next start", prose(&key)));
                 }
             }
             Err(error) => terminal::complain(&error),
         }
-    };
-    host.close().await;
-    Ok(if asked == Some(Stop::Program) { INTERRUPTED } else { 0 })
-}
-
-fn prompt() {
-    if std::io::stdin().is_terminal() {
-        let mut out = anstream::stderr();
-        // Without a terminal there is no prompt to miss.
-        drop(write!(out, "{PROMPT}>{PROMPT:#} ").and_then(|()| out.flush()));
     }
-}
-
-/// One turn; a signal stops it, and is answered.
-async fn say(
-    runner: &Runner,
-    conversation: &mut Conversation,
-    line: &str,
-    open: &OpenLine,
-    stops: &mut Stops,
-) -> Result<Option<Stop>, CliError> {
-    let live = Live { open, shown: AtomicBool::new(false) };
-    let cancel = CancellationToken::new();
-    let (report, asked) = stops.work(runner.turn(conversation, line, &live, &cancel), &cancel).await;
-    open.end();
-    let (_, complaint) = session::verdict(&report);
-    if let Some(complaint) = complaint {
-        terminal::note(&complaint);
-    }
-    let streamed = live.shown.load(Ordering::Relaxed);
-    match (report.ending, streamed) {
-        (Ending::Completed, false) if !report.reply.is_empty() => {
-            terminal::say(&terminal::foreign(&format!("{}\n", report.reply.trim_end_matches('\n'))))?;
-        }
-        (Ending::Completed, _)
-        | (Ending::Blocked(_) | Ending::Failed { .. } | Ending::StoppedByHook(_) | Ending::Cancelled, _) => {}
-    }
-    Ok(asked)
-}
-
-/// Reads stdin on a thread of its own, which may wait for ever. The channel closes at the end of input.
-fn read_lines() -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(MAX_TYPED_AHEAD);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-/// Wakes the conversation when a configuration file changes. Folders are watched, since editors rename.
-fn watch_files(host: &Host, changed: mpsc::Sender<()>) -> Result<notify::RecommendedWatcher, CliError> {
-    // The watch reports absolute paths, and one that was given with -c may be relative.
-    let files: Vec<PathBuf> = host.loaded.files.iter().filter_map(|file| std::path::absolute(file).ok()).collect();
-    let folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent().map(PathBuf::from)).collect();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        let Ok(event) = event else { return };
-        let reading = matches!(event.kind, notify::EventKind::Access(_));
-        if !reading && event.paths.iter().any(|path| files.contains(path)) {
-            // A full queue holds a change already.
-            if changed.try_send(()).is_err() {
-                tracing::debug!("a change is noted already");
-            }
-        }
-    })
-    .map_err(|error| CliError::failed(format!("configuration files cannot be watched: {error}")))?;
-    for folder in folders {
-        if let Err(error) = watcher.watch(&folder, notify::RecursiveMode::NonRecursive) {
-            terminal::note(&format!("warning: changes in {} are not seen: {error}", folder.display()));
-        }
-    }
-    Ok(watcher)
 }

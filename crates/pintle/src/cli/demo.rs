@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use agent::Helm;
 use clap::Args;
 use engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
-use super::run::AtTheEnd;
 use super::stops::Stops;
+use super::turn::AtTheEnd;
 use super::{Global, session, terminal};
 use crate::error::CliError;
 use crate::timeline::Timeline;
@@ -65,11 +66,12 @@ async fn turn(global: &Global) -> Result<u8, CliError> {
     let host = session::open(global, timeline)?;
     let runner = host.runner(None, None)?;
     session::ready(&host, true).await?;
-    let mut conversation = session::conversation(&runner);
-    let outlet = AtTheEnd::default();
+    let mut conversation = session::conversation(&host, None)?;
+    let outlet = Arc::new(AtTheEnd::default());
     let cancel = CancellationToken::new();
+    let helm = Helm::new(&cancel);
     let mut stops = Stops::listen(true)?;
-    let turn = runner.turn(&mut conversation, PROMPT, &outlet, &cancel);
+    let turn = runner.turn(&mut conversation, PROMPT, outlet.clone(), &helm);
     let (report, _asked) = stops.work(turn, &cancel).await;
     host.close().await;
     let (code, complaint) = session::verdict(&report);

@@ -15,6 +15,7 @@ use crate::error::{CliError, FAILED};
 use crate::host::{Host, load, open_store, unreadable};
 
 mod guards;
+mod servers;
 mod surroundings;
 
 const BOLD: Style = Style::new().bold();
@@ -33,7 +34,7 @@ pub struct DoctorArgs {
 /// One thing that was looked at.
 #[derive(Serialize)]
 struct Check {
-    /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `exec`.
+    /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`.
     what: &'static str,
     /// Which one; empty where there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -101,6 +102,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     }
     let found = terminal::runtime()?.block_on(async {
         let host = Host::open(env.clone(), loaded, Vec::new())?;
+        host.start_servers(&host.loaded.config);
         let found = examine(&host, &env, store).await;
         host.close().await;
         Ok::<_, CliError>(found)
@@ -115,11 +117,14 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
 
 /// Everything that takes a running host.
 async fn examine(host: &Host, env: &Env, store: Result<Arc<Store>, CliError>) -> Vec<Check> {
+    // Guards may be about the tools of MCP servers, so those come first.
+    let servers = servers::reach(host).await;
     let (mut checks, canaries) = guards::prove(host).await;
     checks.extend(guards::shadows(host));
     checks.push(surroundings::store(host, store, canaries).await);
     checks.extend(surroundings::home(host));
     checks.extend(surroundings::providers(host, env).await);
+    checks.extend(servers);
     checks.extend(surroundings::exec(host));
     checks
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use tracing_subscriber::EnvFilter;
 
+use super::chat::screen::front;
 use super::{Color, Global};
 use crate::clean::prose;
 use crate::error::{CliError, FAILED, USAGE};
@@ -22,10 +23,11 @@ pub(super) fn prepare(global: &Global, quiet: bool) {
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
     let level = match global.verbose {
-        0 if quiet => "error,hook=off",
-        0 => "error,pintle=warn,pintle_engine=warn,hook=error",
-        1 => "warn,hook=info,hook.stderr=info",
-        _ => "debug",
+        0 if quiet => "error,hook=off,rmcp=off",
+        0 => "error,pintle=warn,pintle_engine=warn,hook=error,rmcp=off",
+        1 => "warn,hook=info,hook.stderr=info,mcp.stderr=info,rmcp=warn",
+        // What `rmcp` tells beyond warnings is each message once more.
+        _ => "debug,rmcp=warn",
     };
     let filter = EnvFilter::try_from_env("PINTLE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let logs = tracing_subscriber::fmt()
@@ -46,7 +48,10 @@ struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        drop(io::stderr().write_all(bytes));
+        match front() {
+            Some(screen) => screen.notice(&String::from_utf8_lossy(bytes)),
+            None => drop(io::stderr().write_all(bytes)),
+        }
         Ok(bytes.len())
     }
 
@@ -82,6 +87,9 @@ fn unwritable(error: &io::Error) -> Result<(), CliError> {
 
 /// Writes a line to stderr.
 pub(super) fn note(text: &str) {
+    if let Some(screen) = front() {
+        return screen.notice(&format!("{text}\n"));
+    }
     let mut err = anstream::stderr();
     // There is nowhere left to say that stderr is gone.
     drop(writeln!(err, "{text}"));

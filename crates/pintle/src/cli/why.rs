@@ -1,7 +1,5 @@
 //! `pintle why`: which hooks ran or did not on an event, and exactly why.
 
-use std::collections::BTreeSet;
-
 use agent::tools::canonical_builtin;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
@@ -14,6 +12,9 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::host::{load, open_store};
+use crate::moment::moment_of;
+
+mod newest;
 
 /// Most events of one turn that are shown: a long turn has some hundreds.
 const MAX_EVENTS: usize = 2000;
@@ -39,7 +40,7 @@ pub struct WhyArgs {
     /// The event, or the beginning of its id
     #[arg(value_name = "EVENT_ID", conflicts_with = "last")]
     event: Option<String>,
-    /// The newest turn (this is what happens without an event, too)
+    /// The newest turn with those of its sub-agents (this is what happens without an event, too)
     #[arg(long)]
     last: bool,
     /// Only events about this tool
@@ -56,7 +57,7 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let tool = args.tool.as_deref();
     let events = match &args.event {
         Some(id) => vec![one_event(&store, id, tool)?],
-        None => newest_turn(&store, tool)?,
+        None => newest::events(&store, tool)?,
     };
     let everything = global.verbose > 0;
     // Events that are only told are many and say little; -v shows them.
@@ -70,17 +71,30 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
         let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
         format!("{text}\n")
     } else {
-        let shown: String = events.iter().filter(shown).map(|event| plain(event, everything)).collect();
-        let head = events.last().map(turn).unwrap_or_default();
-        let told = events.iter().any(|event| !event.hooks.is_empty());
-        match (shown.is_empty(), told) {
-            (false, _) => head + &shown,
-            (true, false) => head + NOBODY_ASKED + "\n",
-            (true, true) => head + NOBODY_ASKED + "; -v shows what hooks were told\n",
-        }
+        turns(&events, shown, everything)
     };
     terminal::say(&text)?;
     Ok(0)
+}
+
+/// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
+fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everything: bool) -> String {
+    let mut text = String::new();
+    for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
+        let explained: String = turn.iter().filter(&shown).map(|event| plain(event, everything)).collect();
+        let told = turn.iter().any(|event| !event.hooks.is_empty());
+        let said = match (explained.is_empty(), told) {
+            (false, _) => explained,
+            (true, _) if number > 0 => continue,
+            (true, false) => format!("{NOBODY_ASKED}\n"),
+            (true, true) => format!("{NOBODY_ASKED}; -v shows what hooks were told\n"),
+        };
+        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+        text += gap;
+        text += &turn.last().map(head).unwrap_or_default();
+        text += &said;
+    }
+    text
 }
 
 /// The event whose id is `id` or begins with it.
@@ -103,7 +117,8 @@ fn one_event(store: &Store, id: &str, tool: Option<&str>) -> Result<StoredEvent,
     }
     found.retain(|event| tool.is_none_or(|tool| is_about(event, tool)));
     match (found.pop(), found.as_slice()) {
-        (None, _) => Err(CliError::failed(format!("there is no record of an event `{id}`"))),
+        (None, _) => Err(CliError::failed(format!("there is no record of an event `{id}`"))
+            .hint("`pintle why` shows the newest turn, with its events' ids")),
         (Some(only), []) => Ok(only),
         (Some(newest), rest) => {
             let several = rest.iter().rev().take(MAX_CANDIDATES - 1);
@@ -119,29 +134,6 @@ fn candidate(event: &StoredEvent) -> String {
     format!("{}  {}{tool}, {}", event.event_id, event.event, event.at)
 }
 
-/// The events of the newest turn, those about `tool` if one is named.
-fn newest_turn(store: &Store, tool: Option<&str>) -> Result<Vec<StoredEvent>, CliError> {
-    let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::default() };
-    // What a model wrote as `bash` is recorded as `exec`; a hook's own tool may have any name.
-    for name in tool.into_iter().chain(tool.and_then(canonical_builtin)) {
-        let found = find(store, &RecordQuery { tool: Some(name.to_owned()), ..query.clone() })?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    let whole = find(store, &query)?;
-    if whole.is_empty() {
-        return Err(CliError::failed("there is no record of any turn").hint("work one: `pintle run \"hello\"`"));
-    }
-    let Some(tool) = tool else { return Ok(whole) };
-    let tools: BTreeSet<&str> = whole.iter().filter_map(|event| event.tool.as_deref()).collect();
-    let about = match tools.is_empty() {
-        true => "its record names no tool".to_owned(),
-        false => format!("its tools are {}", tools.into_iter().collect::<Vec<_>>().join(", ")),
-    };
-    Err(CliError::failed(format!("the newest turn has no event about a tool `{tool}`; {about}")))
-}
-
 fn find(store: &Store, query: &RecordQuery) -> Result<Vec<StoredEvent>, CliError> {
     store.find(query).map_err(|error| CliError::failed(error.to_string()))
 }
@@ -151,11 +143,11 @@ fn is_about(event: &StoredEvent, tool: &str) -> bool {
 }
 
 /// Which turn it is: when, whose, and its ids.
-fn turn(event: &StoredEvent) -> String {
+fn head(event: &StoredEvent) -> String {
     format!(
         "{BOLD}turn of {}{BOLD:#}  {}  {DIM}session {}, turn {}{DIM:#}\n\n",
         clean(&event.agent_id),
-        event.at,
+        moment_of(&event.at),
         clean(&event.session_id),
         clean(&event.turn_id),
     )

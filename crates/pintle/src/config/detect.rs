@@ -76,7 +76,8 @@ impl Known {
                 return Err(CliError::usage(message).hint(format!("set {} right, or unset it", self.base_url)));
             }
         };
-        let provider = ProviderConfig { kind: (self.kind)(base_url), api_key_env: Some(self.key.to_owned()) };
+        let kind = (self.kind)(base_url);
+        let provider = ProviderConfig { vision: kind.sees(), kind, api_key_env: Some(self.key.to_owned()) };
         Ok((self.name, provider, self.model.to_owned()))
     }
 }
@@ -85,7 +86,7 @@ fn ollama(probe: &Probe<'_>) -> Option<(&'static str, ProviderConfig, String)> {
     let model = probe(OLLAMA)?.into_iter().next()?;
     let base_url = Url::parse(&format!("http://{OLLAMA}/v1")).ok();
     let kind = ProviderKind::OpenAi { base_url, tool_mode: ToolMode::Native };
-    Some(("ollama", ProviderConfig { kind, api_key_env: None }, model))
+    Some(("ollama", ProviderConfig { vision: kind.sees(), kind, api_key_env: None }, model))
 }
 
 /// Asks the server at `address` for its models, the way Ollama is asked.

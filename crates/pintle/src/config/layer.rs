@@ -17,8 +17,11 @@ use crate::error::CliError;
 pub(super) type EntryPath = Vec<String>;
 
 /// The tables whose members are entries: each is loaded or refused whole.
-pub(super) const ENTRY_TABLES: [&[&str]; 4] =
-    [&["providers"], &["agents"], &["hooks", "builtins"], &["hooks", "processes"]];
+pub(super) const ENTRY_TABLES: [&[&str]; 5] =
+    [&["providers"], &["agents"], &["hooks", "builtins"], &["hooks", "processes"], MCP_SERVERS];
+
+/// The table of MCP servers.
+pub(super) const MCP_SERVERS: &[&str] = &["mcp", "servers"];
 
 /// The two tables of hooks.
 pub(super) const HOOK_TABLES: [&str; 2] = ["builtins", "processes"];
@@ -145,9 +148,14 @@ impl Layer {
         self.document.place(path, At::Key).to_string()
     }
 
-    /// Whether the hook entry that `path` leads into is switched off, by itself or with its whole file.
+    /// Whether the entry that `path` leads into is switched off: a hook by itself or with its whole file, an MCP server
+    /// by itself.
     pub(super) fn is_off(&self, path: &[String]) -> bool {
         let [section, table, name, ..] = path else { return false };
+        if [section.as_str(), table.as_str()] == *MCP_SERVERS {
+            let enabled = self.document.root.at(&["mcp", "servers", name, "enabled"]);
+            return enabled.is_some_and(|enabled| matches!(enabled.kind, NodeKind::Bool(false)));
+        }
         if section != "hooks" || !HOOK_TABLES.contains(&table.as_str()) {
             return false;
         }

@@ -20,6 +20,8 @@ pub struct RawConfig {
     pub agents: Option<BTreeMap<String, RawAgent>>,
     /// Hooks.
     pub hooks: Option<RawHooks>,
+    /// Servers of tools that speak the Model Context Protocol.
+    pub mcp: Option<RawMcp>,
     /// The record of what hooks did.
     pub audit: Option<RawAudit>,
     /// Where the record is kept.
@@ -42,6 +44,17 @@ pub struct RawProvider {
     pub tool_mode: Option<String>,
     /// The file of replies, relative to the folder of this file; only for `scripted`.
     pub script: Option<String>,
+    /// What its models can do beyond text.
+    pub capabilities: Option<RawCapabilities>,
+}
+
+/// What the models of a provider can do beyond text.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawCapabilities {
+    /// Whether they see images. Default: `true` for `anthropic`, and for `openai` at its own address with
+    /// `tool_mode = "native"`; otherwise `false`.
+    pub vision: Option<bool>,
 }
 
 /// An agent.
@@ -54,11 +67,20 @@ pub struct RawAgent {
     pub system: Option<String>,
     /// The folder that file tools stay inside, relative to the folder of this file. Default: the working directory.
     pub workspace: Option<String>,
-    /// Tools that it is offered. Default: the read-only built-ins; `exec` and writing tools must be named.
+    /// Tools that it is offered. Default: the read-only built-ins and every tool of the MCP servers; `exec` and writing
+    /// tools must be named. Tools of MCP servers are named whole or by a glob: `mcp_files_*`.
     pub tools: Option<Vec<String>>,
     /// Model calls of one turn, at most. Default 50.
     #[schemars(range(min = 1))]
     pub max_iterations: Option<u32>,
+    /// Tools whose every call waits for a person, as globs of their names: `exec`, `write_*`, `*`. Holds for what its
+    /// sub-agents do, too.
+    pub ask: Option<Vec<String>>,
+    /// How many tokens the model takes, about. Long conversations are summarised before they come near to it.
+    /// Default: not known, so a conversation is shortened only when the model refuses it.
+    pub context_tokens: Option<u32>,
+    /// What it is good for: other agents read it when they choose whom to give a task to.
+    pub description: Option<String>,
     /// Further models, in the order in which they are tried.
     pub fallbacks: Option<Vec<String>>,
     /// Whether text is shown before the hooks have seen the whole answer. Default `false`.
@@ -67,6 +89,35 @@ pub struct RawAgent {
     pub default: Option<bool>,
     /// Options of every request to the model, such as `temperature` and `max_tokens`.
     pub options: Option<Map<String, Value>>,
+}
+
+/// Servers of tools that speak the Model Context Protocol.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawMcp {
+    /// The servers, by name. A tool of the server `NAME` is called `mcp_NAME_TOOL`.
+    pub servers: Option<BTreeMap<String, RawMcpServer>>,
+}
+
+/// A server of tools: a `command` that is started, or a `url` where one runs.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawMcpServer {
+    /// Whether it is used. Default `true`.
+    pub enabled: Option<bool>,
+    /// The program and its arguments; no shell. It speaks over its standard input and output.
+    pub command: Option<Vec<String>>,
+    /// Where a server runs that speaks streamable HTTP, such as `https://example.com/mcp`.
+    pub url: Option<String>,
+    /// The working directory of `command`. Default: the folder of this file.
+    pub dir: Option<String>,
+    /// Variables laid over the environment that `command` inherits.
+    pub env: Option<BTreeMap<String, String>>,
+    /// Secret variables that are passed on to `command`, by exact name.
+    pub inherit_env: Option<Vec<String>>,
+    /// How long its handshake and its list of tools may take. Default 30000.
+    #[schemars(range(min = 1))]
+    pub start_timeout_ms: Option<i64>,
 }
 
 /// The record of what hooks did.

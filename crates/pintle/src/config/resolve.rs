@@ -2,6 +2,7 @@
 
 mod agents;
 mod hooks;
+mod mcp;
 mod providers;
 mod settings;
 
@@ -92,6 +93,7 @@ pub(super) fn resolve(
         providers::add(&mut config, layer, &mut left);
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
+        mcp::add(&mut config, layer, &mut left);
         settings::add(&mut config, layer, &mut left);
         left_out.extend(left.line(&layer.layer.document.file));
         if at == 0 {
@@ -99,6 +101,8 @@ pub(super) fn resolve(
         }
     }
     agents::finish(&mut config, env);
+    agents::add_gates(&mut config);
+    agents::look_for_others(&config, layers);
     if config.providers.is_empty() {
         detect::add(&mut config, env, options.probe)?;
     }

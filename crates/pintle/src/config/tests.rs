@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod agents;
 mod layers;
 mod trusting;
 
@@ -128,7 +129,7 @@ fn every_key_of_a_whole_configuration_arrives() {
     assert_eq!(agent.name, "main");
     assert_eq!((agent.max_iterations, agent.stream_unreviewed, agent.default), (20, true, true));
     assert_eq!(agent.workspace, folder.join("."));
-    assert_eq!(agent.tools.as_deref(), Some(&["read_file".to_owned(), "list_dir".to_owned()][..]));
+    assert_eq!(agent.tools.as_deref(), Some(&["read_file", "list_dir", "mcp_files_*"].map(str::to_owned)[..]));
     assert_eq!(
         serde_json::to_string(&agent.options).unwrap(),
         r#"{"temperature":0.7,"max_tokens":4096,"stop":["\n\n"]}"#
@@ -145,6 +146,8 @@ fn every_key_of_a_whole_configuration_arrives() {
             tool_mode: ToolMode::JsonSchema
         }
     );
+    let sees: Vec<_> = config.providers.iter().map(|(name, provider)| (name.as_str(), provider.vision)).collect();
+    assert_eq!(sees, [("claude", true), ("local", true), ("play", false)]);
     assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY"].map(str::to_owned).into());
     assert!(config.strict_start);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));
@@ -162,11 +165,34 @@ fn every_key_of_a_whole_configuration_arrives() {
 }
 
 #[test]
+fn models_see_images_where_that_is_likely_or_said() {
+    let check = |entry: &str, expected: bool| {
+        let text = format!("[providers.p]\n{entry}\n[agents.main]\nmodel = \"p/m\"\n");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pintle.toml");
+        fs::write(&file, text).unwrap();
+        let Loaded { config, diagnostics, .. } = load_one(&file).unwrap();
+        assert!(diagnostics.is_empty(), "{entry}: {diagnostics:?}");
+        assert_eq!(config.providers["p"].vision, expected, "{entry}");
+    };
+    let base_url = "base_url = \"http://127.0.0.1:8000/v1\"";
+    check("kind = \"openai\"", true);
+    check("kind = \"openai\"\ncapabilities = {}", true);
+    check("kind = \"openai\"\n[providers.p.capabilities]\nvision = false", false);
+    check(&format!("kind = \"openai\"\n{base_url}"), false);
+    check(&format!("kind = \"openai\"\n{base_url}\n[providers.p.capabilities]\nvision = true"), true);
+    check("kind = \"openai\"\ntool_mode = \"json_schema\"", false);
+    check("kind = \"anthropic\"", true);
+    check(&format!("kind = \"anthropic\"\n{base_url}"), true);
+    check("kind = \"scripted\"\nscript = \"x.json\"", false);
+}
+
+#[test]
 fn every_key_of_a_process_arrives() {
     use dialects::process::config::{EventForm, Mode};
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let loaded = &config.hooks[1];
-    assert_eq!((loaded.hook.priority, loaded.hook.origin.as_str()), (3, "valid/whole.toml:45:18"));
+    assert_eq!((loaded.hook.priority, loaded.hook.origin.as_str()), (3, "valid/whole.toml:46:18"));
     assert!(loaded.hook.respond.grants("weather_now") && !loaded.hook.respond.grants("exec"));
     let HookKind::Process(entry) = &loaded.kind else { panic!("it is a process") };
     let expected = ProcessEntry {
@@ -182,6 +208,21 @@ fn every_key_of_a_process_arrives() {
         strict: true,
     };
     assert_eq!(*entry, expected);
+}
+
+#[test]
+fn every_key_of_an_mcp_server_arrives() {
+    let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
+    assert_eq!(config.mcp.keys().collect::<Vec<_>>(), ["away", "files"], "without the one that is off");
+    let files = McpReach::Command {
+        argv: vec!["./files".into(), "--stdio".into()],
+        dir: folder().join("valid/plugins"),
+        env: [("MODE".into(), "a".into())].into(),
+        inherit_env: vec!["FILES_TOKEN".into()],
+    };
+    assert_eq!((&config.mcp["files"].reach, config.mcp["files"].start_timeout), (&files, Duration::from_millis(1500)));
+    assert_eq!(config.mcp["away"].reach, McpReach::Url(Url::parse("https://example.com/mcp").unwrap()));
+    assert_eq!(config.mcp["away"].start_timeout, Duration::from_secs(30));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 pub use self::coverage::{Coverage, Part, covers};
 pub use self::shelf::{Accepted, TrustStore};
 use super::diagnostic::dotted;
-use super::layer::{ENTRY_TABLES, Layer, entry_path};
+use super::layer::{ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
 use super::resolve::CHANGED;
 use super::{LoadOptions, found_file, places};
@@ -126,6 +126,10 @@ pub(super) fn entries(layer: &Layer) -> Vec<Entry> {
                     let command = command(&written, layer);
                     Entry { path, value: hook_value(written, layer), command: Some(command) }
                 }
+                MCP_SERVERS => {
+                    let command = written.get("command").is_some().then(|| command(&written, layer));
+                    Entry { path, value: written, command }
+                }
                 ["hooks", _] => Entry { path, value: hook_value(written, layer), command: None },
                 _ => Entry { path, value: written, command: None },
             };
@@ -170,6 +174,11 @@ pub(super) fn was_off(accepted: &Value) -> bool {
 /// Whether `fault` says that a hook is not the one that was accepted.
 pub fn is_changed(fault: &Fault) -> bool {
     matches!(fault, Fault::CannotStart { detail } if detail == CHANGED)
+}
+
+/// Whether `why`, for which something did not start, says the same.
+pub fn is_changed_text(why: &str) -> bool {
+    why == CHANGED
 }
 
 fn command(written: &Value, layer: &Layer) -> Command {

@@ -96,6 +96,12 @@ impl TestEnv {
         self.run(self.command(PINTLE).args(args), "")
     }
 
+    /// What the program writes to standard output, as it is.
+    pub(crate) fn raw(&self, args: &[&str]) -> String {
+        let output = self.command(PINTLE).args(args).stdin(Stdio::null()).stderr(Stdio::null()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// Runs `command` with `input` on its standard input.
     pub(crate) fn run(&self, command: &mut Command, input: &str) -> Seen {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -133,7 +139,7 @@ impl TestEnv {
             (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
             (r#""duration_ms": [0-9.]+"#, r#""duration_ms": "[time]""#),
             (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
-            (r"\b\d{4}-\d{2}-\d{2}T[0-9:.]+Z", "[at]"),
+            (r"\b\d{4}-\d{2}-\d{2}(T[0-9:.]+Z| \d{2}:\d{2} UTC)", "[at]"),
             (r"sha256 [0-9a-f]+", "sha256 [digest]"),
             (r"sha256:[0-9a-f]+", "sha256:[digest]"),
             (r"\bprocess \d+", "process [pid]"),

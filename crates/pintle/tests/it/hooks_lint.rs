@@ -139,3 +139,18 @@ fn json_says_too_what_does_not_parse() {
     assert!(gone.code == Some(2) && gone.out.contains("cannot be read"), "{gone}");
     assert_eq!(env.pintle(&["hooks", "lint"]).out, "");
 }
+
+#[test]
+fn a_glob_that_asks_about_no_tool_is_named_where_it_stands() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[agents.main]\ntools = ['exec']\nask = ['exec', 'exce', 'write_*', 'bash',\n 'mcp_files_*', 'mcp_wiki_*']\n\
+         [mcp.servers.files]\ncommand = ['true']\n",
+    );
+    insta::assert_snapshot!(env.pintle(&["hooks", "lint"]), @r#"
+    exit 2
+    --- out
+    [root]/config/pintle/pintle.toml:3:16: agents.main.ask.1: `exce` matches no tool; did you mean "exec"?
+    [root]/config/pintle/pintle.toml:4:17: agents.main.ask.5: `mcp_wiki_*` matches no tool; the tools are read_file, list_dir, find_files, search_text, write_file, edit_file, exec, web_fetch, delegate, spawn
+    "#);
+}

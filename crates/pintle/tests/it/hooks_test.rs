@@ -354,7 +354,7 @@ fn a_name_that_is_none_leads_to_those_there_are() {
     exit 2
     --- err
     error: --event: there is no event `nope`
-      hint: the events are session_start, user_prompt_submit, before_llm, after_llm, before_tool, pre_tool_use, approve_tool, after_tool, post_tool_use, stop, runtime, turn_start, turn_end, llm_request, llm_delta, llm_response, llm_retry, context_compress, session_summarize, tool_exec_start, tool_exec_end, tool_exec_skipped, steering_injected, follow_up_queued, interrupt_received, subturn_spawn, subturn_end, subturn_result_delivered, subturn_orphan, error
+      hint: the events are session_start, user_prompt_submit, before_llm, after_llm, before_tool, pre_tool_use, approve_tool, after_tool, post_tool_use, subagent_start, subagent_stop, stop, runtime, turn_start, turn_end, llm_request, llm_delta, llm_response, llm_retry, context_compress, session_summarize, tool_exec_start, tool_exec_end, tool_exec_skipped, steering_injected, follow_up_queued, interrupt_received, subturn_spawn, subturn_end, subturn_result_delivered, subturn_orphan, error
 
     exit 0
     --- out

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+mod approvals;
+mod chat;
 mod doctor;
 mod endings;
 mod env;
@@ -10,8 +12,13 @@ mod hooks_list;
 mod hooks_new;
 mod hooks_test;
 mod init;
+mod kill;
+mod mcp;
+mod mcp_serve;
+mod media;
 mod reload;
 mod run;
+mod sessions;
 mod terminal;
 mod trust;
 mod why;

@@ -7,14 +7,14 @@ use super::env::{PINTLE, TestEnv};
 use super::run::{DONE, GUARD, LISTS, MODEL, scripted};
 
 /// A conversation that goes on.
-struct Chat {
+pub(crate) struct Chat {
     child: Child,
     typed: ChildStdin,
     shown: Lines<BufReader<ChildStderr>>,
 }
 
 impl Chat {
-    fn start(env: &TestEnv, args: &[&str]) -> Self {
+    pub(crate) fn start(env: &TestEnv, args: &[&str]) -> Self {
         let mut command = env.command(PINTLE);
         command.arg("chat").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -27,7 +27,7 @@ impl Chat {
 
     /// What is shown up to a line with `wanted` in it.
     #[track_caller]
-    fn until(&mut self, wanted: &str) -> String {
+    pub(crate) fn until(&mut self, wanted: &str) -> String {
         let mut seen = Vec::new();
         for line in self.shown.by_ref().map(Result::unwrap) {
             seen.push(line);
@@ -39,12 +39,12 @@ impl Chat {
     }
 
     #[track_caller]
-    fn say(&mut self, line: &str) -> String {
+    pub(crate) fn say(&mut self, line: &str) -> String {
         writeln!(self.typed, "{line}").unwrap();
         self.until("turn completed")
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.typed);
         assert!(self.child.wait().unwrap().success());
     }
@@ -104,5 +104,24 @@ fn an_agent_that_is_gone_refuses_the_change_and_the_conversation_goes_on() {
     assert!(chat.say("look").contains("▸ tool         list_dir"));
     std::fs::write(&config, format!("{MODEL}[store]\nurl = 'memory:'\n")).unwrap();
     chat.until("warning: store.url takes effect at the next start");
+    chat.end();
+}
+
+#[test]
+fn an_agent_that_cannot_be_used_blocks_a_change_only_if_it_is_new() {
+    let lost = "[providers.lost]\nkind = 'scripted'\nscript = 'lost.json'\n[agents.helper]\nmodel = 'lost/x'\n";
+    let main = MODEL.replace("[agents.main]\n", "[agents.main]\ndefault = true\ntools = ['list_dir', 'delegate']\n");
+    let env = scripted(&[LISTS, DONE].repeat(4).join(","), "");
+    let config = env.path("config/pintle/pintle.toml");
+    std::fs::write(&config, format!("{main}[agents.helper]\nmodel = 'scripted/x'\n")).unwrap();
+    let mut chat = Chat::start(&env, &[]);
+    std::fs::write(&config, format!("{main}{lost}{GUARD}")).unwrap();
+    assert!(chat.until("is not in force").contains("lost.json"));
+    assert!(chat.say("look").contains("▸ tool         list_dir"));
+    chat.end();
+    let mut chat = Chat::start(&env, &[]);
+    std::fs::write(&config, format!("{main}{lost}")).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look").contains("▸ tool         list_dir"));
     chat.end();
 }

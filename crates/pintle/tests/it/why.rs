@@ -63,6 +63,33 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
 }
 
 #[test]
+fn what_was_refused_to_a_sub_agent_belongs_to_the_turn_that_it_worked_for() {
+    let looks =
+        r#"{"when": {"model": "helper", "contains": "look"}, "tool_calls": [{"name": "list_dir", "arguments": {}}]}"#;
+    let env = refused("no");
+    env.user_config(
+        "[providers.play]\nkind = 'scripted'\nscript = 'replies.json'\n[agents.helper]\nmodel = 'play/helper'\n\
+         [agents.main]\nmodel = 'play/any'\ntools = ['delegate', 'spawn']\n[hooks.processes.guard]\nenabled = true\n\
+         command = ['sh', 'refuses.sh']\nintercept = ['before_tool']\nmatcher = '^list_dir$'\npair = false\n",
+    );
+    for tool in ["delegate", "spawn"] {
+        let gives = serde_json::json!({"when": {"contains": "please"},
+            "tool_calls": [{"name": tool, "arguments": {"agent": "helper", "task": "look"}}]});
+        let done = r#"{"text": "Done.", "repeat": true}"#;
+        env.write("config/pintle/replies.json", &format!("{{\"replies\": [{gives}, {looks}, {done}]}}"));
+        assert_eq!(env.pintle(&["run", "--quiet", "please"]).out, "Done.\n");
+        let seen = env.pintle(&["why"]);
+        let (main, helper) = seen.out.split_once("\nturn of helper").unwrap_or_else(|| panic!("two turns: {seen}"));
+        assert!(main.starts_with("turn of main") && main.contains(&format!("before_tool {tool}")), "{seen}");
+        assert!(helper.contains("before_tool list_dir  deny") && !helper.contains("turn of"), "{seen}");
+        let seen = env.pintle(&["why", "--tool", "list_dir"]);
+        assert!(seen.out.starts_with("turn of helper") && !seen.out.contains("turn of main"), "{seen}");
+    }
+    talks(&env);
+    assert!(!env.pintle(&["why"]).out.contains("helper"), "another turn, in another session");
+}
+
+#[test]
 fn a_text_is_never_cut_and_never_moves_the_terminal() {
     let long = "because ".repeat(100);
     let env = refused(&format!("{long}\\u001b[2J"));
@@ -128,6 +155,7 @@ fn an_event_is_one_or_none_or_several() {
     exit 1
     --- err
     error: there is no record of an event `zzz`
+      hint: `pintle why` shows the newest turn, with its events' ids
 
     exit 1
     --- err

@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::anthropic::DEFAULT_MAX_TOKENS;
-use crate::openai::request::{system_text, unsent};
+use crate::media::{Medium, unsent};
+use crate::openai::request::system_text;
 
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
@@ -18,12 +19,21 @@ const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
 const OPEN: &str = "<system-reminder";
 const CLOSE: &str = "</system-reminder";
 
-/// The JSON of the body.
-pub(super) fn body(model: &str, request: &LlmRequest) -> Vec<u8> {
+/// How the messages of one request are written.
+#[derive(Clone, Copy)]
+struct Sent {
+    /// Whether marks of an operator's text are escaped in every other text.
+    escape: bool,
+    /// Whether the model sees images.
+    vision: bool,
+}
+
+/// The JSON of the body, for a model that sees images or does not.
+pub(super) fn body(model: &str, request: &LlmRequest, vision: bool) -> Vec<u8> {
     let first_other = request.messages.iter().position(|message| message.get().role != Role::System);
     let (system, rest) = request.messages.split_at(first_other.unwrap_or(request.messages.len()));
     let system = system.iter().flat_map(|message| system_blocks(message.get())).collect();
-    let wire = Wire { model, system, messages: conversation(rest), request };
+    let wire = Wire { model, system, messages: conversation(rest, vision), request };
     serde_json::to_vec(&wire).expect("string keys and plain values always serialise")
 }
 
@@ -104,15 +114,16 @@ fn text_block(text: &str) -> Option<Value> {
 }
 
 /// Everything behind the leading system messages, neighbours of one role merged.
-fn conversation(messages: &[Rendered<Message>]) -> Vec<Value> {
+fn conversation(messages: &[Rendered<Message>], vision: bool) -> Vec<Value> {
     let escape = messages.iter().any(|message| message.get().role == Role::System);
+    let as_sent = Sent { escape, vision };
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages.iter().map(Rendered::get) {
         let (role, blocks) = match message.role {
             Role::System => ("user", wrapped(message).into_iter().collect()),
-            Role::User => ("user", content_blocks(message, escape)),
+            Role::User => ("user", content_blocks(message, as_sent)),
             Role::Assistant => ("assistant", assistant_blocks(message, escape)),
-            Role::Tool => ("user", vec![tool_result(message, escape)]),
+            Role::Tool => ("user", vec![tool_result(message, as_sent)]),
         };
         match merged.last_mut() {
             Some((last, all)) if *last == role => all.extend(blocks),
@@ -145,28 +156,32 @@ fn plain(text: &str, escape: bool) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-fn content_blocks(message: &Message, escape: bool) -> Vec<Value> {
-    let media = message.media.iter().map(|url| media_block(url));
-    text_block(&plain(&message.content, escape)).into_iter().chain(media).collect()
+fn content_blocks(message: &Message, as_sent: Sent) -> Vec<Value> {
+    let text = text_block(&plain(&message.content, as_sent.escape));
+    text.into_iter().chain(media_blocks(message, as_sent.vision)).collect()
 }
 
-fn media_block(url: &str) -> Value {
-    let parsed = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-    match parsed {
-        Some((kind, data)) if kind.starts_with("image/") || kind == "application/pdf" => {
-            let block = if kind.starts_with("image/") { "image" } else { "document" };
-            json!({"type": block, "source": {"type": "base64", "media_type": kind, "data": data}})
+/// The media of a message as blocks: what it takes, and a note for each other one.
+fn media_blocks(message: &Message, vision: bool) -> impl Iterator<Item = Value> {
+    let base64 = |block: &str, content_type: &str, data: &str| json!({"type": block, "source": {"type": "base64", "media_type": content_type, "data": data}});
+    message.media.iter().filter_map(move |entry| match Medium::of(entry, vision) {
+        Medium::Image { content_type, data, .. } => Some(base64("image", content_type, data)),
+        Medium::Pdf(data) => Some(base64("document", "application/pdf", data)),
+        Medium::Remote(url) if url.starts_with("https://") => {
+            Some(json!({"type": "image", "source": {"type": "url", "url": url}}))
         }
-        None if url.starts_with("https://") => json!({"type": "image", "source": {"type": "url", "url": url}}),
-        Some(_) | None => json!({"type": "text", "text": unsent(url)}),
-    }
+        Medium::Remote(_) | Medium::Other(_) => {
+            unsent(entry, message).map(|note| json!({"type": "text", "text": note}))
+        }
+    })
 }
 
-fn tool_result(message: &Message, escape: bool) -> Value {
+fn tool_result(message: &Message, as_sent: Sent) -> Value {
     let mut result = json!({"type": "tool_result", "tool_use_id": wire_id(&message.tool_call_id)});
-    let text = plain(&message.content, escape);
-    if !message.media.is_empty() {
-        result["content"] = content_blocks(message, escape).into();
+    let text = plain(&message.content, as_sent.escape);
+    let mut media = media_blocks(message, as_sent.vision).peekable();
+    if media.peek().is_some() {
+        result["content"] = text_block(&text).into_iter().chain(media).collect();
     } else if !text.is_empty() {
         result["content"] = text.into();
     }
@@ -223,6 +238,10 @@ mod tests {
     use domain::message::{Private, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
+        sent_to(true, messages, tools, options)
+    }
+
+    fn sent_to(vision: bool, messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
         let request = LlmRequest {
             model: "p/m".into(),
@@ -231,7 +250,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(body("m", &request)).unwrap()
+        String::from_utf8(body("m", &request, vision)).unwrap()
     }
 
     fn calling(calls: Vec<CallPart>, content: &str) -> Message {
@@ -262,6 +281,27 @@ mod tests {
         let body =
             body_of(messages, vec![ToolDef::new("add", "", parameters)], r#"{"temperature":0.70,"stream":false}"#);
         insta::assert_snapshot!(body, @r#"{"model":"m","system":[{"type":"text","text":"be good"},{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"tool_use","id":"functions_add_0","name":"add","input":{"n":1.50e+400}},{"type":"tool_use","id":"c2","name":"add","input":{"invalid_json":"{oops"}},{"type":"tool_use","id":"c3","name":"add","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_add_0","content":"1"},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"shot"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]},{"type":"tool_result","tool_use_id":"c3"},{"type":"text","text":"go on"}]}],"tools":[{"name":"add","input_schema":{"type":"object","maximum":12345678901234567890.10}}],"max_tokens":4096,"temperature":0.70,"stream":true}"#);
+    }
+
+    #[test]
+    fn media_stand_inside_results_and_beside_texts() {
+        let with_media = |message: Message, media: &[&str]| Message {
+            media: media.iter().map(|entry| (*entry).to_owned()).collect(),
+            ..message
+        };
+        let (png, ogg, pdf) =
+            ("data:image/png;base64,AA==", "data:audio/ogg;base64,CC==", "data:application/pdf;base64,DD==");
+        let messages = || {
+            let calls = vec![CallPart::new("c1", "shot", "{}"), CallPart::new("c2", "shot", "{}")];
+            vec![
+                with_media(Message::text(Role::User, "look"), &[png, "https://h/x.png", "http://h/x.png", "media://x"]),
+                calling(calls, ""),
+                with_media(Message::tool("c1", "one\n[image:/m/1.png]"), &[png]),
+                with_media(Message::tool("c2", ""), &[ogg, pdf]),
+            ]
+        };
+        insta::assert_snapshot!(sent_to(true, messages(), vec![], "{}"), @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}},{"type":"image","source":{"type":"url","url":"https://h/x.png"}},{"type":"text","text":"[media not sent: http://h/x.png]"},{"type":"text","text":"[media not sent: media://x]"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"shot","input":{}},{"type":"tool_use","id":"c2","name":"shot","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"one\n[image:/m/1.png]"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"[media not sent: audio/ogg]"},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"DD=="}}]}]}],"max_tokens":4096,"stream":true}"#);
+        insta::assert_snapshot!(sent_to(false, messages(), vec![], "{}"), @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"text","text":"[media not sent: image/png]"},{"type":"text","text":"[media not sent: https://h/x.png]"},{"type":"text","text":"[media not sent: http://h/x.png]"},{"type":"text","text":"[media not sent: media://x]"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"shot","input":{}},{"type":"tool_use","id":"c2","name":"shot","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"one\n[image:/m/1.png]"},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"[media not sent: audio/ogg]"},{"type":"text","text":"[media not sent: application/pdf]"}]}]}],"max_tokens":4096,"stream":true}"#);
     }
 
     #[test]

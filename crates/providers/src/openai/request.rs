@@ -9,6 +9,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::media::{Medium, unsent, with_notes};
+
+/// What stands before the images of tool results, which no tool message can carry.
+const LOADED: &str = "[Loaded image from tool result above]";
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 4] = ["model", "messages", "tools", "stream"];
 
@@ -54,14 +58,14 @@ impl Serialize for Flagged<'_> {
 }
 
 /// `request` with the wire's own tool calls.
-pub(super) fn native<'a>(model: &'a str, request: &'a LlmRequest) -> Wire<'a> {
+pub(super) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool) -> Wire<'a> {
     let mut messages = Vec::with_capacity(request.messages.len());
     let mut tool_images = Vec::new();
     for message in request.messages.iter().map(Rendered::get) {
         if message.role != Role::Tool {
             flush(&mut tool_images, &mut messages);
         }
-        messages.push(rendered(message, &mut tool_images));
+        messages.push(rendered(message, vision, &mut tool_images));
     }
     flush(&mut tool_images, &mut messages);
     Wire { model, messages, tools: &request.tools, options: Cow::Borrowed(&request.options) }
@@ -70,19 +74,21 @@ pub(super) fn native<'a>(model: &'a str, request: &'a LlmRequest) -> Wire<'a> {
 /// Images of tool results, as a message of their own once the results are complete.
 fn flush(tool_images: &mut Vec<Value>, messages: &mut Vec<Value>) {
     if !tool_images.is_empty() {
-        messages.push(json!({"role": "user", "content": std::mem::take(tool_images)}));
+        let content: Vec<Value> = std::iter::once(text_part(LOADED)).chain(tool_images.drain(..)).collect();
+        messages.push(json!({"role": "user", "content": content}));
     }
 }
 
-fn rendered(message: &Message, tool_images: &mut Vec<Value>) -> Value {
+fn rendered(message: &Message, vision: bool, tool_images: &mut Vec<Value>) -> Value {
     match message.role {
         Role::System => json!({"role": "system", "content": system_text(message)}),
-        Role::User if message.media.is_empty() => json!({"role": "user", "content": message.content}),
-        Role::User => json!({"role": "user", "content": parts(message)}),
+        Role::User => json!({"role": "user", "content": user_content(message, vision)}),
         Role::Assistant => assistant(message),
         Role::Tool => {
-            tool_images.extend(message.media.iter().map(|url| media_part(url)));
-            json!({"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content})
+            let (images, notes) = images_and_notes(message, vision);
+            tool_images.extend(images);
+            let content = with_notes(&message.content, notes);
+            json!({"role": "tool", "tool_call_id": message.tool_call_id, "content": content})
         }
     }
 }
@@ -96,23 +102,41 @@ pub(crate) fn system_text(message: &Message) -> Cow<'_, str> {
     Cow::Owned(parts.join("\n\n"))
 }
 
-/// The text and the media of a message as content parts.
-pub(crate) fn parts(message: &Message) -> Vec<Value> {
-    let text = (!message.content.is_empty()).then(|| json!({"type": "text", "text": message.content}));
-    text.into_iter().chain(message.media.iter().map(|url| media_part(url))).collect()
-}
-
-fn media_part(url: &str) -> Value {
-    if url.starts_with("data:image/") || url.starts_with("https://") || url.starts_with("http://") {
-        return json!({"type": "image_url", "image_url": {"url": url}});
+/// What a user said: parts if there are images, else a text, which every server takes.
+pub(crate) fn user_content(message: &Message, vision: bool) -> Value {
+    let (images, notes) = images_and_notes(message, vision);
+    let text = with_notes(&message.content, notes);
+    if images.is_empty() {
+        return text.into();
     }
-    json!({"type": "text", "text": unsent(url)})
+    let text = (!text.is_empty()).then(|| text_part(&text));
+    text.into_iter().chain(images).collect()
 }
 
-/// Says that a medium could not be sent: the model should know rather than guess.
-pub(crate) fn unsent(url: &str) -> String {
-    let kind = url.strip_prefix("data:").map_or(url, |rest| rest.split([';', ',']).next().unwrap_or_default());
-    format!("[media not sent: {kind}]")
+/// The images of a message as content parts, and a note for each other medium.
+pub(crate) fn images_and_notes(message: &Message, vision: bool) -> (Vec<Value>, Vec<String>) {
+    let (mut images, mut notes) = (Vec::new(), Vec::new());
+    for entry in &message.media {
+        match image_part(entry, vision) {
+            Some(image) => images.push(image),
+            None => notes.extend(unsent(entry, message)),
+        }
+    }
+    (images, notes)
+}
+
+pub(crate) fn text_part(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// `entry` as a content part, if it is an image.
+fn image_part(entry: &str, vision: bool) -> Option<Value> {
+    match Medium::of(entry, vision) {
+        Medium::Image { url, .. } | Medium::Remote(url) => {
+            Some(json!({"type": "image_url", "image_url": {"url": url}}))
+        }
+        Medium::Pdf(_) | Medium::Other(_) => None,
+    }
 }
 
 fn assistant(message: &Message) -> Value {
@@ -143,6 +167,10 @@ mod tests {
     use super::*;
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
+        sent_to(true, messages, tools, options)
+    }
+
+    fn sent_to(vision: bool, messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
         let request = LlmRequest {
             model: "p/m".into(),
@@ -151,7 +179,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(native("m", &request).body(true)).unwrap()
+        String::from_utf8(native("m", &request, vision).body(true)).unwrap()
     }
 
     #[test]
@@ -182,14 +210,48 @@ mod tests {
         insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"n\":  1.50e400}"}},{"id":"c2","type":"function","function":{"name":"add","arguments":"{"}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"tool","tool_call_id":"c2","content":""},{"role":"assistant","content":"let me see","tool_calls":[{"id":"c3","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c3","content":"ok"},{"role":"system","content":"mind the gap"},{"role":"assistant","content":""}],"tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object","maximum":12345678901234567890.10}}}],"temperature":0.70,"max_tokens":9,"x_new":{"b":1,"a":2},"stream":true,"stream_options":{"include_usage":true}}"#);
     }
 
+    fn with_media(message: Message, media: &[&str]) -> Message {
+        Message { media: media.iter().map(|entry| (*entry).to_owned()).collect(), ..message }
+    }
+
+    const PNG: &str = "data:image/png;base64,AA==";
+    const JPEG: &str = "data:image/jpeg;base64,BB==";
+    const OGG: &str = "data:audio/ogg;base64,CC==";
+
     #[test]
-    fn media_become_parts() {
-        let mut user = Message::text(Role::User, "look");
-        user.media = vec!["data:image/png;base64,AA==".into(), "data:audio/ogg;base64,AA==".into(), "media://x".into()];
-        let mut tool = Message::tool("c1", "shot");
-        tool.media = vec!["data:image/png;base64,BB==".into()];
-        let body = body_of(vec![user, tool, Message::tool("c2", "b"), Message::text(Role::User, "?")], vec![], "{}");
-        insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"[media not sent: audio/ogg]"},{"type":"text","text":"[media not sent: media://x]"}]},{"role":"tool","tool_call_id":"c1","content":"shot"},{"role":"tool","tool_call_id":"c2","content":"b"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,BB=="}}]},{"role":"user","content":"?"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+    fn media_of_a_user_become_parts() {
+        let look = with_media(Message::text(Role::User, "look"), &[PNG, OGG, "media://x", "https://h/x.png"]);
+        let bare = with_media(Message::text(Role::User, ""), &[PNG]);
+        let deaf = with_media(Message::text(Role::User, "hear"), &[OGG]);
+        let named = with_media(Message::text(Role::User, "hear [audio:/m/a.ogg]"), &[OGG]);
+        insta::assert_snapshot!(body_of(vec![look, bare, deaf, named], vec![], "{}"), @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look\n[media not sent: audio/ogg]\n[media not sent: media://x]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"image_url","image_url":{"url":"https://h/x.png"}}]},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"hear\n[media not sent: audio/ogg]"},{"role":"user","content":"hear [audio:/m/a.ogg]"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+    }
+
+    #[test]
+    fn images_of_tools_follow_behind_the_whole_block() {
+        let messages = || {
+            vec![
+                with_media(Message::tool("c1", "one\n[image:/m/1.png]"), &[PNG]),
+                with_media(Message::tool("c2", "two"), &[OGG]),
+                with_media(Message::tool("c3", "three\n[image:/m/3.jpg]"), &[JPEG, PNG]),
+                Message::text(Role::Assistant, "nice"),
+                with_media(Message::tool("c4", ""), &[JPEG]),
+                Message::tool("c5", "five"),
+            ]
+        };
+        insta::assert_snapshot!(body_of(messages(), vec![], "{}"), @r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"one\n[image:/m/1.png]"},{"role":"tool","tool_call_id":"c2","content":"two\n[media not sent: audio/ogg]"},{"role":"tool","tool_call_id":"c3","content":"three\n[image:/m/3.jpg]"},{"role":"user","content":[{"type":"text","text":"[Loaded image from tool result above]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,BB=="}},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"assistant","content":"nice"},{"role":"tool","tool_call_id":"c4","content":""},{"role":"tool","tool_call_id":"c5","content":"five"},{"role":"user","content":[{"type":"text","text":"[Loaded image from tool result above]"},{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,BB=="}}]}],"stream":true,"stream_options":{"include_usage":true}}"#);
+        insta::assert_snapshot!(sent_to(false, messages(), vec![], "{}"), @r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"one\n[image:/m/1.png]"},{"role":"tool","tool_call_id":"c2","content":"two\n[media not sent: audio/ogg]"},{"role":"tool","tool_call_id":"c3","content":"three\n[image:/m/3.jpg]"},{"role":"assistant","content":"nice"},{"role":"tool","tool_call_id":"c4","content":"[media not sent: image/jpeg]"},{"role":"tool","tool_call_id":"c5","content":"five"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+    }
+
+    #[test]
+    fn images_of_tools_stand_before_what_the_user_says_next() {
+        let messages = vec![
+            Message::tool("c1", "one"),
+            with_media(Message::tool("c2", "two"), &[PNG]),
+            Message::text(Role::User, "?"),
+            Message::text(Role::System, "mind"),
+        ];
+        insta::assert_snapshot!(body_of(messages, vec![], "{}"), @r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"one"},{"role":"tool","tool_call_id":"c2","content":"two"},{"role":"user","content":[{"type":"text","text":"[Loaded image from tool result above]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"?"},{"role":"system","content":"mind"}],"stream":true,"stream_options":{"include_usage":true}}"#);
     }
 
     #[test]

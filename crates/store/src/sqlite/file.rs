@@ -1,10 +1,10 @@
 //! The file: making it for its owner only, its settings, its schema, and what its errors mean.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -28,7 +28,10 @@ const OPEN_PAUSE: Duration = Duration::from_millis(20);
 const APPLICATION_ID: i64 = 0x706e_746c;
 
 /// The schema, step by step; `user_version` of a file is how many of these it has seen. Append only.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_records.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_records.sql"),
+    include_str!("../../migrations/sqlite/0002_sessions.sql"),
+];
 
 /// Held while a file is made: closing any handle of a file drops the locks that this process has on it, so a handle
 /// that only makes the file must be closed before another thread opens it as a database.
@@ -52,10 +55,66 @@ pub(super) fn open(path: &Path, durability: Durability) -> Result<(Connection, C
     Ok((writing, reading))
 }
 
-/// What went wrong while opening.
-enum Failure {
+/// The file as it was when it was opened.
+#[derive(Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+    /// Device and number of the file.
+    inode: (u64, u64),
+    /// Who of this process writes now. SQLite lets those who wait sleep and look again, which a busy writer can
+    /// outlast; here they are woken.
+    writing: Mutex<()>,
+}
+
+impl Place {
+    /// The file that stands at `path` now.
+    pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
+        let inode = inode(path).ok_or_else(|| gone(path))?;
+        Ok(Self { path: path.to_owned(), inode, writing: Mutex::default() })
+    }
+
+    /// The one name of it that all links lead to, so that there is one lock file, as there is one log of SQLite.
+    pub(super) fn real_path(&self) -> Result<PathBuf, StoreError> {
+        fs::canonicalize(&self.path).map_err(|_| gone(&self.path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until nobody else of this process writes. What is returned is kept until the end of the transaction.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        // A panic rolls its transaction back as it unwinds.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file that was deleted takes rows without a word, and they are gone with the process.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        if inode(&self.path) == Some(self.inode) { Ok(()) } else { Err(gone(&self.path)) }
+    }
+}
+
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+fn gone(path: &Path) -> StoreError {
+    StoreError::Unavailable(format!("`{}` was moved or deleted while in use; restart the program", path.display()))
+}
+
+/// Why something was not done.
+pub(super) enum Failure {
+    /// The file or the disk.
     Sql(rusqlite::Error),
+    /// A rule; the words are ready.
     Said(StoreError),
+    /// What stands in the file is not what this program writes.
+    Foreign {
+        /// The row.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl From<rusqlite::Error> for Failure {
@@ -65,12 +124,35 @@ impl From<rusqlite::Error> for Failure {
 }
 
 impl Failure {
-    fn into_error(self, path: &Path) -> StoreError {
+    pub(super) fn into_error(self, path: &Path) -> StoreError {
         match self {
             Self::Sql(error) => failed(path, &error),
             Self::Said(error) => error,
+            Self::Foreign { what, why } => {
+                StoreError::Corrupt(format!("{what} in `{}`: {why}; somebody else changed the file", path.display()))
+            }
         }
     }
+}
+
+/// One more writing connection to a file that was opened before, for those who wait for what they write.
+pub(super) fn another(place: &Place, durability: Durability) -> Result<Connection, Failure> {
+    let connection = connect(&place.path)?;
+    set_synchronous(&connection, durability)?;
+    // Only now is it certain which file that is.
+    place.check().map_err(Failure::Said)?;
+    Ok(connection)
+}
+
+/// Does `work` in one writing transaction; what it wrote stays only if it comes to something.
+pub(super) fn transact<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Connection) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let done = work(&transaction)?;
+    transaction.commit()?;
+    Ok(done)
 }
 
 /// Makes the file and its folder for their owner only. SQLite gives its `-wal` and `-shm` the mode of the file.
@@ -103,13 +185,17 @@ fn writing(path: &Path, durability: Durability) -> Result<Connection, Failure> {
             path.display()
         ))));
     }
+    set_synchronous(&connection, durability)?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+fn set_synchronous(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
     let synchronous = match durability {
         Durability::Commit => "NORMAL",
         Durability::BeforeEffect => "FULL",
     };
-    connection.pragma_update(None, "synchronous", synchronous)?;
-    migrate(&mut connection, path)?;
-    Ok(connection)
+    connection.pragma_update(None, "synchronous", synchronous)
 }
 
 fn reading(path: &Path) -> rusqlite::Result<Connection> {

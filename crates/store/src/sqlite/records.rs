@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use domain::json::depth;
-use domain::store::{RecordQuery, StoreError, StoredEvent, StoredRecord};
+use domain::store::{RecordQuery, StoreError, StoredEvent};
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, Row, params_from_iter};
 
 use super::file::failed;
-use crate::row::MAX_ROW_DEPTH;
+use crate::body;
 use crate::timing::{HookTiming, Timings};
 
 const COLUMNS: &str = "event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, iteration, \
@@ -23,7 +22,7 @@ pub(super) fn find(connection: &Connection, path: &Path, query: &RecordQuery) ->
     };
     let mut events = Vec::new();
     for (event, hooks) in rows().map_err(|e| failed(path, &e))?.into_iter().rev() {
-        let hooks = read_hooks(&hooks).map_err(|why| unreadable(path, &event.event_id, &why))?;
+        let hooks = body::read(&hooks).map_err(|why| unreadable(path, &event.event_id, &why))?;
         events.push(StoredEvent { hooks, ..event });
     }
     Ok(events)
@@ -38,7 +37,7 @@ pub(super) fn hook_timings(connection: &Connection, path: &Path, limit: usize) -
         let mut rows = statement.query([limit_of(limit)])?;
         while let Some(row) = rows.next()? {
             let (id, at, hooks): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            match read_hooks(&hooks) {
+            match body::read(&hooks) {
                 Ok(hooks) => timings.add(&at, hooks),
                 Err(why) => return Ok(Err(unreadable(path, &id, &why))),
             }
@@ -71,7 +70,7 @@ fn select(query: &RecordQuery) -> (String, Vec<Cell>) {
     (format!("SELECT {COLUMNS} FROM events WHERE {conditions} ORDER BY seq DESC LIMIT ?"), cells)
 }
 
-fn limit_of(limit: usize) -> i64 {
+pub(super) fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
@@ -97,16 +96,6 @@ fn event(row: &Row<'_>) -> rusqlite::Result<(StoredEvent, String)> {
         hooks: Vec::new(),
     };
     Ok((event, row.get("hooks")?))
-}
-
-fn read_hooks(text: &str) -> Result<Vec<StoredRecord>, String> {
-    if depth(text.as_bytes()) > MAX_ROW_DEPTH {
-        return Err(format!("its hooks are nested deeper than {MAX_ROW_DEPTH} levels"));
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    // The depth is bounded above; serde_json's own 128 is below what a patch may hold.
-    reader.disable_recursion_limit();
-    serde::Deserialize::deserialize(&mut reader).map_err(|e| e.to_string())
 }
 
 fn unreadable(path: &Path, id: &str, why: &str) -> StoreError {

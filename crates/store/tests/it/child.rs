@@ -15,12 +15,21 @@ pub(crate) fn file() -> Option<PathBuf> {
     env::var_os(FILE).map(PathBuf::from)
 }
 
-/// Starts the test called `name` as a child that writes to `file`.
+/// Starts the test called `name` as a child that works on `file`.
 pub(crate) fn start(name: &str, file: &Path) -> Child {
+    spawn(name, file, Stdio::null())
+}
+
+/// The same, with an input that ends with this process.
+pub(crate) fn start_with_input(name: &str, file: &Path) -> Child {
+    spawn(name, file, Stdio::piped())
+}
+
+fn spawn(name: &str, file: &Path, input: Stdio) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(FILE, file)
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()

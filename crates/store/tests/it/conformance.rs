@@ -1,4 +1,4 @@
-//! Every backend against the one suite.
+//! Every backend against the suites.
 
 use std::path::Path;
 
@@ -8,6 +8,8 @@ use domain::store::RecordStore as _;
 use domain::verdict::Word;
 use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
 use std::time::Duration;
+use testkit::conformance::approvals::approvals;
+use testkit::conformance::sessions::sessions;
 use testkit::conformance::store::{event, hook, keep, records};
 
 fn sqlite(folder: &Path, durability: Durability) -> Sqlite {
@@ -15,27 +17,49 @@ fn sqlite(folder: &Path, durability: Durability) -> Sqlite {
 }
 
 #[test]
-fn sqlite_passes_the_suite() {
+fn sqlite_keeps_records() {
     let folder = tempfile::tempdir().unwrap();
     records(&sqlite(folder.path(), Durability::Commit));
 }
 
 #[test]
-fn sqlite_that_syncs_passes_the_suite() {
+fn sqlite_keeps_sessions() {
     let folder = tempfile::tempdir().unwrap();
-    records(&sqlite(folder.path(), Durability::BeforeEffect));
+    sessions(&sqlite(folder.path(), Durability::Commit));
 }
 
 #[test]
-fn memory_passes_the_suite() {
-    records(&Memory::new());
+fn sqlite_keeps_approvals() {
+    let folder = tempfile::tempdir().unwrap();
+    approvals(&sqlite(folder.path(), Durability::Commit));
 }
 
 #[test]
-fn a_store_by_url_passes_the_suite() {
+fn sqlite_that_syncs_passes_the_suites() {
     let folder = tempfile::tempdir().unwrap();
-    records(&pintle_store::open("sqlite://pintle.db", folder.path(), Durability::Commit).unwrap());
-    records(&pintle_store::open("memory:", folder.path(), Durability::Commit).unwrap());
+    let store = sqlite(folder.path(), Durability::BeforeEffect);
+    records(&store);
+    approvals(&store);
+    sessions(&store);
+}
+
+#[test]
+fn memory_passes_the_suites() {
+    let store = Memory::new();
+    records(&store);
+    approvals(&store);
+    sessions(&store);
+}
+
+#[test]
+fn a_store_by_url_passes_the_suites() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in ["sqlite://pintle.db", "memory:"] {
+        let store = pintle_store::open(url, folder.path(), Durability::Commit).unwrap();
+        records(&store);
+        approvals(&store);
+        sessions(&store);
+    }
 }
 
 #[test]

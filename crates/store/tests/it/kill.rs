@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use domain::id::TurnId;
-use domain::store::{RecordQuery, RecordStore};
+use domain::session::Entry;
+use domain::store::{Append, RecordQuery, RecordStore, SessionKey, SessionStore};
 use pintle_store::{Durability, Sqlite};
+use testkit::conformance::sessions::{append_of, key, queued};
 use testkit::conformance::store::{event, keep};
 
 use crate::child::{self, KEPT};
@@ -16,6 +18,9 @@ use crate::child::{self, KEPT};
 const UNDER_WAY: usize = 32;
 
 const ROUNDS: usize = 20;
+
+/// How many entries one append has in the test of journals.
+const ENTRIES: usize = 3;
 
 /// How many processes share a file.
 const PROCESSES: usize = 4;
@@ -101,4 +106,58 @@ fn processes_share_a_file() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
     assert_eq!(held(&file).len(), PROCESSES * EVENTS);
+}
+
+fn session() -> SessionKey {
+    key("default", "killed")
+}
+
+/// Appends for ever, on where the journal ends, and prints the number of each append once it is kept.
+fn append_until_killed(file: &Path) {
+    let store = Sqlite::open(file, Durability::Commit).unwrap();
+    let _hold = store.hold(&session()).unwrap();
+    let turn = TurnId::fresh();
+    let (finished, wait) = sync_channel(UNDER_WAY);
+    (0..UNDER_WAY).for_each(|_| finished.send(()).unwrap());
+    for number in store.journal(&session()).unwrap().len() / ENTRIES.. {
+        wait.recv().unwrap();
+        let finished = finished.clone();
+        store.append(
+            Append { records: vec![event(&turn)], ..append_of(&session(), entries(number)) },
+            Box::new(move |how| {
+                how.unwrap();
+                println!("{KEPT}{number};");
+                finished.send(()).unwrap();
+            }),
+        );
+    }
+}
+
+/// The entries of the append `number`.
+fn entries(number: usize) -> Vec<Entry> {
+    (0..ENTRIES).map(|i| queued(&format!("{number}.{i}"))).collect()
+}
+
+#[test]
+fn a_journal_survives_kill_9_in_whole_appends() {
+    if let Some(file) = child::file() {
+        return append_until_killed(&file);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pintle.db");
+    for round in 0..ROUNDS {
+        let mut child = child::start("kill::a_journal_survives_kill_9_in_whole_appends", &file);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        // A line counts up to its `;`: the child may die within it.
+        let mut numbers = lines.filter_map(|line| line.strip_prefix(KEPT)?.strip_suffix(';')?.parse::<usize>().ok());
+        let seen = numbers.by_ref().take(1 + round * 29).last().expect("the child appends");
+        child.kill().unwrap();
+        let last = numbers.last().unwrap_or(seen);
+        child.wait().unwrap();
+        let found = Sqlite::open(&file, Durability::Commit).unwrap().journal(&session()).unwrap();
+        assert!(found.len() >= (last + 1) * ENTRIES, "round {round} lost some of {last}: {}", found.len());
+        let appends = found.len() / ENTRIES;
+        assert_eq!(found, (0..appends).flat_map(entries).collect::<Vec<_>>(), "round {round}");
+        assert_eq!(held(&file).len(), appends, "round {round}: a record for each append, and no other");
+    }
 }

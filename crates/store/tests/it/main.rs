@@ -5,5 +5,8 @@
 mod child;
 mod conformance;
 mod file;
+mod journal;
 mod kill;
+mod processes;
 mod queue;
+mod random;

@@ -23,6 +23,7 @@ fn builtin(names: &[&str]) -> Result<Tools, ToolsError> {
         exec_env: vec![],
         exec_guard: None,
         egress: Egress::new(vec![]),
+        agents: vec![],
     };
     Tools::builtin(config, &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
 }
@@ -94,6 +95,7 @@ fn what_cannot_be_had_is_refused_by_name() {
         exec_env: vec![],
         exec_guard: None,
         egress: Egress::new(vec![]),
+        agents: vec![],
     };
     let text = Tools::builtin(missing, &[]).unwrap_err().to_string();
     assert!(text.starts_with("workspace `/nowhere/at/all` cannot be opened: "), "{text}");

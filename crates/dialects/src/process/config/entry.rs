@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::fault::Fault;
-use domain::hook::{Family, Hook, OnFailure, Stage, Stages, State};
+use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use domain::id::HookName;
 use domain::matcher::{Matcher, Respond};
 use serde_json::Value;
@@ -135,6 +135,8 @@ pub fn process(around: &Around<'_>, raw: &RawProcess) -> Result<(Hook, ProcessEn
         respond,
         events: observed.unwrap_or(Some(BTreeSet::new())),
         stages,
+        // Without a folder of its own a hook would hand over files of the configuration's.
+        media_dir: raw.dir.as_deref().filter(|dir| !dir.is_empty()).map(|dir| around.folder.join(dir)),
         ..around.hook(Family::Process, raw.priority.unwrap_or(0), State::Armed)
     };
     let entry = ProcessEntry {
@@ -308,6 +310,8 @@ impl Around<'_> {
             matcher: None,
             respond: Respond::Any,
             events: None,
+            scope: Scope::Everyone,
+            media_dir: None,
             stages: Stages::default(),
         }
     }

@@ -147,6 +147,7 @@ fn severity(event: &RuntimeEvent) -> &'static str {
         RuntimeEvent::Error { .. } | RuntimeEvent::TurnEnd { status: TurnStatus::Error, .. } => "error",
         RuntimeEvent::LlmRetry { .. }
         | RuntimeEvent::ToolExecSkipped { .. }
+        | RuntimeEvent::SubturnOrphan { .. }
         | RuntimeEvent::InterruptReceived { .. } => "warn",
         RuntimeEvent::TurnStart { .. }
         | RuntimeEvent::TurnEnd { status: TurnStatus::Completed | TurnStatus::Aborted, .. }
@@ -154,6 +155,13 @@ fn severity(event: &RuntimeEvent) -> &'static str {
         | RuntimeEvent::LlmDelta { .. }
         | RuntimeEvent::LlmResponse { .. }
         | RuntimeEvent::ToolExecStart { .. }
-        | RuntimeEvent::ToolExecEnd { .. } => "info",
+        | RuntimeEvent::ToolExecEnd { .. }
+        | RuntimeEvent::ContextCompress { .. }
+        | RuntimeEvent::SessionSummarize { .. }
+        | RuntimeEvent::SteeringInjected { .. }
+        | RuntimeEvent::FollowUpQueued { .. }
+        | RuntimeEvent::SubturnSpawn { .. }
+        | RuntimeEvent::SubturnEnd { .. }
+        | RuntimeEvent::SubturnResultDelivered { .. } => "info",
     }
 }

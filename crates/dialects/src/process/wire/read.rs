@@ -141,7 +141,7 @@ fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: 
             let verdict = reader.after_tool(asked, json);
             reader.conclude(verdict, strict).map(Reply::AfterTool)
         }
-        Subject::UserPromptSubmit(_) | Subject::PreToolUse(_) => {
+        Subject::UserPromptSubmit(_) | Subject::PreToolUse(_) | Subject::SubagentStart(_) => {
             Err(Fault::broke(format!("process hooks are not asked at {}", subject.kind().name())))
         }
     }

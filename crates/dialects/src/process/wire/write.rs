@@ -1,10 +1,12 @@
 //! Writes compact JSON piece by piece: what stands in every call is written far more often than anything else.
 
-use std::io::Write as _;
-
 use domain::json::Object;
+use jiff::fmt::temporal::DateTimePrinter;
 use serde::Serialize;
 use serde_json::Value;
+
+/// How times are written: straight into the bytes, which is faster than by way of `Display`.
+const TIME: DateTimePrinter = DateTimePrinter::new().precision(Some(9));
 
 /// JSON text that grows.
 pub(super) struct Json(Vec<u8>);
@@ -36,10 +38,11 @@ impl Json {
         }
     }
 
-    /// A number that is written as digits, or a time.
-    pub(super) fn shown(&mut self, what: impl std::fmt::Display) -> &mut Self {
-        write!(self.0, "{what}").expect("memory takes every write");
-        self
+    /// A time, as RFC 3339 in UTC with nine digits of nanoseconds.
+    pub(super) fn time(&mut self, at: jiff::Timestamp) -> &mut Self {
+        self.0.push(b'"');
+        TIME.print_timestamp(&at, &mut self.0).expect("memory takes every write");
+        self.raw("\"")
     }
 
     /// Whatever says itself how it is written.

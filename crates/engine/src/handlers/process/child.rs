@@ -21,7 +21,7 @@ const REAP_GRACE: Duration = Duration::from_secs(1);
 
 /// A child and its group. Dropping it kills both.
 #[derive(Debug)]
-pub(super) struct Leash {
+pub(crate) struct Leash {
     child: Child,
     group: Pid,
     ends: Signal,
@@ -32,7 +32,7 @@ pub(super) struct Leash {
 
 impl Leash {
     /// Takes charge of `child`, which leads a group of its own. On failure the child is killed.
-    pub(super) fn new(mut child: Child) -> std::io::Result<Self> {
+    pub(crate) fn new(mut child: Child) -> std::io::Result<Self> {
         // A process id is a positive i32 on every system that has them.
         let group = Pid::from_raw(i32::try_from(child.id()).map_err(std::io::Error::other)?);
         match signal(SignalKind::child()) {
@@ -46,19 +46,19 @@ impl Leash {
     }
 
     /// The child's process id.
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until the child has ended. It stays unreaped, so that its id keeps naming its group.
-    pub(super) async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         while self.end.is_none() && self.runs() {
             self.ends.recv().await;
         }
     }
 
     /// How the child ended, as a fault. Only after [`Leash::ended`] or [`Leash::end_group`].
-    pub(super) fn reap(&mut self) -> Fault {
+    pub(crate) fn reap(&mut self) -> Fault {
         if let Some(end) = &self.end {
             return end.clone();
         }
@@ -79,7 +79,7 @@ impl Leash {
     }
 
     /// Ends what is left of the group: TERM, grace, KILL.
-    pub(super) async fn end_group(&mut self) {
+    pub(crate) async fn end_group(&mut self) {
         if self.gone {
             // Its id may name somebody else by now.
             return;

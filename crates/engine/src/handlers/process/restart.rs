@@ -17,19 +17,19 @@ const HUNG_AFTER: u32 = 3;
 
 /// How often a child fell in a row, and since when it is up.
 #[derive(Debug, Default)]
-pub(super) struct Restarts {
+pub struct Restarts {
     falls: u32,
     up_since: Option<Instant>,
 }
 
 impl Restarts {
     /// The handshake passed.
-    pub(super) fn came_up(&mut self, now: Instant) {
+    pub fn came_up(&mut self, now: Instant) {
         self.up_since = Some(now);
     }
 
     /// The child is down; answers how long to wait before the next one. `chance` lies in `0.0..=1.0`.
-    pub(super) fn went_down(&mut self, now: Instant, chance: f64) -> Duration {
+    pub fn went_down(&mut self, now: Instant, chance: f64) -> Duration {
         let was_healthy = self.up_since.take().is_some_and(|since| now.duration_since(since) >= HEALTHY_AFTER);
         if was_healthy {
             self.falls = 0;

@@ -1,6 +1,6 @@
 //! The conversation with one child: which calls are pending, what still has to be written, what came back.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::events::EventQueue;
 use super::lines::Line;
+use super::reader::{Ear, Hearing};
 use super::restart::Silence;
 use super::spec::ProcessSpec;
 use super::tally::Tally;
@@ -84,6 +85,8 @@ pub(super) struct Session {
     /// Ends the writer's task.
     pub(super) hush: CancellationToken,
     pub(super) trouble: watch::Sender<Option<Trouble>>,
+    /// For callers that hear the child themselves.
+    pub(super) ear: Ear,
     log: Mutex<Log>,
 }
 
@@ -91,7 +94,9 @@ pub(super) struct Session {
 pub(super) struct State {
     /// The number of the next call, from 1.
     next_id: u64,
-    pending: HashMap<u64, oneshot::Sender<Outcome>>,
+    /// Who waits for which reply, by rising numbers. Most replies come in about that order, so the first entries are
+    /// the ones that leave.
+    pub(super) pending: VecDeque<(u64, oneshot::Sender<Outcome>)>,
     /// No new calls: the child is of no more use, or gone.
     refuses: bool,
     withdrawn: VecDeque<u64>,
@@ -102,6 +107,7 @@ pub(super) struct State {
     pub(super) pen: Pen,
     /// The writer's task came while the pen was taken.
     pub(super) writer_waits: bool,
+    pub(super) hearing: Hearing,
 }
 
 #[derive(Debug, Default)]
@@ -110,31 +116,45 @@ struct Log {
     warnings: BTreeSet<String>,
 }
 
+impl State {
+    fn take_pending(&mut self, id: u64) -> Option<oneshot::Sender<Outcome>> {
+        let at = self.pending.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.pending.remove(at).map(|(_, tell)| tell)
+    }
+}
+
 /// A call under way. Dropping it withdraws the call.
 struct Ticket<'a> {
     session: &'a Session,
     id: u64,
+    /// Whether no other call was pending.
+    alone: bool,
     /// Whether so many others wait for the child too that its time is better spent on many calls at once.
     in_company: bool,
+    /// Whether there is nothing left to withdraw.
+    settled: bool,
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.session.withdraw(self.id);
+        if !self.settled {
+            self.session.withdraw(self.id);
+        }
     }
 }
 
 impl Session {
-    /// A conversation over `stdin`, nothing said yet.
+    /// A conversation over `stdin` and `ear`, nothing said yet.
     pub(super) fn new(
         spec: Arc<ProcessSpec>,
         events: Arc<Mutex<EventQueue>>,
         tally: Arc<Tally>,
         stdin: pipe::Sender,
+        ear: Ear,
     ) -> Self {
         let state = State {
             next_id: 1,
-            pending: HashMap::new(),
+            pending: VecDeque::new(),
             refuses: false,
             withdrawn: VecDeque::new(),
             silence: Silence::default(),
@@ -143,6 +163,7 @@ impl Session {
             begun: None,
             pen: Pen::Free(stdin),
             writer_waits: false,
+            hearing: Hearing::new(spec.max_frame_bytes),
         };
         Self {
             spec,
@@ -155,6 +176,7 @@ impl Session {
             greeted: AtomicBool::new(false),
             hush: CancellationToken::new(),
             trouble: watch::Sender::new(None),
+            ear,
             log: Mutex::default(),
         }
     }
@@ -176,7 +198,7 @@ impl Session {
                 place.map_err(|_closed| Unanswered::Gone)?.forget();
             }
         }
-        let (ticket, reply) = self.enqueue(request.method, request.params.clone()).inspect_err(|_| {
+        let (mut ticket, reply) = self.enqueue(request.method, request.params.clone()).inspect_err(|_| {
             self.room.add_permits(1);
         })?;
         if ticket.in_company {
@@ -184,8 +206,8 @@ impl Session {
         } else {
             self.pump();
         }
-        let told = timeout_at(request.deadline, reply).await.map_err(late)?;
-        drop(ticket);
+        let told = timeout_at(request.deadline, self.reply(reply, ticket.alone)).await.map_err(late)?;
+        ticket.settled = true;
         // The sender is only dropped unused when the session goes with all that it holds.
         told.map_err(|_dropped| Unanswered::Gone)?.map_err(Unanswered::Fault)
     }
@@ -206,11 +228,11 @@ impl Session {
             return Err(Unanswered::Fault(Fault::TooLarge { way: Way::Call, limit }));
         }
         state.next_id += 1;
-        state.pending.insert(id, tell);
+        state.pending.push_back((id, tell));
         state.calls.push_back((id, frame));
-        let in_company = state.pending.len() >= COMPANY;
+        let (alone, in_company) = (state.pending.len() == 1, state.pending.len() >= COMPANY);
         drop(state);
-        Ok((Ticket { session: self, id, in_company }, told))
+        Ok((Ticket { session: self, id, alone, in_company, settled: false }, told))
     }
 
     fn timed_out(&self, request: &Request<'_>) -> Unanswered {
@@ -233,7 +255,7 @@ impl Session {
     /// Takes back a call that nobody waits for any more: unsent if it still can be, else the child is told.
     fn withdraw(&self, id: u64) {
         let mut state = self.lock();
-        if state.pending.remove(&id).is_none() {
+        if state.take_pending(id).is_none() {
             return;
         }
         if let Some(at) = state.calls.iter().position(|(queued, _)| *queued == id) {
@@ -267,7 +289,7 @@ impl Session {
         let pending = std::mem::take(&mut state.pending);
         drop(state);
         self.room.close();
-        for tell in pending.into_values() {
+        for (_, tell) in pending {
             // An error means that the caller has just given up.
             tell.send(Err(fault.clone())).unwrap_or_else(drop);
         }
@@ -275,7 +297,6 @@ impl Session {
 
     /// Takes a line from the child.
     pub(super) fn hear(&self, line: Line) {
-        self.lock().silence.broken();
         match line {
             Line::TooLong(Some(id)) => {
                 let limit = self.spec.max_frame_bytes;
@@ -294,14 +315,15 @@ impl Session {
             Incoming::Reply(reply) => self.settle(reply.id, Ok(reply)),
             Incoming::Bad { id: Some(id), detail } => self.settle(id, Err(Fault::Unreadable { detail })),
             Incoming::Bad { id: None, detail } => self.stray(&detail, start),
-            Incoming::Noise { why } if why.is_empty() => {}
+            Incoming::Noise { why } if why.is_empty() => self.lock().silence.broken(),
             Incoming::Noise { why } => self.stray(&why, start),
         }
     }
 
     fn settle(&self, id: u64, outcome: Outcome) {
         let mut state = self.lock();
-        if let Some(tell) = state.pending.remove(&id) {
+        state.silence.broken();
+        if let Some(tell) = state.take_pending(id) {
             drop(state);
             // An error means that the caller has just given up.
             return tell.send(outcome).unwrap_or_else(drop);
@@ -320,6 +342,7 @@ impl Session {
     }
 
     fn stray(&self, why: &str, start: &[u8]) {
+        self.lock().silence.broken();
         self.tally.stray_lines.up();
         let line = String::from_utf8_lossy(start);
         self.complain(|name| tracing::warn!(hook = name, ?why, ?line, "a line that answers nothing"));

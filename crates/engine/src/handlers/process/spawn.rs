@@ -17,8 +17,6 @@ use nix::unistd::{AccessFlags, access};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use super::spec::ProcessSpec;
-
 /// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
 const PIPE_BYTES: i32 = 1 << 20;
 /// Longest `#!` line that is read for a message; the kernel itself reads less.
@@ -26,18 +24,26 @@ const SHEBANG_BYTES: u64 = 512;
 
 /// A child that runs, with its pipes.
 #[derive(Debug)]
-pub(super) struct Spawned {
-    pub(super) child: Child,
-    pub(super) stdin: pipe::Sender,
-    pub(super) stdout: pipe::Receiver,
-    pub(super) stderr: pipe::Receiver,
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Starts the child of `spec`; an error says which program failed and why.
-pub(super) async fn spawn(spec: &ProcessSpec) -> Result<Spawned, String> {
-    let (program, mut command) = command(spec)?;
+/// What to start, as [`crate::child::Launch`] describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) argv: &'a [String],
+    pub(crate) dir: Option<&'a Path>,
+    pub(crate) env: &'a [(OsString, OsString)],
+}
+
+/// Starts a child; an error says which program failed and why.
+pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {
+    let (program, mut command) = command(start)?;
     let (tell, told) = oneshot::channel();
     let job: Job = Box::new(move || {
         // Nobody listens any more when the hook is being closed; the child then goes at once.
@@ -92,16 +98,16 @@ fn spawner() -> Result<&'static mpsc::Sender<Job>, String> {
     made.as_ref().map_err(Clone::clone)
 }
 
-fn command(spec: &ProcessSpec) -> Result<(PathBuf, Command), String> {
-    let word = spec.argv.first().ok_or("no command is given")?;
-    if let Some(dir) = spec.dir.as_deref().filter(|dir| !dir.is_dir()) {
+fn command(start: Start<'_>) -> Result<(PathBuf, Command), String> {
+    let word = start.argv.first().ok_or("no command is given")?;
+    if let Some(dir) = start.dir.filter(|dir| !dir.is_dir()) {
         return Err(format!("its folder `{}` does not exist or is not a folder", dir.display()));
     }
-    let path = spec.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let program = resolve(word, spec.dir.as_deref(), path)?;
+    let path = start.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let program = resolve(word, start.dir, path)?;
     let mut command = Command::new(&program);
-    command.arg0(word).args(&spec.argv[1..]).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value)));
-    if let Some(dir) = &spec.dir {
+    command.arg0(word).args(&start.argv[1..]).env_clear().envs(start.env.iter().map(|(name, value)| (name, value)));
+    if let Some(dir) = start.dir {
         command.current_dir(dir);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);

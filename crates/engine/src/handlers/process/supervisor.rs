@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::child::Leash;
 use super::hello;
 use super::inner::{Inner, Phase};
+use super::reader::Ear;
 use super::restart::Restarts;
 use super::session::{Session, Trouble};
 use super::{reader, spawn, stderr};
@@ -202,10 +203,14 @@ impl Running {
         // The check reads files.
         let checked = hook.tracker.spawn_blocking(move || check()).await;
         checked.map_err(|_| "the check before its start panicked".to_owned())??;
-        let spawned = spawn::spawn(&hook.spec).await?;
+        let spec = &hook.spec;
+        let start = spawn::Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
+        let spawned = spawn::spawn(start).await?;
         let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
         tracing::debug!(hook = %hook.spec.name, pid = leash.id(), "a child runs");
-        let session = Arc::new(Session::new(hook.spec.clone(), hook.events.clone(), hook.tally.clone(), spawned.stdin));
+        let ear = Ear::at(&spawned.stdout).map_err(|error| format!("its output could not be shared: {error}"))?;
+        let (spec, events, tally) = (hook.spec.clone(), hook.events.clone(), hook.tally.clone());
+        let session = Arc::new(Session::new(spec, events, tally, spawned.stdin, ear));
         let stop_reading = CancellationToken::new();
         let (heard, stop) = (session.clone(), stop_reading.clone());
         let stdout = spawned.stdout;

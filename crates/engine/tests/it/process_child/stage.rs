@@ -15,6 +15,7 @@ use domain::id::{CallId, EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::tool::ToolCall;
 use domain::verdict::{Heard, Verdict};
+use pintle_engine::TurnCx;
 use pintle_engine::handler::{Call, Handler as _, WireCache};
 use pintle_engine::handlers::process::{ProcessHook, ProcessSpec};
 use serde_json::json;
@@ -142,6 +143,7 @@ pub(super) async fn ask_until(
         subject: Subject::BeforeTool(&asked),
         timeout,
         cancel,
+        known: &*TurnCx::new(who.clone()).known,
         wire: &WireCache::default(),
     };
     hook.ask(call).await

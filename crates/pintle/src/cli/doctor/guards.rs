@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use agent::tools::BUILTIN;
 use domain::checkpoint::{
-    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, Subject, UserPromptSubmit,
+    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::{Hook, State as HookState};
@@ -28,11 +28,12 @@ use crate::tool_names::{brought, is_about, may_bring_tools, meant, offered, requ
 pub(super) const CANARY: &str = "pintle_canary";
 
 /// The checkpoints at which a hook is a guard, if its own configuration names them.
-const GUARDED: [CheckpointKind; 4] = [
+const GUARDED: [CheckpointKind; 5] = [
     CheckpointKind::UserPromptSubmit,
     CheckpointKind::BeforeTool,
     CheckpointKind::PreToolUse,
     CheckpointKind::ApproveTool,
+    CheckpointKind::SubagentStart,
 ];
 
 /// Checks every hook. The records are those of the canaries.
@@ -49,7 +50,9 @@ pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
 /// Hooks that another one may keep from being asked.
 pub(super) fn shadows(host: &Host) -> Vec<Check> {
     let dispatcher = host.engine.dispatcher();
-    let pairs = dispatcher.set().roster().shadowed(&BUILTIN);
+    let servers = host.server_tools();
+    let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
+    let pairs = dispatcher.set().roster().shadowed(&tools);
     let told = pairs.into_iter().map(|(first, later)| {
         let message =
             format!("hook \"{}\" may answer for a tool before this one, which also matches it, is asked", first.name);
@@ -151,12 +154,17 @@ async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> R
         CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit { prompt: CANARY.into() }.subject()).await,
         CheckpointKind::PreToolUse => ask(PreToolUse { call }.subject()).await,
         CheckpointKind::ApproveTool => ask(ApproveTool { call }.subject()).await,
+        CheckpointKind::SubagentStart => {
+            let (agent, task) = (CANARY.into(), CANARY.into());
+            ask(SubagentStart { agent, task, depth: 1 }.subject()).await
+        }
         CheckpointKind::SessionStart
         | CheckpointKind::BeforeLlm
         | CheckpointKind::AfterLlm
         | CheckpointKind::BeforeTool
         | CheckpointKind::AfterTool
         | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
         | CheckpointKind::Runtime => ask(BeforeTool { call, owner: None }.subject()).await,
     };
@@ -182,6 +190,9 @@ impl Reachable<'_> {
         let Some(matcher) = &hook.matcher else { return Ok(()) };
         // What a hook brings may depend on the request, so its own tools are its own affair.
         if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        if self.host.server_tools().iter().any(|tool| is_about(hook, tool)) {
             return Ok(());
         }
         let pattern = matcher.pattern();

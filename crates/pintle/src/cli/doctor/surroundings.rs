@@ -111,7 +111,9 @@ pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
                 let message = error.to_string();
                 // The name stands in its own column.
                 let message = message.strip_prefix(&format!("provider `{name}`: ")).unwrap_or(&message);
-                Check::new("provider", name, State::Failed, message)
+                let url = spec.base_url.as_deref().filter(|url| !message.contains(*url));
+                let url = url.map(|url| format!("; its base_url is {url}")).unwrap_or_default();
+                Check::new("provider", name, State::Failed, format!("{message}{url}"))
             }
         }
     });

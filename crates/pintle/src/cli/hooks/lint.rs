@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use agent::ask::{self, AskGate};
 use agent::tools::BUILTIN;
 use clap::Args;
 use dialects::process::config::{At, ProcessEntry};
@@ -13,10 +14,12 @@ use domain::hook::{Hook, State};
 use super::super::{Global, terminal};
 use crate::clean::clean;
 use crate::config::document::Document;
-use crate::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Place};
+use crate::config::{
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Named, Place,
+};
 use crate::error::{CliError, USAGE};
 use crate::host::{load, unreadable};
-use crate::tool_names::{is_about, may_bring_tools, meant};
+use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
 
 /// Endings of files that are handed to an interpreter: such a word of a command is a file that has to be there.
 const SCRIPTS: [&str; 10] = ["py", "js", "mjs", "cjs", "ts", "sh", "rb", "pl", "php", "lua"];
@@ -68,10 +71,12 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
     }
     let eye = Eye {
         env,
+        config: &loaded.config,
         documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect(),
         brought: loaded.config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook)),
     };
     found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
+    found.extend(loaded.config.agents.values().flat_map(|agent| eye.blind_asks(agent)));
     found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
     found.dedup();
     Ok(found)
@@ -79,6 +84,7 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
 
 /// Puts hooks of a file that was read by itself in the place of those that are idle because nobody accepted it.
 fn adopt(config: &mut Config, alone: Config) {
+    config.mcp.extend(alone.mcp);
     let mut alone: BTreeMap<String, LoadedHook> =
         alone.hooks.into_iter().map(|loaded| (loaded.hook.origin.clone(), loaded)).collect();
     for loaded in config.hooks.iter_mut().filter(|loaded| loaded.hook.state == State::Untrusted) {
@@ -91,6 +97,7 @@ fn adopt(config: &mut Config, alone: Config) {
 /// Looks for what is probably wrong with hooks that are well-formed.
 struct Eye<'a> {
     env: &'a Env,
+    config: &'a Config,
     /// The files, so that what is found can be shown where it stands.
     documents: Vec<Document>,
     /// Whether some hook may bring tools that nobody knows of here.
@@ -104,18 +111,44 @@ impl Eye<'_> {
             return Vec::new();
         }
         let mut found = Vec::new();
-        found.extend(self.blind_matcher(hook));
-        if let HookKind::Process(entry) = &loaded.kind {
-            found.extend(missing(self.env, entry).map(|(keys, message)| self.suspicion(hook, &keys, message, None)));
+        match &loaded.kind {
+            HookKind::Process(entry) => {
+                found.extend(self.blind_matcher(hook));
+                let missing = missing(self.env, entry);
+                found.extend(missing.map(|(keys, message)| self.suspicion(hook, &keys, message, None)));
+            }
+            HookKind::Builtin(_) => found.extend(self.blind_matcher(hook)),
+            // Its globs are looked at one by one, where they stand.
+            HookKind::Ask(_) | HookKind::Nothing => {}
         }
         found
     }
 
-    /// A matcher that says no to every tool there is. A hook that is asked before model calls may bring tools of its
-    /// own, and others may be about them; but what looks like a slip of the pen is one.
+    /// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.
+    fn blind_asks(&self, agent: &AgentConfig) -> Vec<Diagnostic> {
+        let blind = |glob: &Named| {
+            let matcher = ask::matcher(std::slice::from_ref(&glob.text)).ok()?;
+            let hook = AskGate::new(&agent.name).hook(&agent.name, "", matcher);
+            let (message, nearest) = self.blind(&hook, &glob.text)?;
+            let path = config::diagnostic::dotted(&glob.path);
+            Some(Diagnostic { place: glob.place.clone()?, path, message, nearest, guard: true })
+        };
+        agent.ask.iter().filter_map(blind).collect()
+    }
+
     fn blind_matcher(&self, hook: &Hook) -> Option<Diagnostic> {
-        let pattern = hook.matcher.as_ref()?.pattern();
-        if may_bring_tools(hook) || BUILTIN.iter().any(|tool| is_about(hook, tool)) {
+        let (message, nearest) = self.blind(hook, hook.matcher.as_ref()?.pattern())?;
+        Some(self.suspicion(hook, &["matcher"], message, nearest))
+    }
+
+    /// What to say of a matcher, written as `pattern`, that says no to every tool there is, and the tool that it means.
+    /// A hook that is asked before model calls may bring tools of its own, and others may be about them; but what looks
+    /// like a slip of the pen is one.
+    fn blind(&self, hook: &Hook, pattern: &str) -> Option<(String, Option<String>)> {
+        if may_bring_tools(hook)
+            || BUILTIN.iter().any(|tool| is_about(hook, tool))
+            || may_be_about_servers(self.config, hook)
+        {
             return None;
         }
         let nearest = meant(pattern).map(str::to_owned);
@@ -126,7 +159,7 @@ impl Eye<'_> {
         if nearest.is_none() {
             message = format!("{message}; the tools are {}", BUILTIN.join(", "));
         }
-        Some(self.suspicion(hook, &["matcher"], message, nearest))
+        Some((message, nearest))
     }
 
     fn suspicion<S: AsRef<str>>(

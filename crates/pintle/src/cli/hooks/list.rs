@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use agent::tools::BUILTIN;
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::CheckpointKind;
-use domain::hook::{Hook, State};
+use domain::hook::{Hook, Scope, State};
+use domain::id::AgentId;
 use domain::roster::Roster;
 use store::HookTiming;
 
@@ -13,6 +15,7 @@ use super::ListArgs;
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::host::{load, open_store};
+use crate::tool_names::of_servers;
 
 /// How many of the newest events the costs come from: some days of one person's work.
 const TIMED_EVENTS: usize = 5000;
@@ -41,7 +44,9 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     } else if roster.hooks().is_empty() {
         "no hooks are configured; `pintle hooks new NAME --lang python` writes a first one\n".to_owned()
     } else {
-        plain(&roster, &timings)
+        let servers = of_servers(&loaded.config);
+        let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
+        plain(&roster, &timings, &tools)
     };
     terminal::say(&text)?;
     Ok(0)
@@ -69,7 +74,7 @@ fn timing<'a>(timings: &'a Timings, hook: &Hook, kind: Option<CheckpointKind>) -
     timings.get(&(hook.name.to_string(), kind?.name().to_owned()))
 }
 
-fn plain(roster: &Roster, timings: &Timings) -> String {
+fn plain(roster: &Roster, timings: &Timings, tools: &[&str]) -> String {
     let width = roster.hooks().iter().map(|hook| clean(hook.name.as_str()).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for (kind, row) in rows(roster) {
@@ -77,20 +82,23 @@ fn plain(roster: &Roster, timings: &Timings) -> String {
         for (place, hook) in row.into_iter().enumerate() {
             let cost = timing(timings, hook, kind).and_then(cost).unwrap_or_default();
             let line = format!(
-                "  {}. {:<width$}  {:<8} priority {:<4} {}{}  {DIM}{}{cost}{DIM:#}",
+                "  {}. {:<width$}  {:<8} priority {:<4} {}  {DIM}{}{cost}{DIM:#}",
                 place + 1,
                 clean(hook.name.as_str()),
                 hook.family.word(),
                 hook.priority,
-                kind.map(|kind| deadline(hook, kind)).unwrap_or_default(),
-                state(hook),
+                kind.and_then(|kind| deadline(hook, kind))
+                    .into_iter()
+                    .chain(state(hook))
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 clean(&hook.origin),
             );
             text.push_str(line.trim_end());
             text.push('\n');
         }
     }
-    for (first, later) in roster.shadowed(&agent::tools::BUILTIN) {
+    for (first, later) in roster.shadowed(tools) {
         text.push_str(&format!(
             "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
             clean(first.name.as_str()),
@@ -100,20 +108,33 @@ fn plain(roster: &Roster, timings: &Timings) -> String {
     text
 }
 
-fn deadline(hook: &Hook, kind: CheckpointKind) -> String {
-    let Some(stage) = hook.stages.get(kind) else { return String::new() };
+fn deadline(hook: &Hook, kind: CheckpointKind) -> Option<String> {
+    let stage = hook.stages.get(kind)?;
     let paired = if stage.paired { ", paired" } else { "" };
+    let scope = match scope(&hook.scope) {
+        Some(agents) => format!(", of agent {}", clean(&agents)),
+        None => String::new(),
+    };
     let matcher =
         hook.matcher.as_ref().map(|matcher| format!(", matcher /{}/", clean(matcher.pattern()))).unwrap_or_default();
-    format!("{} ms{paired}{matcher}", stage.timeout.as_millis())
+    Some(format!("{} ms{paired}{scope}{matcher}", stage.timeout.as_millis()))
 }
 
-fn state(hook: &Hook) -> String {
+/// The agents whose turns a hook is about, if not everybody's.
+pub(super) fn scope(scope: &Scope) -> Option<String> {
+    match scope {
+        Scope::Everyone => None,
+        Scope::Agents(agents) => Some(agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The state of a hook, if it is not simply armed.
+fn state(hook: &Hook) -> Option<String> {
     match &hook.state {
-        State::Armed => String::new(),
-        State::Disabled => format!(" {DIM}disabled{DIM:#}"),
-        State::Untrusted => format!(" {NOTE}untrusted{NOTE:#}"),
-        State::Broken(fault) => format!(" {BAD}{}{BAD:#}", clean(&fault.to_string())),
+        State::Armed => None,
+        State::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
+        State::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
+        State::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.to_string()))),
     }
 }
 
@@ -130,7 +151,7 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> serde_j
         "hook": hook.name,
         "family": hook.family,
         "origin": hook.origin,
-        "scope": "global",
+        "scope": scope(&hook.scope).map_or_else(|| "global".to_owned(), |agents| format!("agent {agents}")),
         "priority": hook.priority,
         "state": state_word(&hook.state),
         "fault": match &hook.state {

@@ -7,7 +7,7 @@ use engine::handlers::process::child_environment;
 
 use super::super::{Global, terminal};
 use super::ShowArgs;
-use super::list::state_word;
+use super::list::{scope, state_word};
 use crate::clean::clean;
 use crate::config::{Config, Env, HookKind, LoadedHook};
 use crate::error::CliError;
@@ -62,6 +62,7 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
         "family": hook.family,
         "origin": hook.origin,
         "state": state_word(&hook.state),
+        "scope": scope(&hook.scope).map(|agents| format!("agent {agents}")),
         "priority": hook.priority,
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "respond": match &hook.respond {

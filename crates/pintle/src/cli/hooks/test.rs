@@ -7,7 +7,7 @@ use agent::tools::BUILTIN;
 use clap::Args;
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, PreToolUse,
-    RuntimeEvent, UserPromptSubmit,
+    RuntimeEvent, SubagentStart, UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::State;
@@ -111,6 +111,7 @@ async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
         Question::PreToolUse(asked) => ask::<PreToolUse>(host, found, asked, question_to_human).await,
         Question::ApproveTool(asked) => ask::<ApproveTool>(host, found, asked, |_| None).await,
         Question::AfterTool(asked) => ask::<AfterTool>(host, found, asked, |_| None).await,
+        Question::SubagentStart(asked) => ask::<SubagentStart>(host, found, asked, |_| None).await,
         Question::Told(event) => tell(host, found, event).await,
     };
     came.stderr = stderr(host);

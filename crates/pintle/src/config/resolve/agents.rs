@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use agent::tools::{BUILTIN, canonical_builtin, nearest_builtin};
+use agent::ask::{self, AskGate};
+use agent::tools::{BUILTIN, DELEGATE, READ_ONLY, SPAWN, canonical_builtin, nearest_builtin};
 use dialects::process::config::{At, Problem};
 
 use super::{LeftOut, Trusted, note_bad};
@@ -11,7 +12,8 @@ use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
-use crate::config::{AgentConfig, Config, Named};
+use crate::config::{AgentConfig, Config, HookKind, LoadedHook, Named};
+use crate::tool_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
 const MAIN: &str = "main";
@@ -55,6 +57,10 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
 fn check(layer: &mut Layer) {
     let raws = layer.raw.agents.clone().unwrap_or_default();
     for (name, raw) in &raws {
+        if let Err(bad) = ask::matcher(raw.ask.as_deref().unwrap_or_default()) {
+            let place = bad.place.to_string();
+            layer.report(Problem::new(&["agents", name, "ask", &place], format!("it is no glob: {}", bad.reason)));
+        }
         if raw.max_iterations == Some(0) {
             layer.report(Problem::new(&["agents", name, "max_iterations"], "must be greater than 0"));
         }
@@ -73,14 +79,10 @@ fn check_means(trusted: &mut Trusted) {
     let mut raws = trusted.layer.raw.agents.clone().unwrap_or_default();
     raws.retain(|name, _| trusted.is_trusted(&dotted(&["agents", name])));
     for (name, raw) in &raws {
-        for (i, tool) in raw.tools.iter().flatten().enumerate().filter(|(_, tool)| canonical_builtin(tool).is_none()) {
-            let mut problem =
-                Problem::new(&["agents", name, "tools", &i.to_string()], format!("there is no tool \"{tool}\""));
-            match nearest_builtin(tool) {
-                Some(near) => problem.nearest = Some(near.to_owned()),
-                None => problem.message = format!("{}; the tools are {}", problem.message, BUILTIN.join(", ")),
+        for (i, tool) in raw.tools.iter().flatten().enumerate() {
+            if let Some(problem) = bad_tool(tool) {
+                trusted.layer.report(problem.under(&["agents", name, "tools", &i.to_string()]));
             }
-            trusted.layer.report(problem);
         }
         let missing = |workspace: &&String| !trusted.layer.folder.join(workspace).is_dir();
         if let Some(workspace) = raw.workspace.as_ref().filter(missing) {
@@ -90,9 +92,33 @@ fn check_means(trusted: &mut Trusted) {
     }
 }
 
+/// What is wrong with an entry of `tools`. Which tools MCP servers have is not known before they run.
+fn bad_tool(tool: &str) -> Option<Problem> {
+    if is_mcp(tool) {
+        let why = mcp_glob(tool).err()?;
+        return Some(Problem::new(&[], format!("it is no glob: {why}")));
+    }
+    if canonical_builtin(tool).is_some() {
+        return None;
+    }
+    let mut problem = Problem::new(&[], format!("there is no tool \"{tool}\""));
+    match nearest_builtin(tool) {
+        Some(near) => problem.nearest = Some(near.to_owned()),
+        None => {
+            let known = BUILTIN.join(", ");
+            problem.message = format!("{}; the tools are {known}, and mcp_… of MCP servers", problem.message);
+        }
+    }
+    Some(problem)
+}
+
 /// The tools that `names` mean, each by its own name; what means none was reported.
 fn tools(names: &[String]) -> Vec<String> {
-    names.iter().filter_map(|name| canonical_builtin(name)).map(str::to_owned).collect()
+    let meant = |name: &String| match is_mcp(name) {
+        true => Some(name.clone()),
+        false => canonical_builtin(name).map(str::to_owned),
+    };
+    names.iter().filter_map(meant).collect()
 }
 
 fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
@@ -107,6 +133,11 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
         .map(|texts| texts.iter().enumerate().map(|(i, text)| named(&["fallbacks", &i.to_string()], text)).collect());
     agent.model = model.or(agent.model.take());
     agent.fallbacks = fallbacks.unwrap_or(std::mem::take(&mut agent.fallbacks));
+    // A file may have a person asked about more tools, never about fewer.
+    let asks = raw.ask.iter().flatten().enumerate().map(|(i, glob)| named(&["ask", &i.to_string()], glob));
+    agent.ask.extend(asks);
+    agent.context_tokens = raw.context_tokens.unwrap_or(agent.context_tokens);
+    agent.description = raw.description.clone().unwrap_or(std::mem::take(&mut agent.description));
     agent.system = raw.system.clone().or(agent.system.take());
     agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
     agent.stream_unreviewed = raw.stream_unreviewed.unwrap_or(agent.stream_unreviewed);
@@ -124,7 +155,7 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
 fn lay_stranger_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.system = raw.system.clone().or(agent.system.take());
     agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
-    agent.tools = None;
+    agent.tools = Some(READ_ONLY.map(str::to_owned).to_vec());
     agent.workspace.clone_from(&layer.folder);
 }
 
@@ -157,6 +188,50 @@ pub(super) fn look_up_models(config: &Config, layers: &mut [Trusted]) {
     }
 }
 
+/// The name of the gate of `agents.NAME.ask`.
+fn gate_name(agent: &str) -> String {
+    dotted(&["agents", agent, "ask"])
+}
+
+/// The agent whose gate has the hook name `name`: no hook of a configuration can have it.
+pub(super) fn is_gate_name(name: &str) -> bool {
+    name.starts_with("agents.") && name.ends_with(".ask")
+}
+
+/// Adds the gates of all agents that want a person to be asked.
+pub(super) fn add_gates(config: &mut Config) {
+    for agent in config.agents.values().filter(|agent| !agent.ask.is_empty()) {
+        let globs: Vec<String> = agent.ask.iter().map(|glob| glob.text.clone()).collect();
+        // Every glob was looked at where it stands; together they may still be too large.
+        let matcher = ask::matcher(&globs).unwrap_or_else(|_| ask::everything());
+        let place = agent.ask.iter().find_map(|glob| glob.place.as_ref());
+        let origin = place.map(ToString::to_string).unwrap_or_default();
+        let gate = AskGate::new(&agent.name);
+        let hook = gate.hook(&gate_name(&agent.name), &origin, matcher);
+        config.hooks.push(LoadedHook { hook, kind: HookKind::Ask(gate), seal: None });
+    }
+}
+
+/// Says which agents may give tasks to others, and have none.
+pub(super) fn look_for_others(config: &Config, layers: &mut [Trusted]) {
+    if config.agents.len() > 1 {
+        return;
+    }
+    for trusted in layers {
+        let raws = trusted.layer.raw.agents.clone().unwrap_or_default();
+        for (name, raw) in raws {
+            if !trusted.is_trusted(&dotted(&["agents", &name])) {
+                continue;
+            }
+            let given = |tool: &str| [DELEGATE, SPAWN].iter().any(|it| canonical_builtin(tool) == Some(*it));
+            for (i, tool) in raw.tools.iter().flatten().enumerate().filter(|(_, tool)| given(tool)) {
+                let message = format!("\"{tool}\" is for other agents, and there is none: write an [agents.OTHER]");
+                trusted.layer.remark(Problem::new(&["agents", &name, "tools", &i.to_string()], message));
+            }
+        }
+    }
+}
+
 impl AgentConfig {
     fn new(name: &str, workspace: PathBuf) -> Self {
         Self {
@@ -166,6 +241,9 @@ impl AgentConfig {
             workspace,
             tools: None,
             max_iterations: DEFAULT_MAX_ITERATIONS,
+            ask: Vec::new(),
+            context_tokens: 0,
+            description: String::new(),
             fallbacks: Vec::new(),
             stream_unreviewed: false,
             default: false,

@@ -7,6 +7,7 @@ use domain::hook::{Family, Hook, State};
 use domain::id::HookName;
 use serde_json::Value;
 
+use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{EntryPath, HOOK_TABLES, entry_path};
@@ -23,9 +24,13 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
         let taken = config.hooks.iter().any(|loaded| loaded.hook.name.as_str() == name);
         let one = One { name: &name, path: entry_path(&["hooks", tables[0]], &name) };
         let all_off = tables.iter().all(|table| trusted.layer.is_off(&entry_path(&["hooks", table], &name)));
-        if taken {
+        let kept = is_gate_name(&name);
+        if taken || kept {
             if !all_off {
-                let detail = format!("duplicate hook name \"{name}\"");
+                let detail = match kept {
+                    true => format!("the hook name \"{name}\" is kept for the gate of an agent"),
+                    false => format!("duplicate hook name \"{name}\""),
+                };
                 trusted.layer.report(Problem::new(&[], detail.clone()).under(&["hooks", tables[0], &name]));
                 config.hooks.extend(one.second(trusted, &detail));
             }

@@ -72,7 +72,11 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
         (None, _) => Err(Problem::new(&["kind"], format!("kind is required: {}", KINDS.join(", ")))),
     };
     match kind {
-        Ok(kind) if problems.is_empty() => Ok(ProviderConfig { kind, api_key_env: raw.api_key_env.clone() }),
+        Ok(kind) if problems.is_empty() => {
+            let vision = raw.capabilities.as_ref().and_then(|capabilities| capabilities.vision);
+            let vision = vision.unwrap_or_else(|| kind.sees());
+            Ok(ProviderConfig { kind, api_key_env: raw.api_key_env.clone(), vision })
+        }
         Ok(_) => Err(problems),
         Err(problem) => {
             problems.push(problem);
@@ -89,6 +93,7 @@ fn misplaced(raw: &RawProvider, kind: Option<&str>) -> Vec<Problem> {
         ("api_key_env", raw.api_key_env.is_some(), kind == "scripted"),
         ("tool_mode", raw.tool_mode.is_some(), kind != "openai"),
         ("script", raw.script.is_some(), kind != "scripted"),
+        ("capabilities", raw.capabilities.is_some(), kind == "scripted"),
     ];
     set.iter()
         .filter(|(_, set, misplaced)| *set && *misplaced)
@@ -112,6 +117,18 @@ fn is_variable(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+impl ProviderKind {
+    /// Whether its models see images, as far as one can tell without asking: those of the vendors do, those of any
+    /// other server often do not and then refuse the whole request.
+    pub(in crate::config) fn sees(&self) -> bool {
+        match self {
+            Self::OpenAi { base_url, tool_mode } => base_url.is_none() && *tool_mode == ToolMode::Native,
+            Self::Anthropic { .. } => true,
+            Self::Scripted { .. } => false,
+        }
+    }
 }
 
 impl ProviderConfig {

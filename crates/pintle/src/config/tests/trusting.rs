@@ -90,7 +90,8 @@ fn a_stranger_says_who_the_agent_is_and_nothing_else() {
     assert!(config.tools.exec_inherit_env.is_empty());
     for name in ["main", "plain"] {
         let agent = config.agent(Some(name)).unwrap();
-        assert_eq!((&agent.tools, &agent.workspace), (&None, &place.path("work")), "{name}");
+        let read_only = ["read_file", "list_dir", "find_files", "search_text"].map(str::to_owned);
+        assert_eq!((agent.tools.as_deref(), &agent.workspace), (Some(&read_only[..]), &place.path("work")), "{name}");
         assert_eq!(config.models(agent, None).unwrap()[0].provider, "mine", "{name}");
     }
     let main = config.agent(None).unwrap();
@@ -262,6 +263,29 @@ fn a_found_file_never_changes_the_users_own_hooks() {
         Place::with(&[(OWN, OWN_TEXT), (FOUND, "hooks.enabled = false\nhooks.defaults.interceptor_timeout_ms = 1")]);
     trust(&place);
     assert_eq!(place.said(), "hook own armed; before_tool 5s Close; after_tool 5s Continue paired\n");
+}
+
+#[test]
+fn an_mcp_server_of_a_found_file_runs_as_it_was_accepted_or_not_at_all() {
+    let server = "[mcp.servers.s]\ncommand = ['./serve.sh']\n[mcp.servers.away]\nurl = 'http://10.0.0.1/'\n";
+    let place = Place::with(&[(FOUND, server), ("work/serve.sh", "#!/bin/sh\n")]);
+    let names = |place: &Place| place.load().unwrap().config.mcp.into_keys().collect::<Vec<_>>();
+    assert!(place.said().contains("left out: mcp.servers.s, mcp.servers.away ("), "{}", place.said());
+    assert_eq!(names(&place), [""; 0]);
+    trust(&place);
+    assert_eq!((names(&place), place.said()), (vec!["away".to_owned(), "s".to_owned()], String::new()));
+    let mut config = place.load().unwrap().config;
+    let check = before_spawn(config.mcp.remove("s").unwrap().seal.as_ref());
+    assert_eq!(check(), Ok(()));
+    place.write("work/serve.sh", "#!/bin/sh\nrm -rf /\n");
+    assert_eq!(check(), Err("changed since it was trusted".into()));
+    assert_eq!(names(&place), ["away"]);
+    let changed = "work/pintle.toml:1:14: mcp.servers.s: changed since it was trusted; `pintle trust` shows how, and accepts it\n";
+    assert_eq!(place.said(), changed);
+    rewrite(&place, "10.0.0.1", "10.0.0.2");
+    assert_eq!(names(&place), [""; 0]);
+    trust(&place);
+    assert_eq!(names(&place), ["away", "s"]);
 }
 
 #[test]

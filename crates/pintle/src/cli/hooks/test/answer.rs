@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::cli::session::BLOCKED;
 use crate::error::{CliError, FAILED};
 use crate::timeline::clip;
-use crate::tool_names::{is_about, meant};
+use crate::tool_names::{is_about, is_mcp, meant, names_mcp};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -206,12 +206,13 @@ impl Answer {
                 self.nearest = meant(pattern).filter(|_| known.is_empty());
                 let about = match self.nearest {
                     Some(near) => format!("; did you mean `{near}`?"),
+                    None if names_mcp(pattern) => "; it is about tools of MCP servers".to_owned(),
                     None if known.is_empty() => "; it matches no tool that there is".to_owned(),
                     None => format!("; it matches {}", known.join(", ")),
                 };
                 // An alias stands there with the name that it means.
                 let is_known = BUILTIN.into_iter().any(|tool| value.split(' ').next() == Some(tool));
-                let slip = nearest_builtin(value).filter(|_| !is_known);
+                let slip = nearest_builtin(value).filter(|_| !is_known && !is_mcp(value));
                 let slip = slip.map(|tool| format!(", which is no tool; the nearest is `{tool}`"));
                 format!("matcher `{pattern}` said no to `{value}`{}{about}", slip.unwrap_or_default())
             }
@@ -310,6 +311,7 @@ fn changed(after: &Snapshot) -> String {
         Snapshot::Call { tool, arguments } => {
             clip(&format!("{tool} {}", serde_json::to_string(arguments).unwrap_or_default()))
         }
+        Snapshot::Task { agent, task } => format!("{agent}: \"{}\"", clip(task)),
         Snapshot::Output(output) => format!("\"{}\"", clip(&output.for_llm)),
     }
 }

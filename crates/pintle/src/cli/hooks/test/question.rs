@@ -7,7 +7,7 @@ use dialects::process::config::nearest;
 use domain::checkpoint::runtime::{InterruptKind, RUNTIME_KINDS, RetryReason, TurnStatus};
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, PreToolUse, RuntimeEvent,
-    RuntimeKind, UserPromptSubmit,
+    RuntimeKind, SubagentStart, UserPromptSubmit,
 };
 use domain::hook::Hook;
 use domain::json::{Object, parse};
@@ -44,6 +44,7 @@ pub(super) enum Question {
     PreToolUse(PreToolUse),
     ApproveTool(ApproveTool),
     AfterTool(AfterTool),
+    SubagentStart(SubagentStart),
     Told(RuntimeEvent),
 }
 
@@ -81,7 +82,14 @@ impl Question {
                 let first = hook.events.as_ref().and_then(|kinds| kinds.first().copied());
                 return told(first.unwrap_or(RuntimeKind::TurnStart), hook, &text, args);
             }
-            CheckpointKind::SessionStart | CheckpointKind::PostToolUse | CheckpointKind::Stop => {
+            CheckpointKind::SubagentStart => {
+                let agent = config.agents.keys().next().map_or("main", String::as_str).into();
+                Self::SubagentStart(SubagentStart { agent, task: text, depth: 1 })
+            }
+            CheckpointKind::SessionStart
+            | CheckpointKind::PostToolUse
+            | CheckpointKind::SubagentStop
+            | CheckpointKind::Stop => {
                 return Err(CliError::usage(format!("`{}` only tells, and only native hooks", kind.name())));
             }
         })
@@ -97,6 +105,7 @@ impl Question {
             Self::PreToolUse(_) => CheckpointKind::PreToolUse.name(),
             Self::ApproveTool(_) => CheckpointKind::ApproveTool.name(),
             Self::AfterTool(_) => CheckpointKind::AfterTool.name(),
+            Self::SubagentStart(_) => CheckpointKind::SubagentStart.name(),
             Self::Told(event) => event.kind().name(),
         }
     }

@@ -1,0 +1,223 @@
+//! What a dead process left of its sub-agents: their turns are ended, and the session learns what they brought.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use domain::checkpoint::runtime::TurnStatus;
+use domain::id::{AgentId, SessionId, TurnId};
+use domain::identity::Identity;
+use domain::message::{Message, Role};
+use domain::session::{Entry, Session};
+use domain::store::{SessionKey, SessionRow, SessionStore, StoreError};
+use domain::turn::{Fact, Origin, Waiting};
+
+use super::subturns::{MAX_DEPTH, result_message, tell_stop};
+use super::{Around, Runner};
+use crate::conversation::Conversation;
+use crate::tools::SPAWN;
+
+/// What observers hear of a sub-agent whose process died.
+const DIED: &str = "its process ended";
+
+/// What a dead process left of the sub-agents of one session.
+struct Left {
+    /// The last turn of the session: the one that died with it, or whose sub-agents worked on.
+    turn_id: TurnId,
+    /// Those that are not as they should be, or have somebody below them who is not.
+    children: Vec<Child>,
+    /// What others brought that the session has not heard of.
+    unheard: Vec<Waiting>,
+}
+
+struct Child {
+    row: SessionRow,
+    /// What is left of those who worked for it, if anybody did.
+    left: Option<Left>,
+}
+
+impl Left {
+    fn is_empty(&self) -> bool {
+        self.children.is_empty() && self.unheard.is_empty()
+    }
+}
+
+impl Runner {
+    /// Ends the turns of sub-agents whose process died with this session's, however far down, and lets it know of those
+    /// that worked in the background.
+    pub(super) async fn bury_children(&self, conversation: &mut Conversation, around: &Around) {
+        // A process that left in order took its sub-agents with it.
+        if !conversation.was_left_by_the_dead() {
+            return;
+        }
+        let Some(store) = conversation.journal.store().cloned() else { return };
+        let key = conversation.journal.key().clone();
+        let left = {
+            let (store, key) = (store.clone(), key.clone());
+            tokio::task::spawn_blocking(move || left_of(&*store, &key)).await
+        };
+        let Ok(Ok((heard, Some(left)))) = left else { return };
+        for waiting in self.bury_below(conversation, left, (&store, around)).await {
+            let news = match &waiting.from {
+                Origin::Subturn { turn_id, .. } => !heard.contains(turn_id),
+                Origin::Person => false,
+            };
+            if news {
+                self.queue(conversation, waiting);
+            }
+        }
+    }
+
+    /// The same for the sub-agents of one session: what they brought comes back.
+    async fn bury_below(
+        &self,
+        conversation: &Conversation,
+        left: Left,
+        (store, around): (&Arc<dyn SessionStore>, &Around),
+    ) -> Vec<Waiting> {
+        let who = self.turn_cx(conversation, left.turn_id, around).who;
+        let mut brought = left.unheard;
+        for child in left.children {
+            let (store, below) = (store.clone(), SessionId::from(child.row.session_id.as_str()));
+            let parent = Some(conversation.key.clone());
+            let opened = {
+                let store = store.clone();
+                tokio::task::spawn_blocking(move || Conversation::open_child(store, below, parent)).await
+            };
+            // Somebody else works on it: then it is not dead.
+            let Ok(Ok(opened)) = opened else { continue };
+            let mut opened = opened.on(conversation.channel.clone(), conversation.chat_id.clone());
+            brought.extend(self.bury_child(&mut opened, child, (&store, around, &who)).await);
+        }
+        brought
+    }
+
+    async fn bury_child(
+        &self,
+        conversation: &mut Conversation,
+        child: Child,
+        (store, around, who): (&Arc<dyn SessionStore>, &Around, &Identity),
+    ) -> Vec<Waiting> {
+        let agent = AgentId::from(child.row.agent_id.as_str());
+        let team = self.team.upgrade();
+        let runner = team.as_ref().and_then(|team| team.runner(agent.as_str())).unwrap_or(self);
+        let below = Around { parent: Some(who.clone()), ..around.clone() };
+        let mut brought = Vec::new();
+        if let Some(left) = child.left {
+            brought = Box::pin(runner.bury_below(conversation, left, (store, &below))).await;
+        }
+        let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
+        if conversation.was_left_by_the_dead() {
+            // Notes how it was left; its own end follows when it is dropped.
+            let turn_id = open.as_ref().map_or_else(TurnId::fresh, |(turn_id, _)| turn_id.clone());
+            let who = runner.turn_cx(conversation, turn_id, &below).who;
+            runner.open(conversation, &below.hooks, &who);
+        }
+        let Some((turn_id, task)) = open else { return brought };
+        Box::pin(runner.bury_turn(conversation, &below)).await;
+        let queue = conversation.session.queue().iter();
+        brought.extend(queue.filter(|waiting| waiting.from != Origin::Person).cloned());
+        if in_background(conversation.key.as_str()) {
+            let text = format!("[The agent \"{agent}\", started as {turn_id}, ended with the process that it ran in]");
+            let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, text) };
+            let from = Origin::Subturn { agent: agent.clone(), turn_id };
+            brought.push(Waiting { message: message.into(), from });
+        }
+        tell_stop(&around.hooks, who, (agent, task), (TurnStatus::Aborted, DIED.into(), Vec::new()));
+        brought
+    }
+
+    fn queue(&self, conversation: &mut Conversation, waiting: Waiting) {
+        let queued = Entry::Turn(Fact::Queued(waiting));
+        drop(conversation.journal.write(&self.settings.id, vec![queued.clone()]));
+        conversation.session.apply(queued);
+    }
+}
+
+fn in_background(session: &str) -> bool {
+    session.rsplit('/').next().is_some_and(|last| last.starts_with(&format!("{SPAWN}:")))
+}
+
+/// What is left below the session `key`, and whose results it has heard of.
+fn left_of(store: &dyn SessionStore, key: &SessionKey) -> Result<(BTreeSet<TurnId>, Option<Left>), StoreError> {
+    let rows = store.sessions(&key.tenant)?;
+    let journal = store.journal(key)?;
+    let heard = journal.iter().cloned().filter_map(brought_by).collect();
+    Ok((heard, left(store, &rows, (key, journal), 0)?))
+}
+
+fn left(
+    store: &dyn SessionStore,
+    rows: &[SessionRow],
+    (key, journal): (&SessionKey, Vec<Entry>),
+    depth: u8,
+) -> Result<Option<Left>, StoreError> {
+    let Some(turn_id) = journal.iter().rev().find_map(begun) else { return Ok(None) };
+    let mut heard: BTreeSet<TurnId> = journal.iter().cloned().filter_map(brought_by).collect();
+    let mut left = Left { turn_id, children: Vec::new(), unheard: Vec::new() };
+    if rows.iter().any(|row| row.session_id == key.session.as_str() && row.parent.is_some() && row.open_turn.is_none())
+    {
+        // Nobody will go on with what still waits in the session of a sub-agent.
+        left.unheard = Session::fold(journal).queue().iter().filter(|it| it.from != Origin::Person).cloned().collect();
+    }
+    // Nobody was let begin below that: a store that says so is not to be followed for ever.
+    let children = rows.iter().filter(|row| depth < MAX_DEPTH && row.parent.as_deref() == Some(key.session.as_str()));
+    for row in children {
+        let child = SessionKey { tenant: key.tenant.clone(), session: SessionId::from(row.session_id.as_str()) };
+        let entries = store.journal(&child)?;
+        let dead = row.open_turn.is_some() || is_held(&entries);
+        if row.open_turn.is_none() && in_background(&row.session_id) {
+            left.unheard.extend(result(&entries, &row.agent_id, &mut heard));
+        }
+        let below = self::left(store, rows, (&child, entries), depth + 1)?.filter(|below| !below.is_empty());
+        if dead || below.is_some() {
+            left.children.push(Child { row: row.clone(), left: below });
+        }
+    }
+    Ok(Some(left))
+}
+
+/// Whether a process opened the session and did not say that it left.
+fn is_held(journal: &[Entry]) -> bool {
+    let visit = |entry: &Entry| match entry {
+        Entry::Opened { .. } => Some(true),
+        Entry::Closed { .. } => Some(false),
+        Entry::Turn(_) => None,
+    };
+    journal.iter().rev().find_map(visit).unwrap_or(false)
+}
+
+fn begun(entry: &Entry) -> Option<TurnId> {
+    match entry {
+        Entry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.clone()),
+        Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+    }
+}
+
+/// The sub-agent's turn that an entry brings the result of.
+fn brought_by(entry: Entry) -> Option<TurnId> {
+    match entry {
+        Entry::Turn(Fact::Queued(Waiting { from: Origin::Subturn { turn_id, .. }, .. })) => Some(turn_id),
+        Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+    }
+}
+
+/// What the sub-agent of this journal brought, unless it was heard.
+fn result(journal: &[Entry], agent: &str, heard: &mut BTreeSet<TurnId>) -> Option<Waiting> {
+    let mut begun = None;
+    let mut text = None;
+    for entry in journal {
+        match entry {
+            Entry::Turn(Fact::Begun { turn_id, .. }) => begun = Some(turn_id.clone()),
+            Entry::Turn(Fact::Ended { status, reply, error, .. }) => {
+                text = Some(match (status, error) {
+                    (TurnStatus::Completed, _) => reply.clone(),
+                    (_, Some((_, error))) => format!("The agent \"{agent}\" failed: {error}"),
+                    (_, None) => format!("The agent \"{agent}\" failed: it was stopped"),
+                });
+            }
+            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => {}
+        }
+    }
+    let (turn_id, text) = (begun?, text?);
+    heard.insert(turn_id.clone()).then(|| result_message(&AgentId::from(agent), &turn_id, &text))
+}

@@ -1,0 +1,161 @@
+//! What comes from outside while a turn is worked: messages, results of sub-agents, orders to stop.
+
+use domain::checkpoint::RuntimeEvent;
+use domain::checkpoint::runtime::{InterruptKind, OrphanReason};
+use domain::message::CallPart;
+use domain::turn::{Answer, End, Fact, Origin, Skip, Waiting};
+
+use super::subturns::{follow_up, orphan};
+use super::work::Work;
+use super::{Ending, submit, user};
+use crate::helm::AbortedBy;
+
+impl Work<'_> {
+    /// Looks whether anybody wants something of the turn.
+    pub(super) async fn poll(&mut self) {
+        // None of this is about the call that was worked last.
+        self.cx.who.tool_call_id = None;
+        // Looked at first: whoever aborts says so before cancelling.
+        let cancelled = self.cx.cancel.is_cancelled();
+        let found = self.around.helm.look();
+        match found.abort {
+            Some(AbortedBy::Hook(aborted)) => self.turn.end(End::stopped(*aborted)),
+            Some(AbortedBy::Person) => {
+                self.tell(interrupt(InterruptKind::HardAbort, 0, self.turn.waiting().len()));
+                self.turn.end(End::hard_aborted());
+            }
+            None => {}
+        }
+        if cancelled {
+            // An end that was decided already stands.
+            self.turn.end(End::cancelled());
+        }
+        if found.interrupt && !self.turn.is_interrupted() && !self.turn.is_ending() {
+            self.tell(interrupt(InterruptKind::Graceful, 0, self.turn.waiting().len()));
+            drop(self.note(Fact::Interrupted));
+        }
+        for result in self.conversation.late.take().into_iter().chain(found.results) {
+            drop(self.note(Fact::Queued(result)));
+        }
+        // What a turn that is ending does not take in is heard at its end, or discarded.
+        if !self.turn.is_ending() {
+            self.hear_all().await;
+        }
+    }
+
+    async fn hear_all(&mut self) {
+        while let Some(text) = self.around.helm.message() {
+            self.hear(&text).await;
+            self.around.helm.heard();
+        }
+    }
+
+    /// A message of the user's: through the gates, then it waits for the turn to take it in.
+    async fn hear(&mut self, text: &str) {
+        match submit(&self.around.hooks, &self.cx, text).await {
+            Ok(text) => {
+                let waiting = Waiting { message: user(text.clone()).into(), from: Origin::Person };
+                drop(self.note(Fact::Queued(waiting)));
+                self.tell(interrupt(InterruptKind::Steering, text.len(), self.turn.waiting().len()));
+            }
+            Err(Ending::Blocked(denied)) => self.around.outlet.refused(&denied.text()),
+            Err(_) => self.discard(text),
+        }
+    }
+
+    /// What came in after the last poll waits for the next turn; after a roll-back nothing does.
+    pub(super) async fn hear_the_rest(&mut self, roll_back: bool) {
+        self.cx.who.tool_call_id = None;
+        for result in self.around.helm.close().results {
+            drop(self.note(Fact::Queued(result)));
+        }
+        if roll_back {
+            let persons = self.turn.waiting().filter(|waiting| waiting.from == Origin::Person);
+            persons.for_each(|waiting| self.discard(waiting.text()));
+            self.discard_unheard();
+        } else {
+            self.hear_all().await;
+        }
+    }
+
+    /// Why a call that is not cleared need not be: the same reasons for which the turn passes over calls.
+    pub(super) fn more_urgent(&self) -> Option<Skip> {
+        if self.turn.is_interrupted() {
+            return Some(Skip::Graceful);
+        }
+        self.turn.waiting().any(|waiting| waiting.from == Origin::Person).then_some(Skip::Steering)
+    }
+
+    /// Tells that what sub-agents brought is for somebody else: this turn does not take it any more. It waits for the
+    /// next one of the session, or, below the top, goes up.
+    pub(super) fn leave_results(&mut self, roll_back: bool) {
+        if roll_back {
+            return;
+        }
+        for result in self.conversation.late.take() {
+            drop(self.note(Fact::Queued(result)));
+        }
+        for waiting in self.turn.waiting() {
+            if let Origin::Subturn { turn_id, .. } = &waiting.from {
+                self.tell(orphan(self.turn_id(), turn_id, OrphanReason::ParentFinished));
+                match &self.around.upper {
+                    Some(upper) if !self.cx.cancel.is_cancelled() => upper.take(waiting.clone()),
+                    Some(_) => {}
+                    None => self.tell(follow_up(&self.cx.who, waiting)),
+                }
+            }
+        }
+    }
+
+    /// Tells the user of every message that no gate has ruled on and none will.
+    pub(super) fn discard_unheard(&self) {
+        while let Some(text) = self.around.helm.message() {
+            self.discard(&text);
+            self.around.helm.heard();
+        }
+    }
+
+    fn discard(&self, text: &str) {
+        self.around.outlet.refused(&format!("discarded, the run was stopped: {text}"));
+    }
+
+    /// Takes waiting messages into the conversation.
+    pub(super) fn inject(&mut self, waiting: &[Waiting]) {
+        let (persons, others): (Vec<&Waiting>, Vec<&Waiting>) =
+            waiting.iter().partition(|waiting| waiting.from == Origin::Person);
+        if !persons.is_empty() {
+            let total_content_len = persons.iter().map(|waiting| waiting.text().len()).sum();
+            self.tell(RuntimeEvent::SteeringInjected { count: persons.len(), total_content_len });
+        }
+        for result in others {
+            self.tell_delivered(result.text().len());
+        }
+        drop(self.note(Fact::Injected { count: waiting.len() }));
+    }
+
+    /// Tells that the result of a sub-agent has reached this turn.
+    pub(super) fn tell_delivered(&self, content_len: usize) {
+        self.tell(RuntimeEvent::SubturnResultDelivered {
+            target_channel: self.cx.who.channel.clone(),
+            target_chat_id: self.cx.who.chat_id.clone(),
+            content_len,
+        });
+    }
+
+    /// Passes over a call: somebody has something more urgent to say.
+    pub(super) fn skip(&mut self, place: usize, part: &CallPart, why: Skip) {
+        self.cx.who.tool_call_id = Some(part.id.as_str().into());
+        let tool = self.cx.known.tool(&part.function.name).unwrap_or_else(|| part.function.name.clone());
+        self.tell(RuntimeEvent::ToolExecSkipped {
+            tool,
+            reason: why.reason().to_owned(),
+            tool_call_id: part.id.clone(),
+            hook: None,
+        });
+        self.answered(place, Answer::not_run(why.text()));
+    }
+}
+
+fn interrupt(kind: InterruptKind, content_len: usize, queue_depth: usize) -> RuntimeEvent {
+    RuntimeEvent::InterruptReceived { kind, role: "user".into(), content_len, queue_depth, hint_len: 0, hook: None }
+}

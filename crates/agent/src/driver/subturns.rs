@@ -1,0 +1,398 @@
+//! Sub-agents: full turns with the same hooks, one level deeper, in sessions of their own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
+use domain::checkpoint::{CheckpointKind, Observed, RuntimeEvent, SubagentStart};
+use domain::id::{AgentId, SessionId, TurnId};
+use domain::identity::Identity;
+use domain::message::{Message, Role};
+use domain::ruling::Ruling;
+use domain::tool::ToolOutput;
+use domain::turn::{Origin, Waiting};
+use domain::verdict::Extent;
+use engine::{Dispatcher, Permit, TurnCx};
+use futures_util::future::BoxFuture;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::task::TaskTracker;
+
+use super::work::Work;
+use super::{Around, Ending, Report};
+use crate::conversation::{Conversation, Late};
+use crate::journal::Journal;
+use crate::media::Scope;
+use crate::outlet::Below;
+use crate::team::Team;
+use crate::tools::{DELEGATE, SPAWN};
+
+/// How deep sub-agents may stand below the agent that a person talks to. Source: lifecycle, agent hooks' loop depth.
+pub const MAX_DEPTH: u8 = 3;
+/// How many sub-agents of one host may work at once: more would rather wait for the same provider.
+pub const MAX_CHILDREN: usize = 8;
+/// How long a sub-agent may work: a long errand, and a bound for one that goes round in circles.
+pub const SUBTURN_TIME: Duration = Duration::from_secs(15 * 60);
+
+/// The refusal of a sub-agent that would stand too deep.
+const TOO_DEEP: &str = "sub-agents may stand at most 3 levels below the first agent";
+
+pub(super) fn is_subagent_tool(name: &str) -> bool {
+    [DELEGATE, SPAWN].contains(&name)
+}
+
+/// The sub-agents that work in the background for one turn.
+#[derive(Default)]
+pub(super) struct Children(Mutex<BTreeMap<TurnId, AgentId>>);
+
+impl Children {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TurnId, AgentId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a sub-agent brought.
+pub(super) struct Brought {
+    pub(super) output: ToolOutput,
+    pub(super) denials: Vec<String>,
+}
+
+impl Brought {
+    pub(super) fn failed(reason: impl Into<String>) -> Self {
+        Self { output: ToolOutput::error(reason), denials: Vec::new() }
+    }
+
+    fn denied(agent: &str, text: String) -> Self {
+        Self { output: ToolOutput::error(&text), denials: vec![format!("{agent}: {text}")] }
+    }
+}
+
+/// Everything that a sub-agent needs of the turn it works for.
+pub(super) struct Errand {
+    team: Option<Arc<Team>>,
+    around: Around,
+    cx: TurnCx,
+    session: SessionId,
+    scope: Scope,
+    journal: Journal,
+    late: Arc<Late>,
+    children: Arc<Children>,
+    tasks: TaskTracker,
+}
+
+/// A task for a sub-agent that was let begin, and the room that it takes.
+struct Task {
+    agent: AgentId,
+    text: String,
+    turn_id: TurnId,
+    background: bool,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Work<'_> {
+    pub(super) fn errand(&self) -> Errand {
+        Errand {
+            team: self.runner.team.upgrade(),
+            around: self.around.clone(),
+            cx: self.cx.clone(),
+            session: self.conversation.key.clone(),
+            scope: self.scope(),
+            journal: self.conversation.journal.clone(),
+            late: self.conversation.late.clone(),
+            children: self.children.clone(),
+            tasks: self.runner.engine.tasks().clone(),
+        }
+    }
+
+    /// Tells of every sub-agent that goes on working after this turn.
+    pub(super) fn orphan_children(&self) {
+        let children: Vec<TurnId> = self.children.lock().keys().cloned().collect();
+        for child in children {
+            self.tell(orphan(self.turn_id(), &child, OrphanReason::ParentFinishedWaiting));
+        }
+    }
+}
+
+impl Errand {
+    /// Runs the permitted `delegate` or `spawn`. In a box: a sub-agent may delegate in turn.
+    pub(super) fn run(self, permit: Permit) -> BoxFuture<'static, Brought> {
+        Box::pin(async move {
+            let background = permit.call().tool == SPAWN;
+            let task = match self.begin(&permit, background).await {
+                Ok(task) => task,
+                Err(refused) => return refused,
+            };
+            let (agent, turn_id) = (task.agent.clone(), task.turn_id.clone());
+            let mut started = Started::tell(Arc::new(self), task);
+            if !background {
+                let errand = started.errand.clone();
+                let report = started.work().await;
+                errand.tell_delivered(&report);
+                return brought(&agent, report);
+            }
+            let text = format!("The agent \"{agent}\" works on it as {turn_id}. What it says comes as a message.");
+            let tasks = started.errand.tasks.clone();
+            // The guard is made here: a task that is dropped before it began has an end, too.
+            let background = InBackground::begin(started.errand.clone(), agent, turn_id);
+            tasks.spawn(async move {
+                background.end(started.work().await);
+                // Its room is free only now: whoever waits for that finds the result.
+                drop(started);
+            });
+            Brought { output: ToolOutput { is_async: true, ..ToolOutput::ok(text) }, denials: Vec::new() }
+        })
+    }
+
+    /// Everything that must be so before a sub-agent begins; its gates rule last.
+    async fn begin(&self, permit: &Permit, background: bool) -> Result<Task, Brought> {
+        let word = |name: &str| permit.call().arguments.get(name).and_then(|v| v.as_str()).unwrap_or_default();
+        let (name, text) = (word("agent"), word("task").to_owned());
+        let team = self.team.as_ref().ok_or_else(|| Brought::failed("there is no other agent here"))?;
+        if team.runner(name).is_none() {
+            let names = team.names().collect::<Vec<_>>().join(", ");
+            return Err(Brought::failed(format!("there is no agent `{name}`; the agents: {names}")));
+        }
+        let (agent, depth) = (AgentId::from(name), self.cx.who.depth + 1);
+        if depth > MAX_DEPTH {
+            self.around.hooks.refused(&self.cx.who, CheckpointKind::SubagentStart, TOO_DEEP);
+            return Err(Brought::denied(name, TOO_DEEP.into()));
+        }
+        let slot = team.slot().ok_or_else(|| {
+            Brought::failed(format!("{MAX_CHILDREN} sub-agents work already; wait until one of them is done"))
+        })?;
+        let start = SubagentStart { agent: agent.clone(), task: text.clone(), depth };
+        match self.around.hooks.check(&self.cx, start).await {
+            (_, Ruling::Proceed) => {}
+            (_, Ruling::Deny(denied)) => return Err(Brought::denied(name, denied.text())),
+            (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
+            (_, Ruling::Abort(aborted)) => return Err(Brought::denied(name, aborted.text())),
+        }
+        Ok(Task { agent, text, turn_id: TurnId::fresh(), background, _slot: slot })
+    }
+
+    async fn work_in(self: &Arc<Self>, mut conversation: Conversation, task: &Task) -> Report {
+        let helm = self.around.helm.child();
+        let around = Around {
+            hooks: self.around.hooks.clone(),
+            outlet: Arc::new(Below(self.around.outlet.clone())),
+            helm: helm.clone(),
+            parent: Some(self.cx.who.clone()),
+            above: Some(self.scope.clone()),
+            upper: Some(self.clone()),
+        };
+        let runner = self.team.as_ref().and_then(|team| team.runner(task.agent.as_str()));
+        let runner = runner.expect("the agent was found when the task began");
+        let work = runner.work(&mut conversation, Some(&task.text), around, task.turn_id.clone());
+        tokio::pin!(work);
+        tokio::select! {
+            report = &mut work => return report,
+            () = tokio::time::sleep(SUBTURN_TIME) => helm.cancel(),
+        }
+        let text = format!("its time of {} minutes is over", SUBTURN_TIME.as_secs() / 60);
+        Report { ending: Ending::Failed { stage: "llm".into(), text }, ..work.await }
+    }
+
+    /// The session of the sub-agent, named after the one it works for.
+    async fn conversation(&self, task: &Task) -> Result<Conversation, String> {
+        let way = if task.background { SPAWN } else { DELEGATE };
+        let key = SessionId::new(format!("{}/{way}:{}:{}", self.session, task.agent, task.turn_id));
+        let (channel, chat_id) = (self.cx.who.channel.clone(), self.cx.who.chat_id.clone());
+        let Some(store) = self.journal.store().cloned() else {
+            return Ok(Conversation::new(key).on(channel, chat_id));
+        };
+        let parent = Some(self.session.clone());
+        let opened = tokio::task::spawn_blocking(move || Conversation::open_child(store, key, parent)).await;
+        match opened {
+            Ok(Ok(conversation)) => Ok(conversation.on(channel, chat_id)),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// What a sub-agent brought goes to its turn, or, if that is over, to whoever goes on.
+    fn hand_over(&self, agent: &AgentId, turn_id: &TurnId, text: &str, why: OrphanReason) {
+        let Some(late) = self.around.helm.deliver(result_message(agent, turn_id, text)) else { return };
+        self.around.hooks.tell(&self.cx.who, orphan(&self.cx.who.turn_id, turn_id, why));
+        self.leave(late);
+    }
+
+    /// A result that is too late for this turn goes up to the next one that is worked, or, at the top, waits in the
+    /// session for the next turn.
+    fn leave(&self, late: Waiting) {
+        if self.cx.cancel.is_cancelled() {
+            return;
+        }
+        let (hooks, who) = (&self.around.hooks, &self.cx.who);
+        match &self.around.upper {
+            Some(upper) => upper.take(late),
+            None => {
+                hooks.tell(who, follow_up(who, &late));
+                self.late.leave(late, &self.journal, &who.agent_id);
+            }
+        }
+    }
+
+    /// Takes what a sub-agent of a sub-agent brought after the end of that.
+    pub(super) fn take(&self, late: Waiting) {
+        if let Some(late) = self.around.helm.deliver(late) {
+            self.leave(late);
+        }
+    }
+
+    fn tell_delivered(&self, report: &Report) {
+        let event = RuntimeEvent::SubturnResultDelivered {
+            target_channel: self.cx.who.channel.clone(),
+            target_chat_id: self.cx.who.chat_id.clone(),
+            content_len: report.reply.len(),
+        };
+        self.around.hooks.tell(&self.cx.who, event);
+    }
+}
+
+/// A sub-agent in the background: what it brought is handed over, also if that is nothing because it panicked.
+struct InBackground {
+    errand: Arc<Errand>,
+    agent: AgentId,
+    turn_id: TurnId,
+    over: bool,
+}
+
+impl InBackground {
+    fn begin(errand: Arc<Errand>, agent: AgentId, turn_id: TurnId) -> Self {
+        errand.children.lock().insert(turn_id.clone(), agent.clone());
+        Self { errand, agent, turn_id, over: false }
+    }
+
+    fn end(mut self, report: Report) {
+        let text = brought(&self.agent, report).output.for_llm;
+        self.hand_over(&text, OrphanReason::ParentFinished);
+    }
+
+    fn hand_over(&mut self, text: &str, why: OrphanReason) {
+        self.over = true;
+        self.errand.children.lock().remove(&self.turn_id);
+        self.errand.hand_over(&self.agent, &self.turn_id, text, why);
+    }
+}
+
+impl Drop for InBackground {
+    fn drop(&mut self) {
+        if !self.over {
+            self.hand_over("The agent failed inside, and brought nothing.", OrphanReason::Panic);
+        }
+    }
+}
+
+/// A sub-agent whose start was told: its end is told once, also if it panics or is dropped.
+struct Started {
+    errand: Arc<Errand>,
+    task: Task,
+    told: bool,
+}
+
+impl Started {
+    fn tell(errand: Arc<Errand>, task: Task) -> Self {
+        let spawn = RuntimeEvent::SubturnSpawn {
+            agent_id: task.agent.to_string(),
+            label: task.turn_id.to_string(),
+            parent_turn_id: errand.cx.who.turn_id.to_string(),
+        };
+        errand.around.hooks.tell(&errand.cx.who, spawn);
+        Self { errand, task, told: false }
+    }
+
+    /// Works the task to its end, or to that of its time.
+    async fn work(&mut self) -> Report {
+        let report = match self.errand.conversation(&self.task).await {
+            Ok(conversation) => self.errand.work_in(conversation, &self.task).await,
+            Err(text) => Report {
+                turn_id: self.task.turn_id.clone(),
+                reply: String::new(),
+                ending: Ending::Failed { stage: "session_restore".into(), text },
+                denials: Vec::new(),
+            },
+        };
+        let (status, outcome) = outcome(&report);
+        self.stop(status, outcome, report.denials.clone());
+        report
+    }
+
+    fn stop(&mut self, status: TurnStatus, outcome: String, denials: Vec<String>) {
+        self.told = true;
+        let (hooks, who) = (&self.errand.around.hooks, &self.errand.cx.who);
+        let (agent, task) = (self.task.agent.clone(), self.task.text.clone());
+        tell_stop(hooks, who, (agent, task), (status, outcome, denials));
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if !self.told {
+            self.stop(TurnStatus::Aborted, "it was dropped before its end".into(), Vec::new());
+        }
+    }
+}
+
+/// Tells that a sub-agent has ended.
+pub(super) fn tell_stop(
+    hooks: &Dispatcher,
+    who: &Identity,
+    (agent, task): (AgentId, String),
+    (status, outcome, denials): (TurnStatus, String, Vec<String>),
+) {
+    hooks.tell(who, RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status });
+    hooks.tell(who, Observed::SubagentStop { agent, task, status, outcome, denials });
+}
+
+pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> RuntimeEvent {
+    RuntimeEvent::SubturnOrphan { parent_turn_id: parent.to_string(), child_turn_id: child.to_string(), reason }
+}
+
+/// What a sub-agent in the background brought, as its parent's model reads it.
+pub(super) fn result_message(agent: &AgentId, turn_id: &TurnId, text: &str) -> Waiting {
+    let content = format!("[Result of the agent \"{agent}\", started as {turn_id}]\n{text}");
+    let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, content) };
+    Waiting { message: message.into(), from: Origin::Subturn { agent: agent.clone(), turn_id: turn_id.clone() } }
+}
+
+/// A result waits for the next turn of the session of `who`.
+pub(super) fn follow_up(who: &Identity, result: &Waiting) -> RuntimeEvent {
+    RuntimeEvent::FollowUpQueued {
+        source_tool: SPAWN.into(),
+        channel: who.channel.clone(),
+        chat_id: who.chat_id.clone(),
+        content_len: result.text().len(),
+    }
+}
+
+fn outcome(report: &Report) -> (TurnStatus, String) {
+    match &report.ending {
+        Ending::Completed => (TurnStatus::Completed, report.reply.clone()),
+        Ending::Blocked(denied) => (TurnStatus::Aborted, denied.text()),
+        Ending::Failed { text, .. } => (TurnStatus::Error, text.clone()),
+        Ending::StoppedByHook(aborted) => {
+            let status = match aborted.abort.extent {
+                Extent::Turn => TurnStatus::Error,
+                Extent::Run => TurnStatus::Aborted,
+            };
+            (status, aborted.text())
+        }
+        Ending::Cancelled => (TurnStatus::Aborted, "it was stopped".into()),
+        Ending::Waiting(approval) => (TurnStatus::Aborted, format!("a person must say first: {}", approval.reason)),
+    }
+}
+
+/// What the parent's model reads of a sub-agent, with what that was denied.
+fn brought(agent: &AgentId, report: Report) -> Brought {
+    let (status, text) = outcome(&report);
+    let mut output = match status {
+        TurnStatus::Completed => ToolOutput::ok(text),
+        TurnStatus::Error | TurnStatus::Aborted => ToolOutput::error(format!("The agent \"{agent}\" failed: {text}")),
+    };
+    if !report.denials.is_empty() {
+        output.for_llm.push_str("\n\nIt was denied:");
+        report.denials.iter().for_each(|denial| output.for_llm.push_str(&format!("\n- {denial}")));
+    }
+    let denials = report.denials.iter().map(|denial| format!("{agent}: {denial}")).collect();
+    Brought { output, denials }
+}

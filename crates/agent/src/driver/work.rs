@@ -1,0 +1,345 @@
+//! One turn under way: asks the pure turn what is next, does it, and notes every fact before it counts.
+
+use std::sync::Arc;
+
+use domain::approval::Approval;
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{Checkpoint, Observed, RuntimeEvent};
+use domain::id::TurnId;
+use domain::record::EventRecord;
+use domain::ruling::{Aborted, Ruling};
+use domain::session::{Cause, Entry, OpenTurn};
+use domain::tool::ToolOutput;
+use domain::turn::{Answer, End, Fact, OUTCOME_UNKNOWN, Step, Turn};
+use domain::verdict::Extent;
+use engine::TurnCx;
+use tokio::time::Instant;
+
+use super::calls::Flights;
+use super::files::Files;
+use super::subturns::Children;
+use super::{Around, Runner, turn_start};
+use crate::conversation::Conversation;
+use crate::helm::AbortedBy;
+use crate::journal::Noted;
+use crate::media::Scope;
+
+/// What a call that ran when its turn was dropped leaves for the model.
+const DROPPED: &str = "outcome unknown: the turn was dropped while the tool ran";
+
+/// What one turn works with. Dropped before its end, it ends like a cancelled turn.
+pub(super) struct Work<'a> {
+    pub(super) runner: &'a Runner,
+    pub(super) conversation: &'a mut Conversation,
+    pub(super) around: Around,
+    pub(super) cx: TurnCx,
+    pub(super) turn: Turn,
+    pub(super) flights: Flights,
+    pub(super) children: Arc<Children>,
+    pub(super) files: Arc<Files>,
+    pub(super) denials: Vec<String>,
+    /// What the last call brought.
+    pub(super) last: Option<ToolOutput>,
+    prompt: String,
+    started: Instant,
+    /// Whether it is a turn of the conversation: then the session keeps it.
+    pub(super) kept: bool,
+    finished: bool,
+}
+
+/// How the work on a turn was left.
+pub(super) enum Out {
+    /// The turn is over.
+    End(End),
+    /// A call waits for a person.
+    Parked(Box<Approval>),
+}
+
+/// The hooks of a checkpoint were not asked to their end, because the turn was cancelled.
+pub(super) struct Unruled<C>(pub(super) C);
+
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        runner: &'a Runner,
+        conversation: &'a mut Conversation,
+        around: Around,
+        cx: TurnCx,
+        open: OpenTurn,
+    ) -> Self {
+        let OpenTurn { prompt, turn, .. } = open;
+        let media = runner.media.as_ref().map(|store| store.turn(scope(&around, conversation, &cx)));
+        let files = Files::new(media, around.hooks.clone());
+        let mut work = Self {
+            runner,
+            conversation,
+            around,
+            cx,
+            turn,
+            flights: Flights::new(runner.engine.tasks().clone()),
+            children: Arc::default(),
+            files,
+            denials: Vec::new(),
+            last: None,
+            prompt,
+            started: Instant::now(),
+            kept: true,
+            finished: false,
+        };
+        work.cx.who.iteration = work.turn.iteration();
+        work.cx.files = Some(work.files.clone());
+        work
+    }
+
+    /// The same work, which is no turn of the conversation.
+    pub(super) fn apart(mut self) -> Self {
+        self.kept = false;
+        self
+    }
+
+    /// Where references to files of this turn resolve.
+    pub(super) fn scope(&self) -> Scope {
+        scope(&self.around, self.conversation, &self.cx)
+    }
+
+    pub(super) fn turn_id(&self) -> &TurnId {
+        &self.cx.who.turn_id
+    }
+
+    pub(super) fn take_denials(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.denials)
+    }
+
+    pub(super) fn take_last(&mut self) -> Option<ToolOutput> {
+        self.last.take()
+    }
+
+    pub(super) fn now_is(&mut self, cause: Cause) {
+        self.conversation.now_is(cause);
+    }
+
+    /// Tells that the turn begins.
+    pub(super) fn begin(&self) {
+        self.tell(turn_start(&self.cx.who, &self.prompt));
+    }
+
+    /// The loop. Every way out of it but a question for a person passes `finish`, so there is exactly one `turn_end`.
+    pub(super) async fn run(&mut self) -> Out {
+        loop {
+            self.poll().await;
+            match self.turn.next() {
+                Step::Inject { waiting } => self.inject(&waiting),
+                Step::CallModel { iteration, terminal } => {
+                    self.cx.who.iteration = iteration;
+                    self.cx.who.tool_call_id = None;
+                    self.call_model(terminal).await;
+                }
+                Step::Skip { call, part, why } => self.skip(call, &part, why),
+                Step::Clear { call, part } => {
+                    if let Some(approval) = self.clear(call, part).await
+                        && let Some(out) = self.park(call, approval).await
+                    {
+                        return out;
+                    }
+                }
+                Step::Start { call } => self.start(call).await,
+                Step::Await { call } => self.land(call).await,
+                Step::End(end) => {
+                    self.hear_the_rest(end.roll_back).await;
+                    if let Err(error) = self.finish(&end).kept().await {
+                        tracing::error!("the end of a turn could not be written: {error}");
+                    }
+                    return Out::End(end);
+                }
+            }
+        }
+    }
+
+    /// Leaves the turn open, for a person to say and somebody to go on. What runs is finished first, and that or an order
+    /// from outside may leave nothing to wait for: then nothing comes back.
+    async fn park(&mut self, place: usize, approval: Box<Approval>) -> Option<Out> {
+        for place in self.turn.running() {
+            self.land(place).await;
+        }
+        self.poll().await;
+        if self.turn.is_ending() {
+            return None;
+        }
+        if let (Some(why), Some(part)) = (self.more_urgent(), self.turn.part(place).cloned()) {
+            self.skip(place, &part, why);
+            return None;
+        }
+        self.hear_the_rest(false).await;
+        self.finished = true;
+        let open = self.open_turn();
+        self.conversation.session.put_open(open);
+        self.conversation.end_work(&self.runner.settings.id);
+        Some(Out::Parked(approval))
+    }
+
+    /// The turn as the session keeps it. What is left here is an empty one.
+    fn open_turn(&mut self) -> OpenTurn {
+        let turn = std::mem::replace(&mut self.turn, Turn::begin(Vec::new(), Vec::new(), 0));
+        OpenTurn { turn_id: self.cx.who.turn_id.clone(), prompt: self.prompt.clone(), turn }
+    }
+
+    pub(super) fn tell(&self, what: impl Into<Observed>) {
+        self.around.hooks.tell(&self.cx.who, what);
+    }
+
+    /// Notes a fact, and takes it in. The journal has it in order; whoever needs it on disk waits for that.
+    pub(super) fn note(&mut self, fact: Fact) -> Noted {
+        let journal = &self.conversation.journal;
+        let written = self.kept && journal.store().is_some();
+        let entries = if written { vec![Entry::Turn(fact.clone())] } else { Vec::new() };
+        let noted = journal.write(&self.runner.settings.id, entries);
+        self.turn.apply(fact);
+        noted
+    }
+
+    pub(super) fn answered(&mut self, place: usize, answer: Answer) {
+        drop(self.note(Fact::Answered { place, answer }));
+    }
+
+    /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
+    pub(super) async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), Unruled<C>> {
+        let (subject, ruling) = self.around.hooks.check(&self.cx, subject).await;
+        let asked = self.around.hooks.set().roster().waits_at(C::KIND);
+        if !self.cx.cancel.is_cancelled() || !asked || matches!(ruling, Ruling::Abort(_)) {
+            Ok((subject, ruling))
+        } else {
+            Err(Unruled(subject))
+        }
+    }
+
+    /// The turn must end because a hook said so; with the run, every turn above it too.
+    pub(super) fn stop(&mut self, aborted: Aborted) {
+        if aborted.abort.extent == Extent::Run {
+            // Every turn of the run: the one at the top, and all that work for it.
+            self.around.helm.abort_by(AbortedBy::Hook(Box::new(aborted.clone())));
+        }
+        self.turn.end(End::stopped(aborted));
+    }
+
+    /// The turn failed at `stage`.
+    pub(super) fn fail(&mut self, stage: &str, message: String) {
+        self.turn.end(End::failed(stage, message));
+    }
+
+    /// Tells why the turn ended, the one `turn_end`, and `stop` after a turn that completed. The end and its record
+    /// are one.
+    fn finish(&mut self, end: &End) -> Noted {
+        self.finished = true;
+        self.cx.who.tool_call_id = None;
+        if let Some(event) = end.told() {
+            self.tell(event);
+        }
+        self.orphan_children();
+        self.leave_results(end.roll_back);
+        self.cx.who.iteration = 0;
+        let executions = self.turn.executions().to_vec();
+        let mut tool_kinds: Vec<String> = executions.iter().map(|e| e.name.clone()).collect();
+        tool_kinds.sort();
+        tool_kinds.dedup();
+        let turn_end = RuntimeEvent::TurnEnd {
+            status: end.status,
+            iterations: self.turn.iteration(),
+            duration: self.started.elapsed(),
+            final_content_len: end.reply.len(),
+            user_message: self.prompt.clone(),
+            final_content: end.reply.clone(),
+            tool_kinds,
+            tool_executions: executions,
+        };
+        let records = self.around.hooks.tell_apart(&self.cx.who, turn_end);
+        let noted = self.note_end(end, records);
+        if end.status == TurnStatus::Completed {
+            self.tell(Observed::Stop { reply: end.reply.clone() });
+        }
+        noted
+    }
+
+    /// The end, and the record that is true exactly if it is.
+    fn note_end(&mut self, end: &End, records: Vec<EventRecord>) -> Noted {
+        if !self.kept {
+            self.around.hooks.keep(records);
+            return Noted::nothing();
+        }
+        let fact = Fact::Ended {
+            status: end.status,
+            roll_back: end.roll_back,
+            error: end.error.clone(),
+            reply: end.reply.clone(),
+        };
+        let open = self.open_turn();
+        let session = &mut self.conversation.session;
+        session.put_open(open);
+        session.apply(Entry::Turn(fact.clone()));
+        let journal = &self.conversation.journal;
+        let noted = journal.note(&self.runner.settings.id, vec![Entry::Turn(fact)], records, &self.around.hooks);
+        self.conversation.end_work(&self.runner.settings.id);
+        noted
+    }
+
+    /// Ends a turn whose process is gone.
+    pub(super) async fn lay_down(mut self) {
+        self.give_up_running();
+        self.turn.end(End::cancelled());
+        self.wind_up(OUTCOME_UNKNOWN);
+        let end = End::cancelled();
+        if let Err(error) = self.finish(&end).kept().await {
+            tracing::error!("the end of a turn could not be written: {error}");
+        }
+    }
+
+    /// Calls that ran when their process ended are never run again: nobody knows what became of them.
+    pub(super) fn give_up_running(&mut self) {
+        for place in self.turn.running() {
+            self.lose(place);
+        }
+    }
+
+    /// Steps a turn that is ending to its end.
+    fn wind_up(&mut self, text: &str) {
+        loop {
+            match self.turn.next() {
+                Step::Await { call } => self.answered(call, Answer::not_run(text)),
+                Step::Skip { call, .. } | Step::Clear { call, .. } | Step::Start { call } => {
+                    self.answered(call, Answer::not_run(domain::turn::CANCELLED));
+                }
+                // Turns that end take nothing in and call no model.
+                Step::Inject { .. } | Step::CallModel { .. } => {}
+                Step::End(_) => return,
+            }
+        }
+    }
+
+    /// Ends a turn that nobody works any more; its tools are told to stop and not waited for.
+    fn abandon(&mut self) {
+        self.around.helm.token().cancel();
+        for result in self.around.helm.close().results {
+            drop(self.note(Fact::Queued(result)));
+        }
+        self.discard_unheard();
+        self.turn.end(End::cancelled());
+        self.wind_up(DROPPED);
+        let Step::End(end) = self.turn.next() else { return };
+        self.now_is(Cause::Interrupted);
+        // Nobody is left to wait for it; the store has it in order.
+        drop(self.finish(&end));
+    }
+}
+
+fn scope(around: &Around, conversation: &Conversation, cx: &TurnCx) -> Scope {
+    match &around.above {
+        Some(above) => above.child(conversation.key.clone()),
+        None => Scope::of(&cx.who),
+    }
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.abandon();
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Steers a turn from outside while it is worked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::ruling::Aborted;
+use domain::turn::Waiting;
+use tokio_util::sync::CancellationToken;
+
+/// How many messages wait for the next poll: what a person types in a long minute. More are refused.
+const MAX_WAITING: usize = 64;
+
+/// The handle of a turn: messages for it, and ways to end it. Clones steer the same turn.
+#[derive(Clone, Debug)]
+pub struct Helm {
+    cancel: CancellationToken,
+    orders: Arc<Mutex<Orders>>,
+    /// The turn that this one works for, whose whole run ends when a hook says so.
+    parent: Option<Arc<Helm>>,
+}
+
+/// What was ordered since the turn looked last.
+#[derive(Debug, Default)]
+struct Orders {
+    messages: VecDeque<String>,
+    results: VecDeque<Waiting>,
+    interrupt: bool,
+    abort: Option<AbortedBy>,
+    /// Set once the turn takes no more orders.
+    over: bool,
+}
+
+/// Who stopped the run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum AbortedBy {
+    /// A person.
+    Person,
+    /// A hook, in this turn or in one that works for it.
+    Hook(Box<Aborted>),
+}
+
+/// What a turn finds when it looks.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) results: Vec<Waiting>,
+    pub(crate) interrupt: bool,
+    pub(crate) abort: Option<AbortedBy>,
+}
+
+/// The turn does not take the message: it is over, or too many wait.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the turn takes no more messages")]
+pub struct NotTaken;
+
+impl Default for Helm {
+    fn default() -> Self {
+        Self::new(&CancellationToken::new())
+    }
+}
+
+impl Helm {
+    /// A handle whose turn ends, too, when `cancel` is set; what it did so far stays.
+    pub fn new(cancel: &CancellationToken) -> Self {
+        // What stops this turn does not stop what its host may still want to do.
+        Self { cancel: cancel.child_token(), orders: Arc::default(), parent: None }
+    }
+
+    /// The handle of a turn that works for this one.
+    pub(crate) fn child(&self) -> Self {
+        Self { cancel: self.cancel.child_token(), orders: Arc::default(), parent: Some(Arc::new(self.clone())) }
+    }
+
+    /// Says something to the turn: it goes through the gates and enters the conversation at the next poll.
+    ///
+    /// # Errors
+    /// The turn is over, or too much waits already.
+    pub fn steer(&self, text: impl Into<String>) -> Result<(), NotTaken> {
+        let mut orders = self.orders();
+        if orders.over || orders.messages.len() >= MAX_WAITING {
+            return Err(NotTaken);
+        }
+        orders.messages.push_back(text.into());
+        Ok(())
+    }
+
+    /// Asks the turn to come to an end: calls in flight are finished, and one more model call without tools sums up.
+    pub fn interrupt(&self) {
+        self.orders().interrupt = true;
+    }
+
+    /// Stops the whole run at once; the conversation goes back to where the turn began.
+    pub fn abort(&self) {
+        self.abort_by(AbortedBy::Person);
+    }
+
+    /// Stops the turn at once; what it did so far stays in the conversation.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Set when the turn is to stop at once.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Stops the run of the turn at the top, and with it every turn below.
+    pub(crate) fn abort_by(&self, by: AbortedBy) {
+        let mut top = self;
+        while let Some(parent) = &top.parent {
+            top = parent;
+        }
+        top.orders().abort.get_or_insert(by);
+        top.cancel.cancel();
+    }
+
+    /// Hands over what a sub-agent brought; it comes back if the turn is over.
+    pub(crate) fn deliver(&self, result: Waiting) -> Option<Waiting> {
+        let mut orders = self.orders();
+        if orders.over {
+            return Some(result);
+        }
+        orders.results.push_back(result);
+        None
+    }
+
+    /// The oldest message that the turn has not heard. It stays until [`Helm::heard`]: a turn that is dropped while its
+    /// gates rule on it has not lost it.
+    pub(crate) fn message(&self) -> Option<String> {
+        self.orders().messages.front().cloned()
+    }
+
+    /// The turn has heard the oldest message.
+    pub(crate) fn heard(&self) {
+        self.orders().messages.pop_front();
+    }
+
+    /// Takes what was ordered, but for messages.
+    pub(crate) fn look(&self) -> Found {
+        let mut orders = self.orders();
+        Found {
+            results: orders.results.drain(..).collect(),
+            interrupt: std::mem::take(&mut orders.interrupt),
+            abort: orders.abort.take(),
+        }
+    }
+
+    /// The turn takes no more orders; what came in last is handed out. Messages still wait to be heard.
+    pub(crate) fn close(&self) -> Found {
+        self.orders().over = true;
+        self.look()
+    }
+
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

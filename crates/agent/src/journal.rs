@@ -1,0 +1,96 @@
+//! Where the facts of a conversation go: to the session store, or nowhere if the host keeps none.
+
+use std::sync::Arc;
+
+use domain::id::{AgentId, SessionId};
+use domain::record::EventRecord;
+use domain::session::Entry;
+use domain::store::{Append, SessionKey, SessionStore, StoreError};
+use engine::Dispatcher;
+use tokio::sync::oneshot;
+
+/// Writes the journal of one session.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    store: Option<Arc<dyn SessionStore>>,
+    key: SessionKey,
+    parent: Option<SessionId>,
+}
+
+/// Comes true once what was noted is as durable as the store promises.
+pub(crate) struct Noted(Option<oneshot::Receiver<Result<(), StoreError>>>);
+
+impl Noted {
+    /// Nothing was noted, so nothing is waited for.
+    pub(crate) fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// Waits for it.
+    pub(crate) async fn kept(self) -> Result<(), StoreError> {
+        match self.0 {
+            None => Ok(()),
+            Some(kept) => kept.await.unwrap_or_else(|_| Err(StoreError::Unavailable("its writer is gone".into()))),
+        }
+    }
+}
+
+impl Journal {
+    pub(crate) fn new(store: Option<Arc<dyn SessionStore>>, key: SessionKey, parent: Option<SessionId>) -> Self {
+        Self { store, key, parent }
+    }
+
+    pub(crate) fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    pub(crate) fn store(&self) -> Option<&Arc<dyn SessionStore>> {
+        self.store.as_ref()
+    }
+
+    /// Hands entries over, in order, with the records that are true exactly if they are.
+    pub(crate) fn note(
+        &self,
+        agent: &AgentId,
+        entries: Vec<Entry>,
+        records: Vec<EventRecord>,
+        hooks: &Dispatcher,
+    ) -> Noted {
+        if self.store.is_none() {
+            hooks.keep(records);
+            return Noted(None);
+        }
+        hooks.show(&records);
+        self.append(agent, entries, records)
+    }
+
+    /// Hands entries over that no record belongs to.
+    pub(crate) fn write(&self, agent: &AgentId, entries: Vec<Entry>) -> Noted {
+        self.append(agent, entries, Vec::new())
+    }
+
+    fn append(&self, agent: &AgentId, entries: Vec<Entry>, records: Vec<EventRecord>) -> Noted {
+        let Some(store) = &self.store else { return Noted(None) };
+        let (sender, kept) = oneshot::channel();
+        let session = self.key.session.clone();
+        let append = Append {
+            key: self.key.clone(),
+            agent: agent.clone(),
+            parent: self.parent.clone(),
+            at: jiff::Timestamp::now(),
+            entries,
+            records,
+        };
+        store.append(
+            append,
+            Box::new(move |result| {
+                if let Err(error) = &result {
+                    tracing::warn!("session {session} could not be written: {error}");
+                }
+                // Most notes are waited for by nobody: they are in order, and the next that matters waits.
+                drop(sender.send(result));
+            }),
+        );
+        Noted(Some(kept))
+    }
+}

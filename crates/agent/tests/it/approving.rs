@@ -1,0 +1,388 @@
+//! Calls that a person must clear: parked, answered once, used once, across processes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use domain::approval::{Approval, Came, Handling, MODES, Mode, Said, State, handling};
+use domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
+use domain::id::{CallId, TurnId};
+use domain::identity::Identity;
+use domain::json::{Object, Rendered};
+use domain::llm::{LlmReply, LlmRequest, ToolDef};
+use domain::session::Cause;
+use domain::store::{ApprovalStore as _, StoreError};
+use domain::tool::{ToolCall, ToolOutput};
+use domain::verdict::Verdict;
+use engine::{Approvals, Asker, Clearance, Clock, Engine, Forgetful, Mount, TurnCx, async_trait};
+use futures_util::FutureExt as _;
+use futures_util::future::join;
+use pintle_agent::driver::Ending;
+use pintle_agent::{Conversation, Helm, Report};
+use serde_json::{Value, json};
+use store::Memory;
+use tokio::sync::Notify;
+
+use crate::crew::{Crew, CrewParts, Mind, after_tools, call, hands, last, said};
+use crate::hooks::{OwnTool, Rule};
+use crate::sessions::Mortal;
+
+mod asked;
+mod others;
+mod table;
+
+/// A clock that stands until somebody sets it.
+struct Hands(Mutex<jiff::Timestamp>);
+
+impl Hands {
+    fn at(text: &str) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(text.parse().unwrap())))
+    }
+
+    fn pass(&self, hours: i64) {
+        let mut now = self.0.lock().unwrap();
+        *now = now.checked_add(jiff::SignedDuration::from_hours(hours)).unwrap();
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> jiff::Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// Somebody who always says the same, or never says anything.
+struct Says {
+    answer: Option<Said>,
+    speaks: bool,
+    asked: Mutex<Vec<Approval>>,
+}
+
+impl Says {
+    fn new(answer: Option<bool>) -> Arc<Self> {
+        let said = |approve| Said { approve, by: "anna".into(), note: String::new() };
+        Arc::new(Self { answer: answer.map(said), speaks: true, asked: Mutex::default() })
+    }
+
+    fn silent() -> Arc<Self> {
+        Arc::new(Self { answer: None, speaks: false, asked: Mutex::default() })
+    }
+
+    fn times(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+#[async_trait]
+impl Asker for Says {
+    async fn ask(&self, approval: &Approval) -> Option<Said> {
+        self.asked.lock().unwrap().push(approval.clone());
+        if !self.speaks {
+            std::future::pending::<()>().await;
+        }
+        self.answer.clone()
+    }
+}
+
+fn says(approve: bool, note: &str) -> Said {
+    Said { approve, by: "bob".into(), note: note.into() }
+}
+
+/// A gate that wants a person to say whether `work` may run.
+fn asking() -> Rule {
+    let gate = |at: &PreToolUse| match at.call.tool.as_str() {
+        "work" | "brought" => Verdict::Ask("is it safe?".into()),
+        _ => Verdict::Continue,
+    };
+    Rule { gate: Some(Box::new(gate)), ..Rule::default() }
+}
+
+fn works_once(request: &LlmRequest) -> LlmReply {
+    match after_tools(request) {
+        false => LlmReply::calls(vec![call(1, "work", &json!({"n": 1})), call(2, "other", &json!({}))]),
+        true => LlmReply::text("done"),
+    }
+}
+
+/// A machine with a store, a tool that counts and a clock; processes come and go on it.
+struct Machine {
+    store: Arc<Memory>,
+    work: Arc<OwnTool>,
+    clock: Arc<Hands>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self {
+            store: Arc::new(Memory::new()),
+            work: OwnTool::giving("work", ToolOutput::ok("worked")),
+            clock: Hands::at("2026-11-22T09:00:00Z"),
+        }
+    }
+
+    /// A process whose hooks are those that `rule` makes.
+    fn process(&self, mode: Mode, asker: Option<Arc<Says>>, rule: Rule) -> Crew {
+        let mut approvals = Approvals::new(self.store.clone(), mode).with_clock(self.clock.clone());
+        if let Some(asker) = asker {
+            approvals = approvals.with_asker(asker);
+        }
+        let mut parts = CrewParts::of(Mind::quick(|_, request| works_once(request)), &["main"])
+            .own(self.work.clone())
+            .own(OwnTool::giving("other", ToolOutput::ok("fine")));
+        parts.approvals = Some(approvals);
+        let crew = parts.crew();
+        crew.mount(vec![crew.engine.native("h", 0, Arc::new(rule))]);
+        crew
+    }
+
+    fn open(&self) -> Conversation {
+        Conversation::open(self.store.clone(), "s").unwrap()
+    }
+
+    fn questions(&self) -> Vec<Approval> {
+        self.store.approvals(false, 100).unwrap()
+    }
+
+    fn states(&self) -> Vec<State> {
+        self.questions().iter().map(|question| question.state).collect()
+    }
+
+    fn answer(&self, id: &str, said: Said) -> Result<Approval, StoreError> {
+        self.store.answer(id, said, self.clock.now())
+    }
+
+    /// Parks a call in a process that ends then; the question.
+    async fn parked(&self) -> Approval {
+        let mut conversation = self.open();
+        waiting(self.process(Mode::Run, None, asking()).turn(&mut conversation, "go").await)
+    }
+
+    /// Goes on with the parked turn in a new process.
+    async fn resumed(&self, rule: Rule) -> (Report, Vec<String>) {
+        let mut conversation = self.open();
+        let crew = self.process(Mode::Run, None, rule);
+        let report = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
+        let ends = crew.seen.count("turn_end");
+        assert_eq!(ends, usize::from(!matches!(report.ending, Ending::Waiting(_))), "{report:?}");
+        (report, said(&conversation))
+    }
+}
+
+fn waiting(report: Report) -> Approval {
+    let Ending::Waiting(approval) = report.ending else { panic!("it does not wait: {report:?}") };
+    *approval
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_person_and_then_runs_once() {
+    let machine = Machine::new();
+    let crew = machine.process(Mode::Run, None, asking());
+    let mut conversation = machine.open();
+    let report = crew.turn(&mut conversation, "go").await;
+    let turn_id = report.turn_id.clone();
+    let question = waiting(report);
+    assert_eq!(machine.questions(), std::slice::from_ref(&question));
+    assert_eq!((question.tool.as_str(), &question.arguments), ("work", json!({"n": 1}).as_object().unwrap()));
+    assert_eq!((question.by.as_str(), question.reason.as_str()), ("h", "is it safe?"));
+    assert_eq!((&question.turn_id, question.tool_call_id.as_str()), (&turn_id, "c1"));
+    assert_eq!((question.state, question.changed_from), (State::Waiting, None));
+    assert_eq!((machine.work.calls().len(), crew.seen.count("turn_end"), crew.seen.count("error")), (0, 0, 0));
+    assert!(conversation.open_turn().is_some_and(|open| open.turn_id == turn_id));
+    // The process ends, and says why.
+    drop(conversation);
+    let mut conversation = machine.open();
+    assert_eq!(conversation.last_cause(), Some(Cause::Waiting));
+    // Nobody has said: it goes on waiting, for the same question.
+    let again = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
+    assert_eq!(waiting(again).id, question.id);
+    machine.answer(&question.id, says(true, "")).unwrap();
+    let done = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
+    assert_eq!((done.ending, &done.turn_id, done.reply.as_str()), (Ending::Completed, &turn_id, "done"));
+    assert_eq!((machine.work.calls(), machine.states()), (vec![r#"work({"n":1})"#.to_owned()], vec![State::Used]));
+    let calls = r#"assistant: [c1=work({"n":1}) c2=other({})]"#;
+    assert_eq!(said(&conversation), ["user: go", calls, "c1: worked", "c2: fine", "assistant: done"]);
+    assert_eq!((crew.seen.count("turn_start"), crew.seen.count("turn_end")), (1, 1));
+    assert_eq!(crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await, None);
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_the_model_with_its_note() {
+    for (note, text) in [
+        ("use the other one", "Tool execution refused by a person: use the other one (asked by hook \"h\")"),
+        ("", "Tool execution refused by a person (asked by hook \"h\")"),
+    ] {
+        let machine = Machine::new();
+        let question = machine.parked().await;
+        machine.answer(&question.id, says(false, note)).unwrap();
+        let (report, lines) = machine.resumed(asking()).await;
+        assert_eq!((report.ending, lines[2].clone()), (Ending::Completed, format!("c1: {text}")));
+        assert_eq!(report.denials, [format!("work: {text}")]);
+        assert_eq!((machine.work.calls().len(), lines[3].as_str()), (0, "c2: fine"));
+    }
+}
+
+#[tokio::test]
+async fn the_first_answer_stands() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(false, "no")).unwrap();
+    let second = machine.answer(&question.id, says(true, "yes, do")).unwrap_err();
+    assert!(second.to_string().contains("refused already"), "{second}");
+    machine.resumed(asking()).await;
+    assert_eq!(machine.work.calls().len(), 0);
+    // Nor does it after it was used.
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(true, "")).unwrap();
+    machine.resumed(asking()).await;
+    let late = machine.answer(&question.id, says(false, "")).unwrap_err();
+    assert!(late.to_string().contains("approved and used already"), "{late}");
+    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![State::Used]));
+}
+
+/// The same gate, behind a hook that puts `n` into every call.
+fn rewriting(n: u64) -> Rule {
+    let before = move |at: &BeforeTool| match at.call.tool.as_str() {
+        "work" => {
+            let arguments = json!({ "n": n }).as_object().cloned();
+            Verdict::Modify(CallPatch { tool: None, arguments })
+        }
+        _ => Verdict::Continue,
+    };
+    Rule { before_tool: Some(Box::new(before)), ..asking() }
+}
+
+#[tokio::test]
+async fn an_approval_is_for_exactly_one_call() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(true, "")).unwrap();
+    // After the restart a hook makes something else of it.
+    let (report, _) = machine.resumed(rewriting(2)).await;
+    let asked = waiting(report);
+    let arguments = |n: u64| json!({ "n": n }).as_object().cloned();
+    assert_ne!(asked.id, question.id);
+    assert_eq!((Some(asked.arguments), asked.changed_from), (arguments(2), arguments(1)));
+    assert_eq!((machine.states(), machine.work.calls().len()), (vec![State::Void, State::Waiting], 0));
+    assert!(machine.answer(&question.id, says(true, "")).unwrap_err().to_string().contains("it is void"));
+    machine.answer(&asked.id, says(true, "")).unwrap();
+    let (report, _) = machine.resumed(rewriting(2)).await;
+    assert_eq!((report.ending, machine.work.calls()), (Ending::Completed, vec![r#"work({"n":2})"#.to_owned()]));
+}
+
+#[tokio::test]
+async fn a_gate_that_says_no_after_the_restart_wins() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(true, "")).unwrap();
+    let no = Rule { gate: Some(Box::new(|_| Verdict::deny("not any more"))), ..Rule::default() };
+    let (report, lines) = machine.resumed(no).await;
+    assert_eq!(report.ending, Ending::Completed);
+    assert_eq!((lines[2].as_str(), machine.work.calls().len()), ("c1: Hook blocked: pre_tool_use: h: not any more", 0));
+    assert_eq!(machine.states(), [State::Void], "its turn is over");
+}
+
+#[tokio::test]
+async fn two_hours_and_a_restart_later_it_still_runs_once() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.clock.pass(2);
+    machine.answer(&question.id, says(true, "back from lunch")).unwrap();
+    let (report, _) = machine.resumed(asking()).await;
+    assert_eq!((report.ending, machine.work.calls().len()), (Ending::Completed, 1));
+    let mut conversation = machine.open();
+    let crew = machine.process(Mode::Run, None, asking());
+    assert_eq!(crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await, None);
+    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![State::Used]));
+}
+
+#[tokio::test]
+async fn a_question_expires() {
+    for answered in [false, true] {
+        let machine = Machine::new();
+        let question = machine.parked().await;
+        if answered {
+            machine.answer(&question.id, says(true, "")).unwrap();
+        }
+        machine.clock.pass(25);
+        let late = machine.answer(&question.id, says(true, "")).unwrap_err().to_string();
+        assert!(late.contains("it expired at 2026-11-23T09:00:00Z"), "{late}");
+        let (report, lines) = machine.resumed(asking()).await;
+        assert_eq!(report.ending, Ending::Completed);
+        assert_eq!(lines[2], "c1: Tool execution was not approved in time (asked by hook \"h\")");
+        assert_eq!(machine.work.calls().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_nobody_goes_on_with_takes_its_question_with_it() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(true, "")).unwrap();
+    let mut conversation = machine.open();
+    let crew = machine.process(Mode::Run, None, Rule::default());
+    assert_eq!(crew.turn(&mut conversation, "something else").await.ending, Ending::Completed);
+    assert_eq!(machine.states(), [State::Void]);
+    let statuses: Vec<Value> = crew.seen.payloads("turn_end").iter().map(|end| end["Status"].clone()).collect();
+    assert_eq!(statuses, ["aborted", "completed"]);
+    assert_eq!(said(&conversation)[2], "c1: Skipped because the turn was cancelled.");
+}
+
+#[tokio::test]
+async fn a_resumed_turn_that_is_killed_anywhere_runs_its_call_at_most_once() {
+    let (mut lives, mut asked_again) = (0, 0);
+    loop {
+        let machine = Machine::new();
+        let question = machine.parked().await;
+        machine.answer(&question.id, says(true, "")).unwrap();
+        let over = {
+            let store = Mortal::with_lives(machine.store.clone(), lives);
+            let mut conversation = Conversation::open(store.clone(), "s").unwrap();
+            let crew = machine.process(Mode::Run, None, asking());
+            // What it does once it is dead is not written; and what is not written does not run.
+            crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await;
+            drop(conversation);
+            !store.is_dead()
+        };
+        let mut conversation = machine.open();
+        let crew = machine.process(Mode::Run, None, asking());
+        let report = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await;
+        let runs = machine.work.calls().len();
+        match report.map(|report| report.ending) {
+            // The approval was used, and the process died before the call could run: it is asked about again.
+            Some(Ending::Waiting(_)) => {
+                assert_eq!((runs, machine.states()), (0, vec![State::Used, State::Waiting]), "after {lives} writes");
+                asked_again += 1;
+            }
+            Some(Ending::Completed) | None => assert!(runs <= 1, "after {lives} writes"),
+            other => panic!("{other:?} after {lives} writes"),
+        }
+        if over {
+            break;
+        }
+        lives += 1;
+    }
+    assert!(lives > 3 && asked_again > 0, "{lives} places, {asked_again} times asked again");
+}
+
+#[tokio::test]
+async fn what_an_approver_refuses_is_no_question() {
+    let machine = Machine::new();
+    let rule = Rule { approve: Some(Box::new(|_| Verdict::deny("never"))), ..asking() };
+    let crew = machine.process(Mode::Run, None, rule);
+    let mut conversation = machine.open();
+    let report = crew.turn(&mut conversation, "go").await;
+    assert_eq!(report.ending, Ending::Completed);
+    assert_eq!(said(&conversation)[2], "c1: Tool execution denied by approval hook: never (hook \"h\")");
+    assert_eq!((machine.questions().len(), machine.work.calls().len()), (0, 0));
+}
+
+/// What a gate says for each verdict of the table.
+fn gate(came: Came) -> Rule {
+    let gate = move |_: &PreToolUse| match came {
+        Came::Allow => Verdict::Continue,
+        Came::Deny => Verdict::deny("no"),
+        Came::Ask => Verdict::Ask("is it safe?".into()),
+    };
+    Rule { gate: Some(Box::new(gate)), ..Rule::default() }
+}

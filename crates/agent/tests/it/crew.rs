@@ -1,0 +1,169 @@
+//! Several agents in one host, whose model is a closure or a script.
+
+use std::sync::Arc;
+
+use domain::llm::{LlmReply, LlmRequest};
+use domain::message::CallPart;
+use domain::store::RecordStore;
+use engine::egress::Egress;
+use engine::{Approvals, Engine, Forgetful, Mount, Tool};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use pintle_agent::tools::{Protected, Tools, ToolsConfig};
+use pintle_agent::{Conversation, Helm, Models, Report, Runner, Settings, Team};
+use providers::{Delta, Provider, ProviderError};
+use serde_json::{Value, json};
+
+use crate::host::{Recorder, Seen, lines};
+
+type Think = Box<dyn Fn(&str, &LlmRequest) -> BoxFuture<'static, Result<LlmReply, ProviderError>> + Send + Sync>;
+
+/// A model that is a closure over its name and the request.
+pub(crate) struct Mind(Think);
+
+impl Mind {
+    /// A model that answers at once.
+    pub(crate) fn quick(think: impl Fn(&str, &LlmRequest) -> LlmReply + Send + Sync + 'static) -> Arc<Recorder> {
+        Self::slow(move |model, request| std::future::ready(think(model, request)).boxed())
+    }
+
+    /// A model that answers when its future does.
+    pub(crate) fn slow(
+        think: impl Fn(&str, &LlmRequest) -> BoxFuture<'static, LlmReply> + Send + Sync + 'static,
+    ) -> Arc<Recorder> {
+        let think: Think = Box::new(move |model, request| think(model, request).map(Ok).boxed());
+        Recorder::over(Arc::new(Self(think)))
+    }
+}
+
+impl Provider for Mind {
+    fn call<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        _on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        (self.0)(model, request)
+    }
+}
+
+/// A model's call number `n` of `tool`.
+pub(crate) fn call(n: usize, tool: &str, arguments: &Value) -> CallPart {
+    CallPart::new(&format!("c{n}"), tool, &arguments.to_string())
+}
+
+/// An answer of a model that gives `task` to `agent`, by `tool`.
+pub(crate) fn hands(tool: &str, agent: &str, task: &str) -> LlmReply {
+    LlmReply::calls(vec![call(1, tool, &json!({"agent": agent, "task": task}))])
+}
+
+/// Whether a request follows what a tool said.
+pub(crate) fn after_tools(request: &LlmRequest) -> bool {
+    request.messages.last().is_some_and(|message| !message.get().tool_call_id.is_empty())
+}
+
+/// What the last message of a request says.
+pub(crate) fn last(request: &LlmRequest) -> String {
+    request.messages.last().map(|message| message.get().content.clone()).unwrap_or_default()
+}
+
+/// What a crew is made of.
+pub(crate) struct CrewParts {
+    pub(crate) model: Arc<Recorder>,
+    pub(crate) agents: Vec<&'static str>,
+    pub(crate) own: Vec<Arc<dyn Tool>>,
+    pub(crate) records: Arc<dyn RecordStore>,
+    pub(crate) approvals: Option<Approvals>,
+    pub(crate) change: Box<dyn Fn(Settings) -> Settings>,
+}
+
+impl CrewParts {
+    pub(crate) fn of(model: Arc<Recorder>, agents: &[&'static str]) -> Self {
+        Self {
+            model,
+            agents: agents.to_vec(),
+            own: Vec::new(),
+            records: Arc::new(Forgetful),
+            approvals: None,
+            change: Box::new(|settings| settings),
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn own(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.own.push(tool);
+        self
+    }
+
+    pub(crate) fn crew(self) -> Crew {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = Arc::new(Seen::default());
+        let engine = Arc::new(Engine::new(self.records.clone(), vec![seen.clone()]));
+        let models = Arc::new(Models::default().with("mind", self.model.clone()));
+        let approvals = self.approvals.map(Arc::new);
+        let runners = self.agents.iter().map(|name| {
+            let config = ToolsConfig {
+                workspace: folder.path().to_owned(),
+                protected: Protected::default(),
+                exec_env: Vec::new(),
+                exec_guard: None,
+                egress: Egress::new(Vec::new()),
+                agents: self.agents.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
+            };
+            let mut tools = Tools::builtin(config, &["delegate".into(), "spawn".into()]).unwrap();
+            for tool in &self.own {
+                tools.add(tool.clone()).unwrap();
+            }
+            let settings = (self.change)(Settings::new(name, &format!("mind/{name}")));
+            let runner = Runner::new(settings, models.clone(), Arc::new(tools), engine.clone());
+            match &approvals {
+                Some(approvals) => runner.with_approvals(approvals.clone()),
+                None => runner,
+            }
+        });
+        let team = Team::new(runners.collect());
+        Crew { engine, seen, model: self.model, team, folder }
+    }
+}
+
+/// Several agents, each called `mind/NAME` by the model.
+pub(crate) struct Crew {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) seen: Arc<Seen>,
+    pub(crate) model: Arc<Recorder>,
+    pub(crate) team: Arc<Team>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Crew {
+    pub(crate) fn mount(&self, mounts: Vec<Mount>) {
+        self.engine.replace(mounts).unwrap();
+    }
+
+    pub(crate) fn main(&self) -> &Runner {
+        self.team.runner("main").unwrap()
+    }
+
+    /// A turn of the agent `main`.
+    pub(crate) async fn turn(&self, conversation: &mut Conversation, prompt: &str) -> Report {
+        self.turn_by(conversation, prompt, &Helm::default()).await
+    }
+
+    pub(crate) async fn turn_by(&self, conversation: &mut Conversation, prompt: &str, helm: &Helm) -> Report {
+        self.main().turn(conversation, prompt, self.seen.clone(), helm).await
+    }
+
+    pub(crate) async fn go_on(&self, conversation: &mut Conversation) -> Option<Report> {
+        self.main().go_on(conversation, self.seen.clone(), &Helm::default()).await
+    }
+
+    /// Waits until no sub-agent works any more.
+    pub(crate) async fn settled(&self) {
+        self.engine.close().await;
+    }
+}
+
+/// The conversation, one message a line.
+pub(crate) fn said(conversation: &Conversation) -> Vec<String> {
+    lines(conversation.messages())
+}

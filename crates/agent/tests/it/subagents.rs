@@ -1,0 +1,308 @@
+//! Sub-agents: full turns below another one, gated by all that stand above them.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use domain::checkpoint::{CheckpointKind, Observed};
+use domain::hook::Scope;
+use domain::id::AgentId;
+use domain::llm::{LlmReply, LlmRequest};
+use domain::tool::ToolOutput;
+use domain::turn::Waiting;
+use domain::verdict::{Abort, Extent, Verdict};
+use engine::Mount;
+use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
+use pintle_agent::driver::{Ending, MAX_CHILDREN, SUBTURN_TIME};
+use pintle_agent::{Conversation, Helm};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::crew::{Crew, CrewParts, Mind, after_tools, call, hands, last, said};
+use crate::hooks::{OwnTool, Rule, child_in, sent};
+use crate::host::{Recorder, Seen, valid};
+
+mod background;
+mod trees;
+
+/// A model by which `main` hands a task to `helper` with `tool`, which says `found it`.
+fn one_errand(tool: &'static str) -> Arc<Recorder> {
+    Mind::quick(move |model, request| match (model, after_tools(request)) {
+        ("main", false) => hands(tool, "helper", "find it"),
+        ("main", true) => LlmReply::text("done"),
+        _ => LlmReply::text("found it"),
+    })
+}
+
+/// What was told about the turns of `agent`: names, without repetition.
+fn heard_of(crew: &Crew, agent: &str) -> BTreeSet<&'static str> {
+    let notices = crew.seen.notices.lock().unwrap();
+    notices.iter().filter(|notice| notice.who.agent_id.as_str() == agent).map(|notice| notice.what.name()).collect()
+}
+
+/// Lets everything else run until `count` sub-agents have ended.
+async fn until_ended(seen: &Seen, count: usize) {
+    for _ in 0..100_000 {
+        if seen.count("subagent_stop") >= count {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("{count} sub-agents never end: {:?}", seen.names());
+}
+
+fn queued(conversation: &mut Conversation) -> Vec<String> {
+    conversation.queue().iter().map(Waiting::text).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
+    let crew = CrewParts::of(one_errand("delegate"), &["main", "helper"]).crew();
+    let mut conversation = Conversation::new("s").on("cli", "room");
+    let report = crew.turn(&mut conversation, "go").await;
+    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "done"));
+    let asked = r#"assistant: [c1=delegate({"agent":"helper","task":"find it"})]"#;
+    assert_eq!(said(&conversation), ["user: go", asked, "c1: found it", "assistant: done"]);
+    // Its identity.
+    let notices = crew.seen.notices.lock().unwrap().clone();
+    let of = |agent: &str, name: &str| {
+        notices.iter().find(|n| n.who.agent_id.as_str() == agent && n.what.name() == name).unwrap().who.clone()
+    };
+    let (parent, child) = (of("main", "turn_start"), of("helper", "turn_start"));
+    assert_eq!((child.depth, child.parent_turn_id.as_ref()), (1, Some(&parent.turn_id)));
+    assert_eq!(child.session_id.as_str(), format!("s/delegate:helper:{}", child.turn_id));
+    assert_eq!((&child.trace_id, &child.chat_id), (&parent.trace_id, &parent.chat_id));
+    assert_eq!(child.ancestors, [AgentId::from("main")]);
+    assert_ne!(child.turn_id, parent.turn_id);
+    let own = ["llm_request", "llm_response", "session_start", "stop", "turn_end", "turn_start"];
+    assert_eq!(heard_of(&crew, "helper"), own.into_iter().collect());
+    // What its parent's observers hear.
+    let spawn = json!({"AgentID": "helper", "Label": child.turn_id, "ParentTurnID": parent.turn_id});
+    assert_eq!(crew.seen.payloads("subturn_spawn"), [spawn]);
+    assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "completed"})]);
+    let delivered = json!({"TargetChannel": "cli", "TargetChatID": "room", "ContentLen": 8});
+    assert_eq!(crew.seen.payloads("subturn_result_delivered"), [delivered]);
+    let stop = notices.iter().find(|notice| notice.what.name() == "subagent_stop").unwrap();
+    let expected = Observed::SubagentStop {
+        agent: "helper".into(),
+        task: "find it".into(),
+        status: domain::checkpoint::runtime::TurnStatus::Completed,
+        outcome: "found it".into(),
+        denials: Vec::new(),
+    };
+    assert_eq!((&stop.what, &stop.who.turn_id), (&expected, &parent.turn_id));
+}
+
+#[tokio::test]
+async fn process_hooks_hear_of_sub_agents_and_of_what_they_do() {
+    let crew = CrewParts::of(one_errand("delegate"), &["main", "helper"]).crew();
+    let around = (&*crew.engine, crew.folder.path());
+    crew.mount(vec![child_in(around, "p", &[("before_llm", "{}")], json!({"observe": ["all"]}))]);
+    let mut conversation = Conversation::new("s");
+    crew.turn(&mut conversation, "go").await;
+    crew.settled().await;
+    let lines: Vec<Value> =
+        sent(crew.folder.path(), "p").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events = |kind: &str| lines.iter().filter(|line| line["params"]["Kind"] == kind).count();
+    let counts = ["subturn_spawn", "subturn_end", "subturn_result_delivered", "turn_start", "turn_end"].map(events);
+    assert_eq!(counts, [1, 1, 1, 2, 2]);
+    let asked: Vec<&Value> = lines.iter().filter(|line| line["method"] == "hook.before_llm").collect();
+    let paths: Vec<&Value> = asked.iter().map(|line| &line["params"]["meta"]["TracePath"]).collect();
+    assert_eq!(paths, ["runTurn", "spawnSubTurn", "runTurn"]);
+    let (parent, child) = (&asked[0]["params"]["meta"], &asked[1]["params"]["meta"]);
+    assert_eq!((&child["ParentTurnID"], &parent["ParentTurnID"]), (&parent["TurnID"], &json!("")));
+    assert_eq!((&child["AgentID"], &asked[1]["params"]["context"]["identity"]["depth"]), (&json!("helper"), &json!(1)));
+}
+
+#[tokio::test]
+async fn a_sub_agent_that_a_hook_stops_ends_as_its_turn_did() {
+    for (extent, status) in [(Extent::Turn, "error"), (Extent::Run, "aborted")] {
+        let crew = CrewParts::of(one_errand("delegate"), &["main", "helper"]).crew();
+        let stops = move |at: &domain::checkpoint::BeforeLlm| match at.request.messages[0].get().content.as_str() {
+            "find it" => Verdict::Abort(Abort { extent, reason: "enough".into() }),
+            _ => Verdict::Continue,
+        };
+        let rule = Rule { before_llm: Some(Box::new(stops)), ..Rule::default() };
+        crew.mount(vec![crew.engine.native("h", 0, Arc::new(rule))]);
+        crew.turn(&mut Conversation::new("s"), "go").await;
+        assert_eq!(crew.seen.payloads("turn_end")[0]["Status"], status);
+        assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": status})]);
+    }
+}
+
+/// A model by which every agent hands `depth + 1` on to the next one, until it is told no.
+fn ever_deeper() -> Arc<Recorder> {
+    Mind::quick(|_, request| match after_tools(request) {
+        false => hands("delegate", "main", &format!("{}", last(request).parse::<u32>().unwrap() + 1)),
+        true => LlmReply::text(format!("I was told: {}", last(request))),
+    })
+}
+
+#[tokio::test]
+async fn nobody_stands_deeper_than_three() {
+    let crew = CrewParts::of(ever_deeper(), &["main"]).crew();
+    let mut conversation = Conversation::new("s");
+    let report = crew.turn(&mut conversation, "0").await;
+    let refusal = "sub-agents may stand at most 3 levels below the first agent";
+    assert_eq!(report.denials, [format!("main: main: main: main: {refusal}")]);
+    assert!(report.reply.contains(refusal), "{}", report.reply);
+    assert_eq!((crew.seen.count("subturn_spawn"), crew.seen.count("subagent_stop")), (3, 3));
+    let depths: BTreeSet<u8> = crew.seen.notices.lock().unwrap().iter().map(|notice| notice.who.depth).collect();
+    assert_eq!(depths, (0..=3).collect());
+    let records = crew.seen.records.lock().unwrap();
+    let refused = records.iter().find(|record| record.checkpoint == CheckpointKind::SubagentStart).unwrap();
+    assert_eq!((refused.ruling.text.as_deref(), refused.who.depth), (Some(refusal), 3));
+}
+
+/// A gate of `agent` that denies `work` whose arguments say that it is bad, or all of it.
+fn gate_of(crew: &Crew, agent: &str, all: bool) -> Mount {
+    let gate = move |at: &domain::checkpoint::PreToolUse| {
+        let bad = all || at.call.arguments.get("bad") == Some(&json!(true));
+        if at.call.tool == "work" && bad { Verdict::deny("no bad work") } else { Verdict::Continue }
+    };
+    let rule = Rule { gate: Some(Box::new(gate)), ..Rule::default() };
+    let mut mount = crew.engine.native("gate", 0, Arc::new(rule));
+    mount.hook.scope = Scope::Agents([AgentId::from(agent)].into());
+    mount
+}
+
+#[tokio::test]
+async fn a_gate_of_the_parent_sees_what_children_do_on_its_behalf() {
+    let seen = Arc::new(OnceLock::<Arc<Seen>>::new());
+    let by_main = seen.clone();
+    let model = Mind::slow(move |model, request| {
+        let (seen, first) = (by_main.clone(), request.messages.len() == 1);
+        let reply = match (model, first) {
+            ("main", true) => {
+                LlmReply::calls((1..=2).map(|n| call(n, "spawn", &json!({"agent": "a", "task": "go"}))).collect())
+            }
+            ("a", true) => hands("delegate", "b", "go"),
+            ("b", true) => hands("delegate", "c", "go"),
+            ("c", true) => LlmReply::calls(vec![call(1, "work", &json!({}))]),
+            _ => LlmReply::text("done"),
+        };
+        let waits = (model, first) == ("main", false);
+        async move {
+            if waits {
+                until_ended(seen.get().unwrap(), 6).await;
+            }
+            reply
+        }
+        .boxed()
+    });
+    let work = OwnTool::giving("work", ToolOutput::ok("hi"));
+    let crew = CrewParts::of(model, &["main", "a", "b", "c"]).own(work.clone()).crew();
+    seen.set(crew.seen.clone()).ok().unwrap();
+    crew.mount(vec![gate_of(&crew, "main", true)]);
+    let mut conversation = Conversation::new("s");
+    crew.turn(&mut conversation, "go").await;
+    crew.settled().await;
+    assert_eq!(work.calls(), Vec::<String>::new());
+    let records = crew.seen.records.lock().unwrap().clone();
+    let denied = records
+        .iter()
+        .filter(|record| record.ruling.text.as_deref() == Some("Hook blocked: pre_tool_use: gate: no bad work"));
+    assert_eq!(denied.filter(|record| record.who.depth == 3).count(), 2);
+    for text in queued(&mut conversation) {
+        assert!(text.contains("\n- b: c: work: Hook blocked: pre_tool_use: gate: no bad work"), "{text}");
+    }
+    // Whoever does not work for `main` is not its business.
+    let mut other = Conversation::new("other");
+    let helm = Helm::default();
+    crew.team.runner("c").unwrap().turn(&mut other, "go", crew.seen.clone(), &helm).await;
+    assert_eq!(work.calls(), ["work({})"]);
+}
+
+#[tokio::test]
+async fn a_gate_of_subagent_start_keeps_one_from_beginning() {
+    for tool in ["delegate", "spawn"] {
+        let crew = CrewParts::of(one_errand(tool), &["main", "helper"]).crew();
+        let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let log = asked.clone();
+        let gate = move |at: &domain::checkpoint::SubagentStart| {
+            log.lock().unwrap().push((at.agent.to_string(), at.task.clone(), at.depth));
+            Verdict::deny("not today")
+        };
+        let rule = Rule { subagent: Some(Box::new(gate)), ..Rule::default() };
+        crew.mount(vec![crew.engine.native("h", 0, Arc::new(rule))]);
+        let mut conversation = Conversation::new("s");
+        let report = crew.turn(&mut conversation, "go").await;
+        crew.settled().await;
+        let text = "hook blocked subagent_start: h: not today";
+        assert_eq!(said(&conversation)[2], format!("c1: {text}"), "{tool}");
+        assert_eq!(report.denials, [format!("helper: {text}")], "{tool}");
+        assert_eq!(*asked.lock().unwrap(), [("helper".to_owned(), "find it".to_owned(), 1)], "{tool}");
+        let names = ["subturn_spawn", "subturn_end", "subagent_stop", "turn_start"];
+        assert_eq!(names.map(|name| crew.seen.count(name)), [0, 0, 0, 1], "{tool}");
+    }
+}
+
+/// A model by which `main` hands a task to `helper` with `tool`, whose provider panics when it may.
+fn panicking(tool: &'static str, may: Arc<Notify>) -> Arc<Recorder> {
+    Mind::slow(move |model, request| {
+        let may = may.clone();
+        match (model, request.messages.len()) {
+            ("main", 1) => std::future::ready(hands(tool, "helper", "find it")).boxed(),
+            ("main", _) => std::future::ready(LlmReply::text("done")).boxed(),
+            _ => async move {
+                may.notified().await;
+                panic!("a defect of the provider")
+            }
+            .boxed(),
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_sub_agent_that_panics_has_one_end() {
+    for tool in ["delegate", "spawn"] {
+        // One that is waited for panics at once, one in the background when its parent is done.
+        let may = Arc::new(Notify::new());
+        if tool == "delegate" {
+            may.notify_one();
+        }
+        let model = panicking(tool, may.clone());
+        let crew = CrewParts::of(model, &["main", "helper"]).crew();
+        let mut conversation = Conversation::new("s");
+        let report = crew.turn(&mut conversation, "go").await;
+        assert_eq!(report.ending, Ending::Completed, "{tool}");
+        may.notify_one();
+        crew.settled().await;
+        let names = ["subturn_spawn", "subturn_end", "subagent_stop", "turn_start", "turn_end"];
+        assert_eq!(names.map(|name| crew.seen.count(name)), [1, 1, 1, 2, 2], "{tool}");
+        assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "aborted"})], "{tool}");
+        if tool == "spawn" {
+            let reasons: Vec<Value> =
+                crew.seen.payloads("subturn_orphan").iter().map(|orphan| orphan["Reason"].clone()).collect();
+            assert_eq!(reasons.last(), Some(&json!("panic")), "{reasons:?}");
+            assert!(queued(&mut conversation)[0].ends_with("The agent failed inside, and brought nothing."));
+        } else {
+            assert!(said(&conversation)[2].starts_with("c1: the tool failed: "), "{:?}", said(&conversation));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sub_agent_has_a_time() {
+    for tool in ["delegate", "spawn"] {
+        let model = Mind::slow(move |model, request| match (model, request.messages.len()) {
+            ("main", 1) => std::future::ready(hands(tool, "helper", "find it")).boxed(),
+            ("main", _) => std::future::ready(LlmReply::text("done")).boxed(),
+            _ => std::future::pending().boxed(),
+        });
+        let crew = CrewParts::of(model, &["main", "helper"]).crew();
+        let mut conversation = Conversation::new("s");
+        let began = tokio::time::Instant::now();
+        crew.turn(&mut conversation, "go").await;
+        crew.settled().await;
+        assert!(began.elapsed() >= SUBTURN_TIME && began.elapsed() < 2 * SUBTURN_TIME, "{tool}");
+        let names = ["subturn_spawn", "subturn_end", "subagent_stop", "turn_start", "turn_end"];
+        assert_eq!(names.map(|name| crew.seen.count(name)), [1, 1, 1, 2, 2], "{tool}");
+        assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "error"})], "{tool}");
+        let text = "The agent \"helper\" failed: its time of 15 minutes is over";
+        let everything = format!("{:?}{:?}", said(&conversation), queued(&mut conversation)).replace('\\', "");
+        assert!(everything.contains(text), "{tool}: {everything}");
+    }
+}

@@ -1,0 +1,279 @@
+//! Questions for a person: parked with the digest of the exact call, answered once, used once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, CallId, HookName, SessionId, TenantId, TurnId};
+use crate::identity::Identity;
+use crate::json::Object;
+use crate::tool::{Digest, ToolCall};
+use crate::verdict::Reason;
+
+/// How long a person has to answer: a day, so that somebody who sleeps over it still finds the question.
+pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
+
+/// One question, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    /// Its name, by which it is answered.
+    pub id: String,
+    /// Whose.
+    pub tenant_id: TenantId,
+    /// Whose.
+    pub agent_id: AgentId,
+    /// In which conversation.
+    pub session_id: SessionId,
+    /// In which turn.
+    pub turn_id: TurnId,
+    /// Which call of the model.
+    pub tool_call_id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// Exactly what would run.
+    pub arguments: Object,
+    /// SHA-256 over everything that makes the call this call and no other, in hex.
+    pub digest: String,
+    /// The hook that wants a person to say.
+    pub by: HookName,
+    /// Why.
+    pub reason: String,
+    /// The arguments that were asked about before, where the call changed since: the earlier question is void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_from: Option<Object>,
+    /// When it was asked.
+    pub asked_at: jiff::Timestamp,
+    /// Until when it can be answered and used.
+    pub expires_at: jiff::Timestamp,
+    /// What became of it.
+    pub state: State,
+    /// Who answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// What they said to it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// What became of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Nobody has answered.
+    Waiting,
+    /// The call may run, once.
+    Approved,
+    /// It may not.
+    Refused,
+    /// It was approved, and ran.
+    Used,
+    /// The call changed, or its turn ended.
+    Void,
+    /// Nobody answered in time, or nobody used the answer in time.
+    Expired,
+}
+
+impl State {
+    /// The word in listings and in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Approved => "approved",
+            Self::Refused => "refused",
+            Self::Used => "used",
+            Self::Void => "void",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// What a person says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Whether the call may run.
+    pub approve: bool,
+    /// Who says so, for the record.
+    pub by: String,
+    /// What they want the agent to know; may be empty.
+    pub note: String,
+}
+
+/// Where a question stands when a call comes to it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// It was approved; this use is the only one.
+    Approved {
+        /// The approval.
+        id: String,
+    },
+    /// It was refused, with this note.
+    Refused {
+        /// What the person said; may be empty.
+        note: String,
+    },
+    /// Nobody answered in time.
+    Expired,
+    /// It waits for a person.
+    Waiting(Box<Approval>),
+}
+
+/// What to do with the questions that a call has so far.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// One of them stands for the call as it is.
+    Stands(Standing),
+    /// Park this one; those with the ids in `void` are about a call that changed.
+    Park {
+        /// The new question.
+        new: Box<Approval>,
+        /// Ids of the questions that no longer count.
+        void: Vec<String>,
+    },
+}
+
+impl Approval {
+    /// A question about `call`, asked by `by`.
+    pub fn question(
+        id: String,
+        who: &Identity,
+        call: &ToolCall,
+        (by, why): (&HookName, &Reason),
+        now: jiff::Timestamp,
+    ) -> Self {
+        let lifetime = jiff::SignedDuration::from_secs(LIFETIME_SECONDS);
+        Self {
+            id,
+            tenant_id: who.tenant_id.clone(),
+            agent_id: who.agent_id.clone(),
+            session_id: who.session_id.clone(),
+            turn_id: who.turn_id.clone(),
+            tool_call_id: call.id.clone(),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            digest: Digest::of(who, call).to_string(),
+            by: by.clone(),
+            reason: why.to_string(),
+            changed_from: None,
+            asked_at: now,
+            expires_at: now.checked_add(lifetime).unwrap_or(jiff::Timestamp::MAX),
+            state: State::Waiting,
+            answered_by: None,
+            note: String::new(),
+        }
+    }
+
+    /// The state at `now`: time passes without anybody writing it down.
+    pub fn state_at(&self, now: jiff::Timestamp) -> State {
+        match self.state {
+            State::Waiting | State::Approved if now >= self.expires_at => State::Expired,
+            State::Waiting | State::Approved | State::Refused | State::Used | State::Void | State::Expired => {
+                self.state
+            }
+        }
+    }
+
+    /// Takes an answer. The first one stands.
+    ///
+    /// # Errors
+    /// Why it cannot be answered, in words for whoever tried.
+    pub fn answer(&mut self, said: Said, now: jiff::Timestamp) -> Result<(), String> {
+        match self.state_at(now) {
+            State::Waiting => {
+                self.state = if said.approve { State::Approved } else { State::Refused };
+                self.answered_by = Some(said.by);
+                self.note = said.note;
+                Ok(())
+            }
+            State::Approved | State::Refused | State::Used => Err(format!(
+                "it was {} already{}",
+                if self.state == State::Used { "approved and used" } else { self.state.word() },
+                self.answered_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default()
+            )),
+            State::Void => Err("it is void: the call changed or its turn is over".into()),
+            State::Expired => Err(format!("it expired at {}", self.expires_at)),
+        }
+    }
+}
+
+/// Where `question` stands among `earlier`, the questions that were asked about the same call of the model.
+pub fn plan(question: Approval, earlier: &[Approval], now: jiff::Timestamp) -> Plan {
+    let same = earlier.iter().rev().find(|it| it.digest == question.digest);
+    let standing = same.and_then(|it| match it.state_at(now) {
+        State::Approved => Some(Standing::Approved { id: it.id.clone() }),
+        State::Refused => Some(Standing::Refused { note: it.note.clone() }),
+        State::Expired => Some(Standing::Expired),
+        State::Waiting => Some(Standing::Waiting(Box::new(it.clone()))),
+        // What was used or given up is asked again.
+        State::Used | State::Void => None,
+    });
+    if let Some(standing) = standing {
+        return Plan::Stands(standing);
+    }
+    let counted = |it: &&Approval| matches!(it.state, State::Waiting | State::Approved | State::Refused);
+    let before = earlier.iter().rev().find(counted);
+    let changed_from = before.filter(|it| it.digest != question.digest).map(|it| it.arguments.clone());
+    // A no stays a no: the call may change back.
+    let open = |it: &&Approval| matches!(it.state_at(now), State::Waiting | State::Approved);
+    let void = earlier.iter().filter(open).map(|it| it.id.clone()).collect();
+    Plan::Park { new: Box::new(Approval { changed_from, ..question }), void }
+}
+
+/// Who works the turn in which a person is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `chat`: a conversation in a terminal.
+    Chat,
+    /// `run`: one turn, for a script.
+    Run,
+    /// `sessions resume`: a turn that goes on.
+    Resume,
+    /// `mcp`: calls of somebody else's agent.
+    Mcp,
+    /// A sub-agent, in any of these.
+    Subagent,
+}
+
+/// Every mode, in the order of the table.
+pub const MODES: [Mode; 5] = [Mode::Chat, Mode::Run, Mode::Resume, Mode::Mcp, Mode::Subagent];
+
+/// What happens to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// It runs.
+    Runs,
+    /// It does not run; the model reads why.
+    Refused,
+    /// The person there is asked, and the call waits meanwhile; others may answer too.
+    AskedHere,
+    /// The call waits for `approvals approve` from elsewhere, while the program goes on waiting.
+    WaitsHere,
+    /// The turn is parked; the program ends and says how to go on.
+    Parked,
+}
+
+/// What the gates and approvers came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// Nobody objects.
+    Allow,
+    /// Somebody objects.
+    Deny,
+    /// A person must say.
+    Ask,
+}
+
+/// What happens to a call: the published table of verdict, mode and whether an approver is present. No mode turns an
+/// ask into leave.
+pub fn handling(came: Came, mode: Mode, present: bool) -> Handling {
+    match (came, mode, present) {
+        (Came::Allow, _, _) => Handling::Runs,
+        (Came::Deny, _, _) => Handling::Refused,
+        (Came::Ask, Mode::Chat | Mode::Resume | Mode::Subagent, true) => Handling::AskedHere,
+        (Came::Ask, Mode::Chat | Mode::Resume, false) | (Came::Ask, Mode::Run, _) => Handling::Parked,
+        // Whoever calls over MCP waits for the answer; it cannot come back for it.
+        (Came::Ask, Mode::Mcp, _) => Handling::WaitsHere,
+        // A parent that was parked could not tell what its child had done meanwhile.
+        (Came::Ask, Mode::Subagent, false) => Handling::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! `subagent_start`: an agent is about to delegate to another; gates let it, or block it.
+
+use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::id::{AgentId, HookName};
+use crate::verdict::{Heard, Never, Reason, Verdict};
+
+/// A sub-agent before it begins.
+///
+/// # Example
+///
+/// A gate may block it; there is nothing to rewrite, and its fault blocks.
+///
+/// ```
+/// use pintle_domain::checkpoint::{Checkpoint, SubagentStart};
+/// use pintle_domain::verdict::{Verdict, Word};
+///
+/// let verdict = Verdict::<SubagentStart>::deny("one agent is enough");
+/// assert_eq!(verdict.told().0, Word::Deny);
+/// assert_eq!(SubagentStart::closed("no answer".into()), Some(Verdict::Deny("no answer".into())));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubagentStart {
+    /// The agent that is to begin.
+    pub agent: AgentId,
+    /// What it is to do.
+    pub task: String,
+    /// How deep it would stand; 1 is a child of the agent that a person talks to.
+    pub depth: u8,
+}
+
+impl Checkpoint for SubagentStart {
+    const KIND: CheckpointKind = CheckpointKind::SubagentStart;
+    type Modify = Never;
+    type Respond = Never;
+    type Ask = Never;
+    type Deny = Reason;
+    type Abort = Never;
+
+    fn facts(&self) -> Facts<'_> {
+        Facts::default()
+    }
+
+    fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+        match with {}
+    }
+
+    fn closed(why: Reason) -> Option<Verdict<Self>> {
+        Some(Verdict::Deny(why))
+    }
+
+    fn aborted(_why: Reason) -> Option<Verdict<Self>> {
+        None
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::SubagentStart(self)
+    }
+
+    fn heard(reply: Reply) -> Option<Heard<Self>> {
+        if let Reply::SubagentStart(heard) = reply { Some(heard) } else { None }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::Task { agent: self.agent.to_string(), task: self.task.clone() }
+    }
+}

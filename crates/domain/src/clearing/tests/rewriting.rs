@@ -1,0 +1,87 @@
+//! Who sees a call again after it was changed.
+
+use super::*;
+
+#[test]
+fn who_was_asked_sees_what_a_gate_made_of_the_input() {
+    Case::new(vec![before("a"), before("b").matching("^read$"), gate("g"), approver("p")])
+        .script(Script::default().says("g", rewrite("pwd")))
+        .check(
+            "exec",
+            r#"
+            before_tool a sees exec {"cmd":"ls"}
+            pre_tool_use g sees exec {"cmd":"ls"}
+            before_tool a sees exec {"cmd":"pwd"}
+            approve_tool p sees exec {"cmd":"pwd"}
+            => run exec {"cmd":"pwd"}
+            before_tool a continue
+            before_tool b not run, ^read$ does not match exec
+            pre_tool_use g modify [{"op":"replace","path":"/arguments/cmd","value":"pwd"}]
+            before_tool a again continue
+            approve_tool p continue
+            "#,
+        );
+}
+
+/// What hook `a` says when it is asked once more, and what comes of it.
+fn asked_again(second: Verdict<BeforeTool>) -> String {
+    let script =
+        Script::default().says("a", Verdict::<BeforeTool>::Continue).says("a", second).says("g", rewrite("pwd"));
+    came_to(&Case::new(vec![before("a"), gate("g")]).script(script).clear(call("exec", "ls")).1)
+}
+
+#[test]
+fn hooks_that_keep_rewriting_refuse_the_call() {
+    let refused = "Tool execution denied by hook: hooks kept rewriting the input (hook \"a\")";
+    assert_eq!(asked_again(modify("ls")), refused);
+    assert_eq!(asked_again(Verdict::Modify(patch(Some("read"), None))), refused);
+    assert_eq!(asked_again(respond(None)), refused);
+    assert_eq!(asked_again(modify("pwd")), r#"run exec {"cmd":"pwd"}"#);
+    assert_eq!(asked_again(deny_before()), "Tool execution denied by hook: no (hook \"a\")");
+    let abort = Abort { extent: Extent::Turn, reason: "stop".into() };
+    assert_eq!(asked_again(Verdict::Abort(abort)), "hook aborted turn during before_tool: stop");
+
+    // A gate changes the input for which a hook has a result already.
+    let script = || Script::default().says("g", rewrite("pwd")).says("a", respond(None));
+    let outcome = |hooks: Vec<Hook>, owned: &[(&'static str, &'static str)], script, tool: &str| {
+        came_to(&Case::new(hooks).owned(owned).script(script).clear(call(tool, "ls")).1)
+    };
+    assert_eq!(outcome(vec![before("a"), gate("g")], &[], script(), "exec"), refused);
+
+    // A gate changes the other call that an owner says it answered.
+    let script = Script::default().says("a", respond(Some(patch(None, Some("other"))))).says("g", rewrite("pwd"));
+    assert_eq!(outcome(vec![before("a"), gate("g")], &[("web", "a")], script, "web"), refused);
+
+    // Two gates that never agree.
+    let script = Script::default().says("g", rewrite("one")).says("h", rewrite("two"));
+    let text = "Hook blocked: pre_tool_use: g: hooks kept rewriting the input";
+    assert_eq!(outcome(vec![gate("g"), gate("h")], &[], script, "exec"), text);
+}
+
+#[test]
+fn a_fault_while_being_asked_again_counts_as_at_first() {
+    let fails = |hook: Hook| {
+        let script = Script::default()
+            .says("a", Verdict::<BeforeTool>::Continue)
+            .fails("a", AtBeforeTool, Fault::Panicked)
+            .says("g", rewrite("pwd"));
+        came_to(&Case::new(vec![hook, gate("g")]).script(script).clear(call("exec", "ls")).1)
+    };
+    assert_eq!(fails(before("a")), "Tool execution denied by hook: hook \"a\" panicked");
+    assert_eq!(fails(before("a").failing(OnFailure::Continue)), r#"run exec {"cmd":"pwd"}"#);
+}
+
+#[test]
+fn digits_and_member_order_of_an_input_count_as_the_digest_does() {
+    let number = |text: &str| -> Object { serde_json::from_str(&format!(r#"{{"n":{text},"m":1}}"#)).unwrap() };
+    let run = |first: &str, second: &str| {
+        let script = Script::default()
+            .says("a", Verdict::<BeforeTool>::Modify(CallPatch { tool: None, arguments: Some(number(first)) }))
+            .says("a", Verdict::<BeforeTool>::Continue)
+            .says("g", Verdict::<PreToolUse>::Modify(number(second)));
+        Case::new(vec![before("a"), gate("g")]).script(script).clear(call("exec", "ls")).0.len()
+    };
+    assert_eq!(run("1", "1"), 2);
+    assert_eq!(run("1", "1.0"), 3);
+    assert_eq!(run("0.1", "0.10000000000000000001"), 3);
+}

@@ -1,0 +1,210 @@
+//! The turns of one conversation, as a value: what its journal tells, folded.
+//!
+//! The journal is the only truth. It is written before what it tells has an effect, never changed, and read from its
+//! beginning: so no message can be lost or stand twice, however often the process that writes it is killed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::runtime::TurnStatus;
+use crate::id::TurnId;
+use crate::json::Rendered;
+use crate::message::Message;
+use crate::turn::{Fact, KeptMessage, Turn, Waiting, whole_rounds};
+
+/// One line of a session's journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly every entry is of the large kind")]
+pub enum Entry {
+    /// A process began to work on the session.
+    Opened {
+        /// Which one, for a person: `pid 4711`.
+        by: String,
+    },
+    /// It ended, or somebody found that it had; exactly one for each opening.
+    Closed {
+        /// Why.
+        cause: Cause,
+    },
+    /// Something happened in a turn, or waits for one.
+    Turn(Fact),
+}
+
+/// Why a process no longer works on a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Its work was done.
+    Done,
+    /// Its last turn ended in an error.
+    Failed,
+    /// Somebody stopped it.
+    Interrupted,
+    /// A call waits for a person.
+    Waiting,
+    /// It was killed or crashed; whoever opened the session next found out.
+    Killed,
+}
+
+impl Cause {
+    /// The word in listings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Waiting => "waiting",
+            Self::Killed => "killed",
+        }
+    }
+}
+
+/// A turn that has begun and not ended.
+#[derive(Clone, Debug)]
+pub struct OpenTurn {
+    /// Which.
+    pub turn_id: TurnId,
+    /// What it was asked.
+    pub prompt: String,
+    /// How far it is.
+    pub turn: Turn,
+}
+
+/// One conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    messages: Vec<Rendered<Message>>,
+    queue: Vec<Waiting>,
+    open: Option<OpenTurn>,
+    /// Whether a process works on it, as far as the journal knows.
+    held: bool,
+    begun: bool,
+    last_cause: Option<Cause>,
+}
+
+impl Session {
+    /// The session that `entries` tell of, oldest first.
+    pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
+        let mut session = Self::default();
+        entries.into_iter().for_each(|entry| session.apply(entry));
+        session
+    }
+
+    /// Takes one more entry in.
+    pub fn apply(&mut self, entry: Entry) {
+        match entry {
+            Entry::Opened { .. } => {
+                if self.held {
+                    // Whoever held it did not come to say why it left.
+                    self.last_cause = Some(Cause::Killed);
+                }
+                self.held = true;
+                self.begun = true;
+            }
+            Entry::Closed { cause } => {
+                self.held = false;
+                self.last_cause = Some(cause);
+            }
+            Entry::Turn(Fact::Begun { turn_id, prompts, max_iterations }) => {
+                self.begin(turn_id, prompts, max_iterations);
+            }
+            Entry::Turn(Fact::Queued(waiting)) if self.open.is_none() => self.queue.push(waiting),
+            Entry::Turn(fact) => self.apply_to_turn(fact),
+        }
+    }
+
+    fn begin(&mut self, turn_id: TurnId, prompts: Vec<KeptMessage>, max_iterations: u32) {
+        if self.open.is_some() {
+            // A turn that nobody ended was killed: what it did stays.
+            let (status, error, reply) = (TurnStatus::Aborted, None, String::new());
+            self.apply_to_turn(Fact::Ended { status, roll_back: false, error, reply });
+        }
+        // What came in while the turn was being prepared is not among its prompts, and waits on.
+        for prompt in &prompts {
+            if let Some(at) = self.queue.iter().position(|waiting| waiting.message == *prompt) {
+                self.queue.remove(at);
+            }
+        }
+        let history = std::mem::take(&mut self.messages);
+        let prompts: Vec<Message> = prompts.into_iter().map(Message::from).collect();
+        let prompt = prompt_text(&prompts);
+        self.open = Some(OpenTurn { turn_id, prompt, turn: Turn::begin(history, prompts, max_iterations) });
+    }
+
+    fn apply_to_turn(&mut self, fact: Fact) {
+        let Some(open) = &mut self.open else {
+            if let Fact::Compacted { upto, summary } = fact {
+                let upto = whole_rounds(&self.messages, upto);
+                let summary = summary.filter(|_| upto > 0).map(|kept| Message::from(kept).into());
+                self.messages.splice(..upto, summary);
+            }
+            return;
+        };
+        let rolled_back = matches!(fact, Fact::Ended { roll_back: true, .. });
+        let ended = matches!(fact, Fact::Ended { .. });
+        open.turn.apply(fact);
+        if ended && let Some(mut open) = self.open.take() {
+            let waiting = open.turn.take_waiting();
+            if !rolled_back {
+                self.queue.extend(waiting);
+            }
+            self.messages = open.turn.take_messages();
+        }
+    }
+
+    /// What stands in it, with what the turn that is under way has added.
+    pub fn messages(&self) -> &[Rendered<Message>] {
+        match &self.open {
+            Some(open) => open.turn.messages(),
+            None => &self.messages,
+        }
+    }
+
+    /// Messages that wait for the next turn.
+    pub fn queue(&self) -> &[Waiting] {
+        &self.queue
+    }
+
+    /// The turn that has begun and not ended.
+    pub fn open(&self) -> Option<&OpenTurn> {
+        self.open.as_ref()
+    }
+
+    /// The same, to go on with.
+    pub fn open_mut(&mut self) -> Option<&mut OpenTurn> {
+        self.open.as_mut()
+    }
+
+    /// Takes the open turn out, to work it.
+    pub fn take_open(&mut self) -> Option<OpenTurn> {
+        self.open.take()
+    }
+
+    /// Puts a turn back that was worked on.
+    pub fn put_open(&mut self, open: OpenTurn) {
+        self.open = Some(open);
+    }
+
+    /// Whether a process opened it and did not say that it ended.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Whether it was ever opened.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// How the last process that worked on it ended.
+    pub fn last_cause(&self) -> Option<Cause> {
+        self.last_cause
+    }
+}
+
+/// What a turn was asked, as one text.
+pub fn prompt_text(prompts: &[Message]) -> String {
+    prompts.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Facts taken into a turn: told by its driver, or read from a journal.
+
+use super::{Answer, Call, DELIVERED, End, Fact, KeptMessage, OUTCOME_UNKNOWN, Phase, Slot, Step, Then, Turn};
+use crate::checkpoint::runtime::TurnStatus;
+use crate::json::Rendered;
+use crate::message::{Message, Role};
+
+impl Turn {
+    /// Takes a fact in. What does not fit the state of the turn changes nothing: facts come from the driver, which
+    /// had them asked for, or from a journal that the driver wrote.
+    pub fn apply(&mut self, fact: Fact) {
+        match fact {
+            // These belong to the session; a turn is made from the one and ends by the driver's hand with the other.
+            Fact::Begun { .. } => {}
+            Fact::Queued(waiting) => self.inbox.push_back(waiting),
+            Fact::Injected { count } => self.inject(count),
+            Fact::Interrupted => self.interrupted = true,
+            Fact::Replied { iteration, message, read_only, terminal, owners } => {
+                self.close_if_answered();
+                if !matches!(self.phase, Phase::Calling { .. } | Phase::Round) {
+                    return;
+                }
+                self.owners = owners;
+                let message = Message::from(message);
+                let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
+                self.take_reply(iteration, message, &read_only, then);
+            }
+            Fact::Used { place, read_only, .. } => self.take_use(place, read_only),
+            Fact::Answered { place, answer } => self.take_answer(place, answer),
+            Fact::Compacted { upto, summary } => self.compact(upto, summary),
+            Fact::Ended { status, roll_back, error, reply } => {
+                self.take_end(End { status, reply, error, roll_back, stopped_by: None });
+            }
+        }
+    }
+
+    fn take_end(&mut self, end: End) {
+        // What waited when the batch was closed is not known any more; that it was closed as delivered is.
+        let silent = end.status == TurnStatus::Completed && end.reply.is_empty();
+        let delivered = silent && self.phase == Phase::Batch(Then::Round) && self.all_handled();
+        self.end(end);
+        while !matches!(self.next(), Step::End(_)) {
+            self.forget_running();
+        }
+        if delivered {
+            self.messages.push(Message::text(Role::Assistant, DELIVERED).into());
+        }
+    }
+
+    /// The oldest `count` of the waiting messages enter the conversation; never between a call and its answer.
+    fn inject(&mut self, count: usize) {
+        self.close_if_answered();
+        if matches!(self.phase, Phase::Round | Phase::Over) {
+            let taken = self.inbox.drain(..count.min(self.inbox.len()));
+            self.messages.extend(taken.map(|waiting| Rendered::new(Message::from(waiting.message))));
+        }
+    }
+
+    /// A turn that is over has no call that runs.
+    fn forget_running(&mut self) {
+        for place in self.running() {
+            self.take_answer(place, Answer::not_run(OUTCOME_UNKNOWN));
+        }
+    }
+
+    /// Facts that come after a batch was worked find it closed.
+    fn close_if_answered(&mut self) {
+        let open = |slot: &Slot| !matches!(slot.state, Call::Answered(_));
+        if matches!(self.phase, Phase::Batch(_)) && !self.batch.iter().any(open) {
+            self.close_batch();
+        }
+    }
+
+    pub(super) fn take_reply(&mut self, iteration: u32, message: Message, read_only: &[bool], then: Then) {
+        self.iteration = iteration;
+        let text = message.content.clone();
+        let read_only = read_only.iter().copied().chain(std::iter::repeat(false));
+        self.batch = std::iter::zip(&message.tool_calls, read_only)
+            .map(|(part, read_only)| Slot { part: part.clone(), read_only, state: Call::Waiting })
+            .collect();
+        self.messages.push(message.into());
+        self.phase = Phase::Batch(then);
+        if self.batch.is_empty() {
+            self.phase = Phase::Over;
+            self.end(End::completed(text));
+        }
+    }
+
+    pub(super) fn take_use(&mut self, place: usize, read_only: bool) {
+        if let Some(slot) = self.batch.get_mut(place)
+            && !matches!(slot.state, Call::Answered(_))
+        {
+            slot.state = Call::Running { read_only };
+        }
+    }
+
+    fn take_answer(&mut self, place: usize, answer: Answer) {
+        if let Some(slot) = self.batch.get_mut(place)
+            && !matches!(slot.state, Call::Answered(_))
+        {
+            slot.state = Call::Answered(answer);
+        }
+    }
+
+    /// The oldest `upto` messages give way to `summary`.
+    fn compact(&mut self, upto: usize, summary: Option<KeptMessage>) {
+        self.close_if_answered();
+        // The message whose calls are worked stays: their answers will follow it.
+        let open = usize::from(matches!(self.phase, Phase::Batch(_)));
+        let upto = whole_rounds(&self.messages, upto.min(self.messages.len() - open));
+        if upto == 0 {
+            return;
+        }
+        self.before.get_or_insert_with(|| self.messages[..self.base].to_vec());
+        self.base = self.base.saturating_sub(upto) + usize::from(summary.is_some());
+        self.messages.splice(..upto, summary.map(|kept| Message::from(kept).into()));
+    }
+}
+
+/// How many of the oldest `upto` messages can go without parting a call from its answer.
+pub fn whole_rounds(messages: &[Rendered<Message>], upto: usize) -> usize {
+    let cuts = |at: usize| messages.get(at).is_some_and(|message| message.get().role == Role::Tool);
+    (0..=upto.min(messages.len())).rev().find(|at| !cuts(*at)).unwrap_or(0)
+}

@@ -1,0 +1,160 @@
+//! What is told to a turn, in a form that can be kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Answer;
+use crate::checkpoint::runtime::TurnStatus;
+use crate::id::{AgentId, HookName, TurnId};
+use crate::message::{CallPart, Message, Private};
+
+/// Something that happened in a turn. Its JSON is what a session's journal keeps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The turn began with these messages, after the gates. Waiting messages that are among them wait no longer.
+    Begun {
+        /// The turn.
+        turn_id: TurnId,
+        /// What it was asked.
+        prompts: Vec<KeptMessage>,
+        /// How many rounds it may take.
+        max_iterations: u32,
+    },
+    /// A message passed the gates and waits for the next poll.
+    Queued(Waiting),
+    /// The oldest `count` of the waiting messages entered the conversation.
+    Injected {
+        /// How many.
+        count: usize,
+    },
+    /// Somebody wants the turn to come to an end.
+    Interrupted,
+    /// The model answered, and its answer passed the hooks.
+    Replied {
+        /// The round, from 1.
+        iteration: u32,
+        /// The answer as a message.
+        message: KeptMessage,
+        /// For each of its calls, whether the tool changes nothing.
+        read_only: Vec<bool>,
+        /// Whether this was the last call after an interrupt: its calls are passed over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        terminal: bool,
+        /// Who brought which tool for its calls.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        owners: BTreeMap<String, HookName>,
+    },
+    /// The permit of a call is used: the tool runs from now on.
+    Used {
+        /// The place of the call in its batch.
+        place: usize,
+        /// Whether the tool that runs changes nothing.
+        read_only: bool,
+        /// The tool, for a person who reads the journal.
+        tool: String,
+        /// The digest of the permit.
+        digest: String,
+    },
+    /// A call has its answer, run or not.
+    Answered {
+        /// The place of the call in its batch.
+        place: usize,
+        /// The answer.
+        answer: Answer,
+    },
+    /// The oldest `upto` messages gave way to a summary of them, or fewer where that would part a call from its answer.
+    Compacted {
+        /// How many messages went.
+        upto: usize,
+        /// What stands in their place; nothing when they were only dropped.
+        summary: Option<KeptMessage>,
+    },
+    /// The turn is over.
+    Ended {
+        /// How.
+        status: TurnStatus,
+        /// Whether history goes back to where the turn began.
+        roll_back: bool,
+        /// What failed, if it ended in an error: stage and text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<(String, String)>,
+        /// What the user read at the end.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reply: String,
+    },
+}
+
+/// A message with everything that must come back: also what hooks never see.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptMessage {
+    /// The message.
+    pub message: Message,
+    /// What only the host and the provider know of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub private: Vec<Value>,
+}
+
+impl From<Message> for KeptMessage {
+    fn from(mut message: Message) -> Self {
+        let private = std::mem::take(&mut message.private.blocks);
+        Self { message, private }
+    }
+}
+
+impl From<KeptMessage> for Message {
+    fn from(kept: KeptMessage) -> Self {
+        Self { private: Private { blocks: kept.private }, ..kept.message }
+    }
+}
+
+/// A message that waits to enter the conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The message.
+    pub message: KeptMessage,
+    /// Who sent it.
+    pub from: Origin,
+}
+
+/// Who sent a waiting message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A person.
+    Person,
+    /// A sub-agent that worked in the background.
+    Subturn {
+        /// The sub-agent.
+        agent: AgentId,
+        /// Its turn.
+        turn_id: TurnId,
+    },
+}
+
+impl Waiting {
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.message.message.content
+    }
+}
+
+/// Gives calls without an id, or with that of an earlier call, one of their own: every tool message must answer
+/// exactly one call. Says whether it had to.
+pub(super) fn repair_ids(parts: &mut [CallPart], iteration: u32) -> bool {
+    let taken: BTreeSet<String> = parts.iter().map(|part| part.id.clone()).collect();
+    let mut seen = BTreeSet::new();
+    let mut repaired = false;
+    for (i, part) in parts.iter_mut().enumerate() {
+        if part.id.is_empty() || seen.contains(&part.id) {
+            let free = |id: &String| !taken.contains(id) && !seen.contains(id);
+            let fresh = (0..).map(|n| format!("call_{iteration}_{}", i + n)).find(free);
+            part.id = fresh.expect("only so many ids are taken");
+            repaired = true;
+        }
+        seen.insert(part.id.clone());
+    }
+    repaired
+}

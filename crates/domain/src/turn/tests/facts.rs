@@ -1,0 +1,269 @@
+//! Facts as they are kept, and turns that are made of them again.
+
+use super::*;
+use crate::checkpoint::runtime::TurnStatus;
+use crate::session::{Cause, Entry};
+
+/// A message with everything that a message can have, exact digits and private blocks among it.
+fn rich() -> KeptMessage {
+    let foreign: serde_json::Value =
+        serde_json::from_str(r#"{"n":0.10000000000000000001,"big":123456789012345678901234567890,"e":1E+2}"#).unwrap();
+    let part = CallPart {
+        extra_content: Some(foreign.clone()),
+        ..CallPart::new("c1", "exec", r#"{"n":1.0,"m":10000000000000000000000001}"#)
+    };
+    let system =
+        crate::message::SystemPart { kind: "text".into(), text: "t".into(), cache_control: Some(foreign.clone()) };
+    KeptMessage::from(Message {
+        reasoning_content: "hm".into(),
+        media: vec!["media://1".into()],
+        attachments: vec![foreign.clone()],
+        system_parts: vec![system],
+        tool_calls: vec![part],
+        tool_call_id: "c0".into(),
+        model_name: "m".into(),
+        created_at: Some("2026-01-01T00:00:00Z".into()),
+        private: Private { blocks: vec![foreign, serde_json::json!({"signature": "\u{2028}é"})] },
+        ..Message::text(Role::Assistant, "a\nb\0")
+    })
+}
+
+fn used(place: usize) -> Fact {
+    Fact::Used { place, read_only: true, tool: "exec".into(), digest: "d".into() }
+}
+
+fn ended(status: TurnStatus, roll_back: bool, reply: &str) -> Fact {
+    Fact::Ended { status, roll_back, error: None, reply: reply.into() }
+}
+
+/// Every fact and every entry, each with and without what may be missing.
+fn entries() -> Vec<Entry> {
+    let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
+    let answer = Answer { text: "t".into(), media: vec!["m".into()], handled: true, execution: Some(execution) };
+    let failed = (TurnStatus::Error, Some(("llm".to_owned(), "gone".to_owned())));
+    let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
+    let facts = vec![
+        Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },
+        Fact::Queued(Waiting { message: rich(), from: Origin::Person }),
+        Fact::Queued(Waiting { message: rich(), from }),
+        Fact::Injected { count: 2 },
+        Fact::Interrupted,
+        Fact::Replied {
+            iteration: 3,
+            message: rich(),
+            read_only: vec![true, false],
+            terminal: false,
+            owners: BTreeMap::new(),
+        },
+        Fact::Replied {
+            iteration: 3,
+            message: rich(),
+            read_only: Vec::new(),
+            terminal: true,
+            owners: [("web".to_owned(), "h".into())].into(),
+        },
+        used(1),
+        Fact::Answered { place: 0, answer },
+        Fact::Answered { place: 0, answer: Answer::not_run("no") },
+        Fact::Compacted { upto: 4, summary: Some(rich()) },
+        Fact::Compacted { upto: 4, summary: None },
+        ended(TurnStatus::Completed, false, "bye"),
+        ended(TurnStatus::Aborted, true, ""),
+        Fact::Ended { status: failed.0, roll_back: false, error: failed.1, reply: String::new() },
+    ];
+    let causes = [Cause::Done, Cause::Failed, Cause::Interrupted, Cause::Waiting, Cause::Killed];
+    let closed = causes.map(|cause| Entry::Closed { cause });
+    facts.into_iter().map(Entry::Turn).chain([Entry::Opened { by: "pid 4711".into() }]).chain(closed).collect()
+}
+
+#[test]
+fn every_entry_comes_back_from_its_json_digit_for_digit() {
+    for entry in entries() {
+        let text = serde_json::to_string(&entry).unwrap();
+        let back: Entry = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, entry);
+        assert_eq!(serde_json::to_string(&back).unwrap(), text);
+    }
+    let text = serde_json::to_string(&rich()).unwrap();
+    for digits in ["0.10000000000000000001", "123456789012345678901234567890", "signature"] {
+        assert!(text.contains(digits), "{digits} is lost: {text}");
+    }
+}
+
+#[test]
+fn what_is_absent_is_left_out_and_may_be_missing() {
+    let json = |fact: &Fact| serde_json::to_string(fact).unwrap();
+    assert_eq!(json(&ended(TurnStatus::Completed, false, "")), r#"{"ended":{"status":"completed","roll_back":false}}"#);
+    assert_eq!(json(&used(0)), r#"{"used":{"place":0,"read_only":true,"tool":"exec","digest":"d"}}"#);
+    let plain =
+        r#"{"replied":{"iteration":1,"message":{"message":{"role":"assistant","content":"x"}},"read_only":[]}}"#;
+    let fact: Fact = serde_json::from_str(plain).unwrap();
+    assert_eq!(json(&fact), plain);
+    assert!(matches!(fact, Fact::Replied { terminal: false, .. }));
+}
+
+#[test]
+fn a_message_keeps_its_private_blocks_on_the_way_through_a_fact() {
+    let message = Message::from(rich());
+    assert_eq!(message.private.blocks.len(), 2);
+    assert_eq!(KeptMessage::from(message.clone()), rich());
+    let mut turn = turn(2);
+    turn.apply(Fact::Queued(Waiting { message: rich(), from: Origin::Person }));
+    turn.apply(Fact::Injected { count: 1 });
+    assert_eq!(turn.messages()[2].get(), &message);
+}
+
+/// A turn that is made of facts alone, after its prompt.
+fn folded(facts: Vec<Fact>) -> Turn {
+    let mut turn = turn(2);
+    facts.into_iter().for_each(|fact| turn.apply(fact));
+    turn
+}
+
+fn replied(iteration: u32, tools: &[&str], terminal: bool) -> Fact {
+    let message = calls(tools).into_message("m").into();
+    let read_only = tools.iter().map(|tool| tool.starts_with("read")).collect();
+    Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new() }
+}
+
+fn answered(place: usize, answer: Answer) -> Fact {
+    Fact::Answered { place, answer }
+}
+
+#[test]
+fn a_killed_turn_goes_on_where_it_was() {
+    let mut turn =
+        folded(vec![replied(1, &["read", "read", "write"], false), used(0), used(1), answered(1, answer("r1"))]);
+    assert_eq!(turn.running(), [0]);
+    assert_eq!(turn.part(0).unwrap().id, "c0");
+    // What ran when its process ended is not run again; what was not used is cleared anew.
+    assert_eq!(step(&mut turn), "await 0");
+    turn.answered(0, Answer::not_run(OUTCOME_UNKNOWN));
+    reports(&mut turn, &["clear 2 write", "start 2", "await 2"]);
+    assert_eq!(step(&mut turn), "model 2");
+    assert_eq!(said(turn)[2..], [format!("c0: {OUTCOME_UNKNOWN}"), "c1: r1".into(), "c2: r2".into()]);
+}
+
+#[test]
+fn a_turn_that_was_killed_during_a_model_call_calls_again_in_the_same_round() {
+    assert_eq!(step(&mut folded(Vec::new())), "model 1");
+    let mut turn = folded(vec![replied(1, &["write"], false), answered(0, answer("w"))]);
+    assert_eq!(step(&mut turn), "model 2");
+    let mut turn = folded(vec![replied(1, &["write"], false), answered(0, answer("w")), Fact::Interrupted]);
+    assert_eq!(step(&mut turn), "model 2 last");
+}
+
+#[test]
+fn an_interrupt_before_the_answer_is_told_from_one_during_the_call() {
+    let mut during = folded(vec![Fact::Interrupted, replied(1, &["write"], false)]);
+    report(&mut during, "skip 0: graceful interrupt requested");
+    assert_eq!(step(&mut during), "model 2 last");
+    let mut before = folded(vec![Fact::Interrupted, replied(1, &["write"], true)]);
+    report(&mut before, "skip 0: graceful interrupt requested");
+    assert_eq!(step(&mut before), "end Completed \"\"");
+}
+
+#[test]
+fn an_end_answers_whatever_is_open() {
+    let begun = || vec![replied(1, &["write", "write"], false), used(0)];
+    let mut turn = folded([begun(), vec![ended(TurnStatus::Aborted, false, "")]].concat());
+    assert_eq!(turn.running(), [0; 0]);
+    assert_eq!(step(&mut turn), "end Aborted \"\"");
+    assert_eq!(said(turn)[2..], [format!("c0: {OUTCOME_UNKNOWN}"), format!("c1: {CANCELLED}")]);
+
+    let error = Some(("hook.before_tool".into(), "no further".into()));
+    let fact = Fact::Ended { status: TurnStatus::Error, roll_back: false, error, reply: String::new() };
+    let turn = folded([begun(), vec![fact]].concat());
+    assert_eq!(said(turn)[3], "c1: no further");
+    let turn = folded([begun(), vec![ended(TurnStatus::Aborted, true, "")]].concat());
+    assert_eq!(said(turn), [""; 0]);
+}
+
+#[test]
+fn a_delivered_turn_says_so_again_whatever_came_in_before_its_end_was_kept() {
+    let handled = |late: Vec<Fact>| {
+        let batch = vec![replied(1, &["write"], false), answered(0, handled("shown"))];
+        said(folded([batch, late, vec![ended(TurnStatus::Completed, false, "")]].concat()))
+    };
+    let expected = ["hi", "c0", "c0: shown", DELIVERED];
+    assert_eq!(handled(Vec::new()), expected);
+    assert_eq!(handled(vec![says("late")]), expected);
+    assert_eq!(handled(vec![Fact::Interrupted]), expected);
+    // Ends of other kinds deliver nothing, and neither does a batch that was not handled.
+    let batch = || vec![replied(1, &["write"], false), answered(0, self::handled("shown"))];
+    let turn = folded([batch(), vec![ended(TurnStatus::Aborted, false, "")]].concat());
+    assert_eq!(said(turn), ["hi", "c0", "c0: shown"]);
+    let last_word = vec![Fact::Interrupted, replied(1, &["write"], true), answered(0, Answer::not_run("skipped"))];
+    let turn = folded([last_word, vec![ended(TurnStatus::Completed, false, "")]].concat());
+    assert_eq!(said(turn), ["hi", "c0", "c0: skipped"]);
+}
+
+#[test]
+fn an_end_that_is_told_again_changes_nothing() {
+    let mut turn = turn(2);
+    step(&mut turn);
+    turn.replied(LlmReply::text("hello"), "m", |_| false);
+    assert_eq!(step(&mut turn), "end Completed \"hello\"");
+    turn.apply(ended(TurnStatus::Completed, false, "hello"));
+    turn.apply(ended(TurnStatus::Aborted, true, ""));
+    assert_eq!(step(&mut turn), "end Completed \"hello\"");
+    assert_eq!(said(turn), ["hi", "hello"]);
+}
+
+#[test]
+fn who_brought_which_tool_is_known_as_long_as_its_calls_are_worked() {
+    let by = |hook: &str| BTreeMap::from([("web".to_owned(), crate::id::HookName::from(hook))]);
+    let reply = |iteration, owners| {
+        let message = calls(&["web"]).into_message("m").into();
+        Fact::Replied { iteration, message, read_only: vec![false], terminal: false, owners }
+    };
+    let mut turn = folded(vec![reply(1, by("first"))]);
+    assert_eq!(turn.owners(), &by("first"));
+    turn.apply(reply(1, by("stray")));
+    assert_eq!(turn.owners(), &by("first"), "a reply that does not fit changes nothing");
+    turn.apply(answered(0, answer("r")));
+    turn.apply(reply(2, by("second")));
+    assert_eq!(turn.owners(), &by("second"));
+}
+
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    let mut turn = asking(&["write"]);
+    for fact in [replied(1, &["write"], false), used(7), answered(7, answer("?")), Fact::Injected { count: 1 }] {
+        turn.apply(fact);
+    }
+    reports(&mut turn, &["clear 0 write", "start 0", "await 0"]);
+    turn.apply(used(0));
+    turn.apply(answered(0, answer("twice")));
+    assert_eq!(step(&mut turn), "model 2");
+    assert_eq!(said(turn), ["hi", "c0", "c0: r0"]);
+}
+
+#[test]
+fn a_call_of_no_model_is_worked_and_its_answer_is_the_end() {
+    let of_call = || Turn::of_call(CallPart::new("x1", "write", "{}"), false);
+    let mut turn = of_call();
+    reports(&mut turn, &["clear 0 write", "start 0", "await 0"]);
+    assert_eq!(turn.iteration(), 1);
+    assert_eq!(step(&mut turn), "end Completed \"r0\"");
+    assert_eq!(turn.executions().len(), 1);
+
+    let mut refused = of_call();
+    step(&mut refused);
+    refused.answered(0, Answer::not_run("denied"));
+    assert_eq!(step(&mut refused), "end Completed \"denied\"");
+
+    let mut shown = of_call();
+    step(&mut shown);
+    shown.answered(0, handled("shown"));
+    assert_eq!(step(&mut shown), "end Completed \"shown\"");
+
+    let mut interrupted = of_call();
+    interrupted.apply(Fact::Interrupted);
+    report(&mut interrupted, "skip 0: graceful interrupt requested");
+    assert_eq!(step(&mut interrupted), "end Completed \"Skipped due to graceful interrupt.\"");
+
+    let mut stopped = of_call();
+    stopped.end(End::failed("hook.before_tool", "no"));
+    assert_eq!(step(&mut stopped), "end Error hook.before_tool: no");
+}

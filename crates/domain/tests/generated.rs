@@ -1,0 +1,87 @@
+//! Pages that are generated from the rules are committed, and are what the rules say now.
+//!
+//! `cargo xtask gen` writes them anew: it runs this test with `PINTLE_GENERATE=1`.
+
+#![cfg(test)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use pintle_domain::approval::{Came, Handling, LIFETIME_SECONDS, MODES, Mode, handling};
+
+/// Compares the file at `path`, from the root of the repository, with `expected`; or writes it.
+fn check(path: &str, expected: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    if std::env::var_os("PINTLE_GENERATE").is_some() {
+        std::fs::write(&file, expected).unwrap();
+        return;
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(found == expected, "{path} is not what the code says: run `cargo xtask gen` and commit the change");
+}
+
+const CAME: [(Came, &str); 3] = [(Came::Allow, "allow"), (Came::Deny, "deny"), (Came::Ask, "ask")];
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Chat => "`chat`",
+        Mode::Run => "`run`",
+        Mode::Resume => "`sessions resume`",
+        Mode::Mcp => "`mcp`",
+        Mode::Subagent => "a sub-agent, in any of these",
+    }
+}
+
+fn word(handling: Handling) -> &'static str {
+    match handling {
+        Handling::Runs => "runs",
+        Handling::Refused => "refused",
+        Handling::AskedHere => "asked here",
+        Handling::WaitsHere => "waits here",
+        Handling::Parked => "parked",
+    }
+}
+
+fn meaning(handling: Handling) -> &'static str {
+    match handling {
+        Handling::Runs => "The call runs.",
+        Handling::Refused => "The call does not run; the model reads why.",
+        Handling::AskedHere => "The person there is asked, and the call waits meanwhile; others may answer too.",
+        Handling::WaitsHere => {
+            "The call waits for `pintle approvals approve` or `refuse` from elsewhere, while the program goes on waiting."
+        }
+        Handling::Parked => {
+            "The turn is parked: the program ends with exit code 75 and says how to go on, with `pintle sessions resume`."
+        }
+    }
+}
+
+#[test]
+fn the_page_of_approvals() {
+    let mut page = String::from(
+        "# Approvals\n\nGenerated from the code by `cargo xtask gen`.\n\n\
+         What happens to a tool call, by what hooks said, by who works the turn, and by whether somebody is there to \
+         be asked. No mode turns an ask into leave.\n\n\
+         | hooks said | worked by | somebody is there | nobody is there |\n|---|---|---|---|\n",
+    );
+    for (came, said) in CAME {
+        for by in MODES {
+            let [present, absent] = [true, false].map(|present| word(handling(came, by, present)));
+            writeln!(page, "| {said} | {} | {present} | {absent} |", mode(by)).unwrap();
+        }
+    }
+    page.push('\n');
+    let words = [Handling::Runs, Handling::Refused, Handling::AskedHere, Handling::WaitsHere, Handling::Parked];
+    for handling in words {
+        writeln!(page, "- **{}**: {}", word(handling), meaning(handling)).unwrap();
+    }
+    let hours = LIFETIME_SECONDS / 3_600;
+    writeln!(
+        page,
+        "\nA question can be answered, and its answer used, for {hours} hours. The first answer stands. Leave is for \
+         exactly the call that was shown, down to the digits of its numbers, and for one run of it: if the call \
+         changes, the question is void and a new one shows what it was before."
+    )
+    .unwrap();
+    check("docs/reference/approvals.md", &page);
+}

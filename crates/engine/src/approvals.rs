@@ -1,0 +1,199 @@
+//! Where persons are asked: a question is parked in the store first, then put to whoever is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::approval::{Approval, Came, Handling, Mode, Said, Standing, handling};
+use domain::clearing::Question;
+use domain::identity::Identity;
+use domain::store::{ApprovalStore, StoreError};
+use tokio_util::sync::CancellationToken;
+
+/// How often the store is looked at for an answer from elsewhere: quick enough for a person who just gave it, too
+/// seldom to be felt by the disk.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Says what time it is.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> jiff::Timestamp;
+}
+
+/// The clock of the machine.
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+}
+
+/// Puts a question to a person who is there.
+#[async_trait]
+pub trait Asker: Send + Sync {
+    /// What they say; `None` when they do not want to say now: others may still answer. Dropped when somebody else
+    /// was faster.
+    async fn ask(&self, approval: &Approval) -> Option<Said>;
+}
+
+/// Where persons are asked, for the turns of one kind.
+#[derive(Clone)]
+pub struct Approvals {
+    store: Arc<dyn ApprovalStore>,
+    clock: Arc<dyn Clock>,
+    mode: Mode,
+    asker: Option<Arc<dyn Asker>>,
+}
+
+/// What came of a question.
+pub(crate) enum Told {
+    /// A person approved exactly this call; the approval is used up.
+    Yes {
+        /// Which approval.
+        id: String,
+    },
+    /// It does not run, in words for the model.
+    No(String),
+    /// Nobody has answered; the question stays in the store.
+    Later(Box<Approval>),
+}
+
+impl Approvals {
+    /// Questions that are kept in `store` and asked as `mode` has it.
+    pub fn new(store: Arc<dyn ApprovalStore>, mode: Mode) -> Self {
+        Self { store, clock: Arc::new(SystemClock), mode, asker: None }
+    }
+
+    /// The same, with a person there.
+    #[must_use]
+    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
+        Self { asker: Some(asker), ..self }
+    }
+
+    /// The same, by another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same, for turns of sub-agents.
+    #[must_use]
+    pub fn for_subagents(&self) -> Self {
+        Self { mode: Mode::Subagent, ..self.clone() }
+    }
+
+    /// Where the questions are.
+    pub fn store(&self) -> &Arc<dyn ApprovalStore> {
+        &self.store
+    }
+
+    /// Brings a question as far as it goes now.
+    pub(crate) async fn put(&self, who: &Identity, question: Question<'_>, cancel: &CancellationToken) -> Told {
+        let how = handling(Came::Ask, self.mode, self.asker.is_some());
+        if how == Handling::Refused {
+            return Told::No(nobody_to_ask(question.why.as_str()));
+        }
+        match self.brought(who, question, how, cancel).await {
+            Ok(told) => told,
+            Err(error) => {
+                // Only the log has the detail: it may name a path of the user's.
+                tracing::error!("a question for a person cannot be kept: {error}");
+                Told::No("Tool execution needs a person's approval, and the question could not be kept".into())
+            }
+        }
+    }
+
+    async fn brought(
+        &self,
+        who: &Identity,
+        question: Question<'_>,
+        how: Handling,
+        cancel: &CancellationToken,
+    ) -> Result<Told, StoreError> {
+        loop {
+            let now = self.clock.now();
+            let id = uuid::Uuid::now_v7().to_string();
+            let asked = Approval::question(id, who, question.call, (question.by, question.why), now);
+            let standing = self.on_store(move |store| store.ask(asked, now)).await?;
+            let waiting = match standing {
+                Standing::Approved { id } => {
+                    let used = id.clone();
+                    match self.on_store(move |store| store.use_up(&used, now)).await {
+                        Ok(()) => return Ok(Told::Yes { id }),
+                        // It was used, or ran out, between the two.
+                        Err(StoreError::Conflict(_)) => continue,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Standing::Refused { note } => return Ok(Told::No(refused(&note))),
+                Standing::Expired => return Ok(Told::No("Tool execution was not approved in time".into())),
+                Standing::Waiting(waiting) => waiting,
+            };
+            if how != Handling::Parked && self.wait(&waiting, how, cancel).await? {
+                continue;
+            }
+            if self.mode == Mode::Subagent && !cancel.is_cancelled() {
+                // Whoever is there does not want to say now, and a sub-agent cannot wait for later.
+                return Ok(Told::No(nobody_to_ask(&waiting.reason)));
+            }
+            return Ok(Told::Later(waiting));
+        }
+    }
+
+    /// Waits until there may be an answer. `false`: nobody wants to answer here, or the turn is ending.
+    async fn wait(&self, waiting: &Approval, how: Handling, cancel: &CancellationToken) -> Result<bool, StoreError> {
+        let here = async {
+            match self.asker.as_ref().filter(|_| how == Handling::AskedHere) {
+                Some(asker) => asker.ask(waiting).await,
+                None => std::future::pending().await,
+            }
+        };
+        let said = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Ok(false),
+            said = here => said,
+            answered = self.answered_elsewhere(&waiting.id) => return answered.map(|()| true),
+        };
+        let Some(said) = said else { return Ok(false) };
+        let (id, now) = (waiting.id.clone(), self.clock.now());
+        match self.on_store(move |store| store.answer(&id, said, now)).await {
+            // Somebody else was faster: what they said counts.
+            Ok(_) | Err(StoreError::Conflict(_)) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn answered_elsewhere(&self, id: &str) -> Result<(), StoreError> {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let (id, now) = (id.to_owned(), self.clock.now());
+            let found = self.on_store(move |store| store.approval(&id)).await?;
+            if found.is_none_or(|it| it.state_at(now) != domain::approval::State::Waiting) {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn on_store<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn ApprovalStore) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || work(&*store)).await {
+            Ok(done) => done,
+            Err(error) => Err(StoreError::Unavailable(format!("it failed: {error}"))),
+        }
+    }
+}
+
+fn refused(note: &str) -> String {
+    let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+    format!("Tool execution refused by a person{note}")
+}
+
+/// An ask is never weakened: where nobody can be asked, it refuses.
+pub(crate) fn nobody_to_ask(why: &str) -> String {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    format!("Tool execution needs a person's approval, and nobody can be asked here{why}")
+}

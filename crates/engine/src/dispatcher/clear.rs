@@ -1,0 +1,147 @@
+//! Clears tool calls: hooks first, then the person, then the record, then the permit.
+
+use std::time::Duration;
+
+use domain::approval::Approval;
+use domain::clearing::{Clearing, Outcome, Question, Row, rows, time_of_substitute};
+use domain::id::HookName;
+use domain::record::EventRecord;
+use domain::ruling::Aborted;
+use domain::tool::{Digest, ToolCall, ToolOutput};
+
+use super::{Dispatcher, Ids, TurnCx, blank};
+use crate::approvals::{Told, nobody_to_ask};
+use crate::permit::Permit;
+
+/// The refusal of a call whose clearing could not be written down.
+pub const NOT_RECORDED: &str = "audit record could not be written";
+
+/// The outcome for one tool call.
+#[derive(Debug)]
+#[must_use = "a clearance nobody reads is a gate nobody closes"]
+pub enum Clearance {
+    /// It may run.
+    Run(Permit),
+    /// A hook answered in the tool's place.
+    Substituted {
+        /// The call that the result belongs to.
+        call: ToolCall,
+        /// The result.
+        output: ToolOutput,
+        /// The hook that answered.
+        by: HookName,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A person must say, and nobody has yet: the question is in the store. Clear the same call again later.
+    Waiting(Box<Approval>),
+    /// It does not run.
+    Refused {
+        /// The call as it stood.
+        call: ToolCall,
+        /// Why, as the model and the user read it.
+        text: String,
+        /// The hook that refused; none when the record could not be written.
+        by: Option<HookName>,
+    },
+    /// The turn, or more, stops.
+    Abort(Aborted),
+}
+
+/// What a person had to do with a clearing.
+enum Person {
+    /// Nobody was needed.
+    Unasked,
+    /// They said yes.
+    Approved { id: String },
+    /// They have not said.
+    Waiting(Box<Approval>),
+}
+
+impl Dispatcher {
+    /// Clears one tool call: `before_tool`, the gates, the approvers, the person. The record of a call that may run
+    /// is committed before this returns.
+    pub async fn clear(&self, cx: &TurnCx, call: ToolCall) -> Clearance {
+        let mut ids = Ids::default();
+        let asked = call.clone();
+        let mut clearing = Clearing::new(self.set.roster().clone(), cx.known.clone(), call);
+        let mut person = Person::Unasked;
+        loop {
+            self.drive(cx, &mut ids, &mut clearing).await;
+            let Some(question) = clearing.question() else { break };
+            match ask_person(cx, question).await {
+                Told::Yes { id } => {
+                    person = Person::Approved { id };
+                    clearing.approved();
+                }
+                Told::No(text) => clearing.refused(&text),
+                Told::Later(waiting) => {
+                    person = Person::Waiting(waiting);
+                    break;
+                }
+            }
+        }
+        let (outcome, records) = clearing.conclude();
+        self.tell_faults(cx, &records);
+        let took = time_of_substitute(&records);
+        let digest = match &outcome {
+            Outcome::Run(call) => Some(Digest::of(&cx.who, call)),
+            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => None,
+        };
+        let approval = match &person {
+            Person::Approved { id } => Some(id.as_str()),
+            Person::Unasked | Person::Waiting(_) => None,
+        };
+        let rows = rows(&outcome, digest, approval, records);
+        // An abort leaves no call; it is still about the one that was asked about.
+        let tool = outcome.call().unwrap_or(&asked).tool.clone();
+        let kept = |Row { kind, ruling, hooks }| EventRecord {
+            tool: Some(tool.clone()),
+            ruling,
+            hooks,
+            ..blank(ids.of(kind), kind, &cx.who)
+        };
+        let events = rows.into_iter().map(kept).collect();
+        self.settle(outcome, person, (digest, took), events).await
+    }
+
+    async fn settle(
+        &self,
+        outcome: Outcome,
+        person: Person,
+        (digest, took): (Option<Digest>, Duration),
+        events: Vec<EventRecord>,
+    ) -> Clearance {
+        if let (Outcome::Run(call), Some(digest)) = (&outcome, digest) {
+            let call = call.clone();
+            return match self.evidence.commit(events, NOT_RECORDED).await {
+                Ok(()) => Clearance::Run(Permit::grant(call, digest)),
+                Err(error) => {
+                    // Only the log has the detail: it may name a path of the user's.
+                    tracing::error!("{NOT_RECORDED}: {error}");
+                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None }
+                }
+            };
+        }
+        self.evidence.keep(events);
+        match (outcome, person) {
+            (Outcome::Run(call), _) => Clearance::Refused { call, text: NOT_RECORDED.into(), by: None },
+            (Outcome::Substituted { call, by, result }, _) => Clearance::Substituted { call, output: result, by, took },
+            (Outcome::Ask { .. }, Person::Waiting(waiting)) => Clearance::Waiting(waiting),
+            (Outcome::Ask { call, by, why }, Person::Unasked | Person::Approved { .. }) => {
+                Clearance::Refused { call, text: nobody_to_ask(why.as_str()), by: Some(by) }
+            }
+            (Outcome::Refused { call, denied }, _) => {
+                Clearance::Refused { call, text: denied.text(), by: Some(denied.by) }
+            }
+            (Outcome::Abort(aborted), _) => Clearance::Abort(aborted),
+        }
+    }
+}
+
+async fn ask_person(cx: &TurnCx, question: Question<'_>) -> Told {
+    match &cx.approvals {
+        Some(approvals) => approvals.put(&cx.who, question, &cx.cancel).await,
+        None => Told::No(nobody_to_ask(question.why.as_str())),
+    }
+}

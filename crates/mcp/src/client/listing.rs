@@ -1,0 +1,161 @@
+//! The tools that a server lists, and what they are called here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use domain::llm::ToolDef;
+use domain::tool::Annotations;
+use engine::Tool;
+use rmcp::RoleClient;
+use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::link::Trouble;
+use super::shared::{Shared, undelivered, value_of};
+use super::tool::McpTool;
+
+/// Most tools that are taken from one server: models lose their way among far fewer.
+const MAX_TOOLS: usize = 512;
+/// Most pages that are asked for, so that a server which never ends its list does not hold us.
+const MAX_PAGES: usize = 128;
+/// Longest name of a tool, in bytes: what providers take.
+const MAX_NAME_BYTES: usize = 64;
+/// Hexadecimal digits that tell cut and clashing names apart: among 512 tools, two alike are one in 30,000.
+const MARK_DIGITS: usize = 8;
+/// Longest description, in characters: a page. It goes into every request to a model.
+const MAX_DESCRIPTION_CHARS: usize = 8192;
+
+/// Asks the server for all of its tools.
+pub(super) async fn list(peer: &Peer<RoleClient>, server: &Arc<Shared>) -> Result<Vec<Arc<dyn Tool>>, Trouble> {
+    if peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
+        tracing::warn!(mcp = %server.spec.name, "it offers no tools");
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<Value> = Vec::new();
+    let mut cursor = None;
+    for _page in 0..MAX_PAGES {
+        let mut page = page(peer, cursor.take()).await?;
+        match page.get_mut("tools").map(Value::take) {
+            Some(Value::Array(tools)) => found.extend(tools),
+            _ => return Err(Trouble::Refused("its list of tools is none: expected an array `tools`".into())),
+        }
+        cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        if cursor.is_none() || found.len() > MAX_TOOLS {
+            break;
+        }
+    }
+    if cursor.is_some() || found.len() > MAX_TOOLS {
+        tracing::warn!(mcp = %server.spec.name, MAX_TOOLS, MAX_PAGES, "its list of tools is too long; the rest is left out");
+        found.truncate(MAX_TOOLS);
+    }
+    Ok(adopt(found, server))
+}
+
+async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Value, Trouble> {
+    let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+    let request = ListToolsRequest { method: Default::default(), params, extensions: Default::default() };
+    match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
+        Ok(result) => value_of(result).map_err(Trouble::Refused),
+        Err(ServiceError::McpError(error)) => {
+            Err(Trouble::Refused(format!("it refused to list its tools: {}", error.message)))
+        }
+        Err(error) => Err(Trouble::Cut(format!("it did not list its tools: {}", undelivered(&error)))),
+    }
+}
+
+/// The tools of a list, named; what is none, or named as another, is left out.
+fn adopt(found: Vec<Value>, server: &Arc<Shared>) -> Vec<Arc<dyn Tool>> {
+    let own: Vec<&str> = found.iter().map(|tool| tool.get("name").and_then(Value::as_str).unwrap_or("")).collect();
+    let names = names(&server.spec.name, &own);
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    for (tool, name) in found.iter().zip(names) {
+        match name {
+            Some(name) => tools.push(Arc::new(read(tool, &name, server))),
+            None => {
+                let shown = tool.get("name").map_or_else(|| "(none)".into(), ToString::to_string);
+                tracing::warn!(mcp = %server.spec.name, name = ?shown, "a tool is left out: it has no name of its own");
+            }
+        }
+    }
+    tools
+}
+
+fn read(tool: &Value, name: &str, server: &Arc<Shared>) -> McpTool {
+    let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default();
+    let hint = |key: &str| tool.get("annotations").and_then(|hints| hints.get(key)).and_then(Value::as_bool);
+    let description = if text("description").is_empty() { text("title") } else { text("description") };
+    let description: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+    let schema = tool.get("inputSchema").filter(|schema| schema.is_object());
+    let schema = schema.cloned().unwrap_or_else(|| json!({"type": "object"}));
+    McpTool {
+        definition: ToolDef::new(name, &description, schema),
+        annotations: Annotations { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") },
+        name: text("name").to_owned(),
+        server: server.clone(),
+    }
+}
+
+/// Our name for each of the server's; none for an empty one and for the second of two that are the same.
+///
+/// Names that need no change are given first, so that a server cannot take the name of one of its tools away by
+/// listing another before it.
+fn names(server: &str, own: &[&str]) -> Vec<Option<String>> {
+    let mut named: Vec<Option<String>> = vec![None; own.len()];
+    let (mut seen, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    let fresh: Vec<bool> = own.iter().map(|own| !own.is_empty() && seen.insert(*own)).collect();
+    let plain = |own: &str| format!("mcp_{}_{own}", clean(server));
+    for (at, own) in own.iter().enumerate().filter(|(at, own)| fresh[*at] && clean(own) == **own) {
+        let name = plain(own);
+        if name.len() <= MAX_NAME_BYTES && taken.insert(name.clone()) {
+            named[at] = Some(name);
+        }
+    }
+    for (at, own) in own.iter().enumerate().filter(|(at, _)| fresh[*at]) {
+        if named[at].is_none() {
+            let name = plain(&clean(own));
+            let candidates = [(name.len() <= MAX_NAME_BYTES).then(|| name.clone()), Some(marked(&name, own))];
+            named[at] = candidates.into_iter().flatten().find(|name| taken.insert(name.clone()));
+        }
+    }
+    named
+}
+
+/// `text` with what providers do not take in a name replaced.
+fn clean(text: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    text.chars().map(keep).collect()
+}
+
+/// `name`, cut if need be, with digits that only `own` has.
+fn marked(name: &str, own: &str) -> String {
+    let digits: String = Sha256::digest(own).iter().map(|byte| format!("{byte:02x}")).collect();
+    // ASCII, since it is clean.
+    let kept = name.len().min(MAX_NAME_BYTES - MARK_DIGITS - 1);
+    format!("{}_{}", &name[..kept], &digits[..MARK_DIGITS])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_clean_short_and_their_own() {
+        let check = |own: &[&str]| {
+            let names = names("my.srv", own);
+            let too_long = names.iter().flatten().find(|name| name.len() > MAX_NAME_BYTES);
+            assert_eq!(too_long, None);
+            names.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()
+        };
+        assert_eq!(check(&["read", "a/b", "größe"]), ["mcp_my_srv_read", "mcp_my_srv_a_b", "mcp_my_srv_gr__e"]);
+        assert_eq!(
+            check(&["a.b", "a_b", "a/b"]),
+            ["mcp_my_srv_a_b_2e7336dc", "mcp_my_srv_a_b", "mcp_my_srv_a_b_c14cddc0"]
+        );
+        assert_eq!(check(&["x", "x", ""]), ["mcp_my_srv_x", "", ""]);
+        let long = check(&[&"l".repeat(200), &"l".repeat(53), &"l".repeat(54), &format!("{}m", "l".repeat(199))]);
+        assert_eq!(long[1], format!("mcp_my_srv_{}", "l".repeat(53)));
+        assert_eq!(BTreeSet::from_iter(&long).len(), 4, "{long:?}");
+    }
+}

@@ -1,0 +1,19 @@
+//! The Model Context Protocol, both ways: tools of foreign servers for our agents ([`McpServer`]), and tools of ours
+//! for foreign clients ([`serve_stdio`]).
+//!
+//! This crate confines `rmcp`: none of its types is public here.
+//!
+//! A tool of a server is offered to models as `mcp_SERVER_TOOL`. Characters other than ASCII letters, digits, `_` and
+//! `-` become `_`, and a name is at most 64 bytes long, which is what providers take; a name that had to be cut, or
+//! that clashes with another one of its server, ends in eight hexadecimal digits of the SHA-256 of the server's own.
+
+mod wire;
+pub mod client;
+pub mod error;
+pub mod serve;
+pub mod spec;
+
+pub use client::{McpServer, Status};
+pub use error::Error;
+pub use serve::{Offered, Served, serve, serve_stdio};
+pub use spec::{ServerSpec, Transport};

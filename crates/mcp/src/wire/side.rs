@@ -1,0 +1,323 @@
+//! What each end of a connection does to messages that rmcp's own types would spoil.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use domain::json::Object;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage,
+    RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
+use rmcp::{RoleClient, RoleServer};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+/// How long calls that run when a client closes our input may still be answered. A client that is piped in from a
+/// file gets its answers; one that left does not keep us.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A message that rmcp cannot take.
+pub(crate) struct Unread {
+    /// What is wrong with it.
+    pub(crate) why: String,
+    /// What its sender is told, if it waits for an answer.
+    pub(crate) answer: Option<Value>,
+}
+
+/// How a line that was too long began and ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends<'a> {
+    pub(crate) head: &'a [u8],
+    pub(crate) tail: &'a [u8],
+}
+
+/// One end of a connection.
+pub(crate) trait Side: ServiceRole {
+    /// What it remembers of the messages so far.
+    type Memory: Default + Send;
+
+    /// Notes a message that is about to be sent.
+    fn sent(memory: &mut Self::Memory, message: &TxJsonRpcMessage<Self>);
+
+    /// Reads a message, with every number as it is written.
+    fn read(memory: &mut Self::Memory, value: Value) -> Result<RxJsonRpcMessage<Self>, Unread>;
+
+    /// What stands for a line that was too long, if its ends tell whom it answers or who waits for an answer.
+    fn too_long(memory: &mut Self::Memory, ends: Ends<'_>, limit: usize) -> Result<RxJsonRpcMessage<Self>, Unread>;
+
+    /// Waits at the end of the input for what is still to be sent. Starts anew, with the time that is left, when it is
+    /// dropped and called again.
+    fn linger(memory: &mut Self::Memory) -> impl Future<Output = ()> + Send;
+}
+
+/// Requests of ours that wait for an answer.
+#[derive(Default)]
+pub(crate) struct Asked(HashMap<RequestId, Reading>);
+
+/// What becomes of a result.
+#[derive(Clone, Copy, PartialEq)]
+enum Reading {
+    /// rmcp reads it.
+    Typed,
+    /// It is handed on as it is: calls and lists of tools.
+    Verbatim,
+}
+
+impl Side for RoleClient {
+    type Memory = Asked;
+
+    fn sent(memory: &mut Asked, message: &ClientJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                let of_tools =
+                    matches!(request.request, ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_));
+                memory.0.insert(request.id.clone(), if of_tools { Reading::Verbatim } else { Reading::Typed });
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    memory.0.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+
+    fn read(memory: &mut Asked, mut value: Value) -> Result<ServerJsonRpcMessage, Unread> {
+        let unread = |why: String| Unread { why, answer: None };
+        if value.get("method").is_none()
+            && let Some(id) = value.get("id").filter(|id| !id.is_null())
+        {
+            // Also before the handshake is over, where rmcp gives up on an answer to nothing.
+            let known = own_id(id).and_then(|id| Some((memory.0.remove(&id)?, id)));
+            let Some((reading, id)) = known else { return Err(unread("it answers nothing that was asked".into())) };
+            if reading == Reading::Verbatim
+                && let Some(result) = value.get_mut("result")
+            {
+                let result = ServerResult::CustomResult(CustomResult(result.take()));
+                return Ok(ServerJsonRpcMessage::response(result, id));
+            }
+            return serde_json::from_value(value).or_else(|error| {
+                // Whoever asked must not wait for an answer that was skipped.
+                let why = format!("its answer cannot be read: {error}");
+                Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
+            });
+        }
+        serde_json::from_value(value).map_err(|error| unread(error.to_string()))
+    }
+
+    fn too_long(memory: &mut Asked, ends: Ends<'_>, limit: usize) -> Result<ServerJsonRpcMessage, Unread> {
+        let unread = || Unread { why: "nobody knows whom it answers".into(), answer: None };
+        let id = RequestId::Number(ends.id("\"result\"").ok_or_else(unread)?);
+        memory.0.remove(&id).ok_or_else(unread)?;
+        let why = format!("its reply is longer than {limit} bytes");
+        Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
+    }
+
+    async fn linger(_memory: &mut Asked) {}
+}
+
+/// Requests that wait for our answer.
+#[derive(Default)]
+pub(crate) struct Answering {
+    open: HashSet<RequestId>,
+    until: Option<Instant>,
+}
+
+impl Side for RoleServer {
+    type Memory = Answering;
+
+    fn sent(memory: &mut Answering, message: &ServerJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Response(response) => drop(memory.open.remove(&response.id)),
+            JsonRpcMessage::Error(error) => drop(error.id.as_ref().map(|id| memory.open.remove(id))),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        }
+    }
+
+    fn read(memory: &mut Answering, mut value: Value) -> Result<ClientJsonRpcMessage, Unread> {
+        let id = value.get("id").cloned();
+        let asks = value.get("method").is_some() && id.is_some();
+        let arguments = arguments(&mut value);
+        let mut message: ClientJsonRpcMessage = serde_json::from_value(value).map_err(|error| Unread {
+            why: error.to_string(),
+            answer: asks.then(|| {
+                let error =
+                    json!({"code": ErrorCode::INVALID_PARAMS.0, "message": format!("invalid request: {error}")});
+                json!({"jsonrpc": "2.0", "id": id, "error": error})
+            }),
+        })?;
+        match &mut message {
+            JsonRpcMessage::Request(request) => {
+                memory.open.insert(request.id.clone());
+                if let ClientRequest::CallToolRequest(call) = &mut request.request {
+                    call.params.arguments = arguments;
+                }
+            }
+            JsonRpcMessage::Notification(notification) => {
+                // A withdrawn request is not answered.
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    memory.open.remove(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        Ok(message)
+    }
+
+    fn too_long(_memory: &mut Answering, ends: Ends<'_>, limit: usize) -> Result<ClientJsonRpcMessage, Unread> {
+        let why = format!("the request is longer than {limit} bytes");
+        let answer = ends.id("\"params\"").map(|id| {
+            let error = json!({"code": ErrorCode::INVALID_REQUEST.0, "message": why});
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        });
+        Err(Unread { why, answer })
+    }
+
+    async fn linger(memory: &mut Answering) {
+        let until = *memory.until.get_or_insert_with(|| Instant::now() + LINGER);
+        if !memory.open.is_empty() {
+            tokio::time::sleep_until(until).await;
+        }
+    }
+}
+
+/// Takes the arguments out of a call, so that rmcp does not read the numbers in them.
+fn arguments(value: &mut Value) -> Option<Object> {
+    if value.get("method").and_then(Value::as_str) != Some("tools/call") {
+        return None;
+    }
+    let arguments = value.get_mut("params")?.get_mut("arguments")?;
+    let taken = std::mem::take(arguments.as_object_mut()?);
+    Some(taken)
+}
+
+/// The id that we gave, as a server may write it back: some languages know only doubles, some only strings.
+fn own_id(value: &Value) -> Option<RequestId> {
+    let number = match value {
+        Value::Number(number) => number.to_string().trim_end_matches(".0").parse().ok(),
+        Value::String(text) => text.parse().ok(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    number.map(RequestId::Number)
+}
+
+impl Ends<'_> {
+    /// The number under `id`, if it stands before the long member `body` or at the very end.
+    fn id(self, body: &str) -> Option<i64> {
+        let (head, tail) = (String::from_utf8_lossy(self.head), String::from_utf8_lossy(self.tail));
+        let value = |text: &str| Some(text.trim_start().strip_prefix(':')?.trim().to_owned());
+        let first = || {
+            let rest = value(head.split(body).next()?.split_once("\"id\"")?.1)?;
+            rest[..rest.find(|c: char| !c.is_ascii_digit())?].parse().ok()
+        };
+        let last = || value(tail.trim_end().strip_suffix('}')?.rsplit_once("\"id\"")?.1)?.parse().ok();
+        first().or_else(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolRequestParams, Request};
+
+    use super::*;
+
+    /// Digits that no double has, an integer beyond 64 bits, and one beyond everything.
+    const DIGITS: &str = r#"{"a":1.10,"b":123456789012345678901234567890,"c":[1e+400,-0.0,0.30000000000000000001]}"#;
+
+    fn parse(text: &str) -> Value {
+        domain::json::parse(text).unwrap()
+    }
+
+    fn call(id: i64) -> ClientJsonRpcMessage {
+        let Value::Object(arguments) = parse(DIGITS) else { panic!() };
+        let params = CallToolRequestParams::new("t").with_arguments(arguments);
+        ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(params)), RequestId::Number(id))
+    }
+
+    #[test]
+    fn arguments_and_results_keep_their_digits() {
+        let sent = serde_json::to_string(&call(7)).unwrap();
+        assert_eq!(
+            sent,
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{DIGITS}}}}}"#)
+        );
+        let mut server = Answering::default();
+        let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
+        let ClientRequest::CallToolRequest(heard) = request.request else { panic!() };
+        assert_eq!(Value::from(heard.params.arguments.unwrap()).to_string(), DIGITS);
+
+        let mut client = Asked::default();
+        RoleClient::sent(&mut client, &call(7));
+        let reply = format!(r#"{{"result":{{"structuredContent":{DIGITS}}},"jsonrpc":"2.0","id":7}}"#);
+        let Ok(JsonRpcMessage::Response(response)) = RoleClient::read(&mut client, parse(&reply)) else { panic!() };
+        let ServerResult::CustomResult(CustomResult(result)) = response.result else { panic!() };
+        assert_eq!(result["structuredContent"].to_string(), DIGITS);
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_read_is_answered() {
+        let mut server = Answering::default();
+        let bad = parse(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
+        let answer = match RoleServer::read(&mut server, bad) {
+            Ok(message) => serde_json::to_value(message).unwrap(),
+            Err(unread) => unread.answer.unwrap(),
+        };
+        assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&parse("1.5"), Some(-32602)), "{answer}");
+    }
+
+    #[test]
+    fn an_answer_finds_its_question_however_its_id_is_written() {
+        let check = |answer: &str| {
+            let mut client = Asked::default();
+            RoleClient::sent(&mut client, &call(7));
+            match RoleClient::read(&mut client, parse(answer)) {
+                Ok(message) => serde_json::to_value(message).unwrap().to_string(),
+                Err(unread) => unread.why,
+            }
+        };
+        let result = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        for id in ["7", "7.0", r#""7""#] {
+            assert_eq!(check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)), result);
+        }
+        for id in ["8", "7.5", r#""x""#, "[7]", "70.0"] {
+            let why = check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+            assert_eq!(why, "it answers nothing that was asked", "{id}");
+        }
+        let odd = check(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"x"}}"#);
+        assert!(odd.contains("its answer cannot be read"), "{odd}");
+    }
+
+    #[test]
+    fn a_reply_that_is_too_long_is_an_error_of_its_call() {
+        let mut client = Asked::default();
+        (1..=2).for_each(|id| RoleClient::sent(&mut client, &call(id)));
+        let mut check = |head: &str, tail: &str| {
+            let ends = Ends { head: head.as_bytes(), tail: tail.as_bytes() };
+            let message = RoleClient::too_long(&mut client, ends, 10).ok()?;
+            Some(serde_json::to_value(message).unwrap().to_string())
+        };
+        let error = |id| {
+            Some(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"its reply is longer than 10 bytes"}}}}"#
+            ))
+        };
+        assert_eq!(check(r#"{"jsonrpc":"2.0","id":1,"result":{"x"#, "xx\"}}"), error(1));
+        assert_eq!(check(r#"{"result":{"id":1,"#, r#"xx"},"jsonrpc":"2.0","id":2}"#), error(2));
+        assert_eq!(check(r#"{"id":9,"result""#, ""), None, "it was never asked");
+        assert_eq!(check("xxx", "xxx"), None);
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_answered() {
+        let ends =
+            Ends { head: br#"{"method":"tools/call","params":{"id":1"#, tail: br#"x"},"jsonrpc":"2.0","id":6}"# };
+        let Err(unread) = RoleServer::too_long(&mut Answering::default(), ends, 10) else { panic!() };
+        let error = r#"{"code":-32600,"message":"the request is longer than 10 bytes"}"#;
+        assert_eq!(unread.answer, Some(parse(&format!(r#"{{"jsonrpc":"2.0","id":6,"error":{error}}}"#))));
+    }
+}

@@ -1,0 +1,111 @@
+//! Questions for the person at the terminal: how they come here, and what counts as an answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use domain::approval::{Approval, Said, State};
+use domain::store::ApprovalStore;
+use engine::Asker;
+use tokio::sync::{mpsc, oneshot};
+
+/// How many questions wait to be shown: one for each agent that may work at once, and some.
+const MAX_QUESTIONS: usize = 16;
+
+/// What can be answered, below every question.
+pub(super) const CHOICES: &str = "y: run it · n: refuse · n WHY: refuse, and the agent reads why · l: later";
+
+/// A question on its way to the person.
+pub(super) struct Question {
+    /// What is asked.
+    pub(super) approval: Approval,
+    /// Where the answer goes; closed once nobody waits for it here any more.
+    pub(super) answer: oneshot::Sender<Option<Said>>,
+}
+
+/// Puts questions to the conversation that is on the terminal.
+pub(super) struct AtTerminal(mpsc::Sender<Question>);
+
+/// Questions on their way.
+pub(super) type Questions = mpsc::Receiver<Question>;
+
+/// Somebody to be asked, and where the questions come out.
+pub(super) fn channel() -> (Arc<dyn Asker>, Questions) {
+    let (sender, questions) = mpsc::channel(MAX_QUESTIONS);
+    (Arc::new(AtTerminal(sender)), questions)
+}
+
+#[async_trait]
+impl Asker for AtTerminal {
+    async fn ask(&self, approval: &Approval) -> Option<Said> {
+        let (answer, said) = oneshot::channel();
+        let question = Question { approval: approval.clone(), answer };
+        // A conversation that has ended answers nothing: the question stays in the store.
+        self.0.send(question).await.ok()?;
+        said.await.ok().flatten()
+    }
+}
+
+/// What a line means as an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It may run.
+    Yes,
+    /// It may not; the note goes to the agent.
+    No(String),
+    /// Somebody says later.
+    Later,
+}
+
+impl Answer {
+    /// Reads a line. Nothing but a plain yes is one.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let line = line.trim();
+        let (word, note) = line.split_once([' ', '\t', ':', ',']).unwrap_or((line, ""));
+        let note = note.trim_start_matches([' ', '\t', ':', ',']);
+        match (word.to_lowercase().as_str(), note) {
+            ("y" | "yes", "") => Some(Self::Yes),
+            ("n" | "no", note) => Some(Self::No(note.to_owned())),
+            ("l" | "later", "") => Some(Self::Later),
+            _ => None,
+        }
+    }
+}
+
+/// What became of a question that is no longer asked here, in words; nothing if the turn that asked it is ending.
+pub(super) async fn became(store: Arc<dyn ApprovalStore>, id: String) -> Option<String> {
+    let found = tokio::task::spawn_blocking(move || store.approval(&id)).await.ok()?.ok()??;
+    let by = found.answered_by.as_deref().map(|by| format!(" by {}", crate::clean::clean(by))).unwrap_or_default();
+    match found.state_at(jiff::Timestamp::now()) {
+        State::Waiting | State::Void => None,
+        State::Approved | State::Used => Some(format!("approved elsewhere{by}")),
+        State::Refused => Some(format!("refused elsewhere{by}")),
+        State::Expired => Some("nobody answered in time".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_yes_is_one() {
+        let no = |note: &str| Some(Answer::No(note.to_owned()));
+        for (line, expected) in [
+            ("y", Some(Answer::Yes)),
+            (" Yes ", Some(Answer::Yes)),
+            ("yes, but later", None),
+            ("y n", None),
+            ("yeah", None),
+            ("", None),
+            ("n", no("")),
+            ("No: use  --dry-run", no("use  --dry-run")),
+            ("no, y", no("y")),
+            ("not now", None),
+            ("l", Some(Answer::Later)),
+            ("later", Some(Answer::Later)),
+            ("later y", None),
+        ] {
+            assert_eq!(Answer::read(line), expected, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Where the person sits: what they type, what they are asked, and which signals the program gets.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+
+use domain::approval::Said;
+use store::Store;
+
+use super::ask::{self, Answer, CHOICES, Question, Questions};
+use super::input::{Awaited, Input, Sent, Typed};
+use super::screen::{Prompt, Screen};
+use crate::clean::clean;
+use crate::cli::approvals::{MAX_NOTE_BYTES, person, whole};
+use crate::cli::stops::{Stop, Stops};
+
+/// How many lines wait for turns of their own: a pasted page. More of them are no conversation.
+const MAX_AHEAD: usize = 64;
+
+/// What happened while nothing else did.
+pub(super) enum Happened {
+    Stop(Stop),
+    Typed(Typed),
+    Asked(Box<Question>),
+    /// The question that is shown is no longer asked here.
+    Withdrawn,
+}
+
+/// What the person wants.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Something is said.
+    Say(Sent),
+    /// What is under way is to stop.
+    Stop,
+    /// The whole program is to end.
+    EndProgram,
+    /// The conversation is to end.
+    End,
+}
+
+/// The place of the person.
+pub(super) struct Desk {
+    pub(super) screen: Arc<Screen>,
+    input: Input,
+    stops: Stops,
+    store: Arc<Store>,
+    questions: Questions,
+    /// Questions without an answer; the first one is shown.
+    asked: VecDeque<Question>,
+    /// What came in up to this piece was typed before the question was seen.
+    seen_since: u64,
+    /// What is awaited when nothing is asked.
+    awaits: Awaited,
+    /// Lines that wait for turns of their own.
+    ahead: VecDeque<Sent>,
+    /// How many more there were.
+    lost: usize,
+    ended: bool,
+}
+
+impl Desk {
+    pub(super) fn new(screen: Arc<Screen>, input: Input, stops: Stops, asking: (Arc<Store>, Questions)) -> Self {
+        Self {
+            screen,
+            input,
+            stops,
+            store: asking.0,
+            questions: asking.1,
+            asked: VecDeque::new(),
+            seen_since: 0,
+            awaits: Awaited::Message,
+            ahead: VecDeque::new(),
+            lost: 0,
+            ended: false,
+        }
+    }
+
+    /// Whether what is typed is seen key by key.
+    pub(super) fn is_keys(&self) -> bool {
+        self.input.is_keys()
+    }
+
+    /// Writes a line to the person.
+    pub(super) fn note(&self, text: &str) {
+        self.screen.notice(&format!("{text}\n"));
+    }
+
+    /// Says what is awaited from now on, whenever nothing is asked.
+    pub(super) fn await_now(&mut self, what: Awaited) {
+        self.awaits = what;
+        if self.asked.is_empty() {
+            self.input.await_now(what);
+        }
+    }
+
+    /// Waits for what happens next. Lines of a pipe are read only while one can begin a turn.
+    pub(super) async fn next(&mut self) -> Happened {
+        let idle = self.awaits == Awaited::Message;
+        if idle && let Some(line) = self.ahead.pop_front() {
+            return Happened::Typed(Typed::Line(line));
+        }
+        let Self { input, stops, questions, asked, ended, .. } = self;
+        let reads = !*ended && (idle || input.is_keys());
+        let withdrawn = async {
+            match asked.front_mut() {
+                Some(question) => question.answer.closed().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            stop = stops.next() => Happened::Stop(stop),
+            () = withdrawn => Happened::Withdrawn,
+            Some(question) = questions.recv() => Happened::Asked(Box::new(question)),
+            typed = input.next(), if reads => Happened::Typed(typed),
+            () = std::future::ready(()), if idle && *ended => Happened::Typed(Typed::End),
+        }
+    }
+
+    /// Deals with what happened, as far as it is not an order.
+    pub(super) async fn heed(&mut self, happened: Happened) -> Option<Order> {
+        match happened {
+            Happened::Stop(Stop::Program) | Happened::Typed(Typed::Quit) => return Some(Order::EndProgram),
+            Happened::Asked(question) => {
+                self.asked.push_back(*question);
+                if self.asked.len() == 1 {
+                    self.show_question();
+                }
+            }
+            Happened::Withdrawn => self.withdraw().await,
+            Happened::Typed(Typed::Line(line)) if self.is_answer(&line) => self.answer(&line.text),
+            Happened::Typed(Typed::Line(line)) => return Some(Order::Say(line)),
+            Happened::Typed(Typed::Unusable(why)) => self.note(&why),
+            Happened::Typed(Typed::Nothing) => self.note("Ctrl-D ends the conversation."),
+            // At a question that nobody's turn waits for, there is nothing else to stop.
+            Happened::Stop(Stop::Turn) | Happened::Typed(Typed::Stop) if self.is_asked_idly() => self.answer("later"),
+            Happened::Stop(Stop::Turn) | Happened::Typed(Typed::Stop) => return Some(Order::Stop),
+            Happened::Typed(Typed::End) if !self.asked.is_empty() => self.answer("later"),
+            Happened::Typed(Typed::Gone) => return self.lose_terminal(),
+            Happened::Typed(Typed::End) => return Some(Order::End),
+        }
+        None
+    }
+
+    /// A question outlives its terminal; what nobody is asked in ends.
+    fn lose_terminal(&mut self) -> Option<Order> {
+        self.ended = true;
+        if self.asked.is_empty() {
+            return Some(Order::EndProgram);
+        }
+        while !self.asked.is_empty() {
+            self.answer("later");
+        }
+        None
+    }
+
+    fn is_asked_idly(&self) -> bool {
+        !self.asked.is_empty() && self.awaits == Awaited::Message
+    }
+
+    /// No more lines are awaited.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Lines are awaited after all; where none can come any more, that shows again.
+    pub(super) fn go_on(&mut self) {
+        self.ended = false;
+    }
+
+    /// Keeps a line for a turn of its own.
+    pub(super) fn keep_ahead(&mut self, line: Sent) {
+        if self.ahead.len() < MAX_AHEAD {
+            self.ahead.push_back(line);
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    /// Says how many lines were too many.
+    pub(super) fn tell_lost(&mut self) {
+        if self.lost > 0 {
+            let lost = std::mem::take(&mut self.lost);
+            self.note(&format!("{MAX_AHEAD} lines wait already; left out after them: {lost}"));
+        }
+    }
+
+    /// Lines that wait for turns of their own are not said any more.
+    pub(super) fn drop_ahead(&mut self) -> Vec<String> {
+        self.ahead.drain(..).map(|line| line.text).collect()
+    }
+
+    /// Only what was typed once the question was seen answers it, and nothing that was pasted.
+    fn is_answer(&self, line: &Sent) -> bool {
+        !self.asked.is_empty() && !line.pasted && line.piece > self.seen_since
+    }
+
+    fn show_question(&mut self) {
+        let Some(question) = self.asked.front() else { return };
+        let agent = clean(question.approval.agent_id.as_str());
+        let text = format!("a call of the agent \"{agent}\" waits for you\n{}{CHOICES}\n", whole(&question.approval));
+        // Whatever comes from here on may be an answer to what is seen now.
+        self.seen_since = self.input.so_far();
+        self.screen.notice(&text);
+        self.input.await_now(Awaited::Answer);
+    }
+
+    fn answer(&mut self, line: &str) {
+        self.screen.keep(Prompt::Answer, line);
+        let said = match Answer::read(line) {
+            Some(Answer::Yes) => Some(Said { approve: true, by: person(), note: String::new() }),
+            Some(Answer::No(note)) if note.len() > MAX_NOTE_BYTES => {
+                return self.note(&format!("a note has at most {MAX_NOTE_BYTES} bytes"));
+            }
+            Some(Answer::No(note)) => Some(Said { approve: false, by: person(), note }),
+            Some(Answer::Later) => None,
+            None => return self.note(CHOICES),
+        };
+        if let Some(question) = self.asked.pop_front() {
+            // Where nobody waits for it any more, somebody else was faster.
+            drop(question.answer.send(said));
+        }
+        self.turn_over();
+    }
+
+    async fn withdraw(&mut self) {
+        let Some(question) = self.asked.pop_front() else { return };
+        if let Some(became) = ask::became(self.store.clone(), question.approval.id).await {
+            self.note(&became);
+        }
+        self.turn_over();
+    }
+
+    /// The next question, or what is awaited without one.
+    fn turn_over(&mut self) {
+        if self.asked.is_empty() {
+            self.input.await_now(self.awaits);
+        } else {
+            self.show_question();
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A program that is killed anywhere loses nothing, and does nothing twice.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use agent::conversation::DEFAULT_TENANT;
+use domain::message::{Message, Role};
+use domain::session::{Cause, Entry, Session};
+use domain::store::{RecordQuery, RecordStore as _, SessionKey, SessionStore as _};
+use domain::turn::{Fact, OUTCOME_UNKNOWN};
+
+use super::env::{PINTLE, TestEnv};
+use super::run::scripted;
+
+/// How often the program is killed.
+const KILLS: usize = 200;
+
+/// How many programs run at once: more than the processors of a small machine, so that kills hit odd places.
+const AT_ONCE: usize = 4;
+
+/// Where the moments of the kills come from, unless `PINTLE_KILL_SEED` says otherwise.
+const SEED: u64 = 20_261_122;
+
+/// The words that the calls leave a line of, each once.
+const WORDS: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+
+/// Nine calls in three rounds, each of which leaves a line, and what the model says when one was cut.
+fn script() -> String {
+    let call = |word: &str| serde_json::json!({"name": "exec", "arguments": {"command": format!("echo {word} >>ran; echo {word}-done")}});
+    let replies = serde_json::json!([
+        {"when": {"contains": "begin"}, "tool_calls": [call("a"), call("b"), call("c")]},
+        {"when": {"tool_result": "c-done"}, "tool_calls": [call("d"), call("e"), call("f")]},
+        {"when": {"tool_result": "f-done"}, "tool_calls": [call("g"), call("h"), call("i")]},
+        {"when": {"tool_result": "i-done"}, "text": "All done."},
+        {"when": {"tool_result": OUTCOME_UNKNOWN}, "text": "One was cut."},
+        {"when": {"contains": "again"}, "text": "Here again."}
+    ]);
+    let text = replies.to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+/// Where a program was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cut {
+    /// Before it worked on the session, or after.
+    Outside,
+    /// While it worked on the session, and no call ran.
+    BetweenCalls,
+    /// While a call ran.
+    InACall,
+}
+
+/// One life of a session: killed once, then picked up.
+struct Life<'a> {
+    env: &'a TestEnv,
+    number: usize,
+}
+
+impl Life<'_> {
+    fn home(&self) -> PathBuf {
+        self.env.path(&format!("homes/{}", self.number))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.env.path(&format!("here/{}", self.number))
+    }
+
+    fn pintle(&self, args: &[&str]) -> Command {
+        let mut command = self.env.command(PINTLE);
+        command.args(args).arg("--home").arg(self.home()).current_dir(self.folder());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn begin(&self) -> Command {
+        std::fs::create_dir_all(self.folder()).unwrap();
+        self.pintle(&["run", "--quiet", "--session", "s", "begin"])
+    }
+
+    /// Runs a command to its end, which is one of `codes`.
+    fn done(&self, args: &[&str], codes: &[i32]) {
+        let output = self.pintle(args).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(codes.contains(&output.status.code().unwrap()), "{args:?} of life {}: {err}", self.number);
+    }
+
+    /// Kills the program after `moment`, and goes on: every second time with the turn that was cut, and of these every
+    /// second time with another kill after the time `second`.
+    fn live(&self, moment: Duration, second: Duration) -> Cut {
+        let mut child = self.begin().spawn().unwrap();
+        std::thread::sleep(moment);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if self.number.is_multiple_of(2) {
+            if self.number.is_multiple_of(4) {
+                let mut resumed = self.pintle(&["sessions", "resume", "--quiet", "s"]).spawn().unwrap();
+                std::thread::sleep(second);
+                resumed.kill().unwrap();
+                resumed.wait().unwrap();
+            }
+            // There may be no session yet, or nothing open in it.
+            self.done(&["sessions", "resume", "--quiet", "s"], &[0, 1]);
+        }
+        self.done(&["run", "--quiet", "--session", "s", "again"], &[0]);
+        self.check()
+    }
+
+    /// What must hold whenever the program was killed. Says where it was.
+    fn check(&self) -> Cut {
+        let store = store::open("sqlite://pintle.db", &self.home(), store::Durability::Commit).unwrap();
+        let key = SessionKey { tenant: DEFAULT_TENANT.into(), session: "s".into() };
+        let journal = store.journal(&key).unwrap();
+        let turns = paired(&journal).unwrap_or_else(|why| panic!("life {}: {why}: {journal:#?}", self.number));
+        let query = RecordQuery { limit: 100_000, ..RecordQuery::default() };
+        let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+        for event in store.find(&query).unwrap().into_iter().filter(|event| event.event == "turn_end") {
+            *ends.entry(event.turn_id).or_default() += 1;
+        }
+        let expected: BTreeMap<String, usize> = turns.into_iter().map(|turn| (turn, 1)).collect();
+        assert_eq!(ends, expected, "life {}: one turn_end for each turn", self.number);
+        let killed = journal.iter().any(|entry| *entry == Entry::Closed { cause: Cause::Killed });
+        let session = Session::fold(journal);
+        self.check_messages(&session);
+        let unknown = session.messages().iter().any(|message| message.get().content == OUTCOME_UNKNOWN);
+        match (killed, unknown) {
+            (true, true) => Cut::InACall,
+            (true, false) => Cut::BetweenCalls,
+            (false, _) => Cut::Outside,
+        }
+    }
+
+    fn check_messages(&self, session: &Session) {
+        let ran = std::fs::read_to_string(self.folder().join("ran")).unwrap_or_default();
+        let messages: Vec<&Message> = session.messages().iter().map(|message| message.get()).collect();
+        let said = |text: &str| messages.iter().filter(|it| it.role == Role::User && it.content == text).count();
+        assert!(said("begin") <= 1 && said("again") == 1, "life {}: {messages:#?}", self.number);
+        for call in messages.iter().flat_map(|message| &message.tool_calls) {
+            let results: Vec<_> = messages.iter().filter(|it| it.tool_call_id == call.id).collect();
+            assert_eq!(results.len(), 1, "life {}: each call has one result: {messages:#?}", self.number);
+            let is_in = |word: &&str| call.function.arguments.contains(&format!("echo {word} "));
+            let word = WORDS.into_iter().find(is_in).unwrap();
+            let result = results[0].content.as_str();
+            let allowed = match result {
+                result if result.contains(&format!("{word}-done")) => 1..=1,
+                OUTCOME_UNKNOWN => 0..=1,
+                _ => 0..=0,
+            };
+            let times = times(&ran, word);
+            assert!(allowed.contains(&times), "life {}: {word} ran {times} times: {result}", self.number);
+        }
+        assert!(WORDS.iter().all(|word| times(&ran, word) <= 1), "life {}: {ran}", self.number);
+    }
+}
+
+/// How often the call that leaves `word` ran.
+fn times(ran: &str, word: &str) -> usize {
+    ran.lines().filter(|line| *line == word).count()
+}
+
+/// The turns of a journal in which every opening has its end, and every turn, too.
+fn paired(journal: &[Entry]) -> Result<Vec<String>, &'static str> {
+    let (mut held, mut open, mut turns) = (false, false, Vec::new());
+    for entry in journal {
+        match entry {
+            Entry::Opened { .. } if held => return Err("it was opened twice"),
+            Entry::Opened { .. } => held = true,
+            Entry::Closed { .. } if !held => return Err("it was closed twice"),
+            Entry::Closed { .. } => held = false,
+            Entry::Turn(_) if !held => return Err("something happened while nobody worked on it"),
+            Entry::Turn(Fact::Begun { turn_id, .. }) if !open => {
+                open = true;
+                turns.push(turn_id.to_string());
+            }
+            Entry::Turn(Fact::Begun { .. }) => return Err("a turn began in another one"),
+            Entry::Turn(Fact::Ended { .. }) if !open => return Err("a turn ended twice"),
+            Entry::Turn(Fact::Ended { .. }) => open = false,
+            Entry::Turn(_) => {}
+        }
+    }
+    if held || open { Err("it was left open") } else { Ok(turns) }
+}
+
+#[test]
+fn killed_anywhere_nothing_is_lost_and_nothing_runs_twice() {
+    let env = scripted(&script(), "tools = ['exec']\n");
+    let seed = std::env::var("PINTLE_KILL_SEED").ok().map_or(SEED, |seed| seed.parse().unwrap());
+    eprintln!("PINTLE_KILL_SEED={seed}");
+    let whole = Life { env: &env, number: KILLS };
+    let began = Instant::now();
+    let output = whole.begin().output().unwrap();
+    let length = began.elapsed();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"All done.\n"[..]));
+    whole.done(&["run", "--quiet", "--session", "s", "again"], &[0]);
+    whole.check();
+    // Several run at once, each slower than one alone.
+    let mut random = fastrand::Rng::with_seed(seed);
+    let moments: Vec<Duration> = (0..KILLS).map(|_| length.mul_f64(random.f64() * 1.5)).collect();
+    let (next, cuts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<Cut, usize>::new()));
+    std::thread::scope(|threads| {
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+                for number in numbers.take_while(|number| *number < KILLS) {
+                    let cut = Life { env: &env, number }.live(moments[number], moments[KILLS - 1 - number]);
+                    *cuts.lock().unwrap().entry(cut).or_default() += 1;
+                }
+            });
+        }
+    });
+    let cuts = cuts.into_inner().unwrap();
+    eprintln!("{cuts:?}");
+    assert!(cuts.contains_key(&Cut::InACall), "no kill hit anything: {cuts:?}");
+}

@@ -1,0 +1,229 @@
+//! Conversations and questions as values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::approval::{Approval, Plan, Said, Standing, State, plan};
+use domain::id::TenantId;
+use domain::session::Entry;
+use domain::store::{Append, Hold, SessionKey, SessionRow, StoreError};
+
+use crate::progress::Progress;
+use crate::refusal;
+
+/// What one mutex guards: each method is one transaction.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    sessions: BTreeMap<SessionKey, Conversation>,
+    /// In the order of asking.
+    approvals: Vec<Approval>,
+    held: BTreeSet<SessionKey>,
+    /// How many appends there were.
+    appends: u64,
+}
+
+#[derive(Debug)]
+struct Conversation {
+    entries: Vec<Entry>,
+    /// Without what is counted when somebody looks.
+    row: SessionRow,
+    /// Whether a process came and did not say that it left.
+    opened: bool,
+    /// The number of its newest append.
+    used: u64,
+}
+
+impl Conversation {
+    fn new(append: &Append) -> Self {
+        let row = SessionRow {
+            session_id: append.key.session.to_string(),
+            agent_id: append.agent.to_string(),
+            parent: append.parent.as_ref().map(ToString::to_string),
+            created_at: append.at.to_string(),
+            updated_at: append.at.to_string(),
+            title: String::new(),
+            turns: 0,
+            open_turn: None,
+            waiting: 0,
+            held_by: None,
+            last_end: None,
+        };
+        Self { entries: Vec::new(), row, opened: false, used: 0 }
+    }
+}
+
+/// The one who uses the book now.
+pub(super) fn locked(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    // Nothing in here calls anybody who could panic half way.
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Book {
+    pub(super) fn append(&mut self, append: Append) {
+        if append.entries.is_empty() {
+            return;
+        }
+        self.appends += 1;
+        let conversation = self.sessions.entry(append.key.clone()).or_insert_with(|| Conversation::new(&append));
+        let row = &mut conversation.row;
+        let progress = Progress::of(row.open_turn.take(), conversation.opened, &append.entries);
+        row.agent_id = append.agent.to_string();
+        row.updated_at = append.at.to_string();
+        if row.title.is_empty() {
+            row.title = progress.title;
+        }
+        row.turns += progress.turns;
+        row.open_turn = progress.open_turn;
+        row.last_end = progress.last_end.map(|cause| cause.word().to_owned()).or(row.last_end.take());
+        conversation.opened = progress.opened;
+        conversation.used = self.appends;
+        conversation.entries.extend(append.entries);
+
+        let live = |it: &Approval| matches!(it.state, State::Waiting | State::Approved);
+        let over = |it: &Approval| progress.ended.iter().any(|turn| turn == it.turn_id.as_str());
+        let void = |it: &&mut Approval| is_of(it, &append.key) && over(it) && live(it);
+        self.approvals.iter_mut().filter(void).for_each(|it| it.state = State::Void);
+    }
+
+    pub(super) fn journal(&self, key: &SessionKey) -> Vec<Entry> {
+        self.sessions.get(key).map(|it| it.entries.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn sessions(&self, tenant: &TenantId) -> Vec<SessionRow> {
+        let mut found: Vec<_> = self.sessions.iter().filter(|(key, _)| key.tenant == *tenant).collect();
+        found.sort_by_key(|(_, it)| std::cmp::Reverse(it.used));
+        let row = |(key, it): (&SessionKey, &Conversation)| {
+            let waits = |approval: &&Approval| is_of(approval, key) && approval.state == State::Waiting;
+            SessionRow {
+                waiting: self.approvals.iter().filter(waits).count() as u64,
+                held_by: self.held.contains(key).then(this_process),
+                ..it.row.clone()
+            }
+        };
+        found.into_iter().map(row).collect()
+    }
+
+    pub(super) fn delete(&mut self, key: &SessionKey) -> Result<bool, StoreError> {
+        let family = self.family(key);
+        if let Some(held) = family.iter().find(|member| self.held.contains(member)) {
+            return Err(refusal::in_use(&held.session, &this_process()));
+        }
+        self.sessions.retain(|key, _| !family.contains(key));
+        self.approvals.retain(|it| !family.iter().any(|key| is_of(it, key)));
+        Ok(!family.is_empty())
+    }
+
+    /// The session and all that began for it, however far down.
+    fn family(&self, key: &SessionKey) -> Vec<SessionKey> {
+        let mut family: Vec<SessionKey> = self.sessions.contains_key(key).then(|| key.clone()).into_iter().collect();
+        let mut seen = 0;
+        while let Some(parent) = family.get(seen).cloned() {
+            seen += 1;
+            for (child, it) in &self.sessions {
+                let is_child =
+                    child.tenant == parent.tenant && it.row.parent.as_deref() == Some(parent.session.as_str());
+                if is_child && !family.contains(child) {
+                    family.push(child.clone());
+                }
+            }
+        }
+        family
+    }
+
+    pub(super) fn ask(&mut self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+        let same_call = |it: &&Approval| {
+            (&it.tenant_id, &it.session_id, &it.turn_id, &it.tool_call_id)
+                == (&question.tenant_id, &question.session_id, &question.turn_id, &question.tool_call_id)
+        };
+        let earlier: Vec<Approval> = self.approvals.iter().filter(same_call).cloned().collect();
+        match plan(question, &earlier, now) {
+            Plan::Stands(standing) => Ok(standing),
+            Plan::Park { new, void } => {
+                if self.approvals.iter().any(|it| it.id == new.id) {
+                    return Err(refusal::taken(&new.id));
+                }
+                self.approvals.iter_mut().filter(|it| void.contains(&it.id)).for_each(|it| it.state = State::Void);
+                self.approvals.push((*new).clone());
+                Ok(Standing::Waiting(new))
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+        let i = self.named(id)?;
+        let approval = &mut self.approvals[i];
+        approval.answer(said, now).map_err(|why| refusal::unanswerable(&approval.id, &why))?;
+        Ok(approval.clone())
+    }
+
+    pub(super) fn use_up(&mut self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+        let approval = self.approvals.iter_mut().find(|it| it.id == id).ok_or_else(|| refusal::unknown(id))?;
+        match approval.state_at(now) {
+            State::Approved => {
+                approval.state = State::Used;
+                Ok(())
+            }
+            state @ (State::Waiting | State::Refused | State::Used | State::Void | State::Expired) => {
+                Err(refusal::unusable(id, state))
+            }
+        }
+    }
+
+    /// The place of the only question whose id is or begins as `id`.
+    fn named(&self, id: &str) -> Result<usize, StoreError> {
+        if let Some(exact) = self.approvals.iter().position(|it| it.id == id) {
+            return Ok(exact);
+        }
+        // Every id begins with nothing, and nobody means the only one by that.
+        if id.is_empty() {
+            return Err(refusal::unknown(id));
+        }
+        let mut found = self.approvals.iter().enumerate().filter(|(_, it)| it.id.starts_with(id)).map(|(i, _)| i);
+        let first = found.next().ok_or_else(|| refusal::unknown(id))?;
+        if found.next().is_some() { Err(refusal::ambiguous(id)) } else { Ok(first) }
+    }
+
+    pub(super) fn approval(&self, id: &str) -> Option<Approval> {
+        self.approvals.iter().find(|it| it.id == id).cloned()
+    }
+
+    pub(super) fn approvals(&self, waiting_only: bool, limit: usize) -> Vec<Approval> {
+        let wanted = |it: &&Approval| !waiting_only || it.state == State::Waiting;
+        let mut found: Vec<Approval> = self.approvals.iter().rev().filter(wanted).take(limit).cloned().collect();
+        found.reverse();
+        found
+    }
+}
+
+fn is_of(approval: &Approval, key: &SessionKey) -> bool {
+    approval.tenant_id == key.tenant && approval.session_id == key.session
+}
+
+fn this_process() -> String {
+    format!("process {}", process::id())
+}
+
+/// A session that this process works on.
+#[derive(Debug)]
+pub(super) struct Held {
+    book: Arc<Mutex<Book>>,
+    key: SessionKey,
+}
+
+impl Hold for Held {}
+
+impl Held {
+    pub(super) fn take(book: &Arc<Mutex<Book>>, key: &SessionKey) -> Result<Self, StoreError> {
+        if !locked(book).held.insert(key.clone()) {
+            return Err(refusal::in_use(&key.session, &this_process()));
+        }
+        Ok(Self { book: book.clone(), key: key.clone() })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        locked(&self.book).held.remove(&self.key);
+    }
+}

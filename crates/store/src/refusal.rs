@@ -1,0 +1,35 @@
+//! What a store says when it does not do it, in the same words whichever store it is.
+
+use domain::approval::State;
+use domain::id::SessionId;
+use domain::store::StoreError;
+
+/// `session` is taken, by a holder such as `process 4711`.
+pub(crate) fn in_use(session: &SessionId, by: &str) -> StoreError {
+    StoreError::Conflict(format!("session {session:?} is in use by {by}"))
+}
+
+/// The approval `id` cannot be used up, since this is its state.
+pub(crate) fn unusable(id: &str, state: State) -> StoreError {
+    StoreError::Conflict(format!("approval `{id}` cannot be used: it is {}, not approved", state.word()))
+}
+
+/// The approval `id` cannot be answered.
+pub(crate) fn unanswerable(id: &str, why: &str) -> StoreError {
+    StoreError::Conflict(format!("approval `{id}` cannot be answered: {why}"))
+}
+
+/// No approval has an id that begins with `id`.
+pub(crate) fn unknown(id: &str) -> StoreError {
+    StoreError::NotFound(format!("there is no approval `{id}`; `pintle approvals list` shows those that wait"))
+}
+
+/// More than one approval has an id that begins with `id`.
+pub(crate) fn ambiguous(id: &str) -> StoreError {
+    StoreError::Conflict(format!("several approvals have ids that begin with `{id}`; give more of it"))
+}
+
+/// There is an approval `id` already.
+pub(crate) fn taken(id: &str) -> StoreError {
+    StoreError::Conflict(format!("there is an approval `{id}` already; ask with a fresh id"))
+}

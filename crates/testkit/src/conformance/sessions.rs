@@ -1,0 +1,398 @@
+//! What every store of conversations has to do. It keeps records and questions too: they share its transactions.
+
+mod entries;
+
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use domain::approval::{Approval, State};
+use domain::checkpoint::runtime::TurnStatus;
+use domain::id::{AgentId, CallId, SessionId, TenantId, TurnId};
+use domain::identity::Identity;
+use domain::message::{Message, Role};
+use domain::session::{Cause, Entry};
+use domain::store::{
+    Append, ApprovalStore, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
+};
+use domain::tool::ToolCall;
+use domain::turn::{Fact, Origin, Waiting};
+
+use super::approvals::{call, key_of, moment, question, said};
+use super::store::event;
+
+/// Runs the suite on an empty store.
+///
+/// # Panics
+/// The store does not do what it has to.
+pub fn sessions<S: SessionStore + ApprovalStore + RecordStore>(store: &S) {
+    assert_eq!(rows(store, "default"), [], "the suite needs an empty store");
+    entries::a_journal_comes_back_whole(store);
+    entries::hostile_entries_are_only_entries(store);
+    entries_stand_in_the_order_of_the_calls(store);
+    many_may_append_at_once(store);
+    a_row_tells_of_its_journal(store);
+    a_row_knows_what_a_killed_process_left(store);
+    the_session_used_last_is_first(store);
+    tenants_do_not_see_each_other(store);
+    records_are_kept_with_their_entries(store);
+    nothing_makes_no_session(store);
+    a_session_is_held_by_one(store);
+    a_deleted_session_is_gone(store);
+    a_session_in_use_is_not_deleted(store);
+    the_end_of_a_turn_ends_its_questions(store);
+}
+
+/// The session `session` of `tenant`.
+pub fn key(tenant: &str, session: &str) -> SessionKey {
+    SessionKey { tenant: TenantId::from(tenant), session: SessionId::from(session) }
+}
+
+/// An append of `entries`, at [`moment`] 0, by the agent `main`.
+pub fn append_of(key: &SessionKey, entries: Vec<Entry>) -> Append {
+    let agent = AgentId::from("main");
+    Append { key: key.clone(), agent, parent: None, at: moment(0), entries, records: Vec::new() }
+}
+
+/// The beginning of a turn.
+pub fn begun(turn: &TurnId, prompt: &str) -> Entry {
+    let prompts = vec![Message::text(Role::User, prompt).into()];
+    Entry::Turn(Fact::Begun { turn_id: turn.clone(), prompts, max_iterations: 5 })
+}
+
+/// The good end of a turn.
+pub fn ended() -> Entry {
+    let (status, reply) = (TurnStatus::Completed, "done".into());
+    Entry::Turn(Fact::Ended { status, roll_back: false, error: None, reply })
+}
+
+/// A message that waits.
+pub fn queued(text: &str) -> Entry {
+    Entry::Turn(Fact::Queued(waiting(text)))
+}
+
+/// Hands `append` over; the answer comes through what is returned.
+pub fn hand_over<S: SessionStore>(store: &S, append: Append) -> Receiver<Result<(), StoreError>> {
+    let (say, hear) = channel();
+    // Whoever does not listen does not want to know.
+    store.append(append, Box::new(move |how| drop(say.send(how))));
+    hear
+}
+
+/// Appends and waits until it is kept.
+///
+/// # Panics
+/// The store does not keep it.
+pub fn appended<S: SessionStore>(store: &S, append: Append) {
+    hand_over(store, append).recv().expect("`done` is called").expect("it is kept");
+}
+
+fn waiting(text: &str) -> Waiting {
+    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person }
+}
+
+fn journal<S: SessionStore>(store: &S, key: &SessionKey) -> Vec<Entry> {
+    store.journal(key).expect("it can be read")
+}
+
+fn rows<S: SessionStore>(store: &S, tenant: &str) -> Vec<SessionRow> {
+    store.sessions(&TenantId::from(tenant)).expect("it can be read")
+}
+
+fn row<S: SessionStore>(store: &S, key: &SessionKey) -> SessionRow {
+    let found = rows(store, key.tenant.as_str()).into_iter().find(|row| row.session_id == key.session.as_str());
+    found.expect("it is listed")
+}
+
+/// A session with one turn that has ended.
+fn used<S: SessionStore>(store: &S, key: &SessionKey, parent: Option<&str>) {
+    let append = append_of(key, vec![begun(&TurnId::fresh(), "hello"), ended()]);
+    appended(store, Append { parent: parent.map(SessionId::from), ..append });
+}
+
+fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
+    let (one, two) = (key("default", "order-1"), key("default", "order-2"));
+    let numbered = |n: usize| (0..3).map(|i| queued(&format!("{n}.{i}"))).collect::<Vec<_>>();
+    let answers: Vec<_> = (0..50)
+        .flat_map(|n| [hand_over(store, append_of(&one, numbered(n))), hand_over(store, append_of(&two, numbered(n)))])
+        .collect();
+    answers.into_iter().for_each(|answer| answer.recv().expect("`done` is called").expect("it is kept"));
+    let expected: Vec<Entry> = (0..50).flat_map(numbered).collect();
+    assert_eq!(journal(store, &one), expected);
+    assert_eq!(journal(store, &two), expected);
+}
+
+fn many_may_append_at_once<S: SessionStore>(store: &S) {
+    let shared = key("default", "many");
+    let (writers, each) = (4, 25);
+    thread::scope(|scope| {
+        for writer in 0..writers {
+            let shared = &shared;
+            scope.spawn(move || {
+                for i in 0..each {
+                    let pair = ["a", "b"].map(|half| queued(&format!("{writer} {i:02} {half}")));
+                    appended(store, append_of(shared, pair.into()));
+                }
+            });
+        }
+    });
+    let text = |entry: Entry| match entry {
+        Entry::Turn(Fact::Queued(waiting)) => waiting.text().to_owned(),
+        other @ (Entry::Opened { .. } | Entry::Closed { .. } | Entry::Turn(_)) => {
+            panic!("nobody appended {other:?}")
+        }
+    };
+    let found: Vec<String> = journal(store, &shared).into_iter().map(text).collect();
+    assert_eq!(found.len(), writers * each * 2);
+    for pair in found.chunks(2) {
+        assert_eq!((pair[0].strip_suffix('a'), pair[0].len()), (pair[1].strip_suffix('b'), pair[1].len()), "torn");
+    }
+    for writer in 0..writers {
+        let of_writer: Vec<_> = found.iter().filter(|text| text.starts_with(&writer.to_string())).collect();
+        assert!(of_writer.is_sorted(), "{of_writer:?}");
+    }
+}
+
+fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
+    let key = key("rows", "row");
+    let (first, second) = (TurnId::fresh(), TurnId::fresh());
+    let opened = || Entry::Opened { by: "pid 1".into() };
+    appended(store, append_of(&key, vec![opened(), queued("early")]));
+    let expected = SessionRow {
+        session_id: "row".into(),
+        agent_id: "main".into(),
+        parent: None,
+        created_at: "2026-01-02T03:04:05.678901234Z".into(),
+        updated_at: "2026-01-02T03:04:05.678901234Z".into(),
+        title: String::new(),
+        turns: 0,
+        open_turn: None,
+        waiting: 0,
+        held_by: None,
+        last_end: None,
+    };
+    assert_eq!(rows(store, "rows"), std::slice::from_ref(&expected));
+
+    let append = append_of(&key, vec![begun(&first, "\n Clean\tthe\r\n\u{1b}kitchen "), queued("more")]);
+    appended(store, Append { agent: AgentId::from("other"), at: moment(60), ..append });
+    let expected = SessionRow {
+        agent_id: "other".into(),
+        updated_at: "2026-01-02T03:05:05.678901234Z".into(),
+        title: "Clean the kitchen".into(),
+        turns: 1,
+        open_turn: Some(first.to_string()),
+        ..expected
+    };
+    assert_eq!(rows(store, "rows"), std::slice::from_ref(&expected));
+
+    // All in one: what counts is how it stands afterwards.
+    let rest = vec![ended(), begun(&second, "And now?"), ended(), Entry::Closed { cause: Cause::Waiting }];
+    appended(store, Append { parent: Some(SessionId::from("late")), ..append_of(&key, rest) });
+    let expected = SessionRow {
+        agent_id: "main".into(),
+        // The clock went back; the listing says what it said.
+        updated_at: "2026-01-02T03:04:05.678901234Z".into(),
+        turns: 2,
+        open_turn: None,
+        last_end: Some("waiting".into()),
+        // Who has begun on their own does not become a helper.
+        parent: None,
+        ..expected
+    };
+    assert_eq!(rows(store, "rows"), std::slice::from_ref(&expected));
+
+    appended(store, append_of(&key, vec![opened()]));
+    assert_eq!(rows(store, "rows"), [expected], "the last end stands until the next");
+    let long = self::key("rows", "long");
+    appended(store, append_of(&long, vec![begun(&first, " \n"), ended(), begun(&second, &"é".repeat(1 << 20))]));
+    assert_eq!(row(store, &long).title, format!("{}…", "é".repeat(79)), "the first prompt that says anything");
+}
+
+fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore>(store: &S) {
+    let who = Identity { session_id: "killed".into(), ..Identity::top("main", "", TurnId::fresh()) };
+    let key = key_of(&who);
+    let opened = || Entry::Opened { by: "pid 1".into() };
+    appended(store, append_of(&key, vec![opened(), begun(&who.turn_id, "hello")]));
+    store.ask(question("killed-1", &who, &call("{}")), moment(0)).expect("it can be asked");
+    assert_eq!(row(store, &key).last_end, None);
+    appended(store, append_of(&key, vec![opened()]));
+    assert_eq!(row(store, &key).last_end.as_deref(), Some("killed"));
+    let next = TurnId::fresh();
+    appended(store, append_of(&key, vec![begun(&next, "again")]));
+    let row = row(store, &key);
+    assert_eq!((row.turns, row.open_turn, row.waiting), (2, Some(next.to_string()), 0));
+    let question = store.approval("killed-1").expect("it can be read").expect("it is there");
+    assert_eq!(question.state, State::Void, "nobody comes back to a turn that another one followed");
+}
+
+fn the_session_used_last_is_first<S: SessionStore>(store: &S) {
+    let at = |session: &str, seconds| {
+        let append = append_of(&key("use", session), vec![queued("x")]);
+        appended(store, Append { at: moment(seconds), ..append });
+    };
+    let listed = || rows(store, "use").into_iter().map(|row| row.session_id).collect::<Vec<_>>();
+    // The clock goes back, and has more digits at times.
+    at("b", 3);
+    at("a", 2);
+    at("c", 1);
+    assert_eq!(listed(), ["c", "a", "b"]);
+    at("b", 0);
+    assert_eq!(listed(), ["b", "c", "a"]);
+    assert_eq!(store.delete(&key("use", "b")), Ok(true));
+    at("d", 0);
+    at("a", 0);
+    assert_eq!(listed(), ["a", "d", "c"]);
+}
+
+fn tenants_do_not_see_each_other<S: SessionStore>(store: &S) {
+    // Written behind each other, the names of both are the same.
+    let (ours, theirs) = (key("ten", "ant"), key("te", "nant"));
+    appended(store, append_of(&ours, vec![queued("ours")]));
+    appended(store, append_of(&theirs, vec![queued("theirs")]));
+    assert_eq!(journal(store, &ours), [queued("ours")]);
+    assert_eq!(journal(store, &theirs), [queued("theirs")]);
+    assert_eq!(journal(store, &key("ten", "nant")), []);
+    assert_eq!(rows(store, "ten").len(), 1);
+    let _ours = store.hold(&ours).expect("nobody has it");
+    let _theirs = store.hold(&theirs).expect("it is another one");
+    assert_eq!(row(store, &theirs).session_id, "nant");
+}
+
+fn records_are_kept_with_their_entries<S: SessionStore + RecordStore>(store: &S) {
+    let (key, turn) = (key("default", "records"), TurnId::fresh());
+    let records = vec![event(&turn), event(&turn)];
+    appended(store, Append { records: records.clone(), ..append_of(&key, vec![queued("x")]) });
+    for record in &records {
+        let event_id = Some(record.event_id.to_string());
+        let found = store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::default() }).expect("it can be read");
+        assert_eq!(found.len(), 1);
+    }
+    assert_eq!(journal(store, &key), [queued("x")]);
+}
+
+fn nothing_makes_no_session<S: SessionStore + RecordStore>(store: &S) {
+    let (key, record) = (key("nothing", "s"), event(&TurnId::fresh()));
+    let event_id = Some(record.event_id.to_string());
+    appended(store, Append { records: vec![record], ..append_of(&key, Vec::new()) });
+    assert_eq!((journal(store, &key), rows(store, "nothing")), (vec![], vec![]));
+    let found = store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::default() }).expect("it can be read");
+    assert_eq!(found.len(), 1, "its records are kept all the same");
+}
+
+fn a_session_is_held_by_one<S: SessionStore>(store: &S) {
+    let (mine, other) = (key("hold", "mine \"1\""), key("hold", "other"));
+    let me = format!("process {}", std::process::id());
+    let held = store.hold(&mine).expect("nobody has it, and it need not have begun");
+    let why = format!(r#"session "mine \"1\"" is in use by {me}"#);
+    assert_eq!(store.hold(&mine).err(), Some(StoreError::Conflict(why.clone())));
+    assert_eq!(store.hold(&mine).err(), Some(StoreError::Conflict(why)), "asking does not take it away");
+    appended(store, append_of(&mine, vec![queued("x")]));
+    appended(store, append_of(&other, vec![queued("x")]));
+    assert_eq!(row(store, &mine).held_by, Some(me.clone()));
+    assert_eq!(row(store, &other).held_by, None);
+    let second = store.hold(&other).expect("nobody has that one");
+    drop(held);
+    assert_eq!((row(store, &mine).held_by, row(store, &other).held_by), (None, Some(me)));
+    drop(store.hold(&mine).expect("it was given back"));
+    drop(second);
+    assert_eq!(row(store, &other).held_by, None);
+    let winners: Vec<_> = thread::scope(|scope| {
+        let tries: Vec<_> = (0..8).map(|_| scope.spawn(|| store.hold(&mine).ok())).collect();
+        tries.into_iter().filter_map(|it| it.join().expect("no panic")).collect()
+    });
+    assert_eq!(winners.len(), 1);
+}
+
+/// Asks about a call of its own in the turn of `who`, and says the id.
+fn ask<S: ApprovalStore>(store: &S, who: &Identity, id: &str) -> String {
+    let call = ToolCall { id: CallId::from(id), ..call("{}") };
+    store.ask(question(id, who, &call), moment(0)).expect("it can be asked");
+    id.to_owned()
+}
+
+fn found<S: ApprovalStore>(store: &S, id: &str) -> Option<Approval> {
+    store.approval(id).expect("it can be read")
+}
+
+fn a_deleted_session_is_gone<S: SessionStore + ApprovalStore>(store: &S) {
+    let tenant = "gone";
+    let (top, other) = (key(tenant, "top"), key(tenant, "other"));
+    assert_eq!(store.delete(&top), Ok(false), "there is none");
+    used(store, &top, None);
+    // The chain closes, and a helper of a helper is one too.
+    used(store, &key(tenant, "child"), Some("top"));
+    used(store, &key(tenant, "grandchild"), Some("child"));
+    used(store, &key(tenant, "ring-a"), Some("ring-b"));
+    used(store, &key(tenant, "ring-b"), Some("ring-a"));
+    used(store, &other, None);
+    used(store, &key(tenant, "child of other"), Some("other"));
+    let foreign = key("gone elsewhere", "child");
+    used(store, &foreign, Some("top"));
+    let in_session = |session: &str| Identity {
+        tenant_id: TenantId::from(tenant),
+        ..Identity::top("main", session, TurnId::from("t"))
+    };
+    let gone = ["top", "grandchild"].map(|session| ask(store, &in_session(session), &format!("gone-{session}")));
+    let stays = ask(store, &in_session("other"), "gone-not");
+
+    assert_eq!(store.delete(&key("gone elsewhere", "top")), Ok(false));
+    assert_eq!(store.delete(&top), Ok(true));
+    let listed: Vec<_> = rows(store, tenant).into_iter().map(|row| row.session_id).collect();
+    assert_eq!(listed, ["child of other", "other", "ring-b", "ring-a"]);
+    assert_eq!((journal(store, &top), journal(store, &key(tenant, "grandchild"))), (vec![], vec![]));
+    assert_eq!(gone.map(|id| found(store, &id)), [None, None]);
+    assert_eq!((journal(store, &foreign).len(), journal(store, &other).len()), (2, 2));
+    assert!(found(store, &stays).is_some());
+    assert_eq!(store.delete(&top), Ok(false));
+    assert_eq!(store.delete(&key(tenant, "ring-a")), Ok(true));
+    assert_eq!(rows(store, tenant).len(), 2);
+
+    appended(store, append_of(&top, vec![queued("anew")]));
+    assert_eq!(journal(store, &top), [queued("anew")]);
+    assert_eq!(row(store, &top).turns, 0, "a new one of that name knows nothing of the old");
+}
+
+fn a_session_in_use_is_not_deleted<S: SessionStore>(store: &S) {
+    let (top, child) = (key("in use", "top"), key("in use", "child"));
+    used(store, &top, None);
+    used(store, &child, Some("top"));
+    for held in [&top, &child] {
+        let hold = store.hold(held).expect("nobody has it");
+        let why = format!("session {:?} is in use by process {}", held.session, std::process::id());
+        assert_eq!(store.delete(&top), Err(StoreError::Conflict(why)));
+        assert_eq!(rows(store, "in use").len(), 2);
+        drop(hold);
+    }
+    let hold = store.hold(&top).expect("nobody has it");
+    assert_eq!(store.delete(&child), Ok(true), "the helper's alone is not in use");
+    drop(hold);
+    assert_eq!(store.delete(&top), Ok(true));
+}
+
+fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore>(store: &S) {
+    let turn = TurnId::fresh();
+    let who = Identity { session_id: "questions".into(), ..Identity::top("main", "", turn.clone()) };
+    let elsewhere = Identity { session_id: "questions elsewhere".into(), ..who.clone() };
+    let other_turn = Identity { turn_id: TurnId::fresh(), ..who.clone() };
+    let key = key_of(&who);
+    appended(store, append_of(&key, vec![ended(), begun(&turn, "hello")]));
+    let ids = ["waits", "approved", "refused", "used"].map(|id| ask(store, &who, &format!("end-{id}")));
+    let others = [ask(store, &elsewhere, "end-elsewhere"), ask(store, &other_turn, "end-other")];
+    for (id, approve) in [(&ids[1], true), (&ids[2], false), (&ids[3], true)] {
+        store.answer(id, said(approve), moment(0)).expect("it waits");
+    }
+    store.use_up(&ids[3], moment(0)).expect("it is approved");
+    assert_eq!(row(store, &key).waiting, 2);
+    appended(store, append_of(&key, vec![queued("x"), Entry::Closed { cause: Cause::Waiting }]));
+    let states = |ids: &[String]| ids.iter().map(|id| found(store, id).expect("it is kept").state).collect::<Vec<_>>();
+    assert_eq!(states(&ids), [State::Waiting, State::Approved, State::Refused, State::Used], "it goes on some day");
+
+    appended(store, append_of(&key, vec![ended()]));
+    assert_eq!(states(&ids), [State::Void, State::Void, State::Refused, State::Used]);
+    assert_eq!(states(&others), [State::Waiting, State::Waiting]);
+    assert_eq!(row(store, &key).waiting, 1);
+    let refused = |how: Result<(), StoreError>| matches!(how, Err(StoreError::Conflict(_)));
+    assert!(refused(store.use_up(&ids[1], moment(0))), "leave ends with its turn");
+    assert!(refused(store.answer(&ids[0], said(true), moment(0)).map(drop)));
+    appended(store, append_of(&key, vec![ended()]));
+    assert_eq!(states(&others), [State::Waiting, State::Waiting], "what has not begun cannot end");
+}

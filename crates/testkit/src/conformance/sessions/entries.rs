@@ -1,0 +1,122 @@
+//! Every kind of entry comes back as it was, whatever stands in it.
+
+use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
+use domain::id::{AgentId, HookName, TurnId};
+use domain::json;
+use domain::message::{CallPart, Message, Private, Role, SystemPart};
+use domain::session::{Cause, Entry, Session};
+use domain::store::SessionStore;
+use domain::turn::{Answer, Fact, Origin, Waiting};
+
+use super::{append_of, appended, journal, key, queued, row, waiting};
+
+/// A message that is larger than anybody writes by hand.
+const LONG_BYTES: usize = 10 << 20;
+
+/// Every kind of entry, with every member set.
+fn every_entry() -> Vec<Entry> {
+    let full = Message {
+        reasoning_content: "hm".into(),
+        media: vec!["media://1".into()],
+        attachments: vec![json::parse(r#"{"id":12345678901234567890.10}"#).expect("JSON")],
+        system_parts: vec![SystemPart {
+            kind: "text".into(),
+            text: "be kind".into(),
+            cache_control: Some(json::parse(r#"{"ttl":1.0}"#).expect("JSON")),
+        }],
+        tool_calls: vec![CallPart {
+            extra_content: Some(json::parse(r#"[1e400,-0.0]"#).expect("JSON")),
+            ..CallPart::new("call_1", "exec", r#"{"n": 1.50}"#)
+        }],
+        tool_call_id: "call_0".into(),
+        model_name: "m".into(),
+        created_at: Some("2026-01-02T03:04:05Z".into()),
+        private: Private { blocks: vec![json::parse(r#"{"signature":"x","n":1.10}"#).expect("JSON")] },
+        ..Message::text(Role::Assistant, "I will")
+    };
+    let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
+    let answer = Answer { text: "4 °C".into(), media: vec!["a".into()], handled: true, execution: Some(execution) };
+    let from = Origin::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
+    let facts = [
+        Fact::Queued(Waiting { message: full.clone().into(), from }),
+        Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
+        Fact::Queued(waiting("also")),
+        Fact::Injected { count: 1 },
+        Fact::Interrupted,
+        Fact::Replied {
+            iteration: 1,
+            message: full.clone().into(),
+            read_only: vec![true],
+            terminal: true,
+            owners: [("exec".into(), HookName::from("guard"))].into(),
+        },
+        Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into() },
+        Fact::Answered { place: 0, answer },
+        Fact::Compacted { upto: 2, summary: Some(full.into()) },
+        Fact::Compacted { upto: 1, summary: None },
+        Fact::Ended {
+            status: TurnStatus::Error,
+            roll_back: true,
+            error: Some(("llm".into(), "gone".into())),
+            reply: "sorry".into(),
+        },
+    ];
+    let mut entries = vec![Entry::Opened { by: "pid 4711".into() }];
+    entries.extend(facts.map(Entry::Turn));
+    let causes = [Cause::Done, Cause::Failed, Cause::Interrupted, Cause::Waiting, Cause::Killed];
+    entries.extend(causes.map(|cause| Entry::Closed { cause }));
+    entries
+}
+
+pub(super) fn a_journal_comes_back_whole<S: SessionStore>(store: &S) {
+    let key = key("default", "whole");
+    assert_eq!(journal(store, &key), [], "there is none yet");
+    let entries = every_entry();
+    appended(store, append_of(&key, entries[..4].to_vec()));
+    appended(store, append_of(&key, entries[4..].to_vec()));
+    let found = journal(store, &key);
+    for (found, entry) in found.iter().zip(&entries) {
+        assert_eq!(found, entry);
+    }
+    assert_eq!(found.len(), entries.len());
+    let folded = |entries: Vec<Entry>| format!("{:?}", Session::fold(entries));
+    assert_eq!(folded(found), folded(entries));
+}
+
+pub(super) fn hostile_entries_are_only_entries<S: SessionStore>(store: &S) {
+    let nested = format!("{}1{}", "[".repeat(json::MAX_DEPTH), "]".repeat(json::MAX_DEPTH));
+    let deepest = json::parse(&nested).expect("as deep as is read from outside");
+    let part = CallPart { extra_content: Some(deepest.clone()), ..CallPart::new("", "", "{\u{0}") };
+    let part_of_system = SystemPart { kind: "text".into(), text: String::new(), cache_control: Some(deepest.clone()) };
+    let deep = Message {
+        attachments: vec![deepest.clone()],
+        system_parts: vec![part_of_system],
+        tool_calls: vec![part],
+        private: Private { blocks: vec![deepest] },
+        ..Message::text(Role::User, "")
+    };
+    let key = key("'); DROP TABLE journal; --", "nul \0 and \u{1b}[2J\u{202e}\u{10ffff}");
+    let turn_id = TurnId::from("");
+    let mut entries = vec![Entry::Turn(Fact::Begun {
+        turn_id: turn_id.clone(),
+        prompts: vec![deep.clone().into(), deep.clone().into()],
+        max_iterations: u32::MAX,
+    })];
+    let origin = Origin::Subturn { agent: AgentId::from("\0"), turn_id };
+    entries.push(Entry::Turn(Fact::Queued(Waiting { message: deep.into(), from: origin })));
+    let escaped = LONG_BYTES / 10;
+    let long = ["€\u{fffd}".repeat(LONG_BYTES / 6), "\0".repeat(escaped), "\"\\".repeat(escaped / 2)];
+    entries.extend(long.map(|text| queued(&text)));
+    entries.extend(
+        ["\u{fffd}\u{fffe}\u{85}\u{2028}", r"\ud800", r#"{"$serde_json::private::Number":"5"}"#, ""].map(queued),
+    );
+    appended(store, append_of(&key, entries.clone()));
+    let found = journal(store, &key);
+    for (i, (found, entry)) in found.iter().zip(&entries).enumerate() {
+        assert!(found == entry, "entry {i} became another one");
+    }
+    assert_eq!(found.len(), entries.len());
+    let row = row(store, &key);
+    assert_eq!((row.open_turn.as_deref(), row.title.as_str()), (Some(""), ""));
+    assert_eq!(store.delete(&key), Ok(true));
+}
