@@ -244,6 +244,13 @@ impl Runner {
         let cx = TurnCx { known: self.known(open.turn.owners().clone(), &cx.who), ..cx };
         let mut work = Work::new(self, conversation, around, cx, open);
         work.give_up_running();
+        if let Some(approvals) = work.cx.approvals.clone() {
+            match approvals.unsettled(&work.cx.who).await {
+                Ok(unsettled) => work.flights.unsettled = unsettled,
+                // The same store takes the record of a call before it runs, so nothing runs that it cannot tell of.
+                Err(error) => tracing::error!("what persons were asked cannot be read: {error}"),
+            }
+        }
         Some(self.report(work).await)
     }
 

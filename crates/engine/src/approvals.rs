@@ -1,10 +1,11 @@
 //! Where persons are asked: a question is parked in the store first, then put to whoever is there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, Came, Handling, Mode, Said, Standing, handling};
+use domain::approval::{Approval, Came, Handling, Mode, Said, Standing, State, handling};
 use domain::clearing::Question;
 use domain::identity::Identity;
 use domain::store::{ApprovalStore, StoreError};
@@ -13,6 +14,10 @@ use tokio_util::sync::CancellationToken;
 /// How often the store is looked at for an answer from elsewhere: quick enough for a person who just gave it, too
 /// seldom to be felt by the disk.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How many of the newest questions are looked through for the refusals of one turn: more than are asked in the day
+/// that a question lives.
+const MAX_LOOKED_THROUGH: usize = 1000;
 
 /// Says what time it is.
 pub trait Clock: Send + Sync {
@@ -45,6 +50,18 @@ pub struct Approvals {
     mode: Mode,
     asker: Option<Arc<dyn Asker>>,
 }
+
+/// What a person has to do with a call of a turn that was left open.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unsettled {
+    /// It may not run, in words for the model.
+    No(String),
+    /// Nobody has answered.
+    Waiting(Box<Approval>),
+}
+
+/// The refusal of a call that nobody approved in time.
+const TOO_LATE: &str = "Tool execution was not approved in time";
 
 /// What came of a question.
 pub(crate) enum Told {
@@ -88,6 +105,30 @@ impl Approvals {
         &self.store
     }
 
+    /// The questions about calls of a turn that was left open, by digest: a no stays a no, and a question stays open,
+    /// also when nobody asks it any more.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, Unsettled>, StoreError> {
+        let questions = self.on_store(|store| store.approvals(false, MAX_LOOKED_THROUGH)).await?;
+        let now = self.clock.now();
+        let ours = |it: &Approval| {
+            (&it.tenant_id, &it.session_id, &it.turn_id) == (&who.tenant_id, &who.session_id, &who.turn_id)
+        };
+        let unsettled = |it: Approval| {
+            let no = |text: &str| Unsettled::No(format!("{text} (asked by hook \"{}\")", it.by));
+            let how = match it.state_at(now) {
+                State::Refused => no(&refused(&it.note)),
+                State::Expired => no(TOO_LATE),
+                State::Waiting => Unsettled::Waiting(Box::new(it.clone())),
+                State::Approved | State::Used | State::Void => return None,
+            };
+            Some((it.digest, how))
+        };
+        Ok(questions.into_iter().filter(ours).filter_map(unsettled).collect())
+    }
+
     /// Brings a question as far as it goes now.
     pub(crate) async fn put(&self, who: &Identity, question: Question<'_>, cancel: &CancellationToken) -> Told {
         let how = handling(Came::Ask, self.mode, self.asker.is_some());
@@ -127,7 +168,7 @@ impl Approvals {
                     }
                 }
                 Standing::Refused { note } => return Ok(Told::No(refused(&note))),
-                Standing::Expired => return Ok(Told::No("Tool execution was not approved in time".into())),
+                Standing::Expired => return Ok(Told::No(TOO_LATE.into())),
                 Standing::Waiting(waiting) => waiting,
             };
             if how != Handling::Parked && self.wait(&waiting, how, cancel).await? {
@@ -169,7 +210,7 @@ impl Approvals {
             tokio::time::sleep(LOOK_EVERY).await;
             let (id, now) = (id.to_owned(), self.clock.now());
             let found = self.on_store(move |store| store.approval(&id)).await?;
-            if found.is_none_or(|it| it.state_at(now) != domain::approval::State::Waiting) {
+            if found.is_none_or(|it| it.state_at(now) != State::Waiting) {
                 return Ok(());
             }
         }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use domain::approval::Approval;
 use domain::checkpoint::runtime::ToolExecution;
-use domain::checkpoint::{AfterTool, Observed, RuntimeEvent};
+use domain::checkpoint::{AfterTool, CheckpointKind, Observed, RuntimeEvent};
 use domain::id::{CallId, HookName};
 use domain::json::Object;
 use domain::message::CallPart;
 use domain::ruling::Ruling;
 use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
 use domain::turn::{Answer, Fact, OUTCOME_UNKNOWN};
+use engine::approvals::Unsettled;
 use engine::{Clearance, Permit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -34,6 +35,9 @@ pub(super) struct Flights {
     tasks: TaskTracker,
     permits: BTreeMap<usize, Permit>,
     running: BTreeMap<usize, Flight>,
+    /// What persons were asked before the turn was left, by digest: a no stays a no, and a question stays open, also
+    /// when nobody asks it any more.
+    pub(super) unsettled: BTreeMap<String, Unsettled>,
 }
 
 struct Flight {
@@ -60,7 +64,7 @@ struct Done {
 
 impl Flights {
     pub(super) fn new(tasks: TaskTracker) -> Self {
-        Self { tasks, permits: BTreeMap::new(), running: BTreeMap::new() }
+        Self { tasks, permits: BTreeMap::new(), running: BTreeMap::new(), unsettled: BTreeMap::new() }
     }
 }
 
@@ -82,6 +86,19 @@ impl Work<'_> {
         }
         match self.around.hooks.clear(&self.cx, call).await {
             Clearance::Run(permit) => {
+                match self.flights.unsettled.remove(&permit.digest().to_string()) {
+                    None => {}
+                    Some(Unsettled::Waiting(approval)) => {
+                        let text = "a person was asked about this call and has not answered";
+                        self.around.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, text);
+                        return Some(approval);
+                    }
+                    Some(Unsettled::No(text)) => {
+                        self.around.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, &text);
+                        self.refuse(place, permit.call(), text, None);
+                        return None;
+                    }
+                }
                 self.turn.cleared(place, self.changes_nothing(permit.call()));
                 self.flights.permits.insert(place, permit);
             }

@@ -283,6 +283,31 @@ async fn a_gate_that_says_no_after_the_restart_wins() {
 }
 
 #[tokio::test]
+async fn what_a_person_refused_does_not_run_when_nobody_asks_any_more() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(false, "never")).unwrap();
+    let (report, lines) = machine.resumed(Rule::default()).await;
+    let text = "work: Tool execution refused by a person: never (asked by hook \"h\")";
+    assert_eq!((report.ending, report.denials), (Ending::Completed, vec![text.to_owned()]));
+    assert_eq!((lines[2].as_str(), machine.work.calls().len()), (&*text.replace("work", "c1"), 0));
+    assert_eq!(lines[3], "c2: fine", "the rest of the batch goes on");
+    assert_eq!(machine.states(), [State::Refused]);
+}
+
+#[tokio::test]
+async fn what_a_person_has_not_answered_waits_when_nobody_asks_any_more() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    let (report, _) = machine.resumed(Rule::default()).await;
+    assert!(matches!(&report.ending, Ending::Waiting(still) if still.id == question.id), "{:?}", report.ending);
+    assert_eq!((machine.work.calls().len(), machine.states()), (0, vec![State::Waiting]));
+    machine.answer(&question.id, says(true, "")).unwrap();
+    let (report, _) = machine.resumed(Rule::default()).await;
+    assert_eq!((report.ending, machine.work.calls().len()), (Ending::Completed, 1));
+}
+
+#[tokio::test]
 async fn two_hours_and_a_restart_later_it_still_runs_once() {
     let machine = Machine::new();
     let question = machine.parked().await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use agent::conversation::DEFAULT_TENANT;
 use agent::driver::Ending;
 use agent::{Conversation, Report};
+use anstyle::{AnsiColor, Style};
 use domain::approval::Approval;
 use domain::id::{SessionId, TenantId};
 use domain::store::{SessionStore as _, StoreError};
@@ -20,6 +21,8 @@ use crate::host::{Host, load};
 
 /// The exit code for a turn or run that a hook stopped.
 pub(super) const STOPPED: u8 = 3;
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
 /// The exit code for a prompt that was refused.
 pub(super) const BLOCKED: u8 = 4;
 /// The exit code for a guard that is bad, down, unproven or untrusted.
@@ -224,7 +227,7 @@ fn waits(approval: &Approval) -> String {
     let call = clean(&format!("{} {arguments}", approval.tool));
     let why = if approval.reason.is_empty() { String::new() } else { format!(": {}", prose(&approval.reason)) };
     let changed = approval.changed_from.as_ref().map_or("", |_| "\nthe call changed since it was asked about before");
-    format!("waiting for a person: {call}\nhook \"{}\" asks{why}{changed}", clean(approval.by.as_str()))
+    format!("{NOTE}waiting for a person:{NOTE:#} {call}\nhook \"{}\" asks{why}{changed}", clean(approval.by.as_str()))
 }
 
 #[cfg(test)]
