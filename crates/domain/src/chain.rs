@@ -87,6 +87,7 @@ pub struct Conclusion<C: Checkpoint> {
 impl<C: Checkpoint> Chain<C> {
     /// A chain over everyone in `roster` who is registered for `C`.
     pub fn new(roster: Arc<Roster>, known: Arc<dyn Known>, subject: C) -> Self {
+        let records = Vec::with_capacity(roster.at(C::KIND).len());
         Self {
             roster,
             known,
@@ -101,7 +102,7 @@ impl<C: Checkpoint> Chain<C> {
             question: None,
             decision: None,
             spent: Duration::ZERO,
-            records: Vec::new(),
+            records,
         }
     }
 

@@ -35,7 +35,7 @@ const PROMPT_REPLIES: u32 = 16;
 /// After so many replies that callers have read themselves, one of them lets other tasks of its worker run. Left alone,
 /// the runtime would see to that after eight times as many.
 const IN_A_ROW: u32 = 16;
-/// What a caller reads at once: more than an answer that comes promptly has as a rule.
+/// What a caller reads at once: more than an answer has as a rule that comes promptly. Longer ones it leaves alone.
 const PIECE_BYTES: usize = 1 << 10;
 /// How long the reader's task sleeps when it was woken for what a caller is reading; longer while callers go on. Each
 /// of its wake-ups would delay the child. So late at most is heard what answers nobody.
@@ -112,20 +112,20 @@ impl Drop for Lent<'_> {
 }
 
 impl Session {
-    /// Waits for the reply to a call that was just made.
+    /// Waits for the reply to a call that was just made, and reads it if it `may_read` and that promises to be short.
     pub(super) async fn reply(
         &self,
         mut told: oneshot::Receiver<Outcome>,
-        alone: bool,
+        may_read: bool,
     ) -> Result<Outcome, oneshot::error::RecvError> {
-        if alone && self.listen(&mut told) {
+        if may_read && self.listen(&mut told) {
             if self.has_read_for_long() {
                 yield_now().await;
             }
             return told.await;
         }
         self.rouse_reader();
-        if !alone {
+        if !may_read {
             return told.await;
         }
         let start = Instant::now();
@@ -148,6 +148,10 @@ impl Session {
                     self.hear_all(&mut lent.lines);
                     if !told.is_empty() {
                         return true;
+                    }
+                    if read == PIECE_BYTES {
+                        // The reader's task reads much at once.
+                        break;
                     }
                 }
                 // The child may be waiting for this very core.

@@ -26,6 +26,8 @@ const WAITING_CALLS: usize = 256;
 /// From so many pending calls on, the writer's task joins what is queued instead of each caller writing by itself.
 /// With fewer, its change of task costs more than the writes that it saves.
 const COMPANY: usize = 8;
+/// Longest call that may be answered promptly: a child takes a while to read more.
+const BRIEF_BYTES: usize = 32 << 10;
 /// How many withdrawn calls are remembered, to tell a late reply from a second one in the log.
 const REMEMBERED: usize = 1024;
 /// Lines about one child that the log takes word for word, enough to see what it prints; the rest is counted, since
@@ -127,8 +129,8 @@ impl State {
 struct Ticket<'a> {
     session: &'a Session,
     id: u64,
-    /// Whether no other call was pending.
-    alone: bool,
+    /// Whether it may read its reply itself: no other call was pending, and the child has little to read.
+    reads: bool,
     /// Whether so many others wait for the child too that its time is better spent on many calls at once.
     in_company: bool,
     /// Whether there is nothing left to withdraw.
@@ -206,7 +208,7 @@ impl Session {
         } else {
             self.pump();
         }
-        let told = timeout_at(request.deadline, self.reply(reply, ticket.alone)).await.map_err(late)?;
+        let told = timeout_at(request.deadline, self.reply(reply, ticket.reads)).await.map_err(late)?;
         ticket.settled = true;
         // The sender is only dropped unused when the session goes with all that it holds.
         told.map_err(|_dropped| Unanswered::Gone)?.map_err(Unanswered::Fault)
@@ -227,12 +229,13 @@ impl Session {
             self.tally.oversized_calls.up();
             return Err(Unanswered::Fault(Fault::TooLarge { way: Way::Call, limit }));
         }
+        let brief = frame.line_len() <= BRIEF_BYTES;
         state.next_id += 1;
         state.pending.push_back((id, tell));
         state.calls.push_back((id, frame));
-        let (alone, in_company) = (state.pending.len() == 1, state.pending.len() >= COMPANY);
+        let (reads, in_company) = (brief && state.pending.len() == 1, state.pending.len() >= COMPANY);
         drop(state);
-        Ok((Ticket { session: self, id, alone, in_company, settled: false }, told))
+        Ok((Ticket { session: self, id, reads, in_company, settled: false }, told))
     }
 
     fn timed_out(&self, request: &Request<'_>) -> Unanswered {
