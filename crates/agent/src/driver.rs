@@ -13,8 +13,10 @@ use domain::llm::ToolDef;
 use domain::message::{CallPart, Message, Role};
 use domain::ruling::{Aborted, Denied, Ground, Ruling};
 use domain::session::{Cause, Entry, OpenTurn};
+use domain::store::StoreError;
 use domain::tool::{Annotations, ToolOutput};
 use domain::turn::{End, Fact, Turn};
+use engine::approvals::Unsettled;
 use engine::{Approvals, Dispatcher, Engine, TurnCx};
 
 use crate::conversation::Conversation;
@@ -238,19 +240,23 @@ impl Runner {
         let cx = self.turn_cx(conversation, conversation.open_turn()?.turn_id.clone(), &around);
         self.bury_children(conversation, &around).await;
         self.open(conversation, &around.hooks, &cx.who);
+        let unsettled = match unsettled(&cx).await {
+            Ok(unsettled) => unsettled,
+            // Whoever cannot read what a person refused must run nothing; the turn stays as it is.
+            Err(error) => {
+                let ending = Ending::Failed { stage: "session_restore".into(), text: error.to_string() };
+                conversation.now_is(ending.cause());
+                let turn_id = cx.who.turn_id;
+                return Some(Report { turn_id, reply: String::new(), ending, denials: Vec::new() });
+            }
+        };
         conversation.begin_work();
         let open = conversation.session.take_open()?;
         // Its owners hold for the calls of the batch that was under way.
         let cx = TurnCx { known: self.known(open.turn.owners().clone(), &cx.who), ..cx };
         let mut work = Work::new(self, conversation, around, cx, open);
         work.give_up_running();
-        if let Some(approvals) = work.cx.approvals.clone() {
-            match approvals.unsettled(&work.cx.who).await {
-                Ok(unsettled) => work.flights.unsettled = unsettled,
-                // The same store takes the record of a call before it runs, so nothing runs that it cannot tell of.
-                Err(error) => tracing::error!("what persons were asked cannot be read: {error}"),
-            }
-        }
+        work.flights.unsettled = unsettled;
         Some(self.report(work).await)
     }
 
@@ -411,6 +417,14 @@ async fn submit(hooks: &Dispatcher, cx: &TurnCx, prompt: &str) -> Result<String,
         (submitted, Ruling::Proceed) => Ok(submitted.prompt),
         (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
         (_, Ruling::Abort(aborted)) => Err(Ending::StoppedByHook(aborted)),
+    }
+}
+
+/// What persons were asked about the calls of a turn that was left open.
+async fn unsettled(cx: &TurnCx) -> Result<BTreeMap<String, Unsettled>, StoreError> {
+    match &cx.approvals {
+        Some(approvals) => approvals.unsettled(&cx.who).await,
+        None => Ok(BTreeMap::new()),
     }
 }
 

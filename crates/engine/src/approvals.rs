@@ -15,10 +15,6 @@ use tokio_util::sync::CancellationToken;
 /// seldom to be felt by the disk.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How many of the newest questions are looked through for the refusals of one turn: more than are asked in the day
-/// that a question lives.
-const MAX_LOOKED_THROUGH: usize = 1000;
-
 /// Says what time it is.
 pub trait Clock: Send + Sync {
     /// Now.
@@ -111,7 +107,8 @@ impl Approvals {
     /// # Errors
     /// The store cannot be read.
     pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, Unsettled>, StoreError> {
-        let questions = self.on_store(|store| store.approvals(false, MAX_LOOKED_THROUGH)).await?;
+        // All of them, however old: a no that is not found would be a yes.
+        let questions = self.on_store(|store| store.approvals(false, usize::MAX)).await?;
         let now = self.clock.now();
         let ours = |it: &Approval| {
             (&it.tenant_id, &it.session_id, &it.turn_id) == (&who.tenant_id, &who.session_id, &who.turn_id)

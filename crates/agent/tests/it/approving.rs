@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::approval::{Approval, Came, Handling, MODES, Mode, Said, State, handling};
+use domain::approval::{Approval, Came, Handling, MODES, Mode, Said, Standing, State, handling};
 use domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Rendered};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::session::Cause;
-use domain::store::{ApprovalStore as _, StoreError};
+use domain::store::{ApprovalStore, StoreError};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
 use engine::{Approvals, Asker, Clearance, Clock, Engine, Forgetful, Mount, TurnCx, async_trait};
@@ -126,6 +126,10 @@ impl Machine {
         if let Some(asker) = asker {
             approvals = approvals.with_asker(asker);
         }
+        self.process_with(approvals, rule)
+    }
+
+    fn process_with(&self, approvals: Approvals, rule: Rule) -> Crew {
         let mut parts = CrewParts::of(Mind::quick(|_, request| works_once(request)), &["main"])
             .own(self.work.clone())
             .own(OwnTool::giving("other", ToolOutput::ok("fine")));
@@ -293,6 +297,45 @@ async fn what_a_person_refused_does_not_run_when_nobody_asks_any_more() {
     assert_eq!((lines[2].as_str(), machine.work.calls().len()), (&*text.replace("work", "c1"), 0));
     assert_eq!(lines[3], "c2: fine", "the rest of the batch goes on");
     assert_eq!(machine.states(), [State::Refused]);
+}
+
+/// A store whose questions cannot be read.
+struct Unreadable;
+
+impl ApprovalStore for Unreadable {
+    fn ask(&self, _: Approval, _: jiff::Timestamp) -> Result<Standing, StoreError> {
+        Err(StoreError::Unavailable("the disk is gone".into()))
+    }
+
+    fn answer(&self, _: &str, _: Said, _: jiff::Timestamp) -> Result<Approval, StoreError> {
+        Err(StoreError::Unavailable("the disk is gone".into()))
+    }
+
+    fn use_up(&self, _: &str, _: jiff::Timestamp) -> Result<(), StoreError> {
+        Err(StoreError::Unavailable("the disk is gone".into()))
+    }
+
+    fn approval(&self, _: &str) -> Result<Option<Approval>, StoreError> {
+        Err(StoreError::Unavailable("the disk is gone".into()))
+    }
+
+    fn approvals(&self, _: bool, _: usize) -> Result<Vec<Approval>, StoreError> {
+        Err(StoreError::Unavailable("the disk is gone".into()))
+    }
+}
+
+#[tokio::test]
+async fn nothing_runs_while_nobody_can_tell_what_a_person_refused() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    machine.answer(&question.id, says(false, "never")).unwrap();
+    let mut conversation = machine.open();
+    let crew = machine.process_with(Approvals::new(Arc::new(Unreadable), Mode::Run), Rule::default());
+    let report = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
+    let text = "the store is unavailable: the disk is gone".to_owned();
+    assert_eq!(report.ending, Ending::Failed { stage: "session_restore".into(), text });
+    assert_eq!((machine.work.calls().len(), crew.seen.count("turn_end")), (0, 0));
+    assert!(conversation.open_turn().is_some(), "it can be tried again");
 }
 
 #[tokio::test]
