@@ -53,6 +53,7 @@ impl AskGate {
             events: None,
             media_dir: None,
             stages,
+            stored: None,
         }
     }
 }
@@ -108,7 +109,7 @@ mod tests {
     fn check(globs: &[&str], tool: &str, expected: bool) {
         let globs: Vec<String> = globs.iter().map(|glob| (*glob).to_owned()).collect();
         let matcher = matcher(&globs).unwrap();
-        assert_eq!(matcher.matches(&Facts { tool: Some((tool, tool)) }), expected, "{globs:?} {tool}");
+        assert_eq!(matcher.matches(&Facts::of_tool(tool)), expected, "{globs:?} {tool}");
     }
 
     #[test]

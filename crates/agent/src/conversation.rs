@@ -11,9 +11,6 @@ use domain::turn::{Fact, Waiting};
 
 use crate::journal::Journal;
 
-/// The tenant of a machine without tenants.
-pub const DEFAULT_TENANT: &str = "default";
-
 /// A conversation and what stands in it, without the system text.
 ///
 /// Dropping it ends this process's work on its session; a store must live longer.
@@ -62,7 +59,7 @@ impl Conversation {
         key: SessionId,
         parent: Option<SessionId>,
     ) -> Result<Self, StoreError> {
-        let full = SessionKey { tenant: TenantId::from(DEFAULT_TENANT), session: key.clone() };
+        let full = SessionKey { tenant: TenantId::default_tenant(), session: key.clone() };
         let hold = store.hold(&full)?;
         let session = Session::fold(store.journal(&full)?);
         Ok(Self::over(Some(store), key, parent, session, Some(hold)))
@@ -75,7 +72,7 @@ impl Conversation {
         session: Session,
         hold: Option<Box<dyn Hold>>,
     ) -> Self {
-        let full = SessionKey { tenant: TenantId::from(DEFAULT_TENANT), session: key.clone() };
+        let full = SessionKey { tenant: TenantId::default_tenant(), session: key.clone() };
         Self {
             journal: Journal::new(store, full, parent),
             key,

@@ -1,21 +1,24 @@
 //! Works turns: does what the pure turn asks for, notes what came of it, and reports back.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use domain::approval::Approval;
+use domain::chain::Note;
 use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{Known, Observed, RuntimeEvent, UserPromptSubmit};
-use domain::id::{AgentId, HookName, TraceId, TurnId};
+use domain::id::{AgentId, HookName, TraceId, TurnId, agent_uuid};
 use domain::identity::Identity;
-use domain::json::Rendered;
+use domain::json::{Object, Rendered};
 use domain::llm::ToolDef;
 use domain::message::{CallPart, Message, Role};
 use domain::ruling::{Aborted, Denied, Ground, Ruling};
 use domain::session::{Cause, Entry, OpenTurn};
+use domain::shell::ShellFacts;
 use domain::store::StoreError;
 use domain::tool::{Annotations, ToolOutput};
-use domain::turn::{End, Fact, Turn};
+use domain::turn::{End, Fact, Turn, Waiting};
 use engine::approvals::Unsettled;
 use engine::{Approvals, Dispatcher, Engine, TurnCx};
 
@@ -129,6 +132,17 @@ struct KnownAgent {
     models: Arc<Models>,
     owners: BTreeMap<String, HookName>,
     agents: Vec<AgentId>,
+    /// The id under which stored hooks know the agent.
+    agent_uuid: String,
+    /// The shell text that was read last: the hooks of one event all want the same one.
+    read: Mutex<Option<ReadShell>>,
+}
+
+/// A shell text that was read.
+struct ReadShell {
+    name: String,
+    arguments: Object,
+    facts: Arc<ShellFacts>,
 }
 
 impl Known for KnownAgent {
@@ -156,6 +170,26 @@ impl Known for KnownAgent {
 
     fn acting_for(&self) -> &[AgentId] {
         &self.agents
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
+    }
+
+    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
+        if self.owners.contains_key(name) {
+            return Arc::default();
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = &*read
+            && last.name == name
+            && last.arguments == *arguments
+        {
+            return last.facts.clone();
+        }
+        let facts = Arc::new(self.tools.shell_facts(name, arguments).unwrap_or_default());
+        *read = Some(ReadShell { name: name.to_owned(), arguments: arguments.clone(), facts: facts.clone() });
+        facts
     }
 }
 
@@ -202,7 +236,15 @@ impl Runner {
 
     fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn Known> {
         let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
-        Arc::new(KnownAgent { tools: self.tools.clone(), models: self.models.clone(), owners, agents })
+        let agent_uuid = agent_uuid(&who.tenant_id, who.agent_id.as_str());
+        Arc::new(KnownAgent {
+            tools: self.tools.clone(),
+            models: self.models.clone(),
+            owners,
+            agents,
+            agent_uuid,
+            read: Mutex::default(),
+        })
     }
 
     /// Works `prompt` to its end, after what waits in the conversation. What it did so far stays in the conversation,
@@ -300,8 +342,8 @@ impl Runner {
         self.open(conversation, &around.hooks, &cx.who);
         let prompt = match prompt {
             None => None,
-            Some(prompt) => match submit(&around.hooks, &cx, prompt).await {
-                Ok(prompt) => Some(prompt),
+            Some(prompt) => match submit(&around.hooks, &cx, prompt, kind_of(conversation)).await {
+                Ok(submitted) => Some(submitted),
                 Err(ending) => {
                     conversation.now_is(ending.cause());
                     return Report { turn_id, reply: String::new(), ending, denials: Vec::new() };
@@ -391,9 +433,29 @@ impl Runner {
 }
 
 /// What a turn begins with: what waits in the conversation, then the prompt.
-fn prompts(conversation: &Conversation, prompt: Option<String>) -> Vec<Message> {
-    let waiting = conversation.session.queue().iter().map(|waiting| Message::from(waiting.message.clone()));
-    waiting.chain(prompt.map(user)).collect()
+fn prompts(conversation: &Conversation, prompt: Option<Submitted>) -> Vec<Message> {
+    let waiting = conversation.session.queue().iter().cloned().flat_map(Waiting::into_messages);
+    let prompt = prompt.into_iter().flat_map(|prompt| std::iter::once(user(prompt.text)).chain(prompt.notes));
+    waiting.chain(prompt).collect()
+}
+
+/// How a message comes in that begins a turn of `conversation`.
+fn kind_of(conversation: &Conversation) -> InputKind {
+    let session = &conversation.session;
+    let spoken = !session.messages().is_empty() || !session.queue().is_empty();
+    if spoken { InputKind::Followup } else { InputKind::First }
+}
+
+/// A message as the gates left it.
+struct Submitted {
+    text: String,
+    /// What hooks want the model to read after it.
+    notes: Vec<Message>,
+}
+
+/// What hooks want the model to read, as messages.
+fn messages_of(notes: Vec<Note>) -> impl Iterator<Item = Message> {
+    notes.into_iter().map(|note| Message { created_at: Some(now()), ..Message::note(note.by.as_str(), &note.text) })
 }
 
 /// What is said of a call that a person must clear, where nobody did.
@@ -407,14 +469,16 @@ fn user(text: String) -> Message {
 }
 
 /// Puts a message to the gates; what they leave of it goes on.
-async fn submit(hooks: &Dispatcher, cx: &TurnCx, prompt: &str) -> Result<String, Ending> {
-    match hooks.check(cx, UserPromptSubmit { prompt: prompt.to_owned() }).await {
+async fn submit(hooks: &Dispatcher, cx: &TurnCx, prompt: &str, input_kind: InputKind) -> Result<Submitted, Ending> {
+    let (submitted, ruling, notes) =
+        hooks.consult(cx, UserPromptSubmit { prompt: prompt.to_owned(), input_kind }).await;
+    match (submitted, ruling) {
         // A gate that was cancelled refuses too, but that is no verdict on the prompt.
         (_, Ruling::Deny(denied)) if denied.ground == Ground::Fault && cx.cancel.is_cancelled() => {
             Err(Ending::Cancelled)
         }
         (_, Ruling::Deny(denied)) => Err(Ending::Blocked(denied)),
-        (submitted, Ruling::Proceed) => Ok(submitted.prompt),
+        (submitted, Ruling::Proceed) => Ok(Submitted { text: submitted.prompt, notes: messages_of(notes).collect() }),
         (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
         (_, Ruling::Abort(aborted)) => Err(Ending::StoppedByHook(aborted)),
     }

@@ -23,11 +23,12 @@ mod write;
 use std::ffi::OsString;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::json::Object;
 use domain::llm::ToolDef;
+use domain::shell::{ShellFacts, ShellText};
 use domain::tool::ToolOutput;
 use engine::egress::{Egress, EgressError};
 use engine::permit::Permit;
@@ -238,6 +239,12 @@ impl Tools {
         Ok(entry)
     }
 
+    /// What is known of the shell text that a call of `name` with `arguments` would run; nothing if it runs none.
+    pub(crate) fn shell_facts(&self, name: &str, arguments: &Object) -> Option<ShellFacts> {
+        let text = self.get(name)?.shell_text(arguments)?;
+        Some(shell::facts(text))
+    }
+
     fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name() == name)
     }
@@ -247,6 +254,16 @@ impl std::fmt::Debug for Tools {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.entries.iter().map(Entry::name)).finish()
     }
+}
+
+/// What is known of the shell text that a call of the built-in tool `name` would run in `workspace`; nothing if it runs
+/// none. For whoever has no agent at hand.
+pub fn shell_facts(name: &str, arguments: &Object, workspace: &Path) -> Option<ShellFacts> {
+    if canonical_builtin(name).unwrap_or(name) != exec::NAME {
+        return None;
+    }
+    let text = exec::shell_text(arguments, workspace)?;
+    Some(shell::facts(text))
 }
 
 /// Runs a tool so that its panic is an error result, not the end of the turn.
@@ -268,6 +285,11 @@ trait Builtin: Send + Sync + 'static {
 
     fn definition() -> ToolDef;
 
+    /// The text that a shell would run.
+    fn shell_text<'a>(&'a self, _arguments: &'a Object) -> Option<ShellText<'a>> {
+        None
+    }
+
     fn run(&self, args: Self::Args, cancel: &CancellationToken) -> impl Future<Output = ToolOutput> + Send;
 }
 
@@ -288,6 +310,10 @@ impl<T: Builtin> Tool for Permitted<T> {
 
     fn read_only(&self) -> bool {
         T::READ_ONLY
+    }
+
+    fn shell_text<'a>(&'a self, arguments: &'a Object) -> Option<ShellText<'a>> {
+        self.tool.shell_text(arguments)
     }
 
     fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput> {

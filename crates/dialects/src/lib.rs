@@ -1,3 +1,4 @@
 //! Other people's hook wires, to and from our words. Pure.
 
+pub mod agent;
 pub mod process;

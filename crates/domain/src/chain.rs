@@ -1,17 +1,27 @@
 //! The hooks of one event, asked one after another. Every rule about order, rank, faults and evidence is here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checkpoint::{Checkpoint, CheckpointKind, Duty, Facts, Known, Reply, Subject};
-use crate::fault::{Breach, Fault};
+use crate::account::{Account, Answered, Rewritten};
+use crate::agent_hook::{HandlerType, Instead};
+use crate::breaker;
+use crate::checkpoint::{Checkpoint, Duty, Occasion, Subject};
+use crate::fault::Fault;
 use crate::hook::{Hook, OnFailure, State};
 use crate::id::HookName;
 use crate::record::{Change, NotRun, Outcome, Record};
 use crate::roster::Roster;
 use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
 use crate::verdict::{Abort, Extent, Heard, Reason, Verdict, Word};
+
+mod failing;
+mod wanting;
+
+use failing::{fault_reason, on_failure};
+use wanting::About;
+pub use wanting::wanted;
 
 /// What all gates of one event may take together. Source: agent hooks' chain budget.
 pub const GATE_BUDGET: Duration = Duration::from_secs(10);
@@ -22,7 +32,7 @@ pub trait Asks {
     fn next(&mut self) -> Option<Need<'_>>;
 
     /// What came of the last [`Need`].
-    fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration);
+    fn settle(&mut self, answered: impl Into<Answered>, took: Duration);
 }
 
 /// A question that must be put to one hook.
@@ -32,6 +42,10 @@ pub struct Need<'a> {
     pub hook: usize,
     /// How long the answer may take.
     pub timeout: Duration,
+    /// How long all that are still to be asked may take, where they share a time; else the same as `timeout`.
+    pub budget: Duration,
+    /// Whether the hook is asked once more about a value that was changed after it.
+    pub again: bool,
     /// The question.
     pub subject: Subject<'a>,
     /// Needs of one event with the same version have the same subject, so that a rendering of it can be kept
@@ -40,9 +54,9 @@ pub struct Need<'a> {
 }
 
 /// The hooks of one event, being asked.
-pub struct Chain<C: Checkpoint> {
+pub struct Chain<'a, C: Checkpoint> {
     roster: Arc<Roster>,
-    known: Arc<dyn Known>,
+    occasion: Occasion<'a>,
     subject: C,
     version: u32,
     changed: bool,
@@ -54,10 +68,23 @@ pub struct Chain<C: Checkpoint> {
     asked: Vec<usize>,
     last_rewriter: Option<usize>,
     question: Option<(HookName, C::Ask)>,
+    /// What hooks want the model to read besides, by place: what a hook says in the second pass replaces the first.
+    notes: BTreeMap<usize, Note>,
     decision: Option<Ruling<C>>,
     /// What the answers took so far.
     spent: Duration,
     records: Vec<Record>,
+}
+
+/// What a hook wants the model to read besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The hook.
+    pub by: HookName,
+    /// The text.
+    pub text: String,
+    /// Whether a judge wrote it: a model, whose words never stand among the operator's.
+    pub judged: bool,
 }
 
 /// Which time the row is walked.
@@ -82,15 +109,17 @@ pub struct Conclusion<C: Checkpoint> {
     pub records: Vec<Record>,
     /// The numbers of the hooks that were asked, each once, in running order.
     pub asked: Vec<usize>,
+    /// What hooks want the model to read besides, in running order; nothing if the chain does not go on.
+    pub notes: Vec<Note>,
 }
 
-impl<C: Checkpoint> Chain<C> {
+impl<'a, C: Checkpoint> Chain<'a, C> {
     /// A chain over everyone in `roster` who is registered for `C`.
-    pub fn new(roster: Arc<Roster>, known: Arc<dyn Known>, subject: C) -> Self {
+    pub fn new(roster: Arc<Roster>, occasion: Occasion<'a>, subject: C) -> Self {
         let records = Vec::with_capacity(roster.at(C::KIND).len());
         Self {
             roster,
-            known,
+            occasion,
             subject,
             version: 0,
             changed: false,
@@ -100,6 +129,7 @@ impl<C: Checkpoint> Chain<C> {
             asked: Vec::new(),
             last_rewriter: None,
             question: None,
+            notes: BTreeMap::new(),
             decision: None,
             spent: Duration::ZERO,
             records,
@@ -107,11 +137,11 @@ impl<C: Checkpoint> Chain<C> {
     }
 
     /// A chain over the hooks with the numbers `hooks` only, asked once more because the value changed after them.
-    pub fn again(roster: Arc<Roster>, known: Arc<dyn Known>, subject: C, hooks: &[usize]) -> Self {
+    pub fn again(roster: Arc<Roster>, occasion: Occasion<'a>, subject: C, hooks: &[usize]) -> Self {
         let row = roster.at(C::KIND);
         let places = (0..row.len()).filter(|place| hooks.contains(&row[*place])).collect();
         // Another subject than that of the first walk, so another version.
-        Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, known, subject) }
+        Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, occasion, subject) }
     }
 
     /// The same chain, its subjects numbered from `version` on: for events that take several chains.
@@ -146,30 +176,49 @@ impl<C: Checkpoint> Chain<C> {
     /// The hook that is to be asked next. Hooks that do not apply are recorded and passed over,
     /// broken ones answer with their fault.
     pub fn upcoming(&mut self) -> Option<&Arc<Hook>> {
+        let roster = self.roster.clone();
+        let row = roster.at(C::KIND);
         loop {
             let place = self.place()?;
-            let number = self.roster.at(C::KIND)[place];
             if self.due == Some(place) {
-                return Some(self.roster.hook(number));
+                return Some(self.roster.hook(row[place]));
             }
-            let hook = self.roster.hook(number).clone();
-            if let Some(why) = self.passes_over(&hook) {
-                if matches!(self.pass, Pass::First) {
-                    self.record(&hook, Outcome::NotRun(why), Vec::new(), None);
-                }
+            // At the end of one pass another one may begin.
+            let Some((place, fault)) = self.pass_over(&roster) else { continue };
+            let hook = roster.hook(row[place]);
+            if fault.is_none() && self.tripped(hook) {
                 self.at += 1;
-            } else if let State::Broken(fault) = &hook.state {
+            } else if let Some(fault) = fault.or_else(|| self.fails_unasked(hook)) {
                 self.asked.push(place);
-                self.take(&hook, Err(fault.clone()), Duration::ZERO);
-                self.at += 1;
-            } else if self.left() == Some(Duration::ZERO) {
-                self.asked.push(place);
-                self.take(&hook, Err(Fault::TimedOut { after: GATE_BUDGET }), Duration::ZERO);
+                self.take(hook, Err(fault), None, Duration::ZERO);
                 self.at += 1;
             } else {
                 self.due = Some(place);
-                return Some(self.roster.hook(number));
+                return Some(self.roster.hook(row[place]));
             }
+        }
+    }
+
+    /// Goes on to the next place of this pass whose hook is about this, with the fault that it is if that cannot be said.
+    /// Those before it are recorded and passed over: mostly all of a row, so little is done for each of them.
+    fn pass_over(&mut self, roster: &Roster) -> Option<(usize, Option<Fault>)> {
+        let row = roster.at(C::KIND);
+        let about = About::new(self.subject.facts());
+        let owner = about.facts.tool.and_then(|(tool, _)| self.occasion.known.owner(tool));
+        loop {
+            let place = match &self.pass {
+                Pass::First => self.at,
+                Pass::Again(places) => *places.get(self.at)?,
+            };
+            let hook = roster.hook(*row.get(place)?);
+            let why = match self.wants(hook, &about, owner.as_ref()) {
+                Ok(fault) => return Some((place, fault)),
+                Err(why) => why,
+            };
+            if matches!(self.pass, Pass::First) {
+                self.records.push(Record::of(hook, C::KIND, Outcome::NotRun(why)));
+            }
+            self.at += 1;
         }
     }
 
@@ -205,62 +254,97 @@ impl<C: Checkpoint> Chain<C> {
         }
     }
 
-    fn passes_over(&self, hook: &Hook) -> Option<NotRun> {
-        match hook.state {
-            State::Disabled => return Some(NotRun::Disabled),
-            State::Untrusted => return Some(NotRun::Untrusted),
-            State::Armed | State::Broken(_) => {}
+    /// Why `hook` fails without being asked, if it does.
+    fn fails_unasked(&self, hook: &Hook) -> Option<Fault> {
+        match &hook.state {
+            State::Broken(fault) => Some(fault.clone()),
+            State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => {
+                (self.left() == Some(Duration::ZERO)).then_some(Fault::TimedOut { after: GATE_BUDGET })
+            }
         }
-        if !hook.scope.covers(self.known.acting_for()) {
-            return Some(NotRun::OutOfScope);
-        }
-        let facts = self.subject.facts();
-        if hook.matches(&facts) || self.owns(hook, &facts) {
-            return None;
-        }
-        let pattern = hook.matcher.as_ref().map(|m| m.pattern().to_owned()).unwrap_or_default();
-        let value = match facts.tool {
-            Some((tool, raw)) if tool == raw => tool.to_owned(),
-            Some((tool, raw)) => format!("{tool} ({raw})"),
-            None => String::new(),
-        };
-        Some(NotRun::Matcher { pattern, value })
     }
 
-    /// Whether `hook` brought the tool that this is about: its matcher then does not count, at any stage.
-    fn owns(&self, hook: &Hook, facts: &Facts<'_>) -> bool {
-        let owner = facts.tool.and_then(|(tool, _)| self.known.owner(tool));
-        owner.as_ref() == Some(&hook.name) || self.subject.owner() == Some(&hook.name)
+    /// Whether `hook` is about this: if not why, and if that cannot be said, the fault that this is.
+    /// A hook that brought the tool always is, at any stage.
+    fn wants(&self, hook: &Hook, about: &About<'_>, owner: Option<&HookName>) -> Result<Option<Fault>, NotRun> {
+        match hook.state {
+            State::Disabled => return Err(NotRun::Disabled),
+            State::Untrusted => return Err(NotRun::Untrusted),
+            State::Armed | State::Broken(_) | State::Tripped { .. } => {}
+        }
+        if !hook.scope.covers(self.occasion.known.acting_for()) {
+            return Err(NotRun::OutOfScope);
+        }
+        if owner == Some(&hook.name) || self.subject.owner() == Some(&hook.name) {
+            return Ok(None);
+        }
+        about.wanted(hook, C::KIND.name(), self.occasion)
+    }
+
+    /// Whether the circuit breaker of `hook` is open; what that counts for is taken in its place.
+    fn tripped(&mut self, hook: &Arc<Hook>) -> bool {
+        let State::Tripped { since } = &hook.state else { return false };
+        let stored = hook.stored.as_ref();
+        let blocks = C::KIND.duty() == Duty::Gate && stored.is_none_or(|stored| stored.on_trip == Instead::Block);
+        if !blocks {
+            if matches!(self.pass, Pass::First) {
+                self.record(hook, Told::of(Outcome::NotRun(NotRun::BreakerOpen { since: since.clone() })));
+            }
+            return true;
+        }
+        let (id, policy) = stored.map(|stored| (stored.id.as_str(), stored.breaker)).unwrap_or_default();
+        let text = breaker::refusal(hook.name.as_str(), id, since, policy);
+        let account = Account { uncounted: true, breaker: true, ..Account::default() };
+        match C::closed(Reason::new(&text)) {
+            Some(verdict) => self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO),
+            None => self.take(hook, Err(Fault::Unavailable { detail: text }), Some(Box::new(account)), Duration::ZERO),
+        }
+        true
     }
 
     /// Takes what `hook` said or how it failed.
-    fn take(&mut self, hook: &Arc<Hook>, heard: Result<Heard<C>, Fault>, took: Duration) {
+    fn take(
+        &mut self,
+        hook: &Arc<Hook>,
+        heard: Result<Heard<C>, Fault>,
+        account: Option<Box<Account>>,
+        took: Duration,
+    ) {
         let heard = heard.and_then(|heard| {
-            self.subject.admit(&heard.verdict, hook, &*self.known)?;
+            self.subject.admit(&heard.verdict, hook, self.occasion.known)?;
             Ok(heard)
         });
         match heard {
-            Ok(heard) => self.take_verdict(hook, heard, took),
-            Err(fault) => self.take_fault(hook, fault, took),
+            Ok(heard) => self.take_verdict(hook, heard, account, took),
+            Err(fault) => self.take_fault(hook, fault, account, took),
         }
     }
 
-    fn take_verdict(&mut self, hook: &Arc<Hook>, heard: Heard<C>, took: Duration) {
-        let Heard { verdict, mut warnings } = heard;
+    fn take_verdict(&mut self, hook: &Arc<Hook>, heard: Heard<C>, account: Option<Box<Account>>, took: Duration) {
+        let Heard { verdict, warnings, rewrite, context } = heard;
         let (word, reason) = verdict.told();
         let reason = reason.filter(|reason| !reason.is_empty()).map(ToString::to_string);
-        let said = Outcome::Said { word, reason, took };
-        let mut change = None;
+        let mut told = Told { outcome: Outcome::Said { word, reason, took }, warnings, change: None, account };
+        let (verdict, rewrite) = match verdict {
+            Verdict::Modify(with) => (Verdict::Continue, Some(with)),
+            // Who refuses changes nothing.
+            Verdict::Deny(_) | Verdict::Abort(_) | Verdict::Respond(_) => (verdict, None),
+            Verdict::Continue | Verdict::Ask(_) => (verdict, rewrite.map(|with| *with)),
+        };
+        if let Some(with) = rewrite
+            && let Err(detail) = self.rewrite(hook, with, &mut told)
+        {
+            return self.take_fault(hook, Fault::broke(detail), told.account, took);
+        }
+        let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
+        match context {
+            Some(text) if goes_on && C::TAKES_NOTES => self.note(hook, text),
+            Some(_) => told.warnings.push("its `additionalContext` was dropped: it has no place here".to_owned()),
+            // What a hook does not say again in the second pass it has taken back.
+            None => drop(self.notes.remove(&self.place_now())),
+        }
         match verdict {
-            Verdict::Continue => {}
-            Verdict::Modify(with) => {
-                let before = self.subject.clone();
-                match self.subject.modify(with, &hook.name, &*self.known) {
-                    Ok(noticed) => warnings.extend(noticed),
-                    Err(detail) => return self.take_fault(hook, Fault::broke(detail), took),
-                }
-                change = self.changed(hook, &before);
-            }
+            Verdict::Continue | Verdict::Modify(_) => {}
             Verdict::Respond(_) if matches!(self.pass, Pass::Again(_)) => self.decision = Some(kept_rewriting(hook)),
             Verdict::Respond(with) => self.decision = Some(Ruling::Respond { by: hook.name.clone(), with }),
             Verdict::Ask(why) => {
@@ -268,11 +352,48 @@ impl<C: Checkpoint> Chain<C> {
             }
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Said)),
         }
-        self.record(hook, said, warnings, change);
+        self.record(hook, told);
+    }
+
+    /// Puts what `hook` has the right to into the place of the subject.
+    fn rewrite(&mut self, hook: &Arc<Hook>, with: C::Modify, told: &mut Told) -> Result<(), String> {
+        let rights = hook.stored.as_ref().map(|stored| &stored.rights);
+        let (with, dropped) = match rights {
+            Some(rights) => self.subject.permitted(with, rights),
+            None => (Some(with), None),
+        };
+        let mut applied = false;
+        if let Some(with) = with {
+            let before = self.subject.clone();
+            told.warnings.extend(self.subject.modify(with, &hook.name, self.occasion.known)?);
+            told.change = self.changed(hook, &before);
+            applied = told.change.is_some();
+        }
+        if rights.is_some() {
+            let account = told.account.get_or_insert_with(Box::default);
+            account.rewrite = match dropped {
+                Some(why) => Some(Rewritten::Dropped(why)),
+                None => applied.then_some(Rewritten::Applied),
+            };
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, hook: &Hook, text: String) {
+        let judged = hook.stored.as_ref().is_some_and(|stored| stored.handler == HandlerType::Prompt);
+        self.notes.insert(self.place_now(), Note { by: hook.name.clone(), text, judged });
+    }
+
+    /// The place in the row of the hook whose answer is being taken.
+    fn place_now(&self) -> usize {
+        match &self.pass {
+            Pass::First => self.at,
+            Pass::Again(places) => places.get(self.at).copied().unwrap_or(self.at),
+        }
     }
 
     /// Notes a change by `hook`; in a settling pass one more change refuses the call instead.
-    fn changed(&mut self, hook: &Arc<Hook>, before: &C) -> Option<Change> {
+    fn changed(&mut self, hook: &Arc<Hook>, before: &C) -> Option<Box<Change>> {
         let (was, is) = (before.snapshot(), self.subject.snapshot());
         if was == is {
             return None;
@@ -288,11 +409,13 @@ impl<C: Checkpoint> Chain<C> {
                 self.decision = Some(kept_rewriting(hook));
             }
         }
-        Some(Change { before: was, after: is })
+        // What was not let into force is nobody's to read.
+        Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, took: Duration) {
-        let why = Reason::new(&fault_reason(C::KIND, &hook.name, &fault));
+    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, account: Option<Box<Account>>, took: Duration) {
+        let detail = account.as_ref().and_then(|account| account.detail.as_deref());
+        let why = Reason::new(&fault_reason(C::KIND, hook, &fault, detail));
         // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.
         let aborted = |why| if fault == Fault::Cancelled { None } else { C::aborted(why) };
         // Where one way of stopping does not exist, the other one does: only `continue` goes on.
@@ -307,19 +430,13 @@ impl<C: Checkpoint> Chain<C> {
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Fault)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
-        self.record(hook, Outcome::Failed { fault, became, took }, Vec::new(), None);
+        self.record(hook, Told { account, ..Told::of(Outcome::Failed { fault, became, took }) });
     }
 
-    fn record(&mut self, hook: &Hook, outcome: Outcome, warnings: Vec<String>, change: Option<Change>) {
-        self.records.push(Record {
-            hook: hook.name.clone(),
-            family: hook.family,
-            checkpoint: C::KIND,
-            outcome,
-            warnings,
-            change,
-            again: matches!(self.pass, Pass::Again(_)),
-        });
+    fn record(&mut self, hook: &Hook, told: Told) {
+        let Told { outcome, warnings, change, account } = told;
+        let again = matches!(self.pass, Pass::Again(_));
+        self.records.push(Record { warnings, change, account, again, ..Record::of(hook, C::KIND, outcome) });
     }
 
     /// What the whole chain came to. Hooks that were not reached leave their record too.
@@ -341,8 +458,11 @@ impl<C: Checkpoint> Chain<C> {
             for number in row {
                 let hook = self.roster.hook(number).clone();
                 let why = unreached(&hook, &by);
-                self.record(&hook, Outcome::NotRun(why), Vec::new(), None);
+                self.record(&hook, Told::of(Outcome::NotRun(why)));
             }
+        }
+        if C::KIND.duty() == Duty::Gate {
+            hide_replaced(&mut self.records);
         }
         let asked = self.asked();
         let ruling = match (self.decision, self.question) {
@@ -350,26 +470,31 @@ impl<C: Checkpoint> Chain<C> {
             (None, Some((by, why))) => Ruling::Ask { by, why },
             (None, None) => Ruling::Proceed,
         };
-        Conclusion { subject: self.subject, ruling, changed: self.changed, records: self.records, asked }
+        let goes_on = matches!(ruling, Ruling::Proceed | Ruling::Ask { .. });
+        let notes = if goes_on { self.notes.into_values().collect() } else { Vec::new() };
+        Conclusion { subject: self.subject, ruling, changed: self.changed, records: self.records, asked, notes }
     }
 }
 
-impl<C: Checkpoint> Asks for Chain<C> {
+impl<C: Checkpoint> Asks for Chain<'_, C> {
     fn next(&mut self) -> Option<Need<'_>> {
         let own = self.upcoming()?.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
         let timeout = self.left().map_or(own, |left| own.min(left));
         let place = self.place()?;
         let hook = self.roster.at(C::KIND)[place];
-        Some(Need { hook, timeout, subject: self.subject.subject(), version: self.version })
+        let budget = self.left().unwrap_or(own);
+        let again = matches!(self.pass, Pass::Again(_));
+        Some(Need { hook, timeout, budget, again, subject: self.subject.subject(), version: self.version })
     }
 
-    fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration) {
+    fn settle(&mut self, answered: impl Into<Answered>, took: Duration) {
+        let Answered { heard, account } = answered.into();
         let Some(hook) = self.upcoming().cloned() else { return };
         let Some(place) = self.place() else { return };
         self.asked.push(place);
         self.spent += took;
         let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
-        self.take(&hook, heard, took);
+        self.take(&hook, heard, account, took);
         self.at += 1;
         self.due = None;
     }
@@ -380,7 +505,7 @@ pub(crate) fn unreached(hook: &Hook, by: &HookName) -> NotRun {
     match hook.state {
         State::Disabled => NotRun::Disabled,
         State::Untrusted => NotRun::Untrusted,
-        State::Armed | State::Broken(_) => NotRun::Decided { by: by.clone() },
+        State::Armed | State::Broken(_) | State::Tripped { .. } => NotRun::Decided { by: by.clone() },
     }
 }
 
@@ -407,26 +532,26 @@ fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, ground: Ground) -> Rul
     }
 }
 
-/// What a fault of `hook` becomes at `at`. A gate may say `continue` for timeouts only, an approver never;
-/// a bad `respond` always denies, since the real tool must never run in its place.
-fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFailure {
-    let stage = hook.stages.get(at);
-    let wanted = stage.map_or(OnFailure::default_at(at), |stage| stage.on_failure);
-    match (at.duty(), fault) {
-        (_, Fault::Protocol(Breach::Respond(_))) | (Duty::Approver, _) => OnFailure::Close,
-        (Duty::Gate, Fault::TimedOut { .. }) if wanted == OnFailure::Continue => OnFailure::Continue,
-        (Duty::Gate, _) => OnFailure::Close,
-        (Duty::Rewriter | Duty::Observer, _) if stage.is_some_and(|stage| stage.paired) => OnFailure::Continue,
-        (Duty::Rewriter | Duty::Observer, _) => wanted,
-    }
+/// Of an event's changes only those of the last rewriter may be read: what an earlier one left there may be just what
+/// the later one took out.
+pub(crate) fn hide_replaced(records: &mut [Record]) {
+    let mut changes =
+        records.iter_mut().rev().filter_map(|record| record.change.as_mut()).filter(|change| !change.places_only);
+    changes.next();
+    changes.for_each(|change| change.places_only = true);
 }
 
-/// The reason that a fault gives when it refuses.
-fn fault_reason(at: CheckpointKind, hook: &HookName, fault: &Fault) -> String {
-    match (at.duty(), fault) {
-        (Duty::Approver, Fault::TimedOut { .. }) => format!("tool approval hook \"{hook}\" timed out"),
-        (Duty::Approver, _) => format!("tool approval hook \"{hook}\" failed"),
-        (Duty::Observer | Duty::Gate | Duty::Rewriter, _) => format!("hook \"{hook}\" {fault}"),
+/// What is recorded of a hook, beside who it is.
+struct Told {
+    outcome: Outcome,
+    warnings: Vec<String>,
+    change: Option<Box<Change>>,
+    account: Option<Box<Account>>,
+}
+
+impl Told {
+    fn of(outcome: Outcome) -> Self {
+        Self { outcome, warnings: Vec::new(), change: None, account: None }
     }
 }
 

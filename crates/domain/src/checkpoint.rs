@@ -1,11 +1,16 @@
 //! The named points of a turn at which hooks can act.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use crate::agent_hook::Rights;
 use crate::fault::Fault;
 use crate::hook::Hook;
 use crate::id::{AgentId, HookName};
-use crate::tool::Annotations;
+use crate::identity::Identity;
+use crate::json::Object;
+use crate::shell::ShellFacts;
+use crate::tool::{Annotations, ToolCall};
 use crate::verdict::{Heard, Reason, Told, Verdict, Word};
 
 pub mod after_llm;
@@ -35,6 +40,8 @@ pub use user_prompt_submit::UserPromptSubmit;
 pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     /// Its name.
     const KIND: CheckpointKind;
+    /// Whether what hooks want the model to read besides has a place here.
+    const TAKES_NOTES: bool = false;
     /// What a rewrite carries.
     type Modify: Clone + Debug + PartialEq + Send;
     /// What an answer in the tool's place carries.
@@ -75,6 +82,14 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
         None
     }
 
+    /// What of a rewrite a hook with these rights may do, and what may not; nothing where nothing is left.
+    fn permitted(&self, with: Self::Modify, rights: &Rights) -> (Option<Self::Modify>, Option<String>) {
+        match rights {
+            Rights::Everything => (Some(with), None),
+            Rights::Nothing | Rights::Fields(_) => (None, Some("it may not rewrite".to_owned())),
+        }
+    }
+
     /// Whether `hook` may say `verdict` here, beyond what the types allow.
     ///
     /// # Errors
@@ -96,17 +111,54 @@ pub trait Known: Send + Sync {
     fn annotations(&self, _name: &str) -> Annotations {
         Annotations::default()
     }
+    /// The id under which stored hooks know the agent; empty where the host does not say.
+    fn agent_uuid(&self) -> &str {
+        ""
+    }
+    /// What is known of the shell text in the arguments of the tool `name`; nothing where there is none.
+    fn shell(&self, _name: &str, _arguments: &Object) -> Arc<ShellFacts> {
+        Arc::default()
+    }
     /// The agent whose turn it is, then those that it works for, nearest first; empty where the host does not say.
     fn acting_for(&self) -> &[AgentId] {
         &[]
     }
 }
 
-/// What matchers may see of an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What matchers and conditions may see of the subject of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts<'a> {
     /// The canonical name of the tool and the one that the model wrote, where there is a tool.
     pub tool: Option<(&'a str, &'a str)>,
+    /// The arguments of the tool, or what stands for them.
+    pub input: Option<&'a Object>,
+    /// The message of the user, where one is on its way.
+    pub prompt: Option<&'a str>,
+    /// Whether that is the first one of its session.
+    pub first_prompt: bool,
+    /// How deep the agent stands that this is about, where that is another one than the one that acts.
+    pub depth: Option<u8>,
+}
+
+impl<'a> Facts<'a> {
+    /// Facts about a call of a tool.
+    pub fn of_call(call: &'a ToolCall) -> Self {
+        Self { tool: Some((&call.tool, &call.raw_tool)), input: Some(&call.arguments), ..Self::default() }
+    }
+
+    /// Facts about a tool of which only the name is known.
+    pub fn of_tool(name: &'a str) -> Self {
+        Self { tool: Some((name, name)), ..Self::default() }
+    }
+}
+
+/// Who acts, and what is known of them: what a chain needs beside its hooks and its subject.
+#[derive(Clone, Copy)]
+pub struct Occasion<'a> {
+    /// Whose event it is.
+    pub who: &'a Identity,
+    /// What is known of the agent.
+    pub known: &'a dyn Known,
 }
 
 /// What a handler is asked.

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::chain::{Asks, Chain, Conclusion, Need, unreached};
-use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, Known, PreToolUse, Reply, Substitute};
+use crate::account::Answered;
+use crate::chain::{Asks, Chain, Conclusion, Need, Note, hide_replaced, unreached};
+use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, Occasion, PreToolUse, Substitute};
 use crate::fault::Fault;
 use crate::id::HookName;
 use crate::record::{NotRun, Outcome as Ran, Record};
@@ -25,10 +26,10 @@ pub const CLEARING: [CheckpointKind; 3] =
     [CheckpointKind::BeforeTool, CheckpointKind::PreToolUse, CheckpointKind::ApproveTool];
 
 /// One tool call on its way to a permit.
-pub struct Clearing {
+pub struct Clearing<'a> {
     roster: Arc<Roster>,
-    known: Arc<dyn Known>,
-    phase: Phase,
+    occasion: Occasion<'a>,
+    phase: Phase<'a>,
     /// The last call that the gates let pass as it is.
     gated: Option<ToolCall>,
     question: Option<(HookName, Reason)>,
@@ -38,19 +39,30 @@ pub struct Clearing {
     /// How many chains were begun; keeps the versions of their subjects apart.
     chains: u32,
     records: Vec<Record>,
+    /// What the gates left beside their ruling, when they last ran.
+    aside: Aside,
 }
 
-enum Phase {
-    Before(Chain<BeforeTool>),
-    Gates(Chain<PreToolUse>, ToolCall, Then),
-    Again(Chain<BeforeTool>, Then),
-    Approve(Chain<ApproveTool>),
+/// What gates leave beside their ruling on a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aside {
+    /// What they want the model to read besides; nothing if the call does not go on.
+    pub notes: Vec<Note>,
+    /// Whether one of them changed the input: then nobody is to read what was there before.
+    pub rewritten: bool,
+}
+
+enum Phase<'a> {
+    Before(Chain<'a, BeforeTool>),
+    Gates(Chain<'a, PreToolUse>, ToolCall, Then<'a>),
+    Again(Chain<'a, BeforeTool>, Then<'a>),
+    Approve(Chain<'a, ApproveTool>),
     /// A person must say, and then it goes on.
     Person {
         call: ToolCall,
         by: HookName,
         why: Reason,
-        then: Said,
+        then: Said<'a>,
     },
     Done(Outcome),
     /// Only while a phase is being replaced by the next one.
@@ -59,9 +71,9 @@ enum Phase {
 
 /// Where a clearing goes once the gates have let a call pass.
 #[expect(clippy::large_enum_variant, reason = "a clearing holds one of these, and one clearing lives at a time")]
-enum Then {
+enum Then<'a> {
     /// Back to the owner of the tool, who is to be asked next.
-    Owner(Chain<BeforeTool>),
+    Owner(Chain<'a, BeforeTool>),
     /// On to the approvers.
     Approve,
     /// The result that a hook gave stands.
@@ -70,9 +82,9 @@ enum Then {
 
 /// Where a clearing goes once a person has said yes.
 #[expect(clippy::large_enum_variant, reason = "a clearing holds one of these, and one clearing lives at a time")]
-enum Said {
+enum Said<'a> {
     /// To the owner of the tool, whose answer is the execution.
-    Owner(Chain<BeforeTool>),
+    Owner(Chain<'a, BeforeTool>),
     /// The call runs.
     Run,
     /// The result that a hook gave stands.
@@ -125,14 +137,14 @@ pub enum Outcome {
     Abort(Aborted),
 }
 
-impl Clearing {
+impl<'a> Clearing<'a> {
     /// A clearing of `call`, which belongs to the hook `owner` if one brought the tool.
-    pub fn new(roster: Arc<Roster>, known: Arc<dyn Known>, call: ToolCall) -> Self {
-        let owner = known.owner(&call.tool);
-        let before = Chain::new(roster.clone(), known.clone(), BeforeTool { call, owner });
+    pub fn new(roster: Arc<Roster>, occasion: Occasion<'a>, call: ToolCall) -> Self {
+        let owner = occasion.known.owner(&call.tool);
+        let before = Chain::new(roster.clone(), occasion, BeforeTool { call, owner });
         Self {
             roster,
-            known,
+            occasion,
             phase: Phase::Before(before),
             gated: None,
             question: None,
@@ -140,6 +152,7 @@ impl Clearing {
             owner_asked: None,
             chains: 0,
             records: Vec::new(),
+            aside: Aside::default(),
         }
     }
 
@@ -174,15 +187,15 @@ impl Clearing {
     }
 
     /// The gates must have ruled on the input before the owner of the tool is asked: its answer is the execution.
-    fn must_gate_before(&self, chain: &Chain<BeforeTool>, upcoming: &HookName) -> bool {
+    fn must_gate_before(&self, chain: &Chain<'a, BeforeTool>, upcoming: &HookName) -> bool {
         let subject = chain.subject();
         subject.owner.as_ref() == Some(upcoming) && self.gated.as_ref() != Some(&subject.call)
     }
 
-    fn gates(&mut self, call: ToolCall, then: Then) -> Phase {
+    fn gates(&mut self, call: ToolCall, then: Then<'a>) -> Phase<'a> {
         let subject = PreToolUse { call: call.clone() };
         let version = self.next_version();
-        let chain = Chain::new(self.roster.clone(), self.known.clone(), subject).numbered_from(version);
+        let chain = Chain::new(self.roster.clone(), self.occasion, subject).numbered_from(version);
         Phase::Gates(chain, call, then)
     }
 
@@ -192,7 +205,7 @@ impl Clearing {
         self.chains << 16
     }
 
-    fn after_rewriters(&mut self, chain: Chain<BeforeTool>) -> Phase {
+    fn after_rewriters(&mut self, chain: Chain<'a, BeforeTool>) -> Phase<'a> {
         let Conclusion { subject, ruling, records, asked, .. } = chain.conclude();
         self.records.extend(records);
         self.asked = asked;
@@ -209,9 +222,9 @@ impl Clearing {
     }
 
     /// The gates rule on the call that the hook was asked about, and again on the one it says it answered.
-    fn after_respond(&mut self, by: HookName, with: Substitute, asked_about: ToolCall) -> Phase {
+    fn after_respond(&mut self, by: HookName, with: Substitute, asked_about: ToolCall) -> Phase<'a> {
         let mut call = asked_about.clone();
-        if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, &*self.known)) {
+        if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, self.occasion.known)) {
             let reason = Reason::new(&format!("hook \"{by}\" {}", Fault::broke(detail)));
             let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, ground: Ground::Fault };
             return Phase::Done(Outcome::Refused { call, denied });
@@ -224,10 +237,13 @@ impl Clearing {
         }
     }
 
-    fn after_gates(&mut self, chain: Chain<PreToolUse>, input: &ToolCall, then: Then) -> Phase {
-        let Conclusion { subject, ruling, records, .. } = chain.conclude();
+    fn after_gates(&mut self, chain: Chain<'a, PreToolUse>, input: &ToolCall, then: Then<'a>) -> Phase<'a> {
+        let Conclusion { subject, ruling, records, notes, .. } = chain.conclude();
         self.take_gate_records(records);
+        // A later run of the gates rules on another call: what was said of the earlier one is void.
+        self.aside.notes = notes;
         let call = subject.call;
+        self.aside.rewritten |= call != *input;
         match ruling {
             Ruling::Deny(denied) => return Phase::Done(Outcome::Refused { call, denied }),
             // What was said last is about the call that would run; an earlier question stands if nothing is.
@@ -271,17 +287,17 @@ impl Clearing {
     }
 
     /// Those who were asked before a gate changed the input are asked once more on it.
-    fn recheck(&mut self, call: ToolCall, changed: bool, asked: &[usize], then: Then) -> Phase {
+    fn recheck(&mut self, call: ToolCall, changed: bool, asked: &[usize], then: Then<'a>) -> Phase<'a> {
         if !changed || asked.is_empty() {
             return self.then(call, then);
         }
-        let subject = BeforeTool { owner: self.known.owner(&call.tool), call };
+        let subject = BeforeTool { owner: self.occasion.known.owner(&call.tool), call };
         let version = self.next_version();
-        let chain = Chain::again(self.roster.clone(), self.known.clone(), subject, asked).numbered_from(version);
+        let chain = Chain::again(self.roster.clone(), self.occasion, subject, asked).numbered_from(version);
         Phase::Again(chain, then)
     }
 
-    fn after_again(&mut self, chain: Chain<BeforeTool>, then: Then) -> Phase {
+    fn after_again(&mut self, chain: Chain<'a, BeforeTool>, then: Then<'a>) -> Phase<'a> {
         let Conclusion { subject, ruling, records, .. } = chain.conclude();
         self.records.extend(records);
         match ruling {
@@ -294,7 +310,7 @@ impl Clearing {
     }
 
     /// Where the clearing goes with a call that the gates let pass.
-    fn then(&mut self, call: ToolCall, then: Then) -> Phase {
+    fn then(&mut self, call: ToolCall, then: Then<'a>) -> Phase<'a> {
         match then {
             Then::Owner(before) => match self.question.take() {
                 // The owner's answer is the execution, so the human comes first.
@@ -312,13 +328,13 @@ impl Clearing {
         }
     }
 
-    fn approve(&mut self, call: ToolCall) -> Phase {
+    fn approve(&mut self, call: ToolCall) -> Phase<'a> {
         let version = self.next_version();
-        let chain = Chain::new(self.roster.clone(), self.known.clone(), ApproveTool { call });
+        let chain = Chain::new(self.roster.clone(), self.occasion, ApproveTool { call });
         Phase::Approve(chain.numbered_from(version))
     }
 
-    fn after_approvers(&mut self, chain: Chain<ApproveTool>) -> Phase {
+    fn after_approvers(&mut self, chain: Chain<'a, ApproveTool>) -> Phase<'a> {
         let Conclusion { subject, ruling, records, .. } = chain.conclude();
         self.records.extend(records);
         let call = subject.call;
@@ -331,10 +347,15 @@ impl Clearing {
         }
     }
 
-    fn refuse_rewriting(&mut self, by: HookName, call: ToolCall) -> Phase {
+    fn refuse_rewriting(&mut self, by: HookName, call: ToolCall) -> Phase<'a> {
         let denied =
             Denied { by, at: CheckpointKind::BeforeTool, reason: Reason::new(KEPT_REWRITING), ground: Ground::Said };
         Phase::Done(Outcome::Refused { call, denied })
+    }
+
+    /// What the gates left beside their ruling.
+    pub fn take_aside(&mut self) -> Aside {
+        std::mem::take(&mut self.aside)
     }
 
     /// What a person must say now, once nobody else is to be asked. Goes on with [`Clearing::approved`] or
@@ -403,16 +424,12 @@ impl Clearing {
             for number in self.roster.at(kind).iter().skip(reached) {
                 let hook = self.roster.hook(*number);
                 let why = by.map_or(NotRun::OutOfScope, |by| unreached(hook, by));
-                self.records.push(Record {
-                    hook: hook.name.clone(),
-                    family: hook.family,
-                    checkpoint: kind,
-                    outcome: Ran::NotRun(why),
-                    warnings: Vec::new(),
-                    change: None,
-                    again: false,
-                });
+                self.records.push(Record::of(hook, kind, Ran::NotRun(why)));
             }
+        }
+        let by_gate = |record: &Record| record.checkpoint == CheckpointKind::PreToolUse && record.change.is_some();
+        if self.records.iter().any(by_gate) {
+            hide_replaced(&mut self.records);
         }
         (outcome, self.records)
     }
@@ -462,7 +479,7 @@ impl Outcome {
     }
 }
 
-impl Asks for Clearing {
+impl Asks for Clearing<'_> {
     fn next(&mut self) -> Option<Need<'_>> {
         self.advance();
         match &mut self.phase {
@@ -473,11 +490,11 @@ impl Asks for Clearing {
         }
     }
 
-    fn settle(&mut self, heard: Result<Reply, Fault>, took: Duration) {
+    fn settle(&mut self, answered: impl Into<Answered>, took: Duration) {
         match &mut self.phase {
-            Phase::Before(chain) | Phase::Again(chain, _) => chain.settle(heard, took),
-            Phase::Gates(chain, ..) => chain.settle(heard, took),
-            Phase::Approve(chain) => chain.settle(heard, took),
+            Phase::Before(chain) | Phase::Again(chain, _) => chain.settle(answered, took),
+            Phase::Gates(chain, ..) => chain.settle(answered, took),
+            Phase::Approve(chain) => chain.settle(answered, took),
             Phase::Person { .. } | Phase::Done(_) | Phase::Between => {}
         }
     }

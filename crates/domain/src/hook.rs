@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::agent_hook::Stored;
 use crate::checkpoint::{CHECKPOINT_COUNT, CheckpointKind, Duty, Facts, RuntimeKind};
 use crate::fault::Fault;
 use crate::id::{AgentId, HookName};
@@ -18,7 +20,7 @@ pub struct Hook {
     pub family: Family,
     /// Where it was defined, such as `pintle.toml:12:1`.
     pub origin: String,
-    /// Lower runs first.
+    /// Lower runs first; of the agent family, higher.
     pub priority: i32,
     /// Whether it can be asked at all.
     pub state: State,
@@ -32,6 +34,8 @@ pub struct Hook {
     pub events: Option<BTreeSet<RuntimeKind>>,
     /// What it does at each checkpoint.
     pub stages: Stages,
+    /// What it has beyond other hooks, if it is kept in a store.
+    pub stored: Option<Arc<Stored>>,
     /// The folder that files which it hands over lie in; none if it may hand over none.
     pub media_dir: Option<PathBuf>,
 }
@@ -44,6 +48,8 @@ pub enum Family {
     Native,
     /// A child that speaks JSON lines.
     Process,
+    /// A rule in a store.
+    Agent,
 }
 
 impl Family {
@@ -52,6 +58,7 @@ impl Family {
         match self {
             Self::Native => "native",
             Self::Process => "process",
+            Self::Agent => "agent",
         }
     }
 }
@@ -86,6 +93,11 @@ pub enum State {
     Disabled,
     /// From a configuration that nobody accepted yet: recorded, not asked.
     Untrusted,
+    /// Its circuit breaker is open: what it guards gets what it says for that case.
+    Tripped {
+        /// Since when, RFC 3339, UTC.
+        since: String,
+    },
     /// It cannot work: every call ends in this fault, so what it guards stays shut.
     Broken(Fault),
 }
@@ -158,10 +170,13 @@ impl Stages {
 impl Hook {
     /// Whether its matcher lets it act on `facts`; owning the tool counts too, and the caller knows that.
     pub fn matches(&self, facts: &Facts<'_>) -> bool {
-        match (&self.matcher, facts.tool) {
-            (Some(matcher), Some(_)) => matcher.matches(facts),
-            // A matcher limits the tool stages only.
-            (Some(_), None) | (None, _) => true,
+        // Where a sub-agent begins or ends, the tool is only the way to it.
+        let tool = if self.family == Family::Agent || facts.depth.is_none() { facts.tool } else { None };
+        match (&self.matcher, tool, self.family) {
+            // To the matcher of a stored hook the name of no tool is empty.
+            (Some(matcher), Some(_), _) | (Some(matcher), None, Family::Agent) => matcher.matches(facts),
+            // Elsewhere a matcher limits the tool stages only.
+            (Some(_), None, Family::Native | Family::Process) | (None, _, _) => true,
         }
     }
 }

@@ -57,8 +57,10 @@ ids! {
     CallId;
     /// One occurrence at a checkpoint: a UUID of version 7.
     EventId;
-    /// The unique name of a hook within one configuration.
+    /// What people call a hook. Unique within one configuration; stored hooks have a [`HookId`] beside it.
     HookName;
+    /// The row of a stored hook: a UUID.
+    HookId;
     /// What ties the events of one outside request together.
     TraceId;
 }
@@ -74,5 +76,55 @@ impl TurnId {
     /// A fresh identifier, ordered by time.
     pub fn fresh() -> Self {
         Self::new(uuid::Uuid::now_v7().to_string())
+    }
+}
+
+/// Owns the global hooks; nobody lives in it. Source: agent hooks, tenants.
+pub const SENTINEL_TENANT: &str = "0193a5b0-7000-7000-8000-000000000001";
+
+/// The one tenant of a fresh install. Source: the same.
+pub const DEFAULT_TENANT: &str = "0193a5b0-7000-7000-8000-000000000002";
+
+/// The namespace of identifiers that are made from names. Source: agent hooks, builtins.
+pub const NAMESPACE: uuid::Uuid = uuid::uuid!("082ab084-a25f-52b4-a4a4-eb8a816bd9a8");
+
+impl TenantId {
+    /// The one tenant of a fresh install.
+    pub fn default_tenant() -> Self {
+        Self::from(DEFAULT_TENANT)
+    }
+
+    /// The owner of global hooks.
+    pub fn sentinel() -> Self {
+        Self::from(SENTINEL_TENANT)
+    }
+}
+
+impl HookId {
+    /// A fresh identifier, ordered by time.
+    pub fn fresh() -> Self {
+        Self::new(uuid::Uuid::now_v7().to_string())
+    }
+
+    /// The identifier that is made from `name`.
+    pub fn of_name(name: &str) -> Self {
+        Self::new(uuid::Uuid::new_v5(&NAMESPACE, name.as_bytes()).to_string())
+    }
+}
+
+/// The id under which stored hooks know the agent `key` of `tenant`: a UUID.
+pub fn agent_uuid(tenant: &TenantId, key: &str) -> String {
+    uuid::Uuid::new_v5(&NAMESPACE, format!("agent/{tenant}/{key}").as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_of_builtins_are_the_published_ones() {
+        let check = |event: &str| HookId::of_name(&format!("pii-redactor/{event}")).to_string();
+        assert_eq!(check("user_prompt_submit"), "adf28f53-17ef-5f64-9290-9bfa14940397");
+        assert_eq!(check("pre_tool_use"), "9e431554-c622-5c87-914e-b7b08d8bb924");
     }
 }

@@ -42,7 +42,7 @@ impl Identity {
     /// An identity for the top agent of a session, outside any round.
     pub fn top(agent: &str, session: &str, turn: TurnId) -> Self {
         Self {
-            tenant_id: TenantId::from("default"),
+            tenant_id: TenantId::default_tenant(),
             agent_id: AgentId::from(agent),
             session_id: SessionId::from(session),
             trace_id: TraceId::from(turn.as_str()),

@@ -1,6 +1,5 @@
 //! JSON as hooks exchange it: exact digits, one notion of equality, one canonical form.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
@@ -152,11 +151,15 @@ fn write_canonical(value: &Value, out: &mut String) {
 }
 
 fn write_object(members: &Object, out: &mut String) {
-    // RFC 8785 3.2.3: member names sort by their UTF-16 code units.
-    let sorted: BTreeMap<Vec<u16>, (&String, &Value)> =
-        members.iter().map(|(k, v)| (k.encode_utf16().collect(), (k, v))).collect();
+    let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+    // RFC 8785 3.2.3: member names sort by their UTF-16 code units. Of ASCII, these are the bytes.
+    if sorted.iter().all(|(name, _)| name.is_ascii()) {
+        sorted.sort_unstable_by_key(|(name, _)| *name);
+    } else {
+        sorted.sort_by_cached_key(|(name, _)| name.encode_utf16().collect::<Vec<u16>>());
+    }
     out.push('{');
-    for (i, (name, value)) in sorted.values().enumerate() {
+    for (i, (name, value)) in sorted.into_iter().enumerate() {
         if i > 0 {
             out.push(',');
         }
@@ -168,6 +171,13 @@ fn write_object(members: &Object, out: &mut String) {
 }
 
 fn write_string(text: &str, out: &mut String) {
+    // Most texts stand as they are.
+    if !text.bytes().any(|byte| byte < 0x20 || matches!(byte, b'"' | b'\\')) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     // serde_json escapes exactly what RFC 8785 3.2.2.2 asks for.
     out.push_str(&serde_json::to_string(text).expect("a string always serialises"));
 }

@@ -1,5 +1,7 @@
 //! Which tools a hook is about.
 
+use std::sync::Arc;
+
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use regex::{Regex, RegexBuilder};
 
@@ -12,6 +14,7 @@ pub const MAX_REGEX_BYTES: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct Matcher {
     regex: Regex,
+    pattern: Arc<str>,
 }
 
 impl Matcher {
@@ -23,13 +26,18 @@ impl Matcher {
         RegexBuilder::new(pattern)
             .size_limit(MAX_REGEX_BYTES)
             .build()
-            .map(|regex| Self { regex })
+            .map(|regex| Self { regex, pattern: pattern.into() })
             .map_err(|e| e.to_string().lines().last().unwrap_or_default().trim().to_owned())
     }
 
     /// The pattern as it was written.
     pub fn pattern(&self) -> &str {
-        self.regex.as_str()
+        &self.pattern
+    }
+
+    /// The same, for a record: copied nowhere.
+    pub(crate) fn shared_pattern(&self) -> Arc<str> {
+        self.pattern.clone()
     }
 
     /// Whether `facts` match. Where there is no tool, its name counts as empty.

@@ -51,10 +51,16 @@ pub struct Message {
     /// RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
+    /// [`FROM_HOOK`] for what a hook put in; empty for everybody else's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub origin: String,
     /// What only the host and the provider know of it; never sent to a hook.
     #[serde(skip)]
     pub private: Private,
 }
+
+/// The origin of a message that a hook put into the conversation.
+pub const FROM_HOOK: &str = "hook";
 
 /// Data of the provider that must come back to it untouched: signatures of thoughts, cache marks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,8 +83,14 @@ impl Message {
             tool_call_id: String::new(),
             model_name: String::new(),
             created_at: None,
+            origin: String::new(),
             private: Private::default(),
         }
+    }
+
+    /// What the hook `name` wants the model to read.
+    pub fn note(name: &str, text: &str) -> Self {
+        Self { origin: FROM_HOOK.into(), ..Self::text(Role::System, format!("[hook \"{name}\"] {text}")) }
     }
 
     /// The result of the call `id`.

@@ -1,14 +1,18 @@
 //! One line of evidence per hook per event: ran or not, and why.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::account::Account;
+use crate::agent_hook::Stored;
 use crate::checkpoint::{CheckpointKind, Snapshot};
 use crate::fault::Fault;
-use crate::hook::Family;
+use crate::hook::{Family, Hook};
 use crate::id::{EventId, HookName};
 use crate::identity::Identity;
+use crate::json::Object;
 use crate::tool::Digest;
 use crate::verdict::Word;
 
@@ -27,6 +31,8 @@ pub struct EventRecord {
     pub who: Identity,
     /// The tool it is about, if any.
     pub tool: Option<String>,
+    /// The arguments of that tool as the last hook left them, where the record of a stored hook needs them.
+    pub input: Option<Object>,
     /// What the loop did after the whole chain.
     pub ruling: Ruled,
     /// One line for every hook that is registered for the checkpoint, in running order.
@@ -66,10 +72,31 @@ pub struct Record {
     pub outcome: Outcome,
     /// Likely mistakes in its answer.
     pub warnings: Vec<String>,
-    /// What it changed.
-    pub change: Option<Change>,
+    /// What it changed. In a box: few hooks change anything, and an event may have fifty lines.
+    pub change: Option<Box<Change>>,
     /// Whether it was asked once more because a later hook changed the value.
     pub again: bool,
+    /// How it came to its answer, where its handler tells.
+    pub account: Option<Box<Account>>,
+    /// What it is in its store, if it is kept in one.
+    pub stored: Option<Arc<Stored>>,
+}
+
+impl Record {
+    /// A line about `hook` at `checkpoint`, with nothing but what became of it.
+    pub fn of(hook: &Hook, checkpoint: CheckpointKind, outcome: Outcome) -> Self {
+        Self {
+            hook: hook.name.clone(),
+            family: hook.family,
+            checkpoint,
+            outcome,
+            warnings: Vec::new(),
+            change: None,
+            again: false,
+            account: None,
+            stored: hook.stored.clone(),
+        }
+    }
 }
 
 /// Whether a hook ran.
@@ -109,10 +136,20 @@ pub enum NotRun {
     OutOfScope,
     /// Its matcher said no.
     Matcher {
-        /// The pattern.
-        pattern: String,
-        /// The names it was compared with.
-        value: String,
+        /// The pattern. Shared with the matcher, as an event may leave it for each of fifty hooks.
+        pattern: Arc<str>,
+        /// The names it was compared with. Shared by the lines of one event.
+        value: Arc<str>,
+    },
+    /// Its condition does not hold.
+    Condition {
+        /// The condition. Shared with it.
+        text: Arc<str>,
+    },
+    /// Its circuit breaker is open.
+    BreakerOpen {
+        /// Since when, RFC 3339, UTC.
+        since: String,
     },
     /// An earlier hook ended the chain.
     Decided {
@@ -132,13 +169,27 @@ pub struct Change {
     pub before: Snapshot,
     /// The value that it left.
     pub after: Snapshot,
+    /// Whether only the places are kept: a later hook put something else there, which is what may be read.
+    pub places_only: bool,
 }
 
 impl Change {
+    /// The places that were changed, as JSON Pointers.
+    pub fn paths(&self) -> Vec<String> {
+        let patch = self.patch();
+        let operations = patch.as_array().into_iter().flatten();
+        operations.filter_map(|operation| operation["path"].as_str().map(str::to_owned)).collect()
+    }
+
     /// The change as a JSON Patch (RFC 6902).
     pub fn patch(&self) -> Value {
         let patch = json_patch::diff(&self.before.to_json(), &self.after.to_json());
-        serde_json::to_value(patch).expect("a patch is plain JSON")
+        let mut patch = serde_json::to_value(patch).expect("a patch is plain JSON");
+        if self.places_only {
+            let operations = patch.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
+            operations.for_each(|operation| drop(operation.shift_remove("value")));
+        }
+        patch
     }
 }
 

@@ -1,9 +1,20 @@
 //! Every hook, in the order in which it runs: immutable, replaced whole.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::checkpoint::{CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, Facts};
-use crate::hook::{Hook, State};
+use crate::hook::{Family, Hook, State};
+
+/// Who runs first: native before process before agent; then lower priority first and by name, bytewise, but in the agent
+/// family higher priority first, then by age, then by id. Source: lifecycle, order within one checkpoint.
+pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
+    let age = |hook: &Hook| hook.stored.as_ref().map(|stored| (stored.created_at.clone(), stored.id.clone()));
+    a.family.cmp(&b.family).then_with(|| match a.family {
+        Family::Native | Family::Process => (a.priority, a.name.as_str()).cmp(&(b.priority, b.name.as_str())),
+        Family::Agent => b.priority.cmp(&a.priority).then_with(|| age(a).cmp(&age(b))),
+    })
+}
 
 /// The hooks in force. A hook's number in the roster is stable for the roster's life.
 #[derive(Debug, Default)]
@@ -13,10 +24,14 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Puts `hooks` in running order: native before process, then lower priority first, then by name, bytewise.
+    /// Puts `hooks` in running order; those that [`running_order`] does not tell apart stay as they come.
     pub fn new(hooks: Vec<Hook>) -> Self {
-        let mut hooks: Vec<Arc<Hook>> = hooks.into_iter().map(Arc::new).collect();
-        hooks.sort_by(|a, b| (a.family, a.priority, a.name.as_str()).cmp(&(b.family, b.priority, b.name.as_str())));
+        Self::of(hooks.into_iter().map(Arc::new).collect())
+    }
+
+    /// The same of hooks that others hold, too.
+    pub fn of(mut hooks: Vec<Arc<Hook>>) -> Self {
+        hooks.sort_by(|a, b| running_order(a, b));
         let mut rows: [Vec<usize>; CHECKPOINT_COUNT] = Default::default();
         for (i, hook) in hooks.iter().enumerate() {
             for kind in hook.stages.kinds() {
@@ -44,7 +59,7 @@ impl Roster {
     /// Whether any hook is asked at `kind`, or would be and cannot work: what happens there waits for somebody.
     pub fn waits_at(&self, kind: CheckpointKind) -> bool {
         self.at(kind).iter().any(|number| match self.hooks[*number].state {
-            State::Armed | State::Broken(_) => true,
+            State::Armed | State::Broken(_) | State::Tripped { .. } => true,
             State::Disabled | State::Untrusted => false,
         })
     }
@@ -61,7 +76,7 @@ impl Roster {
         for (i, first) in row.iter().enumerate() {
             for later in &row[i + 1..] {
                 let both = |tool: &&str| {
-                    let facts = Facts { tool: Some((tool, tool)) };
+                    let facts = Facts::of_tool(tool);
                     first.matches(&facts) && first.respond.grants(tool) && later.matches(&facts)
                 };
                 if tools.iter().any(both) {

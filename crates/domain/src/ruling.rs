@@ -90,6 +90,11 @@ impl Denied {
         }
     }
 
+    /// The hook and its reason, for a text that says itself what was refused.
+    pub fn because(&self) -> String {
+        format!("{}: {}", self.by, self.why())
+    }
+
     fn why(&self) -> String {
         if self.reason.is_empty() { format!("blocked by hook \"{}\"", self.by) } else { self.reason.to_string() }
     }

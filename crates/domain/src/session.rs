@@ -203,7 +203,8 @@ impl Session {
 
 /// What a turn was asked, as one text.
 pub fn prompt_text(prompts: &[Message]) -> String {
-    prompts.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
+    let written = prompts.iter().filter(|message| message.origin.is_empty());
+    written.map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The port to what is kept. Machines do not know it; the engine's evidence writes through it, listings read through it.
 
+use std::any::Any;
 use std::fmt;
+use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,13 +12,33 @@ use crate::id::{AgentId, SessionId, TenantId};
 use crate::record::EventRecord;
 use crate::session::Entry;
 
+mod hooks;
+
+pub use hooks::{
+    Actor, AuditStore, Budget, BudgetStore, Changed, ExecutionQuery, ExecutionStore, HookChange, HookStore,
+    LoggedChange, OutboxJob, OutboxStore, StoredRules, Tenant, Trip,
+};
+
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// Room for what is on its way to the store; given back when it is dropped.
+pub type Room = Box<dyn Any + Send>;
+
+/// Room that will be there.
+pub type RoomSoon = Pin<Box<dyn Future<Output = Room> + Send>>;
 
 /// Keeps what hooks did, and finds it again.
 pub trait RecordStore: Send + Sync {
     /// Hands `records` over, in order, as one transaction. Never blocks; `done` says how it went.
     fn keep(&self, records: Vec<EventRecord>, done: Done);
+
+    /// Room for `records`, which is there once less waits to be written. Whoever keeps records and does not wait for
+    /// `done` waits for room first, and gives it back in `done`: then nothing is turned away, and what waits is
+    /// bounded.
+    fn room(&self, _records: &[EventRecord]) -> RoomSoon {
+        Box::pin(std::future::ready(Box::new(()) as Room))
+    }
 
     /// The events that `query` asks for, newest last. Blocks.
     ///

@@ -1,19 +1,19 @@
 //! Hooks, agents and scripted answers for the tests beside the machines.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::chain::Asks;
 use crate::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, PreToolUse, Reply,
-    Snapshot, SubagentStart, UserPromptSubmit,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, Occasion, PreToolUse,
+    Reply, Snapshot, SubagentStart, UserPromptSubmit,
 };
 use crate::fault::Fault;
 use crate::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
-use crate::id::{AgentId, CallId, HookName};
+use crate::id::{AgentId, CallId, HookName, TurnId};
+use crate::identity::Identity;
 use crate::json::Object;
 use crate::matcher::{Matcher, Respond};
 use crate::record::{NotRun, Outcome, Record};
@@ -40,6 +40,7 @@ pub(crate) fn hook(name: &str, kinds: &[CheckpointKind]) -> Hook {
         scope: Scope::Everyone,
         media_dir: None,
         stages,
+        stored: None,
     }
 }
 
@@ -92,15 +93,21 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// An agent whose name is the first of `names`, and which works for the others.
-    pub(crate) fn acting_for(names: &[&str]) -> Arc<dyn Known> {
-        Arc::new(Self { owners: BTreeMap::new(), acting_for: names.iter().map(|name| AgentId::from(*name)).collect() })
+    pub(crate) fn acting_for(names: &[&str]) -> Occasion<'static> {
+        occasion(Self { owners: BTreeMap::new(), acting_for: names.iter().map(|name| AgentId::from(*name)).collect() })
     }
 
     /// An agent for whose calls each of `(tool, hook)` was injected.
-    pub(crate) fn with(owned: &[(&str, &str)]) -> Arc<dyn Known> {
+    pub(crate) fn with(owned: &[(&str, &str)]) -> Occasion<'static> {
         let owners = owned.iter().map(|(tool, hook)| ((*tool).to_owned(), HookName::from(*hook))).collect();
-        Arc::new(Self { owners, acting_for: Vec::new() })
+        occasion(Self { owners, acting_for: Vec::new() })
     }
+}
+
+/// An event of `agent`. What it borrows lives as long as the test.
+fn occasion(agent: Agent) -> Occasion<'static> {
+    let who = Box::leak(Box::new(Identity::top("main", "s", TurnId::from("t"))));
+    Occasion { who, known: Box::leak(Box::new(agent)) }
 }
 
 impl Known for Agent {
@@ -245,6 +252,8 @@ pub(crate) fn line(record: &Record) -> String {
         Outcome::Told => "told".to_owned(),
         Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("not run, {pattern} does not match {value}"),
         Outcome::NotRun(NotRun::Decided { by }) => format!("not run, decided by {by}"),
+        Outcome::NotRun(NotRun::Condition { text }) => format!("not run, {text} does not hold"),
+        Outcome::NotRun(NotRun::BreakerOpen { since }) => format!("not run, off since {since}"),
         Outcome::NotRun(why @ (NotRun::Disabled | NotRun::OutOfScope | NotRun::Untrusted | NotRun::Dropped)) => {
             format!("not run, {why:?}").to_lowercase()
         }

@@ -105,12 +105,26 @@ pub struct Answer {
     pub handled: bool,
     /// What is told of it at the end of the turn, if it ran.
     pub execution: Option<ToolExecution>,
+    /// What hooks want the model to read after the results of the batch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<KeptMessage>,
+    /// The arguments that a gate put in the place of the model's, as JSON text: what was there before is nobody's to
+    /// read any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<String>,
 }
 
 impl Answer {
     /// A call that did not run; the text says why.
     pub fn not_run(text: impl Into<String>) -> Self {
-        Self { text: text.into(), media: Vec::new(), handled: false, execution: None }
+        Self {
+            text: text.into(),
+            media: Vec::new(),
+            handled: false,
+            execution: None,
+            notes: Vec::new(),
+            rewritten: None,
+        }
     }
 }
 
@@ -365,7 +379,8 @@ impl Turn {
             Some(_) | None => CANCELLED.to_owned(),
         };
         let handled = self.all_handled();
-        let mut last = String::new();
+        let (mut last, mut notes) = (String::new(), Vec::new());
+        self.take_rewrites();
         for slot in std::mem::take(&mut self.batch) {
             let answer = match slot.state {
                 Call::Answered(answer) => answer,
@@ -375,7 +390,10 @@ impl Turn {
             last.clone_from(&answer.text);
             let message = Message { media: answer.media, ..Message::tool(&slot.part.id, answer.text) };
             self.messages.push(message.into());
+            notes.extend(answer.notes);
         }
+        // Behind the last result: nothing may stand between a call and its answer.
+        self.messages.extend(notes.into_iter().map(|note| Rendered::new(Message::from(note))));
         if self.ending.is_some() {
             return;
         }
@@ -388,6 +406,29 @@ impl Turn {
             }
             Then::Round => self.phase = Phase::Round,
         }
+    }
+
+    /// Puts the arguments that gates left into the message that asked for the calls.
+    fn take_rewrites(&mut self) {
+        let rewritten = |slot: &Slot| match &slot.state {
+            Call::Answered(answer) => answer.rewritten.clone(),
+            Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => None,
+        };
+        let rewrites: Vec<Option<String>> = self.batch.iter().map(rewritten).collect();
+        if rewrites.iter().all(Option::is_none) {
+            return;
+        }
+        let Some(asked) = self.messages.last_mut() else { return };
+        let mut message = asked.get().clone();
+        for (part, rewrite) in std::iter::zip(&mut message.tool_calls, rewrites) {
+            if let Some(arguments) = rewrite {
+                part.function.arguments = arguments;
+                part.function.thought_signature.clear();
+            }
+        }
+        // What the provider keeps of its answer holds the arguments as they were.
+        message.private = Private::default();
+        *asked = Rendered::new(message);
     }
 
     /// Whether the user has the result of every call of the batch already.

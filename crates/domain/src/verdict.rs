@@ -54,11 +54,15 @@ pub struct Heard<C: Checkpoint> {
     pub verdict: Verdict<C>,
     /// Likely mistakes in how it was said.
     pub warnings: Vec<String>,
+    /// A rewrite that comes with an answer of another kind: an ask, or one that lets pass.
+    pub rewrite: Option<Box<C::Modify>>,
+    /// What the model is to read besides.
+    pub context: Option<String>,
 }
 
 impl<C: Checkpoint> From<Verdict<C>> for Heard<C> {
     fn from(verdict: Verdict<C>) -> Self {
-        Self { verdict, warnings: Vec::new() }
+        Self { verdict, warnings: Vec::new(), rewrite: None, context: None }
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use domain::chain::{Asks, Chain};
-use domain::checkpoint::{Checkpoint, CheckpointKind, Known, Notice, Observed, Reply, RuntimeEvent};
+use domain::account::Answered;
+use domain::chain::{Asks, Chain, Note};
+use domain::checkpoint::{Checkpoint, CheckpointKind, Known, Notice, Observed, Occasion, Reply, RuntimeEvent};
 use domain::fault::Fault;
 use domain::hook::State;
 use domain::id::{EventId, HookName};
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::Approvals;
 use crate::evidence::Evidence;
 use crate::handler::{Call, WireCache};
+use crate::live::Current;
 use crate::set::Set;
 
 mod clear;
@@ -28,7 +30,7 @@ pub use clear::{Clearance, NOT_RECORDED};
 /// The hooks in force for one turn.
 #[derive(Clone)]
 pub struct Dispatcher {
-    set: Arc<Set>,
+    current: Arc<Current>,
     evidence: Arc<Evidence>,
 }
 
@@ -59,6 +61,11 @@ impl TurnCx {
     pub fn new(who: Identity) -> Self {
         Self { who, cancel: CancellationToken::new(), known: Arc::new(AsNamed), approvals: None, files: None }
     }
+
+    /// Who acts, and what is known of them.
+    pub fn occasion(&self) -> Occasion<'_> {
+        Occasion { who: &self.who, known: &*self.known }
+    }
 }
 
 /// Takes every name of a tool or model as it is; no hook owns a tool.
@@ -79,29 +86,36 @@ impl Known for AsNamed {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(set: Arc<Set>, evidence: Arc<Evidence>) -> Self {
-        Self { set, evidence }
+    pub(crate) fn new(current: Arc<Current>, evidence: Arc<Evidence>) -> Self {
+        Self { current, evidence }
     }
 
-    /// The hooks, in running order.
-    pub fn set(&self) -> &Set {
-        &self.set
+    /// The hooks in force now, in running order. Configured ones are those that the turn began with.
+    pub fn set(&self) -> Arc<Set> {
+        self.current.set()
     }
 
     /// Asks every hook of the checkpoint `C` about `subject`, and waits.
     pub async fn check<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>) {
-        if self.set.roster().at(C::KIND).is_empty() {
-            return (subject, Ruling::Proceed);
-        }
-        // In a box, so that a checkpoint without hooks moves nothing around but its subject.
-        Box::pin(self.check_with_hooks(cx, subject)).await
+        let (subject, ruling, _) = self.consult(cx, subject).await;
+        (subject, ruling)
     }
 
-    async fn check_with_hooks<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>) {
+    /// The same, with what hooks want the model to read besides.
+    pub async fn consult<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>, Vec<Note>) {
+        let set = self.current.set();
+        if set.roster().at(C::KIND).is_empty() {
+            return (subject, Ruling::Proceed, Vec::new());
+        }
+        // In a box, so that a checkpoint without hooks moves nothing around but its subject.
+        Box::pin(self.ask_hooks(cx, set, subject)).await
+    }
+
+    async fn ask_hooks<C: Checkpoint>(&self, cx: &TurnCx, set: Arc<Set>, subject: C) -> (C, Ruling<C>, Vec<Note>) {
         let mut ids = Ids::default();
         let tool = subject.facts().tool.map(|(tool, _)| tool.to_owned());
-        let mut chain = Chain::new(self.set.roster().clone(), cx.known.clone(), subject);
-        self.drive(cx, &mut ids, &mut chain).await;
+        let mut chain = Chain::new(set.roster().clone(), cx.occasion(), subject);
+        self.drive((cx, &set), &mut ids, &mut chain).await;
         let mut concluded = chain.conclude();
         if C::KIND == CheckpointKind::UserPromptSubmit && matches!(concluded.ruling, Ruling::Deny(_)) {
             // A refused message is kept nowhere, and neither is what an earlier gate made of it.
@@ -116,9 +130,11 @@ impl Dispatcher {
             ..Ruled::word(concluded.ruling.word(concluded.changed))
         };
         self.tell_faults(cx, &concluded.records);
+        self.current.live.count(&cx.who, &set, &concluded.records);
         let event = blank(ids.of(C::KIND), C::KIND, &cx.who);
-        self.evidence.keep(vec![EventRecord { tool, ruling: ruled, hooks: concluded.records, ..event }]);
-        (concluded.subject, concluded.ruling)
+        let input = concluded.subject.facts().input.filter(|_| has_stored(&concluded.records)).cloned();
+        self.evidence.keep(vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }]);
+        (concluded.subject, concluded.ruling, concluded.notes)
     }
 
     /// Tells observers of something; never waits. The end of a turn is recorded even if no hook hears of it, so that
@@ -130,12 +146,22 @@ impl Dispatcher {
         }
     }
 
+    /// Waits until there is room to tell the hooks at `kind`, but not for long. Before [`Dispatcher::tell`], where
+    /// somebody can wait.
+    pub async fn room(&self, who: &Identity, kind: CheckpointKind) {
+        let set = self.current.set();
+        for number in set.roster().at(kind) {
+            set.handler(*number).room(&who.tenant_id).await;
+        }
+    }
+
     /// The same, for a host that keeps the record by itself: together with what it is about.
     #[must_use = "what is not kept leaves no evidence"]
     pub fn tell_apart(&self, who: &Identity, what: impl Into<Observed>) -> Vec<EventRecord> {
         let what = what.into();
         let kind = what.checkpoint();
-        let row = self.set.roster().at(kind);
+        let set = self.current.set();
+        let row = set.roster().at(kind);
         let recorded = !row.is_empty() || matches!(what, Observed::Runtime(RuntimeEvent::TurnEnd { .. }));
         if !recorded && !self.evidence.is_watched() {
             return Vec::new();
@@ -146,7 +172,7 @@ impl Dispatcher {
         if !recorded {
             return Vec::new();
         }
-        let hooks = row.iter().map(|number| self.tell_one(*number, &notice)).collect();
+        let hooks = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
         let tool = notice.what.facts().tool.map(|(tool, _)| tool.to_owned());
         vec![EventRecord {
             at: notice.at,
@@ -175,26 +201,8 @@ impl Dispatcher {
         self.evidence.keep(vec![EventRecord { ruling, ..blank(EventId::fresh(), kind, who) }]);
     }
 
-    fn tell_one(&self, number: usize, notice: &Arc<Notice>) -> Record {
-        let hook = self.set.roster().hook(number);
-        let outcome = match notice.passes_over(hook) {
-            Some(why) => Ran::NotRun(why),
-            None if self.set.handler(number).tell(notice) => Ran::Told,
-            None => Ran::NotRun(NotRun::Dropped),
-        };
-        Record {
-            hook: hook.name.clone(),
-            family: hook.family,
-            checkpoint: notice.what.checkpoint(),
-            outcome,
-            warnings: Vec::new(),
-            change: None,
-            again: false,
-        }
-    }
-
     /// Asks until nobody is left to ask.
-    async fn drive(&self, cx: &TurnCx, ids: &mut Ids, asks: &mut (impl Asks + Send)) {
+    async fn drive(&self, (cx, set): (&TurnCx, &Set), ids: &mut Ids, asks: &mut (impl Asks + Send)) {
         let mut wire = WireCache::default();
         let mut rendered = None;
         let mut asked_at = Instant::now();
@@ -209,33 +217,25 @@ impl Dispatcher {
                 who: &cx.who,
                 subject: need.subject,
                 timeout: need.timeout,
+                budget: need.budget,
+                again: need.again,
                 cancel: &cx.cancel,
                 known: &*cx.known,
                 wire: &wire,
             };
             let hook = need.hook;
-            let heard = self.set.handler(hook).ask(call).await;
+            let answered = set.handler(hook).ask(call).await;
             // One look at the clock a hook: what lies between two of them is less than it costs to look.
             let answered_at = Instant::now();
             let took = answered_at - asked_at;
             asked_at = answered_at;
             // Most answers hand no files over, and answers are large: only those that may are moved once more.
+            let Answered { heard, account } = answered;
             let heard = match heard {
-                Ok(Reply::AfterTool(_)) => Box::pin(self.with_files(cx, hook, heard)).await,
+                Ok(Reply::AfterTool(_)) => Box::pin(with_files(cx, &set.roster().hook(hook).name, heard)).await,
                 heard => heard,
             };
-            asks.settle(heard, took);
-        }
-    }
-
-    /// What a hook made of a result, with its files taken over.
-    async fn with_files(&self, cx: &TurnCx, hook: usize, heard: Result<Reply, Fault>) -> Result<Reply, Fault> {
-        match (heard, &cx.files) {
-            (Ok(Reply::AfterTool(Heard { verdict: Verdict::Modify(output), warnings })), Some(files)) => {
-                let output = files.take(output, &self.set.roster().hook(hook).name).await;
-                Ok(Reply::AfterTool(Heard { verdict: Verdict::Modify(output), warnings }))
-            }
-            (heard, _) => heard,
+            asks.settle(Answered { heard, account }, took);
         }
     }
 
@@ -265,7 +265,8 @@ impl Dispatcher {
         name: &HookName,
         subject: domain::checkpoint::Subject<'_>,
     ) -> Result<Reply, Fault> {
-        let hooks = self.set.roster().hooks();
+        let set = self.current.set();
+        let hooks = set.roster().hooks();
         let Some(number) = hooks.iter().position(|hook| hook.name == *name) else {
             return Err(Fault::Unavailable { detail: format!("no hook is called `{name}`") });
         };
@@ -275,6 +276,9 @@ impl Dispatcher {
             State::Broken(fault) => return Err(fault.clone()),
             State::Disabled => return Err(Fault::Unavailable { detail: "it is disabled".into() }),
             State::Untrusted => return Err(Fault::Unavailable { detail: "nobody accepted its configuration".into() }),
+            State::Tripped { since } => {
+                return Err(Fault::Unavailable { detail: format!("its circuit breaker is open since {since}") });
+            }
         }
         let Some(stage) = hook.stages.get(subject.kind()) else {
             let detail = format!("it does not act at `{}`", subject.kind().name());
@@ -286,12 +290,41 @@ impl Dispatcher {
             who: &cx.who,
             subject,
             timeout: stage.timeout,
+            budget: stage.timeout,
+            again: false,
             cancel: &cx.cancel,
             known: &*cx.known,
             wire: &wire,
         };
-        self.set.handler(number).ask(call).await
+        set.handler(number).ask(call).await.heard
     }
+}
+
+/// Tells one hook of `notice`, if it is about it.
+fn tell_one(set: &Set, number: usize, notice: &Arc<Notice>) -> Record {
+    let hook = set.roster().hook(number);
+    let outcome = match notice.passes_over(hook) {
+        Some(outcome) => outcome,
+        None if set.handler(number).tell(notice) => Ran::Told,
+        None => Ran::NotRun(NotRun::Dropped),
+    };
+    Record::of(hook, notice.what.checkpoint(), outcome)
+}
+
+/// What the hook `by` made of a result, with its files taken over.
+async fn with_files(cx: &TurnCx, by: &HookName, heard: Result<Reply, Fault>) -> Result<Reply, Fault> {
+    match (heard, &cx.files) {
+        (Ok(Reply::AfterTool(Heard { verdict: Verdict::Modify(output), warnings, .. })), Some(files)) => {
+            let output = files.take(output, by).await;
+            Ok(Reply::AfterTool(Heard { warnings, ..Verdict::Modify(output).into() }))
+        }
+        (heard, _) => heard,
+    }
+}
+
+/// Whether a stored hook is among `records` that ran: then the record needs what it was asked about.
+fn has_stored(records: &[Record]) -> bool {
+    records.iter().any(|record| record.stored.is_some() && !matches!(record.outcome, Ran::NotRun(_)))
 }
 
 /// The ids of the events that one clearing is made of, each made when it is first needed.
@@ -316,7 +349,17 @@ impl Ids {
 fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> EventRecord {
     let ruling = Ruled::word(Word::Continue);
     let at = jiff::Timestamp::now();
-    EventRecord { event_id, at, checkpoint, kind: None, who: who.clone(), tool: None, ruling, hooks: Vec::new() }
+    EventRecord {
+        event_id,
+        at,
+        checkpoint,
+        kind: None,
+        who: who.clone(),
+        tool: None,
+        input: None,
+        ruling,
+        hooks: Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -372,7 +415,7 @@ mod tests {
             let who = Identity::top("main", "s", TurnId::fresh());
             hooks.tell(&who, RuntimeEvent::LlmDelta { content_delta_len: 1, reasoning_delta_len: 0 });
             hooks.tell(&who, end());
-            hooks.tell(&who, Observed::Stop { reply: String::new() });
+            hooks.tell(&who, Observed::SessionStart);
             assert_eq!(*kept.0.lock().unwrap(), [("turn_end", 0)]);
         }
     }

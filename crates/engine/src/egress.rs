@@ -1,14 +1,17 @@
 //! What an outgoing URL may reach.
 //!
-//! An address is checked twice: [`Egress::check_url`] looks at the URL itself, literal addresses included, and the
-//! resolver of the [`Client`] looks at every answer of the one resolution whose addresses are then connected to.
-//! Redirects are handed back, never followed, and no proxy is used, not even one from the environment.
+//! An address is checked twice: [`Egress::check_url`] looks at the URL itself, literal addresses included, and every
+//! answer of the one resolution whose addresses are then connected to is looked at. [`KeepAlive`] checks a third time,
+//! when it connects. Redirects are handed back, never followed, and no proxy is used, not even one from the environment.
 
 mod allow;
 mod client;
+mod connect;
+mod keep_alive;
 mod range;
 mod resolve;
 
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -16,6 +19,8 @@ use url::{Host, Url};
 
 pub use self::allow::{Allow, InvalidAllow};
 pub use self::client::{Client, Timeouts};
+pub use self::connect::{Dial, SystemDial};
+pub use self::keep_alive::{Answer, BodyError, KeepAlive, SendError};
 pub use self::range::{Reach, classify};
 pub use self::resolve::{Resolver, SystemResolver};
 
@@ -80,22 +85,43 @@ impl EgressError {
 }
 
 /// The guard: the blocked ranges, less what the operator allowed.
+///
+/// It is one audience's: at first that of global hooks, see [`Self::for_tenant`].
 #[derive(Clone)]
 pub struct Egress {
+    /// Every entry of the operator, for all audiences.
+    entries: Arc<[Allow]>,
+    /// Those that count here.
     allow: Arc<[Allow]>,
     resolver: Arc<dyn Resolver>,
 }
 
+/// What the tables and the allow-list say of an address.
+enum Judged {
+    Open,
+    Closed,
+    /// Public: open unless it is one of this host's own.
+    UnlessOwn,
+}
+
 impl Egress {
-    /// A guard with the operator's exceptions, resolving as the system does.
-    pub fn new(allow: Vec<Allow>) -> Self {
-        Self { allow: allow.into(), resolver: Arc::new(SystemResolver) }
+    /// A guard with the operator's exceptions, resolving as the system does. Those that were made for some tenants
+    /// only do not count yet.
+    pub fn new(entries: Vec<Allow>) -> Self {
+        let entries: Arc<[Allow]> = entries.into();
+        Self { allow: counting(&entries, None), entries, resolver: Arc::new(SystemResolver) }
     }
 
     /// The same guard with another source of addresses.
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, ..self }
+    }
+
+    /// The guard in front of the hooks of `tenant`, a slug; `None` are the global hooks, whoever's event it is.
+    #[must_use]
+    pub fn for_tenant(&self, tenant: Option<&str>) -> Self {
+        Self { entries: self.entries.clone(), allow: counting(&self.entries, tenant), resolver: self.resolver.clone() }
     }
 
     /// Parses `url` as browsers do and checks all that can be known without resolving a name.
@@ -127,9 +153,11 @@ impl Egress {
 
     fn check_literal(&self, ip: IpAddr, port: u16) -> Result<(), EgressError> {
         let host = ip.to_string();
-        let own =
-            self.resolver.own_addresses().map_err(|source| EgressError::Resolve { host: host.clone(), source })?;
-        if self.admits(&host, ip, Some(port), &own) { Ok(()) } else { Err(EgressError::BlockedIp(ip)) }
+        match self.first_closed(&host, &[ip], Some(port)) {
+            Ok(None) => Ok(()),
+            Ok(Some(ip)) => Err(EgressError::BlockedIp(ip)),
+            Err(source) => Err(EgressError::Resolve { host, source }),
+        }
     }
 
     /// Whether an entry that may cover `host` names this port. For a name, which entry applies is known only
@@ -145,23 +173,64 @@ impl Egress {
         })
     }
 
-    /// Whether `ip`, an answer for `host` or `host` itself, may be connected to.
+    /// The first of `ips`, answers for `host` or `host` itself, that may not be connected to.
     ///
-    /// `port` is `None` for a usual port that no entry names.
-    fn admits(&self, host: &str, ip: IpAddr, port: Option<u16>, own: &[IpAddr]) -> bool {
-        let by_host = self.allow.iter().any(|entry| entry.opens(port) && entry.is_host(host));
-        let by_network = |ip: IpAddr| self.allow.iter().any(|entry| entry.opens(port) && entry.covers(ip));
-        let in_range = |ip: IpAddr| {
-            let ip = ip.to_canonical();
-            by_network(ip)
-                || match classify(ip) {
-                    Reach::Public => by_host || !own.contains(&ip),
-                    Reach::Private => by_host,
-                    Reach::Special => false,
+    /// `port` is `None` for a usual port that no entry names. This host's own addresses are read only if they
+    /// matter, and then now.
+    fn first_closed(&self, host: &str, ips: &[IpAddr], port: Option<u16>) -> io::Result<Option<IpAddr>> {
+        let mut own = None;
+        for &ip in ips {
+            if !self.port_is_open(host, ip, port) {
+                return Ok(Some(ip));
+            }
+            for led_to in std::iter::once(ip.to_canonical()).chain(range::embedded_v4(ip).map(IpAddr::from)) {
+                let closed = match self.judge(host, led_to, port) {
+                    Judged::Open => false,
+                    Judged::Closed => true,
+                    Judged::UnlessOwn => match &mut own {
+                        Some(own) => own,
+                        None => own.insert(self.resolver.own_addresses()?),
+                    }
+                    .contains(&led_to),
+                };
+                if closed {
+                    return Ok(Some(ip));
                 }
-        };
-        let port_is_open = port.is_none_or(range::usual_port) || by_host || by_network(ip.to_canonical());
-        port_is_open && in_range(ip) && range::embedded_v4(ip).is_none_or(|v4| in_range(v4.into()))
+            }
+        }
+        Ok(None)
+    }
+
+    fn port_is_open(&self, host: &str, ip: IpAddr, port: Option<u16>) -> bool {
+        port.is_none_or(range::usual_port) || self.host_is_named(host, port) || self.covers(ip.to_canonical(), port)
+    }
+
+    fn host_is_named(&self, host: &str, port: Option<u16>) -> bool {
+        self.allow.iter().any(|entry| entry.opens(port) && entry.is_host(host))
+    }
+
+    fn covers(&self, ip: IpAddr, port: Option<u16>) -> bool {
+        self.allow.iter().any(|entry| entry.opens(port) && entry.covers(ip))
+    }
+
+    /// What is known of the canonical `ip`, to which `host` leads, without looking at the interfaces.
+    fn judge(&self, host: &str, ip: IpAddr, port: Option<u16>) -> Judged {
+        match classify(ip) {
+            _ if self.covers(ip, port) => Judged::Open,
+            Reach::Public | Reach::Private if self.host_is_named(host, port) => Judged::Open,
+            Reach::Public => Judged::UnlessOwn,
+            Reach::Private | Reach::Special => Judged::Closed,
+        }
+    }
+
+    /// Looks at one address again, just before it is connected to.
+    fn check_again(&self, host: &Host<&str>, ip: IpAddr, port: u16) -> Result<(), EgressError> {
+        let Host::Domain(name) = host else { return self.check_literal(ip, port) };
+        let failed = |source| EgressError::Resolve { host: (*name).into(), source };
+        match self.first_closed(name, &[ip], Some(port)).map_err(failed)? {
+            Some(ip) => Err(EgressError::ResolvedBlocked { host: (*name).into(), ip }),
+            None => Ok(()),
+        }
     }
 
     /// Resolves `host` once; every answer must pass.
@@ -171,12 +240,16 @@ impl Egress {
         if answers.is_empty() {
             return Err(EgressError::NoAddresses(host.into()));
         }
-        let own = self.resolver.own_addresses().map_err(failed)?;
-        match answers.iter().find(|ip| !self.admits(host, **ip, port, &own)) {
-            Some(&ip) => Err(EgressError::ResolvedBlocked { host: host.into(), ip }),
+        match self.first_closed(host, &answers, port).map_err(failed)? {
+            Some(ip) => Err(EgressError::ResolvedBlocked { host: host.into(), ip }),
             None => Ok(answers),
         }
     }
+}
+
+/// Those of `entries` that count for the hooks of `tenant`.
+fn counting(entries: &[Allow], tenant: Option<&str>) -> Arc<[Allow]> {
+    entries.iter().filter(|entry| entry.is_for(tenant)).cloned().collect()
 }
 
 impl std::fmt::Debug for Egress {

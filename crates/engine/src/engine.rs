@@ -1,11 +1,11 @@
 //! The hooks of one host: mounted, replaced whole, closed.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
-use domain::id::HookName;
+use domain::id::{HookName, TenantId};
 use domain::matcher::{Matcher, Respond};
 use domain::store::RecordStore;
 use tokio_util::task::TaskTracker;
@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 use crate::dispatcher::Dispatcher;
 use crate::evidence::{Evidence, Watcher};
 use crate::handlers::native::{Native, NativeHook};
-use crate::set::{DuplicateName, Mount, Set};
+use crate::live::{Current, Live};
+use crate::set::{DuplicateName, Mount, Mounted, unique};
 
 /// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
 pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -24,7 +25,8 @@ pub const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The hooks of one host, and the evidence of what they did.
 pub struct Engine {
-    current: RwLock<Arc<Set>>,
+    configured: RwLock<Arc<[Mounted]>>,
+    live: Arc<Live>,
     evidence: Arc<Evidence>,
     tasks: TaskTracker,
 }
@@ -33,7 +35,8 @@ impl Engine {
     /// An engine without hooks whose records go to `store`, and to `watchers` as things happen.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>) -> Self {
         Self {
-            current: RwLock::default(),
+            configured: RwLock::new(Arc::from(Vec::new())),
+            live: Arc::default(),
             evidence: Arc::new(Evidence::new(store, watchers)),
             tasks: TaskTracker::new(),
         }
@@ -67,6 +70,7 @@ impl Engine {
             scope: Scope::Everyone,
             media_dir: None,
             stages,
+            stored: None,
         };
         Mount { hook: mounted, handler: Native::new(hook, OBSERVER_TIMEOUT, &self.tasks) }
     }
@@ -77,22 +81,36 @@ impl Engine {
     /// # Errors
     /// Two of them have one name; the old set stays in force.
     pub fn replace(&self, mounts: Vec<Mount>) -> Result<(), DuplicateName> {
-        let set = Arc::new(Set::new(mounts)?);
-        *self.current.write().unwrap_or_else(std::sync::PoisonError::into_inner) = set;
+        let mounted = unique(mounts)?;
+        *self.configured.write().unwrap_or_else(PoisonError::into_inner) = mounted.into();
         Ok(())
     }
 
-    /// The hooks in force now, for one turn.
+    /// The rules of stores, which hold for turns in progress, too.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+
+    /// The hooks of the default tenant that are in force now, for one turn.
     pub fn dispatcher(&self) -> Dispatcher {
-        let set = self.current.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        Dispatcher::new(set, self.evidence.clone())
+        self.dispatcher_for(&TenantId::default_tenant())
+    }
+
+    /// The hooks of `tenant` that are in force now, for one turn.
+    pub fn dispatcher_for(&self, tenant: &TenantId) -> Dispatcher {
+        let current = Current::new(self.configured(), tenant.clone(), self.live.clone());
+        Dispatcher::new(Arc::new(current), self.evidence.clone())
+    }
+
+    fn configured(&self) -> Arc<[Mounted]> {
+        self.configured.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends every handler within its own bounds, and waits for their tasks.
     pub async fn close(&self) {
-        let set = self.dispatcher();
-        let handlers = set.set().handlers();
-        futures_util::future::join_all(handlers.iter().map(|handler| handler.close())).await;
+        let (configured, rules) = (self.configured(), self.live.rules());
+        let stored = rules.tenants.values().flat_map(|mounted| mounted.iter()).chain(rules.others.iter());
+        futures_util::future::join_all(configured.iter().chain(stored).map(|mounted| mounted.handler.close())).await;
         self.tasks.close();
         self.tasks.wait().await;
     }

@@ -6,15 +6,18 @@
 pub mod approvals;
 pub mod builtins;
 pub mod child;
+pub mod desk;
 pub mod dispatcher;
 pub mod egress;
 pub mod engine;
 pub mod evidence;
 pub mod handler;
 pub mod handlers;
+pub mod live;
 pub mod mounting;
 pub mod permit;
 pub mod rehearsal;
+pub mod rulebook;
 pub mod set;
 pub mod tool;
 

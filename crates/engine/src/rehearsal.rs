@@ -33,10 +33,11 @@ impl Dispatcher {
     /// Asks the hook called `name` about `subject`, with its matcher, its deadline and its rule for faults, as if it
     /// were the only one. Nothing is recorded. None if there is no such hook.
     pub async fn rehearse<C: Checkpoint>(&self, cx: &TurnCx, name: &HookName, subject: C) -> Option<Rehearsal<C>> {
-        let hooks = self.set().roster().hooks();
+        let set = self.set();
+        let hooks = set.roster().hooks();
         let number = hooks.iter().position(|hook| hook.name == *name)?;
         let alone = Arc::new(Roster::new(vec![(*hooks[number]).clone()]));
-        let mut chain = Chain::new(alone, cx.known.clone(), subject);
+        let mut chain = Chain::new(alone, cx.occasion(), subject);
         let (event_id, wire) = (EventId::fresh(), WireCache::tapped());
         while let Some(need) = chain.next() {
             let call = Call {
@@ -44,12 +45,14 @@ impl Dispatcher {
                 who: &cx.who,
                 subject: need.subject,
                 timeout: need.timeout,
+                budget: need.budget,
+                again: need.again,
                 cancel: &cx.cancel,
                 known: &*cx.known,
                 wire: &wire,
             };
             let asked_at = Instant::now();
-            let heard = self.set().handler(number).ask(call).await;
+            let heard = set.handler(number).ask(call).await;
             chain.settle(heard, asked_at.elapsed());
         }
         let concluded = chain.conclude();

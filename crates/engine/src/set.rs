@@ -1,13 +1,14 @@
 //! The hooks in force with what runs each of them: immutable, replaced whole.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::checkpoint::{Notice, Reply};
+use domain::account::Answered;
+use domain::checkpoint::Notice;
 use domain::fault::Fault;
 use domain::hook::Hook;
 use domain::id::HookName;
-use domain::roster::Roster;
+use domain::roster::{Roster, running_order};
 use futures_util::future::BoxFuture;
 
 use crate::handler::{Call, Handler};
@@ -20,7 +21,22 @@ pub struct Mount {
     pub handler: Arc<dyn Handler>,
 }
 
-/// The hooks in force. A turn keeps the set it began with.
+/// A hook that is mounted, with what runs it.
+#[derive(Clone)]
+pub struct Mounted {
+    /// The hook.
+    pub hook: Arc<Hook>,
+    /// What runs it.
+    pub handler: Arc<dyn Handler>,
+}
+
+impl From<Mount> for Mounted {
+    fn from(mount: Mount) -> Self {
+        Self { hook: Arc::new(mount.hook), handler: mount.handler }
+    }
+}
+
+/// The hooks in force at one moment, with what runs each of them.
 #[derive(Default)]
 pub struct Set {
     roster: Arc<Roster>,
@@ -38,17 +54,18 @@ impl Set {
     /// # Errors
     /// Two of them have one name.
     pub fn new(mounts: Vec<Mount>) -> Result<Self, DuplicateName> {
-        let mut handlers = BTreeMap::new();
-        let mut hooks = Vec::with_capacity(mounts.len());
-        for Mount { hook, handler } in mounts {
-            if handlers.insert(hook.name.clone(), handler).is_some() {
-                return Err(DuplicateName(hook.name));
-            }
-            hooks.push(hook);
-        }
-        let roster = Roster::new(hooks);
-        let handlers = roster.hooks().iter().filter_map(|hook| handlers.remove(&hook.name)).collect();
-        Ok(Self { roster: Arc::new(roster), handlers })
+        let mounted = unique(mounts)?;
+        Ok(Self::of(mounted.iter()))
+    }
+
+    /// Puts hooks in running order that were told apart already.
+    pub fn of<'a>(mounted: impl Iterator<Item = &'a Mounted>) -> Self {
+        let mut mounted: Vec<&Mounted> = mounted.collect();
+        mounted.sort_by(|a, b| running_order(&a.hook, &b.hook));
+        let handlers = mounted.iter().map(|mounted| mounted.handler.clone()).collect();
+        // In this order already, so the numbers of the roster are places among the handlers.
+        let roster = Roster::of(mounted.into_iter().map(|mounted| mounted.hook.clone()).collect());
+        Self { roster: Arc::new(roster), handlers }
     }
 
     /// The hooks, without what runs them.
@@ -66,18 +83,28 @@ impl Set {
         let i = self.roster.hooks().iter().position(|hook| hook.name == *name)?;
         self.handlers.get(i)
     }
+}
 
-    pub(crate) fn handlers(&self) -> &[Arc<dyn Handler>] {
-        &self.handlers
+/// The hooks of a configuration, each with a name of its own.
+///
+/// # Errors
+/// Two of them have one name.
+pub(crate) fn unique(mounts: Vec<Mount>) -> Result<Vec<Mounted>, DuplicateName> {
+    let mut names = BTreeSet::new();
+    for mount in &mounts {
+        if !names.insert(mount.hook.name.clone()) {
+            return Err(DuplicateName(mount.hook.name.clone()));
+        }
     }
+    Ok(mounts.into_iter().map(Mounted::from).collect())
 }
 
 /// Runs nothing: stands for hooks that are disabled, untrusted or broken, which are never asked.
 pub struct Absent;
 
 impl Handler for Absent {
-    fn ask<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
-        Box::pin(async { Err(Fault::Unavailable { detail: "nothing runs it".into() }) })
+    fn ask<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, Answered> {
+        Box::pin(async { Err(Fault::Unavailable { detail: "nothing runs it".into() }).into() })
     }
 
     fn tell(&self, _notice: &Arc<Notice>) -> bool {

@@ -1,6 +1,8 @@
 //! What a tool is to the engine: something that runs only with a permit.
 
+use domain::json::Object;
 use domain::llm::ToolDef;
+use domain::shell::ShellText;
 use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +20,12 @@ pub trait Tool: Send + Sync {
     /// What it says of itself, for hooks.
     fn annotations(&self) -> Annotations {
         Annotations { read_only: self.read_only().then_some(true), destructive: None }
+    }
+
+    /// The text that a shell would run for a call with these arguments, if the tool hands one to a shell: hooks may judge
+    /// what it would do.
+    fn shell_text<'a>(&'a self, _arguments: &'a Object) -> Option<ShellText<'a>> {
+        None
     }
 
     /// Runs the permitted call. Failures are results for the model, not errors of the host.

@@ -181,7 +181,7 @@ fn clear_often(
             let start = Instant::now();
             for _ in 0..times {
                 let cleared = hooks.clear(&cx, call.clone()).await;
-                ensure!(matches!(cleared, Clearance::Run(_)), "the call was not cleared: {cleared:?}");
+                ensure!(matches!(cleared, Clearance::Run(..)), "the call was not cleared: {cleared:?}");
             }
             Ok(start.elapsed())
         },

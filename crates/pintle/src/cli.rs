@@ -7,17 +7,24 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::error::CliError;
 
+pub(crate) use script::SCRIPT_COMMAND;
+
 mod approvals;
+mod audit;
+mod budget;
 mod chat;
 mod completions;
 mod demo;
 mod doctor;
 mod exec;
 mod hooks;
+mod import;
 mod init;
 mod mcp;
 mod run;
 mod schema;
+mod script;
+mod secrets;
 mod session;
 mod sessions;
 mod stops;
@@ -87,6 +94,18 @@ pub enum Command {
     /// List, show, go on with and delete stored conversations
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
+    /// The record of what hooks did: show, export and verify it
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// What tenants may spend on hooks that ask a model
+    #[command(subcommand)]
+    Budget(budget::BudgetCommand),
+    /// Take encrypted values to the current key
+    #[command(subcommand)]
+    Secrets(secrets::SecretsCommand),
+    /// Take over from another program
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Serve an agent's built-in tools to an MCP client over standard input and output, behind its hooks
     Mcp(mcp::McpArgs),
     /// Check every hook, provider and store through its real path
@@ -115,6 +134,9 @@ impl Command {
 
 /// Runs the command and says how it ended.
 pub fn main() -> ExitCode {
+    if let Some(code) = script::serve() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return terminal::usage(&error),
@@ -139,6 +161,10 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Why(args) => why::run(&global, &args),
         Command::Approvals(command) => approvals::run(&global, command),
         Command::Sessions(command) => sessions::run(&global, command),
+        Command::Audit(command) => audit::run(&global, command),
+        Command::Budget(command) => budget::run(&global, command),
+        Command::Secrets(command) => secrets::run(&global, command),
+        Command::Import(command) => import::run(&global, command),
         Command::Mcp(args) => mcp::run(&global, &args),
         Command::Doctor(args) => doctor::run(&global, &args),
         Command::Trust(args) => trust::run(&global, &args),

@@ -25,6 +25,7 @@ use std::time::Duration;
 use agent::ask::AskGate;
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
+use domain::agent_hook::Edition;
 use domain::hook::{Hook, State};
 use engine::egress::Allow;
 use serde_json::{Map, Value};
@@ -95,12 +96,54 @@ pub struct Config {
     pub store_url: String,
     /// Settings of the built-in tools.
     pub tools: ToolsConfig,
+    /// Rules in the store and in files.
+    pub agent_hooks: AgentHooksConfig,
     /// The names of the variables that hold secrets, as far as the configuration says so.
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
     pub default_model: Option<Named>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
+}
+
+/// Rules in the store and in files, and how they run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentHooksConfig {
+    /// Folders of files with rules.
+    pub dirs: Vec<PathBuf>,
+    /// Built-in rules that are forced off.
+    pub builtin_disable: Vec<String>,
+    /// Secret variables that command hooks may list nevertheless.
+    pub command_env: Vec<String>,
+    /// Whether what observers are told survives a restart.
+    pub durable_outbox: bool,
+    /// How long executions are kept, in days.
+    pub retention_days: Option<u32>,
+    /// How long the details of faults are kept, in days.
+    pub error_detail_days: Option<u32>,
+    /// How many observers run at once.
+    pub workers: Option<usize>,
+    /// How many wait.
+    pub queue: Option<usize>,
+    /// The model of judges.
+    pub judge: JudgeConfig,
+    /// The model for work in the background.
+    pub background: JudgeConfig,
+    /// What requests may reach beyond the public internet.
+    pub http_allow: Vec<Allow>,
+    /// `gateway.edition`, as far as it is said.
+    pub edition: Option<Edition>,
+    /// Why rules in files that somebody accepted are not in force: then gates are shut.
+    pub changed: Option<String>,
+}
+
+/// Which model to ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgeConfig {
+    /// The provider.
+    pub provider: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
 }
 
 /// A service that answers requests to models.
@@ -339,6 +382,7 @@ impl Config {
             durability: Durability::default(),
             store_url: STORE_URL.to_owned(),
             tools: ToolsConfig::default(),
+            agent_hooks: AgentHooksConfig::default(),
             secrets: BTreeSet::new(),
             default_model: None,
             broken: BTreeMap::new(),

@@ -4,6 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use store::keyring::KEY_FILE;
+use store::keyring::signing::{PUBLIC_KEY_FILE, SIGNING_KEY_FILE};
+
 use crate::files::{DELIVERED, MEDIA};
 
 /// What everybody but the owner may do, among the bits of a mode.
@@ -35,11 +38,12 @@ pub fn close(home: &Path) -> Result<(), String> {
     fs::set_permissions(home, Permissions::from_mode(OWNER_ONLY)).map_err(|why| open(&format!("and stays so: {why}")))
 }
 
-/// Whether Pintle gives the name to what it keeps: the database with its companions, what was accepted, files.
+/// Whether Pintle gives the name to what it keeps: the database with its companions, what was accepted, keys, files.
 fn is_ours(name: &str) -> bool {
     [MEDIA, DELIVERED].contains(&name)
         || name.starts_with("pintle.db")
         || name == "trust.json"
+        || [KEY_FILE, SIGNING_KEY_FILE, PUBLIC_KEY_FILE].contains(&name)
         || name.starts_with(".trust.json.")
 }
 

@@ -17,7 +17,7 @@ use engine::handlers::native::Native;
 use engine::handlers::process::{ProcessHook, child_environment};
 use engine::{Approvals, Asker, Engine, Mount, Watcher};
 use providers::{ProviderSpec, Secret, ToolMode};
-use store::Store;
+use store::{Sealing, Store};
 
 use crate::config::trust::before_spawn;
 use crate::config::{
@@ -28,6 +28,7 @@ use crate::error::CliError;
 use crate::files::Files;
 use crate::home;
 use crate::orphans::Orphans;
+use crate::rules::{Book, Grounds};
 use crate::servers::{Servers, is_wanted};
 use crate::tool_names::is_mcp;
 
@@ -59,6 +60,8 @@ pub struct Host {
     pub(crate) servers: Servers,
     /// What tools and hooks hand over.
     pub(crate) files: Files,
+    /// The rules of the store and of files.
+    pub(crate) book: Book,
 }
 
 impl Host {
@@ -68,7 +71,8 @@ impl Host {
     /// The store cannot be opened, or two hooks have one name.
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, CliError> {
         let config = &loaded.config;
-        let store = open_store(config)?;
+        let ground = Grounds::of(config, &env)?;
+        let store = ground.open_store(config)?;
         if let Err(why) = home::close(&config.home) {
             tracing::info!("{why}");
         }
@@ -77,7 +81,8 @@ impl Host {
         let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
         let (orphans, running) = (Orphans::adopt(), Mutex::default());
         let (servers, files) = (Servers::default(), Files::new(&loaded.config.home));
-        let host = Self { loaded, engine, store, approvals, env, orphans, running, servers, files };
+        let book = Book::open(ground, (&loaded, &env), (&engine, &store));
+        let host = Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book };
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;
         Ok(host)
@@ -241,41 +246,65 @@ impl Host {
         files.extend(config.hooks.iter().flat_map(hook_files));
         files.extend(config.mcp.values().flat_map(server_files));
         files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
-        Protected { files, dirs: vec![config.home.clone()] }
+        // They are named to programs that work somewhere else.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        Protected { files: files.into_iter().map(absolute).collect(), dirs: vec![absolute(config.home.clone())] }
     }
 
     /// The settings of a provider, with its key from the environment.
     pub fn provider_spec(&self, name: &str, provider: &ProviderConfig) -> ProviderSpec {
-        let (kind, base_url, tool_mode, script) = match &provider.kind {
-            ProviderKind::OpenAi { base_url, tool_mode } => {
-                let mode = match tool_mode {
-                    config::ToolMode::Native => ToolMode::Native,
-                    config::ToolMode::JsonSchema => ToolMode::JsonSchema,
-                };
-                (providers::ProviderKind::OpenAi, base_url.clone(), mode, None)
-            }
-            ProviderKind::Anthropic { base_url } => {
-                (providers::ProviderKind::Anthropic, base_url.clone(), ToolMode::Native, None)
-            }
-            ProviderKind::Scripted { script } => {
-                (providers::ProviderKind::Scripted, None, ToolMode::Native, Some(script.clone()))
-            }
-        };
-        ProviderSpec {
-            base_url: base_url.map(String::from),
-            api_key: provider.api_key_env.as_ref().and_then(|name| self.env.text(name)).map(Secret::new),
-            key_env: provider.api_key_env.clone(),
-            tool_mode,
-            vision: provider.vision,
-            script,
-            ..ProviderSpec::new(name, kind)
-        }
+        provider_spec(&self.env, name, provider)
+    }
+
+    /// Puts the rules in force that the configuration in force now names. Says on the log what is wrong with them.
+    pub(crate) fn rules_of_loaded(&mut self) {
+        self.book.take(&self.loaded.config);
+        self.book.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
+    }
+
+    /// What is wrong with the rules of the store and of files, a line each.
+    pub fn bad_rules(&self) -> &[String] {
+        &self.book.diagnostics
+    }
+
+    /// Where stored hooks are managed.
+    pub fn desk(&self) -> &engine::desk::Desk {
+        self.book.desk()
     }
 
     /// Ends the hooks, and waits for what they leave.
     pub async fn close(&self) {
+        self.book.close();
         tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
         self.orphans.close().await;
+    }
+}
+
+/// The settings of a provider, with its key from the environment.
+pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
+    let (kind, base_url, tool_mode, script) = match &provider.kind {
+        ProviderKind::OpenAi { base_url, tool_mode } => {
+            let mode = match tool_mode {
+                config::ToolMode::Native => ToolMode::Native,
+                config::ToolMode::JsonSchema => ToolMode::JsonSchema,
+            };
+            (providers::ProviderKind::OpenAi, base_url.clone(), mode, None)
+        }
+        ProviderKind::Anthropic { base_url } => {
+            (providers::ProviderKind::Anthropic, base_url.clone(), ToolMode::Native, None)
+        }
+        ProviderKind::Scripted { script } => {
+            (providers::ProviderKind::Scripted, None, ToolMode::Native, Some(script.clone()))
+        }
+    };
+    ProviderSpec {
+        base_url: base_url.map(String::from),
+        api_key: provider.api_key_env.as_ref().and_then(|name| env.text(name)).map(Secret::new),
+        key_env: provider.api_key_env.clone(),
+        tool_mode,
+        vision: provider.vision,
+        script,
+        ..ProviderSpec::new(name, kind)
     }
 }
 
@@ -308,16 +337,28 @@ fn hide() {
 /// # Errors
 /// It cannot be opened.
 pub fn open_store(config: &Config) -> Result<Arc<Store>, CliError> {
+    open_store_with(config, Sealing::default())
+}
+
+/// Opens the store of `config` with the keys of `sealing`.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_store_with(config: &Config, sealing: Sealing) -> Result<Arc<Store>, CliError> {
     if let Some(why) = config.bad_store() {
         return Err(CliError::usage(format!("there is no store: {why}")));
     }
-    store::open(&config.store_url, &config.home, config.durability).map(Arc::new).map_err(|error| match error {
-        store::OpenError::Url(_) => CliError::usage(format!("store.url: {error}")),
-        store::OpenError::Store(StoreError::Unavailable(_)) => {
-            CliError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
-        }
-        store::OpenError::Store(StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_)) => {
-            CliError::failed(error.to_string())
+    store::open_with(&config.store_url, &config.home, config.durability, sealing).map(Arc::new).map_err(|error| {
+        match error {
+            store::OpenError::Url(_) | store::OpenError::Schema { .. } => {
+                CliError::usage(format!("store.url: {error}"))
+            }
+            store::OpenError::Store(StoreError::Unavailable(_)) => {
+                CliError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
+            }
+            store::OpenError::Store(
+                StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
+            ) => CliError::failed(error.to_string()),
         }
     })
 }

@@ -1,5 +1,6 @@
 //! The `pintle` command as a library, so that tests reach its parts without a process.
 
+mod boot;
 pub mod clean;
 pub mod cli;
 pub mod config;
@@ -8,9 +9,12 @@ pub mod error;
 mod files;
 pub mod home;
 pub mod host;
+pub(crate) mod judges;
 pub mod moment;
 pub mod operator;
 pub mod orphans;
+mod rule_files;
+pub mod rules;
 pub mod reload;
 mod servers;
 pub mod timeline;

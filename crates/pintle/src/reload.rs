@@ -63,6 +63,7 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<
     });
     match taken {
         Ok(runner) => {
+            host.rules_of_loaded();
             host.odd_tools().iter().for_each(|odd| tracing::warn!("{odd}"));
             Ok((runner, later))
         }

@@ -98,7 +98,7 @@ fn hook_line(record: &Record) -> String {
         Outcome::Said { word, reason, took } => {
             let style = style_of(*word);
             let mut text = format!("{style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
-            let note = reason.clone().or_else(|| record.change.as_ref().and_then(change_note));
+            let note = reason.clone().or_else(|| record.change.as_deref().and_then(change_note));
             if let Some(note) = note {
                 let _infallible = write!(text, "  {}", clip(&note));
             }
@@ -153,6 +153,8 @@ pub fn not_run(why: &NotRun) -> String {
         NotRun::Disabled => "disabled".into(),
         NotRun::OutOfScope => "out of scope".into(),
         NotRun::Matcher { pattern, value } => format!("matcher /{pattern}/ said no to `{value}`"),
+        NotRun::Condition { text } => format!("condition `{text}` said no"),
+        NotRun::BreakerOpen { since } => format!("circuit breaker open since {since}"),
         NotRun::Decided { by } => format!("decided already by `{by}`"),
         NotRun::Untrusted => "untrusted".into(),
         NotRun::Dropped => "its queue was full; the event was dropped".into(),

@@ -61,7 +61,7 @@ pub fn mcp_glob(entry: &str) -> Result<GlobMatcher, String> {
 
 /// Whether `hook` is about the tool `name`, as far as its matcher says.
 pub fn is_about(hook: &Hook, name: &str) -> bool {
-    hook.matches(&Facts { tool: Some((name, name)) })
+    hook.matches(&Facts::of_tool(name))
 }
 
 /// Whether `hook` is asked before model calls, and so may bring tools of its own.

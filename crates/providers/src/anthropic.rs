@@ -4,9 +4,14 @@
 //! its own name, and `stream: true`. [`DEFAULT_MAX_TOKENS`] stands in when `options` has no `max_tokens`, which this
 //! wire insists on. The wire form differs from ours, so:
 //!
-//! * System messages before the first other message become the blocks of `system`, in order. A later one becomes user
-//!   text at its place, as `<system-reminder>`, newline, text, newline, `</system-reminder>`; in such a request
-//!   these two marks are escaped (`&lt;`) in every other text, so nobody else can speak in the operator's name.
+//! * System messages before the first other message become the blocks of `system`, in order. A later one, and wherever
+//!   it stands what a hook wants the model to read, becomes user text at its place, as `<system-reminder>`, newline,
+//!   text, newline, `</system-reminder>`, in a block of its own; it never parts results of one batch. In such a request
+//!   these two marks are escaped (`&lt;`) in what users, tools and the model said and in the inputs of calls, so nobody
+//!   else can speak in the operator's or a hook's name; only signed thoughts stay as they are.
+//! * `tool_choice` in the words of chat completions is translated: `auto`, `required` and `none` become
+//!   `{"type": "auto"}`, `any` and `none`, a function `{"type": "tool", "name": NAME}`. `parallel_tool_calls` is used up:
+//!   `false` becomes `disable_parallel_tool_use` of the choice, if there are tools. This wire's own forms stay.
 //! * Neighbours of one role share a message, since the results of one batch of calls must stand in one. Results come
 //!   first in it. Blank texts are left out; the wire refuses them.
 //! * The blocks of an earlier answer that carry signed thoughts go back unchanged and in their order, as long as the
@@ -31,6 +36,7 @@ use crate::sse::Events;
 use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec};
 
 mod answer;
+mod choice;
 mod request;
 
 /// The version of the API that is spoken.

@@ -3,7 +3,9 @@
 //! **What leaves.** The tools become a `response_format`: the answer is `{"tool": NAME, "arguments": {…}}` for one of
 //! them, or `{"reply": TEXT}`. A system text that describes them joins the first message if that is a system message,
 //! else it goes before it. Earlier calls are written as the answers that they were, results of tools as user texts
-//! (one with the user text that follows them), with their images if `vision` says so. The schemas of parameters are reduced to `type`, `properties`,
+//! (one with the user text that follows them), with their images if `vision` says so. What a hook wants the model to
+//! read is user text between marks, as with [`openai`](crate::openai), and joins the user texts around it, results of
+//! tools among them. The schemas of parameters are reduced to `type`, `properties`,
 //! `required`, `enum`, `const`, `anyOf`, `items` and `maxLength`, which every grammar converter knows, and each free
 //! text gets a bound, since a small model runs on. `tool_choice` decides which branches there are: `none` offers plain
 //! text only, `required` no reply, a function only itself; it and `parallel_tool_calls` are then used up, and a
@@ -24,8 +26,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::ProviderError;
+use crate::lower::{Join, Spoken, Thread, is_note, lowered, system_text, text_part};
 use crate::media::with_notes;
-use crate::openai::request::{Wire, images_and_notes, system_text, text_part, user_content};
+use crate::openai::request::{Wire, images_and_notes, user_content};
 
 mod schema;
 
@@ -120,28 +123,20 @@ fn instruct(messages: &mut Vec<Value>, instructions: &str) {
 
 /// The messages in words that a model without tool calls understands.
 fn conversation(messages: &[Rendered<Message>], with_tools: bool, vision: bool) -> Vec<Value> {
-    let mut rendered: Vec<Value> = Vec::with_capacity(messages.len());
+    let spoken = lowered(messages, is_note);
+    let mut thread = Thread::default();
     let mut calls: Vec<&CallPart> = Vec::new();
-    let mut behind_results = false;
-    for message in messages.iter().map(Rendered::get) {
+    for Spoken { message, join } in &spoken {
         calls.extend(&message.tool_calls);
-        let (role, content) = match message.role {
-            Role::System => ("system", Value::from(system_text(message))),
-            Role::User => ("user", user_content(message, vision)),
-            Role::Assistant => ("assistant", assistant(message, with_tools).into()),
-            Role::Tool => ("user", result(message, &calls, vision)),
+        let (role, content, join) = match message.role {
+            Role::System => ("system", Value::from(system_text(message)), *join),
+            Role::User => ("user", user_content(message, vision), *join),
+            Role::Assistant => ("assistant", assistant(message, with_tools).into(), *join),
+            Role::Tool => ("user", result(message, &calls, vision), Join::Texts),
         };
-        let last = rendered.last_mut().filter(|_| behind_results && role == "user");
-        match last.map(|last| &mut last["content"]) {
-            Some(Value::String(before)) if content.is_string() => {
-                before.push_str("\n\n");
-                before.push_str(content.as_str().unwrap_or_default());
-            }
-            _ => rendered.push(json!({"role": role, "content": content})),
-        }
-        behind_results = message.role == Role::Tool;
+        thread.push(json!({"role": role, "content": content}), join);
     }
-    rendered
+    thread.into_messages()
 }
 
 fn assistant(message: &Message, with_tools: bool) -> String {

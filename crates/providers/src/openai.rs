@@ -8,6 +8,13 @@
 //! attachments are the host's. A `data:` URL of an image becomes an `image_url` part; images of tool results follow
 //! in one user message `[Loaded image from tool result above]` behind the results, since a tool message only takes
 //! text. Without `vision` no image is sent. A note names any medium that is not sent and that its text does not name.
+//! `max_tokens` goes out under the name that the model takes; see [`quirks`](crate::quirks).
+//!
+//! * What a hook wants the model to read becomes user text at its place, as `<system-reminder>`, newline, text,
+//!   newline, `</system-reminder>`: it joins the user's message before it after a blank line, also a text that the user
+//!   says next, and follows the results of a batch, behind their images, as a message of its own. In such a request
+//!   these two marks are escaped (`&lt;`) in what users, tools and the model said and in the arguments of calls, so
+//!   nobody else can speak in a hook's name. Other system messages in the middle of a conversation stay as they are.
 //!
 //! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;

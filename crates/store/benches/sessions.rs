@@ -68,7 +68,7 @@ fn measure() -> anyhow::Result<()> {
     report.noted(&format!("{what}: append one whole turn"), shown(made));
     report.noted(&format!("{what}: the file"), format!("{mib:.0} MiB"));
 
-    let tenant = TenantId::from("default");
+    let tenant = TenantId::default_tenant();
     let mut list = |times| {
         timed(times, |_| {
             let rows = store.sessions(&tenant)?;
@@ -124,7 +124,7 @@ fn name(session: usize) -> String {
 }
 
 fn key(session: usize) -> SessionKey {
-    SessionKey { tenant: TenantId::from("default"), session: SessionId::from(name(session).as_str()) }
+    SessionKey { tenant: TenantId::default_tenant(), session: SessionId::from(name(session).as_str()) }
 }
 
 /// One turn with one call of a tool.
@@ -146,7 +146,7 @@ fn turn(session: usize, number: usize) -> Append {
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20 },
         replied(1, asked, vec![true]),
         Fact::Used { place: 0, read_only: true, tool: "read_file".into(), digest: "0123456789abcdef".repeat(4) },
-        Fact::Answered { place: 0, answer: Answer { text, media: Vec::new(), handled: false, execution } },
+        Fact::Answered { place: 0, answer: Answer { execution, ..Answer::not_run(text) } },
         replied(2, said, Vec::new()),
         Fact::Ended {
             status: TurnStatus::Completed,
@@ -175,7 +175,7 @@ fn resident(file: &Path) -> anyhow::Result<()> {
     use std::io::Write as _;
 
     let store = Sqlite::open(file, Durability::Commit)?;
-    ensure!(!store.sessions(&TenantId::from("default"))?.is_empty(), "there is none");
+    ensure!(!store.sessions(&TenantId::default_tenant())?.is_empty(), "there is none");
     drop(Session::fold(store.journal(&key(0))?));
     let status = fs::read_to_string("/proc/self/status")?;
     let Some(line) = status.lines().find_map(|line| line.strip_prefix("VmRSS:")) else { bail!("no VmRSS") };

@@ -1,14 +1,29 @@
-//! Rows: the record of what hooks did, the journals of conversations and the questions for persons, kept in SQLite or
-//! in memory behind the same ports.
+//! Rows: the record of what hooks did, the journals of conversations and the questions for persons, kept in SQLite, in
+//! PostgreSQL or in memory behind the same ports.
 //!
 //! [`open`] picks the backend by URL. What is handed over with [`RecordStore::keep`] or [`SessionStore::append`] is
 //! written by a thread of the store; `done` is called once it is as durable as [`Durability`] says.
 
 mod body;
+mod db;
+mod evidence;
+mod executions;
+pub mod foreign;
+mod hooks;
+mod jsonb;
+pub mod keyring;
 pub mod memory;
+mod migration;
+mod place;
+pub mod postgres;
 mod progress;
 mod refusal;
+pub mod room;
+pub mod rotation;
 mod row;
+mod rows;
+mod rules;
+mod sealing;
 pub mod sqlite;
 pub mod timing;
 
@@ -19,14 +34,16 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
-    StoredEvent,
+    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
+    StoreError, StoredEvent,
 };
 use serde::Deserialize;
 
 pub use body::MAX_BODY_BYTES;
 pub use memory::Memory;
+pub use postgres::Postgres;
 pub use progress::MAX_TITLE_CHARS;
+pub use sealing::Sealing;
 pub use sqlite::Sqlite;
 pub use timing::HookTiming;
 
@@ -46,6 +63,8 @@ pub enum Durability {
 pub enum Store {
     /// A file.
     Sqlite(Sqlite),
+    /// A database of a server.
+    Postgres(Postgres),
     /// Gone with the process.
     Memory(Memory),
 }
@@ -54,23 +73,64 @@ pub enum Store {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The URL is not one of those known; the configuration has to change.
-    #[error("store url: {0}; expected `sqlite://FILE` (relative to the home folder, or absolute) or `memory:`")]
+    #[error(
+        "store url: {0}; expected `sqlite://FILE` (relative to the home folder, or absolute), \
+             `postgres://USER:PASSWORD@HOST/DATABASE` or `memory:`"
+    )]
     Url(String),
+    /// There is no such schema.
+    #[error("there is no schema {number}; expected one of 0, {known}")]
+    Schema {
+        /// The number that was asked for.
+        number: u32,
+        /// Those that there are.
+        known: String,
+    },
     /// The URL is good, the store behind it is not.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Opens the store at `url`: `sqlite://FILE`, with a relative file taken from `home`, or `memory:`.
+/// Opens the store at `url`: `sqlite://FILE`, with a relative file taken from `home`, `postgres://…` or `memory:`.
 ///
 /// # Errors
 /// The URL is unknown, or the store cannot be used as it is.
 pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, OpenError> {
+    open_with(url, home, durability, Sealing::default())
+}
+
+/// The same with keys.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(url: &str, home: &Path, durability: Durability, sealing: Sealing) -> Result<Store, OpenError> {
     match url.split_once(':') {
-        Some(("memory", "")) => Ok(Store::Memory(Memory::new())),
+        Some(("memory", "")) => Ok(Store::Memory(Memory::with_sealing(sealing))),
         Some(("memory", rest)) => Err(OpenError::Url(format!("nothing may follow `memory:`, got `{rest}`"))),
-        Some(("sqlite", rest)) => Ok(Store::Sqlite(Sqlite::open(&home.join(sqlite_file(rest)?), durability)?)),
+        Some(("sqlite", rest)) => {
+            Ok(Store::Sqlite(Sqlite::open_with(&home.join(sqlite_file(rest)?), durability, sealing)?))
+        }
+        Some(("postgres" | "postgresql", _)) => Ok(Store::Postgres(Postgres::open_with(url, durability, sealing)?)),
         // The rest of a foreign URL may hold a password, so only its scheme is repeated.
+        Some((scheme, _)) => Err(OpenError::Url(format!("unknown scheme `{scheme}`"))),
+        None => Err(OpenError::Url(format!("`{url}` has no scheme"))),
+    }
+}
+
+/// Takes the store at `url`, as [`open`] reads it, to the schema with this number, up or down; 0 is nothing at all.
+/// What only a newer schema has room for is lost on the way down. Nothing else may use the store meanwhile.
+///
+/// # Errors
+/// The URL is unknown, there is no schema of that number, or the store cannot be used as it is.
+pub fn migrate_to(url: &str, home: &Path, number: u32) -> Result<(), OpenError> {
+    if !migration::is_known(number.into()) {
+        let known: Vec<String> = migration::MIGRATIONS.iter().map(|step| step.number.to_string()).collect();
+        return Err(OpenError::Schema { number, known: known.join(", ") });
+    }
+    match url.split_once(':') {
+        Some(("sqlite", rest)) => Ok(Sqlite::migrate(&home.join(sqlite_file(rest)?), number)?),
+        Some(("postgres" | "postgresql", _)) => Postgres::migrate(url, number),
+        Some(("memory", _)) => Err(OpenError::Url("`memory:` has no schema".into())),
         Some((scheme, _)) => Err(OpenError::Url(format!("unknown scheme `{scheme}`"))),
         None => Err(OpenError::Url(format!("`{url}` has no scheme"))),
     }
@@ -95,6 +155,7 @@ impl Store {
     pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
         match self {
             Self::Sqlite(store) => store.hook_timings(limit),
+            Self::Postgres(store) => store.hook_timings(limit),
             Self::Memory(store) => Ok(store.hook_timings(limit)),
         }
     }
@@ -102,6 +163,7 @@ impl Store {
     fn records(&self) -> &dyn RecordStore {
         match self {
             Self::Sqlite(store) => store,
+            Self::Postgres(store) => store,
             Self::Memory(store) => store,
         }
     }
@@ -109,6 +171,7 @@ impl Store {
     fn conversations(&self) -> &dyn SessionStore {
         match self {
             Self::Sqlite(store) => store,
+            Self::Postgres(store) => store,
             Self::Memory(store) => store,
         }
     }
@@ -116,6 +179,7 @@ impl Store {
     fn questions(&self) -> &dyn ApprovalStore {
         match self {
             Self::Sqlite(store) => store,
+            Self::Postgres(store) => store,
             Self::Memory(store) => store,
         }
     }
@@ -124,6 +188,10 @@ impl Store {
 impl RecordStore for Store {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
         self.records().keep(records, done);
+    }
+
+    fn room(&self, records: &[EventRecord]) -> RoomSoon {
+        self.records().room(records)
     }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
@@ -185,9 +253,12 @@ mod tests {
 
     #[test]
     fn a_bad_url_says_what_is_known() {
-        let known = "; expected `sqlite://FILE` (relative to the home folder, or absolute) or `memory:`";
+        let known = "; expected `sqlite://FILE` (relative to the home folder, or absolute), \
+                     `postgres://USER:PASSWORD@HOST/DATABASE` or `memory:`";
         for (url, what) in [
-            ("postgres://ada:secret@db/x", "unknown scheme `postgres`"),
+            ("mysql://ada:secret@db/x", "unknown scheme `mysql`"),
+            ("postgres://ada:secret@db", "of PostgreSQL: it names no database"),
+            ("postgresql:ada:secret", "of PostgreSQL: the scheme is not followed by `//`"),
             ("pintle.db", "`pintle.db` has no scheme"),
             ("sqlite:pintle.db", "`sqlite:` is not followed by `//`"),
             ("sqlite://", "`sqlite://` names no file"),

@@ -1,8 +1,10 @@
 //! Everything of this process alone, for embedders and tests.
 
 mod book;
+mod executions;
+mod history;
+mod hooks;
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, Said, Standing};
@@ -15,20 +17,30 @@ use domain::store::{
 };
 
 use book::{Book, Held};
+use history::History;
+use hooks::Rulebook;
 
 use crate::row::stored;
+use crate::sealing::Sealing;
 use crate::timing::{HookTiming, Timings};
 
 /// Most events that are held; the oldest go first. A long session leaves some hundreds, and each may hold on to a
 /// whole conversation.
 pub const MAX_EVENTS: usize = 4096;
 
+/// Most executions that are held, for the same reason.
+pub const MAX_EXECUTIONS: usize = 4096;
+
+/// Most entries of one audit chain that are held: some for each event. The oldest go first, up to a checkpoint if there
+/// is a key to sign with.
+pub const MAX_ENTRIES: usize = 4 * MAX_EVENTS;
+
 /// Keeps the newest events, and all conversations, until the process ends. As durable as the process.
 #[derive(Debug, Default)]
 pub struct Memory {
-    // The engine's own records: they become rows when somebody looks, so that keeping costs next to nothing.
-    events: Mutex<VecDeque<EventRecord>>,
+    history: Mutex<History>,
     book: Arc<Mutex<Book>>,
+    rulebook: Mutex<Rulebook>,
 }
 
 impl Memory {
@@ -37,19 +49,24 @@ impl Memory {
         Self::default()
     }
 
+    /// An empty store with keys.
+    pub fn with_sealing(sealing: Sealing) -> Self {
+        Self { history: Mutex::new(History::new(sealing)), ..Self::default() }
+    }
+
     /// How long hooks took, over the newest `limit` events that are no tests.
     pub fn hook_timings(&self, limit: usize) -> Vec<HookTiming> {
         let mut timings = Timings::default();
-        for event in self.events().iter().rev().filter(|event| !event.who.is_test).take(limit) {
+        for event in self.history().events.iter().rev().filter(|event| !event.who.is_test).take(limit) {
             let event = stored(event);
             timings.add(&event.at, event.hooks);
         }
         timings.finish()
     }
 
-    fn events(&self) -> MutexGuard<'_, VecDeque<EventRecord>> {
+    fn history(&self) -> MutexGuard<'_, History> {
         // A panic elsewhere leaves whole events behind, never half ones.
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -57,10 +74,7 @@ impl Memory {
     }
 
     fn push(&self, records: Vec<EventRecord>) {
-        let mut events = self.events();
-        events.extend(records);
-        let too_many = events.len().saturating_sub(MAX_EVENTS);
-        events.drain(..too_many);
+        self.history().push(records);
     }
 }
 
@@ -71,7 +85,8 @@ impl RecordStore for Memory {
     }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        let events = self.events();
+        let history = self.history();
+        let events = &history.events;
         let last_turn = events.iter().rev().find(|event| !event.who.is_test).map(|event| &event.who.turn_id);
         let wanted = |event: &&EventRecord| {
             query.event_id.as_ref().is_none_or(|id| event.event_id.as_str().starts_with(id.as_str()))

@@ -72,7 +72,8 @@ impl Progress {
 /// The beginning of `prompts`, on one line.
 fn title(prompts: &[KeptMessage]) -> String {
     let blank = |c: char| c.is_whitespace() || c.is_control();
-    let words = prompts.iter().flat_map(|prompt| prompt.message.content.split(blank)).filter(|word| !word.is_empty());
+    let words = prompts.iter().filter(|prompt| prompt.message.origin.is_empty());
+    let words = words.flat_map(|prompt| prompt.message.content.split(blank)).filter(|word| !word.is_empty());
     let mut title = String::new();
     let mut chars = 0;
     for word in words {

@@ -44,7 +44,7 @@ fn stored_hook(record: &Record) -> StoredRecord {
         family: record.family.word().to_owned(),
         checkpoint: record.checkpoint.name().to_owned(),
         ran: true,
-        change: record.change.as_ref().map(patch),
+        change: record.change.as_deref().map(patch),
         warnings: record.warnings.clone(),
         again: record.again,
         ..StoredRecord::default()
@@ -70,6 +70,8 @@ fn stored_hook(record: &Record) -> StoredRecord {
                 NotRun::Disabled
                 | NotRun::OutOfScope
                 | NotRun::Matcher { .. }
+                | NotRun::Condition { .. }
+                | NotRun::BreakerOpen { .. }
                 | NotRun::Untrusted
                 | NotRun::Dropped => None,
             };
@@ -84,6 +86,8 @@ fn word(why: &NotRun) -> &'static str {
         NotRun::Disabled => "disabled",
         NotRun::OutOfScope => "out of scope",
         NotRun::Matcher { .. } => "matcher said no",
+        NotRun::Condition { .. } => "condition said no",
+        NotRun::BreakerOpen { .. } => "breaker open",
         NotRun::Decided { .. } => "decided already",
         NotRun::Untrusted => "untrusted",
         NotRun::Dropped => "dropped",
@@ -92,8 +96,14 @@ fn word(why: &NotRun) -> &'static str {
 
 fn compared(why: &NotRun) -> Option<Compared> {
     match why {
-        NotRun::Matcher { pattern, value } => Some(Compared { pattern: pattern.clone(), value: value.clone() }),
-        NotRun::Disabled | NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Untrusted | NotRun::Dropped => None,
+        NotRun::Matcher { pattern, value } => Some(Compared { pattern: pattern.to_string(), value: value.to_string() }),
+        NotRun::Disabled
+        | NotRun::OutOfScope
+        | NotRun::Condition { .. }
+        | NotRun::BreakerOpen { .. }
+        | NotRun::Decided { .. }
+        | NotRun::Untrusted
+        | NotRun::Dropped => None,
     }
 }
 

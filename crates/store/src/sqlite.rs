@@ -3,13 +3,13 @@
 //! One thread writes what nobody waits for in place, joining what is there into one transaction; listings read through
 //! a connection of their own, and so do those write who want their answer at once.
 
-mod approvals;
+mod cells;
+mod executions;
 mod file;
 mod holder;
-mod journal;
+mod holds;
+mod hooks;
 mod locks;
-mod records;
-mod sessions;
 mod writer;
 
 use std::fmt;
@@ -23,23 +23,24 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
-    StoredEvent,
+    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
+    StoreError, StoredEvent,
 };
 use rusqlite::Connection;
 
 pub use crate::row::MAX_PATCH_BYTES;
-pub use writer::MAX_GROUP_BATCHES;
+pub use crate::rows::batch::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 
 use crate::Durability;
+use crate::db::Failure;
+use crate::room::Rooms;
+use crate::rows::batch::Batch;
+use crate::rows::{approvals, journal, records, sessions};
+use crate::sealing::Sealing;
 use crate::timing::HookTiming;
-use file::{Failure, Place};
+use file::Place;
 use locks::Locks;
-use writer::{Batch, Writer};
-
-/// Most batches that wait for the writer. At one batch a tool call this is far more than the writer can lag behind
-/// by while the disk works at all; beyond it, waiting longer would not help.
-pub const QUEUE_BATCHES: usize = 1024;
+use writer::Writer;
 
 /// Keeps everything in a file.
 pub struct Sqlite {
@@ -53,6 +54,8 @@ pub struct Sqlite {
     /// For those who wait for what they write; opened when the first of them comes, since many programs have none.
     desk: Mutex<Option<Box<Connection>>>,
     locks: Arc<Locks>,
+    sealing: Sealing,
+    rooms: Rooms,
 }
 
 impl Sqlite {
@@ -63,11 +66,19 @@ impl Sqlite {
     /// `Unavailable`: it cannot be made, opened or written, or a newer Pintle made it. `Corrupt`: it is not a
     /// database, or a damaged one. Both name the file and what to do.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        Self::open_with(path, durability, Sealing::default())
+    }
+
+    /// The same with keys.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(path: &Path, durability: Durability, sealing: Sealing) -> Result<Self, StoreError> {
         let (writing, reading) = file::open(path, durability)?;
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let place = Arc::new(Place::of(path)?);
         let locks = Arc::new(Locks::beside(&place.real_path()?));
-        let writer = Writer::new(place.clone(), writing);
+        let writer = Writer::new(place.clone(), writing, sealing.clone());
         let writer = thread::Builder::new()
             .name("pintle-store".into())
             .spawn(move || writer.run(&batches))
@@ -81,7 +92,14 @@ impl Sqlite {
             desk: Mutex::default(),
             locks,
             place,
+            sealing,
+            rooms: Rooms::default(),
         })
+    }
+
+    /// Takes the file at `path` to the schema `to`, which is known.
+    pub(crate) fn migrate(path: &Path, to: u32) -> Result<(), StoreError> {
+        file::open_at(path, Durability::BeforeEffect, to).map(drop)
     }
 
     /// Where the file is.
@@ -94,7 +112,7 @@ impl Sqlite {
     /// # Errors
     /// The file cannot be read.
     pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        records::hook_timings(&self.reader(), &self.path, limit)
+        self.list(|connection| records::hook_timings(connection, limit))
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
@@ -102,13 +120,18 @@ impl Sqlite {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reads what is evidence even of a file that was deleted meanwhile.
+    fn list<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
+        work(&self.reader()).map_err(|failure| file::into_error(failure, &self.path))
+    }
+
     fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
         self.place.check()?;
-        work(&self.reader()).map_err(|failure| failure.into_error(&self.path))
+        self.list(work)
     }
 
     /// Does `work` in one transaction, and waits for it.
-    fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
         // A panic rolls its transaction back as it unwinds.
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let _turn = self.place.turn();
@@ -120,7 +143,7 @@ impl Sqlite {
             };
             file::transact(connection, work)
         };
-        write().map_err(|failure| failure.into_error(&self.path))
+        write().map_err(|failure| file::into_error(failure, &self.path))
     }
 
     fn hand_over(&self, batch: Batch) {
@@ -142,8 +165,12 @@ impl RecordStore for Sqlite {
         self.hand_over(Batch::records(records, done));
     }
 
+    fn room(&self, records: &[EventRecord]) -> RoomSoon {
+        self.rooms.soon(records)
+    }
+
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        records::find(&self.reader(), &self.path, query)
+        self.list(|connection| records::find(connection, query))
     }
 }
 
@@ -153,7 +180,7 @@ impl SessionStore for Sqlite {
     }
 
     fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
-        Ok(Box::new(self.write(|transaction| sessions::hold(transaction, &self.locks, key))?))
+        Ok(Box::new(self.write(|transaction| holds::hold(transaction, &self.locks, key))?))
     }
 
     fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
@@ -161,11 +188,11 @@ impl SessionStore for Sqlite {
     }
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
-        self.read(|connection| sessions::list(connection, &self.locks, tenant))
+        self.read(|db| sessions::list(db, tenant, &|key| holds::held_by(db, &self.locks, key)))
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.write(|transaction| sessions::delete(transaction, &self.locks, key))
+        self.write(|db| sessions::delete(db, key, &|member| holds::held_by(db, &self.locks, member)))
     }
 }
 

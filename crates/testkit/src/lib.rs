@@ -2,3 +2,5 @@
 
 pub mod conformance;
 pub mod http;
+pub mod postgres;
+pub mod rules;

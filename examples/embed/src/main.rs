@@ -53,7 +53,7 @@ async fn main() -> anyhow::Result<()> {
         let call =
             ToolCall { id: CallId::new(format!("call-{i}")), tool: tool.into(), raw_tool: tool.into(), arguments };
         let output = match hooks.clear(&cx, call.clone()).await {
-            Clearance::Run(permit) => run_tool(permit),
+            Clearance::Run(permit, _) => run_tool(permit),
             Clearance::Substituted { output, .. } => output,
             Clearance::Refused { text, .. } => ToolOutput::error(text),
             Clearance::Waiting(question) => ToolOutput::error(question.reason),

@@ -6,12 +6,14 @@ use crate::tree::{Finding, Tree, finding};
 
 /// A crate's folder, and those of our crates that its code may use. A new arrow is a topic for review.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "mcp", "domain"]),
-    ("crates/agent", &["engine", "providers", "domain"]),
+    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "mcp", "sandbox", "domain"]),
+    ("crates/agent", &["engine", "providers", "shell", "domain"]),
     ("crates/mcp", &["engine", "domain"]),
     ("crates/engine", &["dialects", "domain"]),
     ("crates/providers", &["domain"]),
     ("crates/store", &["domain"]),
+    ("crates/sandbox", &["domain"]),
+    ("crates/shell", &["domain"]),
     ("crates/dialects", &["domain"]),
     ("crates/domain", &[]),
     ("crates/testkit", &["domain"]),

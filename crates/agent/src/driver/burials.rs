@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{Observed, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
@@ -120,9 +122,19 @@ impl Runner {
             let text = format!("[The agent \"{agent}\", started as {turn_id}, ended with the process that it ran in]");
             let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, text) };
             let from = Origin::Subturn { agent: agent.clone(), turn_id };
-            brought.push(Waiting { message: message.into(), from });
+            brought.push(Waiting { message: message.into(), from, notes: Vec::new() });
         }
-        tell_stop(&around.hooks, who, (agent, task), (TurnStatus::Aborted, DIED.into(), Vec::new()));
+        let status = TurnStatus::Aborted;
+        let stop = Observed::SubagentStop {
+            start: Box::new(SubagentStart::new(agent.clone(), task, who.depth + 1, None)),
+            session_id: conversation.key.clone(),
+            status,
+            timed_out: false,
+            outcome: DIED.into(),
+            denials: Vec::new(),
+            duration: Duration::ZERO,
+        };
+        tell_stop(&around.hooks, who, (&agent, status), stop);
         brought
     }
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 use domain::approval::Approval;
 use domain::checkpoint::runtime::ToolExecution;
 use domain::checkpoint::{AfterTool, CheckpointKind, Observed, RuntimeEvent};
+use domain::clearing::Aside;
 use domain::id::{CallId, HookName};
 use domain::json::Object;
 use domain::message::CallPart;
 use domain::ruling::Ruling;
 use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
-use domain::turn::{Answer, Fact, OUTCOME_UNKNOWN};
+use domain::turn::{Answer, Fact, KeptMessage, OUTCOME_UNKNOWN};
 use engine::approvals::Unsettled;
 use engine::{Clearance, Permit};
 use tokio::task::JoinHandle;
@@ -20,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use super::files::Received;
 use super::work::{Unruled, Work};
-use super::{nobody_said, subturns};
+use super::{messages_of, nobody_said, subturns};
 
 /// The refusal of a call whose use could not be written down.
 const NOT_NOTED: &str = "the tool did not run: the session could not be written";
@@ -34,6 +35,8 @@ const SUMMARY_BYTES: usize = 200;
 pub(super) struct Flights {
     tasks: TaskTracker,
     permits: BTreeMap<usize, Permit>,
+    /// What gates left beside their ruling on calls that have no answer yet.
+    asides: BTreeMap<usize, Aside>,
     running: BTreeMap<usize, Flight>,
     /// What persons were asked before the turn was left, by digest: a no stays a no, and a question stays open, also
     /// when nobody asks it any more.
@@ -64,7 +67,13 @@ struct Done {
 
 impl Flights {
     pub(super) fn new(tasks: TaskTracker) -> Self {
-        Self { tasks, permits: BTreeMap::new(), running: BTreeMap::new(), unsettled: BTreeMap::new() }
+        Self {
+            tasks,
+            permits: BTreeMap::new(),
+            asides: BTreeMap::new(),
+            running: BTreeMap::new(),
+            unsettled: BTreeMap::new(),
+        }
     }
 }
 
@@ -85,7 +94,8 @@ impl Work<'_> {
             }
         }
         match self.around.hooks.clear(&self.cx, call).await {
-            Clearance::Run(permit) => {
+            Clearance::Run(permit, aside) => {
+                self.flights.asides.insert(place, aside);
                 match self.flights.unsettled.remove(&permit.digest().to_string()) {
                     None => {}
                     Some(Unsettled::Waiting(approval)) => {
@@ -102,7 +112,8 @@ impl Work<'_> {
                 self.turn.cleared(place, self.changes_nothing(permit.call()));
                 self.flights.permits.insert(place, permit);
             }
-            Clearance::Substituted { call, output, by, took } => {
+            Clearance::Substituted { call, output, by, took, aside } => {
+                self.flights.asides.insert(place, aside);
                 // Its result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
                 let done = Done { call, output, by: Some(by), took };
                 self.tell_start(&done.call, done.by.as_ref());
@@ -116,7 +127,10 @@ impl Work<'_> {
                 let call = asked_about(&approval);
                 self.refuse(place, &call, nobody_said(&approval), Some(approval.by));
             }
-            Clearance::Refused { call, text, by } => self.refuse(place, &call, text, by),
+            Clearance::Refused { call, text, by, rewritten } => {
+                self.flights.asides.insert(place, Aside { notes: Vec::new(), rewritten });
+                self.refuse(place, &call, text, by);
+            }
             Clearance::Abort(aborted) => self.stop(aborted),
         }
         None
@@ -140,7 +154,9 @@ impl Work<'_> {
             hook: by.map(|by| by.to_string()),
         });
         self.last = Some(ToolOutput::error(&text));
-        self.answered(place, Answer::not_run(text));
+        // What was said for a call that goes on is void; that a gate changed its arguments is not.
+        let rewritten = self.flights.asides.remove(&place).and_then(|aside| rewritten(&aside, call));
+        self.answered(place, Answer { rewritten, ..Answer::not_run(text) });
     }
 
     /// Notes that the permit is used, then lets the cleared call run; others may be cleared meanwhile.
@@ -238,6 +254,7 @@ impl Work<'_> {
         received.unusable.extend(unusable);
         let done = Done { output: self.deliver(received).await, ..done };
         self.tell_end(&done);
+        let aside = self.flights.asides.remove(&place).unwrap_or_default();
         // What the user has got rides on no message.
         let media = if done.output.response_handled { Vec::new() } else { done.output.media.clone() };
         let answer = Answer {
@@ -245,9 +262,13 @@ impl Work<'_> {
             media,
             handled: done.output.response_handled,
             execution: Some(execution(&done)),
+            rewritten: rewritten(&aside, &done.call),
+            notes: messages_of(aside.notes).map(KeptMessage::from).collect(),
         };
         self.last = Some(done.output.clone());
-        self.tell(Observed::PostToolUse { call: done.call, output: done.output, duration: done.took });
+        let substituted = done.by.is_some();
+        self.around.hooks.room(&self.cx.who, CheckpointKind::PostToolUse).await;
+        self.tell(Observed::PostToolUse { call: done.call, output: done.output, duration: done.took, substituted });
         self.answered(place, answer);
     }
 
@@ -280,6 +301,11 @@ fn execution(done: &Done) -> ToolExecution {
         success: !done.output.is_error,
         error_summary: done.output.is_error.then(|| summary(&done.output.for_llm)),
     }
+}
+
+/// The arguments of `call` as JSON text, if a gate put something else there than the model wrote.
+fn rewritten(aside: &Aside, call: &ToolCall) -> Option<String> {
+    aside.rewritten.then(|| serde_json::json!(call.arguments).to_string())
 }
 
 /// The call that a question is about.

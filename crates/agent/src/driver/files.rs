@@ -64,8 +64,8 @@ impl Files {
     }
 
     fn media_dir(&self, hook: &HookName) -> Option<PathBuf> {
-        let hooks = self.hooks.set().roster().hooks();
-        hooks.iter().find(|known| known.name == *hook)?.media_dir.clone()
+        let set = self.hooks.set();
+        set.roster().hooks().iter().find(|known| known.name == *hook)?.media_dir.clone()
     }
 }
 

@@ -6,7 +6,7 @@ use domain::checkpoint::runtime::RetryReason;
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
 use domain::id::HookName;
 use domain::json::Rendered;
-use domain::llm::{LlmReply, LlmRequest};
+use domain::llm::{LlmReply, LlmRequest, Usage};
 use domain::message::{Message, Role};
 use domain::ruling::{Aborted, Ruling};
 use domain::turn::Fact;
@@ -65,6 +65,7 @@ impl Work<'_> {
             }
         };
         let Answered { reply, model, owners: brought } = answered;
+        self.spend(reply.usage);
         let (tools, known) = (&self.runner.tools, &self.cx.known);
         let read_only = |name: &str| {
             known.owner(name).is_none()
@@ -75,6 +76,14 @@ impl Work<'_> {
             *owners = brought;
         }
         drop(self.note(fact));
+    }
+
+    /// Adds what a model call cost, as far as its provider tells.
+    fn spend(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        self.usage.prompt_tokens += usage.prompt_tokens;
+        self.usage.completion_tokens += usage.completion_tokens;
+        self.usage.total_tokens += usage.total_tokens;
     }
 
     /// One call of a model, through its hooks. When there is no answer, it says why; the end of the turn is decided then

@@ -2,12 +2,13 @@
 
 use domain::checkpoint::RuntimeEvent;
 use domain::checkpoint::runtime::{InterruptKind, OrphanReason};
+use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::message::CallPart;
-use domain::turn::{Answer, End, Fact, Origin, Skip, Waiting};
+use domain::turn::{Answer, End, Fact, KeptMessage, Origin, Skip, Waiting};
 
 use super::subturns::{follow_up, orphan};
 use super::work::Work;
-use super::{Ending, submit, user};
+use super::{Ending, Submitted, submit, user};
 use crate::helm::AbortedBy;
 
 impl Work<'_> {
@@ -52,9 +53,10 @@ impl Work<'_> {
 
     /// A message of the user's: through the gates, then it waits for the turn to take it in.
     async fn hear(&mut self, text: &str) {
-        match submit(&self.around.hooks, &self.cx, text).await {
-            Ok(text) => {
-                let waiting = Waiting { message: user(text.clone()).into(), from: Origin::Person };
+        match submit(&self.around.hooks, &self.cx, text, InputKind::Steering).await {
+            Ok(Submitted { text, notes }) => {
+                let notes = notes.into_iter().map(KeptMessage::from).collect();
+                let waiting = Waiting { message: user(text.clone()).into(), from: Origin::Person, notes };
                 drop(self.note(Fact::Queued(waiting)));
                 self.tell(interrupt(InterruptKind::Steering, text.len(), self.turn.waiting().len()));
             }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
 use domain::checkpoint::{CheckpointKind, Observed, RuntimeEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
-use domain::ruling::Ruling;
+use domain::ruling::{Denied, Ruling};
 use domain::tool::ToolOutput;
 use domain::turn::{Origin, Waiting};
 use domain::verdict::Extent;
@@ -84,6 +84,9 @@ pub(super) struct Errand {
 struct Task {
     agent: AgentId,
     text: String,
+    /// What its gates ruled on.
+    start: SubagentStart,
+    begun: Instant,
     turn_id: TurnId,
     background: bool,
     _slot: OwnedSemaphorePermit,
@@ -154,23 +157,26 @@ impl Errand {
         }
         let (agent, depth) = (AgentId::from(name), self.cx.who.depth + 1);
         if depth > MAX_DEPTH {
+            tracing::warn!(agent = name, depth, "security.hook.loop_depth_exceeded");
             self.around.hooks.refused(&self.cx.who, CheckpointKind::SubagentStart, TOO_DEEP);
             return Err(Brought::denied(name, TOO_DEEP.into()));
         }
         let slot = team.slot().ok_or_else(|| {
             Brought::failed(format!("{MAX_CHILDREN} sub-agents work already; wait until one of them is done"))
         })?;
-        let start = SubagentStart { agent: agent.clone(), task: text.clone(), depth };
-        match self.around.hooks.check(&self.cx, start).await {
-            (_, Ruling::Proceed) => {}
-            (_, Ruling::Deny(denied)) => return Err(Brought::denied(name, denied.text())),
+        let start = SubagentStart::new(agent.clone(), text.clone(), depth, Some(permit.call().clone()));
+        let start = match self.around.hooks.check(&self.cx, start).await {
+            (start, Ruling::Proceed) => start,
+            (_, Ruling::Deny(denied)) => return Err(Brought::denied(name, blocked(name, &denied))),
             (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
             (_, Ruling::Abort(aborted)) => return Err(Brought::denied(name, aborted.text())),
-        }
-        Ok(Task { agent, text, turn_id: TurnId::fresh(), background, _slot: slot })
+        };
+        let begun = Instant::now();
+        Ok(Task { agent, text, start, begun, turn_id: TurnId::fresh(), background, _slot: slot })
     }
 
-    async fn work_in(self: &Arc<Self>, mut conversation: Conversation, task: &Task) -> Report {
+    /// Works the task in `conversation`. Says whether its time was over before it was.
+    async fn work_in(self: &Arc<Self>, mut conversation: Conversation, task: &Task) -> (Report, bool) {
         let helm = self.around.helm.child();
         let around = Around {
             hooks: self.around.hooks.clone(),
@@ -185,17 +191,16 @@ impl Errand {
         let work = runner.work(&mut conversation, Some(&task.text), around, task.turn_id.clone());
         tokio::pin!(work);
         tokio::select! {
-            report = &mut work => return report,
+            report = &mut work => return (report, false),
             () = tokio::time::sleep(SUBTURN_TIME) => helm.cancel(),
         }
         let text = format!("its time of {} minutes is over", SUBTURN_TIME.as_secs() / 60);
-        Report { ending: Ending::Failed { stage: "llm".into(), text }, ..work.await }
+        (Report { ending: Ending::Failed { stage: "llm".into(), text }, ..work.await }, true)
     }
 
     /// The session of the sub-agent, named after the one it works for.
     async fn conversation(&self, task: &Task) -> Result<Conversation, String> {
-        let way = if task.background { SPAWN } else { DELEGATE };
-        let key = SessionId::new(format!("{}/{way}:{}:{}", self.session, task.agent, task.turn_id));
+        let key = self.session_of(task);
         let (channel, chat_id) = (self.cx.who.channel.clone(), self.cx.who.chat_id.clone());
         let Some(store) = self.journal.store().cloned() else {
             return Ok(Conversation::new(key).on(channel, chat_id));
@@ -207,6 +212,11 @@ impl Errand {
             Ok(Err(error)) => Err(error.to_string()),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    fn session_of(&self, task: &Task) -> SessionId {
+        let way = if task.background { SPAWN } else { DELEGATE };
+        SessionId::new(format!("{}/{way}:{}:{}", self.session, task.agent, task.turn_id))
     }
 
     /// What a sub-agent brought goes to its turn, or, if that is over, to whoever goes on.
@@ -303,45 +313,49 @@ impl Started {
 
     /// Works the task to its end, or to that of its time.
     async fn work(&mut self) -> Report {
-        let report = match self.errand.conversation(&self.task).await {
+        let (report, timed_out) = match self.errand.conversation(&self.task).await {
             Ok(conversation) => self.errand.work_in(conversation, &self.task).await,
-            Err(text) => Report {
-                turn_id: self.task.turn_id.clone(),
-                reply: String::new(),
-                ending: Ending::Failed { stage: "session_restore".into(), text },
-                denials: Vec::new(),
-            },
+            Err(text) => (
+                Report {
+                    turn_id: self.task.turn_id.clone(),
+                    reply: String::new(),
+                    ending: Ending::Failed { stage: "session_restore".into(), text },
+                    denials: Vec::new(),
+                },
+                false,
+            ),
         };
         let (status, outcome) = outcome(&report);
-        self.stop(status, outcome, report.denials.clone());
+        self.stop(status, outcome, (report.denials.clone(), timed_out));
         report
     }
 
-    fn stop(&mut self, status: TurnStatus, outcome: String, denials: Vec<String>) {
+    fn stop(&mut self, status: TurnStatus, outcome: String, (denials, timed_out): (Vec<String>, bool)) {
         self.told = true;
-        let (hooks, who) = (&self.errand.around.hooks, &self.errand.cx.who);
-        let (agent, task) = (self.task.agent.clone(), self.task.text.clone());
-        tell_stop(hooks, who, (agent, task), (status, outcome, denials));
+        let start = Box::new(self.task.start.clone());
+        let (session_id, duration) = (self.errand.session_of(&self.task), self.task.begun.elapsed());
+        let stop = Observed::SubagentStop { start, session_id, status, timed_out, outcome, denials, duration };
+        tell_stop(&self.errand.around.hooks, &self.errand.cx.who, (&self.task.agent, status), stop);
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
         if !self.told {
-            self.stop(TurnStatus::Aborted, "it was dropped before its end".into(), Vec::new());
+            self.stop(TurnStatus::Aborted, "it was dropped before its end".into(), (Vec::new(), false));
         }
     }
 }
 
 /// Tells that a sub-agent has ended.
-pub(super) fn tell_stop(
-    hooks: &Dispatcher,
-    who: &Identity,
-    (agent, task): (AgentId, String),
-    (status, outcome, denials): (TurnStatus, String, Vec<String>),
-) {
+pub(super) fn tell_stop(hooks: &Dispatcher, who: &Identity, (agent, status): (&AgentId, TurnStatus), stop: Observed) {
     hooks.tell(who, RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status });
-    hooks.tell(who, Observed::SubagentStop { agent, task, status, outcome, denials });
+    hooks.tell(who, stop);
+}
+
+/// The refusal of a sub-agent by its gates.
+fn blocked(agent: &str, denied: &Denied) -> String {
+    format!("delegation to \"{agent}\" blocked by hook policy: {}", denied.because())
 }
 
 pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> RuntimeEvent {
@@ -352,7 +366,11 @@ pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> R
 pub(super) fn result_message(agent: &AgentId, turn_id: &TurnId, text: &str) -> Waiting {
     let content = format!("[Result of the agent \"{agent}\", started as {turn_id}]\n{text}");
     let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, content) };
-    Waiting { message: message.into(), from: Origin::Subturn { agent: agent.clone(), turn_id: turn_id.clone() } }
+    Waiting {
+        message: message.into(),
+        from: Origin::Subturn { agent: agent.clone(), turn_id: turn_id.clone() },
+        notes: Vec::new(),
+    }
 }
 
 /// A result waits for the next turn of the session of `who`.

@@ -6,6 +6,7 @@ use domain::approval::Approval;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{Checkpoint, Observed, RuntimeEvent};
 use domain::id::TurnId;
+use domain::llm::Usage;
 use domain::record::EventRecord;
 use domain::ruling::{Aborted, Ruling};
 use domain::session::{Cause, Entry, OpenTurn};
@@ -42,6 +43,8 @@ pub(super) struct Work<'a> {
     pub(super) last: Option<ToolOutput>,
     prompt: String,
     started: Instant,
+    /// What its model calls cost so far.
+    pub(super) usage: Usage,
     /// Whether it is a turn of the conversation: then the session keeps it.
     pub(super) kept: bool,
     finished: bool,
@@ -82,6 +85,7 @@ impl<'a> Work<'a> {
             last: None,
             prompt,
             started: Instant::now(),
+            usage: Usage::default(),
             kept: true,
             finished: false,
         };
@@ -240,9 +244,10 @@ impl<'a> Work<'a> {
         let mut tool_kinds: Vec<String> = executions.iter().map(|e| e.name.clone()).collect();
         tool_kinds.sort();
         tool_kinds.dedup();
+        let iterations = self.turn.iteration();
         let turn_end = RuntimeEvent::TurnEnd {
             status: end.status,
-            iterations: self.turn.iteration(),
+            iterations,
             duration: self.started.elapsed(),
             final_content_len: end.reply.len(),
             user_message: self.prompt.clone(),
@@ -253,7 +258,12 @@ impl<'a> Work<'a> {
         let records = self.around.hooks.tell_apart(&self.cx.who, turn_end);
         let noted = self.note_end(end, records);
         if end.status == TurnStatus::Completed {
-            self.tell(Observed::Stop { reply: end.reply.clone() });
+            self.tell(Observed::Stop {
+                reply: end.reply.clone(),
+                iterations,
+                usage: self.usage,
+                duration: self.started.elapsed(),
+            });
         }
         noted
     }

@@ -6,11 +6,13 @@ mod session;
 
 use std::ffi::OsString;
 use std::io::PipeWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use domain::json::Object;
 use domain::llm::ToolDef;
+use domain::shell::ShellText;
 use domain::tool::ToolOutput;
 use process_wrap::tokio::{CommandWrap, ProcessSession};
 use serde::Deserialize;
@@ -92,11 +94,24 @@ impl Builtin for Exec {
         )
     }
 
+    fn shell_text<'a>(&'a self, arguments: &'a Object) -> Option<ShellText<'a>> {
+        shell_text(arguments, &self.workspace)
+    }
+
     async fn run(&self, args: Args, cancel: &CancellationToken) -> ToolOutput {
         let timeout = Duration::from_secs(args.timeout_s.unwrap_or(DEFAULT_TIMEOUT_S).min(MAX_TIMEOUT_S));
         let asked = Asked { command: &args.command, timeout, grace: GRACE };
         self.exec(&asked, cancel).await
     }
+}
+
+/// Its name.
+pub(super) const NAME: &str = "exec";
+
+/// The text that a shell would run for a call with `arguments`.
+pub(super) fn shell_text<'a>(arguments: &'a Object, workspace: &'a Path) -> Option<ShellText<'a>> {
+    let text = arguments.get("command")?.as_str()?;
+    Some(ShellText { text, cwd: workspace, workspace })
 }
 
 /// One command and its clocks.

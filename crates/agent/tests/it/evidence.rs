@@ -123,9 +123,11 @@ fn outcomes(records: &[EventRecord], kind: CheckpointKind, id: &str) -> Vec<Stri
         Outcome::NotRun(NotRun::Untrusted) => "untrusted".into(),
         Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{pattern}≠{value}"),
         Outcome::NotRun(NotRun::Decided { by }) => format!("after {by}"),
-        Outcome::NotRun(NotRun::OutOfScope | NotRun::Dropped) | Outcome::Failed { .. } | Outcome::Told => {
-            format!("{outcome:?}")
-        }
+        Outcome::NotRun(
+            NotRun::OutOfScope | NotRun::Dropped | NotRun::Condition { .. } | NotRun::BreakerOpen { .. },
+        )
+        | Outcome::Failed { .. }
+        | Outcome::Told => format!("{outcome:?}"),
     };
     event.hooks.iter().map(|record| format!("{} {}", record.hook, word(&record.outcome))).collect()
 }
@@ -208,12 +210,14 @@ async fn what_only_observers_of_the_loop_hear_is_told_whole() {
         let notices = host.seen.notices.lock().unwrap();
         notices.iter().filter(|n| n.what.checkpoint() != CheckpointKind::Runtime).map(|n| n.what.clone()).collect()
     };
-    let [Observed::SessionStart, Observed::PostToolUse { call, output: settled, duration }, stop] = &told[..] else {
+    let [Observed::SessionStart, Observed::PostToolUse { call, output: settled, duration, substituted: false }, stop] =
+        &told[..]
+    else {
         panic!("{told:?}")
     };
     assert_eq!((call.id.as_str(), call.tool.as_str(), call.raw_tool.as_str()), ("c1", "echo", "echo"));
     assert_eq!((settled, *duration < Duration::from_secs(60)), (&output, true));
-    assert_eq!(*stop, Observed::Stop { reply: "done".into() });
+    assert!(matches!(stop, Observed::Stop { reply, iterations: 2, .. } if reply == "done"), "{stop:?}");
 }
 
 #[tokio::test]

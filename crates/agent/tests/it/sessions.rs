@@ -61,7 +61,7 @@ async fn for_polls<F: Future>(polls: usize, what: F) -> Option<F::Output> {
 }
 
 fn key(session: &str) -> SessionKey {
-    SessionKey { tenant: TenantId::from("default"), session: session.into() }
+    SessionKey { tenant: TenantId::default_tenant(), session: session.into() }
 }
 
 /// How often each turn has ended, by the records that are kept.

@@ -85,14 +85,15 @@ async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
     let delivered = json!({"TargetChannel": "cli", "TargetChatID": "room", "ContentLen": 8});
     assert_eq!(crew.seen.payloads("subturn_result_delivered"), [delivered]);
     let stop = notices.iter().find(|notice| notice.what.name() == "subagent_stop").unwrap();
-    let expected = Observed::SubagentStop {
-        agent: "helper".into(),
-        task: "find it".into(),
-        status: domain::checkpoint::runtime::TurnStatus::Completed,
-        outcome: "found it".into(),
-        denials: Vec::new(),
+    let Observed::SubagentStop { start, session_id, status, timed_out, outcome, denials, .. } = &stop.what else {
+        panic!("{stop:?}")
     };
-    assert_eq!((&stop.what, &stop.who.turn_id), (&expected, &parent.turn_id));
+    assert_eq!((start.agent.as_str(), start.task.as_str(), start.depth), ("helper", "find it", 1));
+    assert_eq!(start.call.as_ref().map(|call| call.tool.as_str()), Some("delegate"));
+    assert_eq!(*session_id, child.session_id);
+    assert_eq!((*status, *timed_out), (domain::checkpoint::runtime::TurnStatus::Completed, false));
+    assert_eq!((outcome.as_str(), denials.is_empty()), ("found it", true));
+    assert_eq!(stop.who.turn_id, parent.turn_id);
 }
 
 #[tokio::test]
@@ -230,7 +231,7 @@ async fn a_gate_of_subagent_start_keeps_one_from_beginning() {
         let mut conversation = Conversation::new("s");
         let report = crew.turn(&mut conversation, "go").await;
         crew.settled().await;
-        let text = "hook blocked subagent_start: h: not today";
+        let text = "delegation to \"helper\" blocked by hook policy: h: not today";
         assert_eq!(said(&conversation)[2], format!("c1: {text}"), "{tool}");
         assert_eq!(report.denials, [format!("helper: {text}")], "{tool}");
         assert_eq!(*asked.lock().unwrap(), [("helper".to_owned(), "find it".to_owned(), 1)], "{tool}");

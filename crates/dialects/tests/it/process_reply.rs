@@ -72,7 +72,8 @@ fn heard<C: Checkpoint>(asked: &C, result: &str, strict: bool) -> Result<Heard<C
 
 #[track_caller]
 fn check<C: Checkpoint + PartialEq>(asked: &C, result: &str, verdict: Verdict<C>, warnings: &[&str]) {
-    let expected = Heard { verdict, warnings: warnings.iter().map(|warning| (*warning).to_owned()).collect() };
+    let expected = warnings.iter().map(|warning| (*warning).to_owned()).collect();
+    let expected = Heard { warnings: expected, ..verdict.into() };
     assert_eq!(heard(asked, result, false), Ok(expected), "{result}");
     let strict = heard(asked, result, true);
     match warnings.first() {

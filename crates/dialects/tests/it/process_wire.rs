@@ -56,7 +56,7 @@ fn common(source: &str, call: &str) -> String {
     [
         r#"{"meta":{"AgentID":"main","TurnID":"t1","ParentTurnID":"","SessionKey":"cli:direct","Iteration":1,"#,
         &format!(r#""TracePath":"runTurn","Source":"{source}"}},"#),
-        r#""context":{"identity":{"event_id":"0197","tenant_id":"default","agent_id":"main","#,
+        r#""context":{"identity":{"event_id":"0197","tenant_id":"0193a5b0-7000-7000-8000-000000000002","agent_id":"main","#,
         r#""session_id":"cli:direct","turn_id":"t1","parent_turn_id":"","iteration":1,"#,
         &format!(r#""tool_call_id":"{call}","depth":0,"channel":"cli","chat_id":"direct","trace_id":"t1","#),
         r#""occurred_at":"2026-01-01T00:00:00.000000000Z"},"#,
@@ -114,10 +114,9 @@ fn only_the_five_stages_have_a_method() {
     let expected = ["hook.before_llm", "hook.after_llm", "hook.before_tool", "hook.approve_tool", "hook.after_tool"];
     assert_eq!(named, expected);
     assert_eq!(method(CheckpointKind::PreToolUse), None);
-    for subject in [
-        Subject::PreToolUse(&PreToolUse { call: call() }),
-        Subject::UserPromptSubmit(&UserPromptSubmit { prompt: "p".into() }),
-    ] {
+    for subject in
+        [Subject::PreToolUse(&PreToolUse { call: call() }), Subject::UserPromptSubmit(&UserPromptSubmit::first("p"))]
+    {
         let value: Value = serde_json::from_slice(&params(&EventId::from("0197"), at(), &who(), subject)).unwrap();
         assert_eq!(value.as_object().unwrap().keys().collect::<Vec<_>>(), ["meta", "context", "channel", "chat_id"]);
     }

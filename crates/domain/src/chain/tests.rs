@@ -27,7 +27,7 @@ mod scopes;
 mod verdicts;
 
 /// Plays `script` over `hooks` and tells what it came to.
-fn conclude<C: Says>(hooks: Vec<Hook>, known: Arc<dyn Known>, subject: C, script: Script) -> Conclusion<C> {
+fn conclude<C: Says>(hooks: Vec<Hook>, known: Occasion<'static>, subject: C, script: Script) -> Conclusion<C> {
     let roster = Arc::new(Roster::new(hooks));
     let mut chain = Chain::new(roster.clone(), known, subject);
     script.play(&mut chain, &roster);

@@ -57,7 +57,7 @@ impl Checkpoint for AfterTool {
     type Abort = Abort;
 
     fn facts(&self) -> Facts<'_> {
-        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+        Facts::of_call(&self.call)
     }
 
     fn modify(&mut self, with: ToolOutput, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {

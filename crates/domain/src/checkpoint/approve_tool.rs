@@ -36,7 +36,7 @@ impl Checkpoint for ApproveTool {
     type Abort = Never;
 
     fn facts(&self) -> Facts<'_> {
-        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+        Facts::of_call(&self.call)
     }
 
     fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {

@@ -96,7 +96,7 @@ impl Checkpoint for BeforeTool {
     type Abort = Abort;
 
     fn facts(&self) -> Facts<'_> {
-        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+        Facts::of_call(&self.call)
     }
 
     fn modify(&mut self, with: CallPatch, _by: &HookName, known: &dyn Known) -> Result<Vec<String>, String> {

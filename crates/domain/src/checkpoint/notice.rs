@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use super::runtime::TurnStatus;
-use super::{CheckpointKind, Facts, RuntimeEvent};
-use crate::hook::{Hook, State};
-use crate::id::{AgentId, EventId};
+use super::{Checkpoint as _, CheckpointKind, Facts, Known, Occasion, RuntimeEvent, SubagentStart};
+use crate::chain::wanted;
+use crate::hook::{Family, Hook, State};
+use crate::id::{AgentId, EventId, HookName, SessionId, agent_uuid};
 use crate::identity::Identity;
-use crate::record::NotRun;
+use crate::llm::Usage;
+use crate::record::{NotRun, Outcome};
 use crate::tool::{ToolCall, ToolOutput};
+use crate::verdict::Word;
 
 /// One occurrence that observers are told of.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +34,7 @@ pub struct Notice {
 /// use pintle_domain::checkpoint::{CheckpointKind, Observed};
 ///
 /// assert_eq!(Observed::SessionStart.name(), "session_start");
-/// assert_eq!(Observed::Stop { reply: "done".into() }.checkpoint(), CheckpointKind::Stop);
+/// assert_eq!(Observed::SessionStart.checkpoint(), CheckpointKind::SessionStart);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observed {
@@ -45,51 +48,92 @@ pub enum Observed {
         output: ToolOutput,
         /// How long it took.
         duration: Duration,
+        /// Whether a hook answered in the tool's place.
+        substituted: bool,
     },
     /// A sub-agent has ended; once for each that was let begin.
     SubagentStop {
-        /// The sub-agent.
-        agent: AgentId,
-        /// What it was to do.
-        task: String,
+        /// What it was begun with.
+        start: Box<SubagentStart>,
+        /// The session that it worked in.
+        session_id: SessionId,
         /// How it ended.
         status: TurnStatus,
+        /// Whether it was stopped because its time was over.
+        timed_out: bool,
         /// What it brought, or what went wrong.
         outcome: String,
         /// What it was denied.
         denials: Vec<String>,
+        /// How long it took.
+        duration: Duration,
     },
     /// A turn completed with this reply.
     Stop {
         /// The text that the user got.
         reply: String,
+        /// How many rounds it took.
+        iterations: u32,
+        /// What its model calls cost together.
+        usage: Usage,
+        /// How long it took.
+        duration: Duration,
     },
     /// A runtime event.
     Runtime(RuntimeEvent),
 }
 
 impl Notice {
-    /// Why `hook`, which is registered for this, is not told of it; `None` if it is.
-    pub fn passes_over(&self, hook: &Hook) -> Option<NotRun> {
-        match hook.state {
-            State::Disabled => return Some(NotRun::Disabled),
-            State::Untrusted => return Some(NotRun::Untrusted),
-            State::Broken(_) => return Some(NotRun::OutOfScope),
+    /// What becomes of `hook`, which is registered for this, if it is not told of it; `None` if it is.
+    pub fn passes_over(&self, hook: &Hook) -> Option<Outcome> {
+        let not_run = |why| Some(Outcome::NotRun(why));
+        match &hook.state {
+            State::Disabled => return not_run(NotRun::Disabled),
+            State::Untrusted => return not_run(NotRun::Untrusted),
+            State::Broken(_) => return not_run(NotRun::OutOfScope),
+            State::Tripped { since } => return not_run(NotRun::BreakerOpen { since: since.clone() }),
             State::Armed => {}
         }
-        let agents: Vec<AgentId> = std::iter::once(&self.who.agent_id).chain(&self.who.ancestors).cloned().collect();
+        // A rule of the agent family binds those who work for its agents; what it observes is its agents' alone.
+        let above = if hook.family == Family::Agent { &[] } else { self.who.ancestors.as_slice() };
+        let agents: Vec<AgentId> = std::iter::once(&self.who.agent_id).chain(above).cloned().collect();
         if !hook.scope.covers(&agents) {
-            return Some(NotRun::OutOfScope);
+            return not_run(NotRun::OutOfScope);
         }
         if let Observed::Runtime(event) = &self.what {
             let wanted = hook.events.as_ref().is_none_or(|kinds| kinds.contains(&event.kind()));
-            return (!wanted).then_some(NotRun::OutOfScope);
+            return if wanted { None } else { not_run(NotRun::OutOfScope) };
         }
-        let facts = self.what.facts();
-        (!hook.matches(&facts)).then(|| NotRun::Matcher {
-            pattern: hook.matcher.as_ref().map(|m| m.pattern().to_owned()).unwrap_or_default(),
-            value: facts.tool.map(|(tool, _)| tool.to_owned()).unwrap_or_default(),
-        })
+        let known = NothingKnown { agent_uuid: agent_uuid(&self.who.tenant_id, self.who.agent_id.as_str()) };
+        let occasion = Occasion { who: &self.who, known: &known };
+        match wanted(hook, self.what.name(), &self.what.facts(), occasion) {
+            Ok(None) => None,
+            Ok(Some(fault)) => Some(Outcome::Failed { fault, became: Word::Continue, took: Duration::ZERO }),
+            Err(why) => not_run(why),
+        }
+    }
+}
+
+/// What observers' conditions see of an agent: who it is.
+struct NothingKnown {
+    agent_uuid: String,
+}
+
+impl Known for NothingKnown {
+    fn tool(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        false
+    }
+
+    fn owner(&self, _name: &str) -> Option<HookName> {
+        None
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
     }
 }
 
@@ -108,8 +152,9 @@ impl Observed {
     /// What matchers may see.
     pub fn facts(&self) -> Facts<'_> {
         match self {
-            Self::PostToolUse { call, .. } => Facts { tool: Some((&call.tool, &call.raw_tool)) },
-            Self::SessionStart | Self::SubagentStop { .. } | Self::Stop { .. } | Self::Runtime(_) => Facts::default(),
+            Self::PostToolUse { call, .. } => Facts::of_call(call),
+            Self::SubagentStop { start, .. } => start.facts(),
+            Self::SessionStart | Self::Stop { .. } | Self::Runtime(_) => Facts::default(),
         }
     }
 

@@ -1,8 +1,11 @@
 //! `pre_tool_use`: a tool call has its final input; gates let it pass, change it, block it or want a human.
 
+use std::collections::BTreeSet;
+
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::agent_hook::Rights;
 use crate::id::HookName;
-use crate::json::Object;
+use crate::json::{Object, same_value};
 use crate::tool::ToolCall;
 use crate::verdict::{Heard, Never, Reason, Verdict};
 
@@ -29,6 +32,7 @@ pub struct PreToolUse {
 
 impl Checkpoint for PreToolUse {
     const KIND: CheckpointKind = CheckpointKind::PreToolUse;
+    const TAKES_NOTES: bool = true;
     /// The complete new input.
     type Modify = Object;
     type Respond = Never;
@@ -38,12 +42,37 @@ impl Checkpoint for PreToolUse {
     type Abort = Never;
 
     fn facts(&self) -> Facts<'_> {
-        Facts { tool: Some((&self.call.tool, &self.call.raw_tool)) }
+        Facts::of_call(&self.call)
     }
 
     fn modify(&mut self, with: Object, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
         self.call.arguments = with;
         Ok(Vec::new())
+    }
+
+    fn permitted(&self, with: Object, rights: &Rights) -> (Option<Object>, Option<String>) {
+        let keys: BTreeSet<&String> = with.keys().chain(self.call.arguments.keys()).collect();
+        let differs = |key: &str| match (with.get(key), self.call.arguments.get(key)) {
+            (Some(new), Some(old)) => !same_value(new, old),
+            (None, None) => false,
+            (Some(_), None) | (None, Some(_)) => true,
+        };
+        let denied: Vec<String> =
+            keys.into_iter().filter(|key| differs(key) && !rights.argument(key)).cloned().collect();
+        if denied.is_empty() {
+            return (Some(with), None);
+        }
+        // What may be changed is; the rest stays as it was.
+        let mut left = self.call.arguments.clone();
+        left.retain(|key, _| with.contains_key(key) || !rights.argument(key));
+        for (key, value) in with {
+            if rights.argument(&key) {
+                left.insert(key, value);
+            }
+        }
+        let any = left.len() != self.call.arguments.len()
+            || left.iter().any(|(key, value)| self.call.arguments.get(key).is_none_or(|old| !same_value(old, value)));
+        (any.then_some(left), Some(format!("it may not change {}", denied.join(", "))))
     }
 
     fn closed(why: Reason) -> Option<Verdict<Self>> {

@@ -2,6 +2,8 @@
 
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::{AgentId, HookName};
+use crate::json::Object;
+use crate::tool::ToolCall;
 use crate::verdict::{Heard, Never, Reason, Verdict};
 
 /// A sub-agent before it begins.
@@ -26,6 +28,25 @@ pub struct SubagentStart {
     pub task: String,
     /// How deep it would stand; 1 is a child of the agent that a person talks to.
     pub depth: u8,
+    /// The call of the model that wants it, if one does.
+    pub call: Option<ToolCall>,
+    /// The arguments of that call, or `{agent, task}`: what conditions see as input.
+    pub input: Object,
+}
+
+impl SubagentStart {
+    /// `agent` is to begin `task` at `depth`, as `call` of a model wants it if one does.
+    pub fn new(agent: AgentId, task: impl Into<String>, depth: u8, call: Option<ToolCall>) -> Self {
+        let task = task.into();
+        let input = match &call {
+            Some(call) => call.arguments.clone(),
+            None => Object::from_iter([
+                ("agent".to_owned(), agent.as_str().into()),
+                ("task".to_owned(), task.as_str().into()),
+            ]),
+        };
+        Self { agent, task, depth, call, input }
+    }
 }
 
 impl Checkpoint for SubagentStart {
@@ -37,7 +58,8 @@ impl Checkpoint for SubagentStart {
     type Abort = Never;
 
     fn facts(&self) -> Facts<'_> {
-        Facts::default()
+        let tool = self.call.as_ref().map(|call| (call.tool.as_str(), call.raw_tool.as_str()));
+        Facts { tool, input: Some(&self.input), depth: Some(self.depth), ..Facts::default() }
     }
 
     fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {

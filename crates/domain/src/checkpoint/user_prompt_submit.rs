@@ -1,6 +1,7 @@
 //! `user_prompt_submit`: every message that can reach the model passes here first.
 
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use crate::agent_hook::Rights;
 use crate::id::HookName;
 use crate::verdict::{Heard, Never, Reason, Verdict};
 
@@ -20,7 +21,7 @@ use crate::verdict::{Heard, Never, Reason, Verdict};
 /// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
 /// # }
 ///
-/// let mut event = UserPromptSubmit { prompt: "mail ann@example.org".into() };
+/// let mut event = UserPromptSubmit::first("mail ann@example.org");
 /// event.modify("mail [REDACTED_EMAIL]".into(), &HookName::from("pii"), &Agent).expect("any text is allowed");
 /// assert_eq!(event.prompt, "mail [REDACTED_EMAIL]");
 /// ```
@@ -28,10 +29,32 @@ use crate::verdict::{Heard, Never, Reason, Verdict};
 pub struct UserPromptSubmit {
     /// The text. A rewrite replaces it everywhere.
     pub prompt: String,
+    /// How it comes in.
+    pub input_kind: InputKind,
+}
+
+/// How a message comes into a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// As the first one.
+    First,
+    /// As the beginning of a later turn.
+    Followup,
+    /// Into a turn that is under way.
+    Steering,
+}
+
+impl UserPromptSubmit {
+    /// The first message of a session.
+    pub fn first(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), input_kind: InputKind::First }
+    }
 }
 
 impl Checkpoint for UserPromptSubmit {
     const KIND: CheckpointKind = CheckpointKind::UserPromptSubmit;
+    const TAKES_NOTES: bool = true;
     type Modify = String;
     type Respond = Never;
     type Ask = Never;
@@ -39,12 +62,17 @@ impl Checkpoint for UserPromptSubmit {
     type Abort = Never;
 
     fn facts(&self) -> Facts<'_> {
-        Facts::default()
+        let first_prompt = self.input_kind == InputKind::First;
+        Facts { prompt: Some(&self.prompt), first_prompt, ..Facts::default() }
     }
 
     fn modify(&mut self, with: String, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
         self.prompt = with;
         Ok(Vec::new())
+    }
+
+    fn permitted(&self, with: String, rights: &Rights) -> (Option<String>, Option<String>) {
+        if rights.prompt() { (Some(with), None) } else { (None, Some("it may not change the message".to_owned())) }
     }
 
     fn closed(why: Reason) -> Option<Verdict<Self>> {

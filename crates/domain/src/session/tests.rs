@@ -24,7 +24,7 @@ fn begun(turn: &str, prompts: &[&str]) -> Entry {
 }
 
 fn queued(text: &str) -> Entry {
-    Entry::Turn(Fact::Queued(Waiting { message: kept(Role::User, text), from: Origin::Person }))
+    Entry::Turn(Fact::Queued(Waiting { message: kept(Role::User, text), from: Origin::Person, notes: Vec::new() }))
 }
 
 fn text(iteration: u32, text: &str) -> Entry {

@@ -1,6 +1,6 @@
 //! Facts taken into a turn: told by its driver, or read from a journal.
 
-use super::{Answer, Call, DELIVERED, End, Fact, KeptMessage, OUTCOME_UNKNOWN, Phase, Slot, Step, Then, Turn};
+use super::{Answer, Call, DELIVERED, End, Fact, KeptMessage, OUTCOME_UNKNOWN, Phase, Slot, Step, Then, Turn, Waiting};
 use crate::checkpoint::runtime::TurnStatus;
 use crate::json::Rendered;
 use crate::message::{Message, Role};
@@ -52,7 +52,7 @@ impl Turn {
         self.close_if_answered();
         if matches!(self.phase, Phase::Round | Phase::Over) {
             let taken = self.inbox.drain(..count.min(self.inbox.len()));
-            self.messages.extend(taken.map(|waiting| Rendered::new(Message::from(waiting.message))));
+            self.messages.extend(taken.flat_map(Waiting::into_messages).map(Rendered::new));
         }
     }
 

@@ -117,6 +117,9 @@ pub struct Waiting {
     pub message: KeptMessage,
     /// Who sent it.
     pub from: Origin,
+    /// What hooks want the model to read after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<KeptMessage>,
 }
 
 /// Who sent a waiting message.
@@ -135,6 +138,16 @@ pub enum Origin {
 }
 
 impl Waiting {
+    /// A message that waits alone.
+    pub fn new(message: Message, from: Origin) -> Self {
+        Self { message: message.into(), from, notes: Vec::new() }
+    }
+
+    /// The message, then what hooks want the model to read after it.
+    pub fn into_messages(self) -> impl Iterator<Item = Message> {
+        std::iter::once(self.message).chain(self.notes).map(Message::from)
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         &self.message.message.content

@@ -56,13 +56,13 @@ fn step(turn: &mut Turn) -> String {
 
 /// A message of a person.
 fn says(text: &str) -> Fact {
-    Fact::Queued(Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person })
+    Fact::Queued(Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person, notes: Vec::new() })
 }
 
 /// What a sub-agent brought.
 fn brings(text: &str) -> Fact {
     let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
-    Fact::Queued(Waiting { message: Message::text(Role::User, text).into(), from })
+    Fact::Queued(Waiting { message: Message::text(Role::User, text).into(), from, notes: Vec::new() })
 }
 
 /// The messages that wait.

@@ -118,7 +118,7 @@ impl Cleared {
         mut cancelled: impl FnMut() -> bool,
         mut person: impl FnMut(&mut D, Question<'_>) -> Said,
     ) -> Self {
-        let mut clearing = Clearing::new(roster.clone(), Arc::new(agent.clone()), call);
+        let mut clearing = Clearing::new(roster.clone(), agent.occasion(), call);
         let (mut log, mut approved) = (Vec::new(), Vec::new());
         loop {
             log.extend(play(&mut clearing, dice, || Duration::ZERO, &mut cancelled));
@@ -185,7 +185,7 @@ impl Cleared {
 
     fn applies(&self, number: usize, call: &ToolCall) -> bool {
         let hook = self.roster.hook(number);
-        let facts = Facts { tool: Some((&call.tool, &call.raw_tool)) };
+        let facts = Facts::of_call(call);
         let owns = self.agent.owner(&call.tool).as_ref() == Some(&hook.name);
         let covers = hook.scope.covers(&self.agent.acting_for);
         hook.state == State::Armed && covers && (owns || hook.matches(&facts))
@@ -289,7 +289,7 @@ pub(crate) fn chain<C: Checkpoint>(
     dice: &mut impl Dice,
     cancelled: impl FnMut() -> bool,
 ) -> (C, Ruling<C>) {
-    let mut chain = Chain::new(roster.clone(), Arc::new(agent.clone()), subject);
+    let mut chain = Chain::new(roster.clone(), agent.occasion(), subject);
     let log = play(&mut chain, dice, || Duration::ZERO, cancelled);
     let conclusion = chain.conclude();
     let word = conclusion.ruling.word(true);

@@ -1,6 +1,5 @@
 //! The laws of the pure machines, each for ten thousand random rosters and answers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_domain::checkpoint::{
@@ -48,7 +47,7 @@ fn any_chain(tape: &Bytes) {
     let never = || false;
     match dice.pick(&ASKED) {
         CheckpointKind::UserPromptSubmit => {
-            drop(chain(&roster, &agent, UserPromptSubmit { prompt: "hi".into() }, &mut dice, never));
+            drop(chain(&roster, &agent, UserPromptSubmit::first("hi"), &mut dice, never));
         }
         CheckpointKind::BeforeLlm => {
             let messages = vec![Message::text(Role::User, "hi").into()];
@@ -71,7 +70,7 @@ fn any_chain(tape: &Bytes) {
             drop(chain(&roster, &agent, subject, &mut dice, never));
         }
         CheckpointKind::SubagentStart => {
-            let subject = SubagentStart { agent: "a".into(), task: "look".into(), depth: 1 };
+            let subject = SubagentStart::new("a".into(), "look", 1, None);
             drop(chain(&roster, &agent, subject, &mut dice, never));
         }
         CheckpointKind::SessionStart
@@ -88,7 +87,7 @@ fn timed(tape: &Bytes, took: impl FnMut() -> Duration) -> String {
     let roster = roster(&mut dice);
     let agent = Agent::random(&mut dice, &roster);
     let call = call(&mut dice, &agent);
-    let mut clearing = Clearing::new(roster, Arc::new(agent), call);
+    let mut clearing = Clearing::new(roster, agent.occasion(), call);
     let log = play(&mut clearing, &mut dice, took, || false);
     let asked: Vec<_> = log.iter().map(|asked| (asked.hook, asked.kind)).collect();
     let (outcome, mut records) = clearing.conclude();
@@ -105,7 +104,7 @@ fn forget_duration(record: &mut Record) {
 
 /// A message of a person.
 pub(crate) fn waiting(text: &str) -> Waiting {
-    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person }
+    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person, notes: Vec::new() }
 }
 
 /// What a driver of a turn, right or wrong, does next.

@@ -146,7 +146,7 @@ impl Worker {
 
     /// A message, if the gates let it pass.
     fn gated(&self, world: &mut World, text: &str) -> Option<String> {
-        let prompt = UserPromptSubmit { prompt: text.to_owned() };
+        let prompt = UserPromptSubmit::first(text);
         let (_, ruling) = chain(&world.roster, &self.agent, prompt, &mut world.dice, || false);
         match ruling {
             // What a gate makes of it is left out here: texts have to stay unique.
@@ -174,7 +174,7 @@ impl Worker {
     pub(crate) fn steer(&mut self, world: &mut World, text: &str) -> bool {
         let Some(text) = self.gated(world, text) else { return false };
         let message = Message::text(Role::User, text).into();
-        self.tell(world, Fact::Queued(Waiting { message, from: Origin::Person }));
+        self.tell(world, Fact::Queued(Waiting { message, from: Origin::Person, notes: Vec::new() }));
         true
     }
 
@@ -398,7 +398,7 @@ impl Worker {
     fn delegate(&self, world: &mut World, call: ToolCall) -> Running {
         let name = call.arguments.get("agent").and_then(serde_json::Value::as_str).unwrap_or("a").to_owned();
         let depth = self.who.depth + 1;
-        let subject = SubagentStart { agent: name.as_str().into(), task: "look".into(), depth };
+        let subject = SubagentStart::new(name.as_str().into(), "look", depth, None);
         let (_, ruling) = chain(&world.roster, &self.agent, subject, &mut world.dice, || false);
         if depth > MAX_DEPTH || !matches!(ruling, Ruling::Proceed) {
             return Running::Tool { call, done_at: world.now };

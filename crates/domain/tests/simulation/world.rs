@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CallPatch, Checkpoint, CheckpointKind, Duty,
-    Known, LlmPatch, PreToolUse, Reply, SubagentStart, Substitute, UserPromptSubmit,
+    Known, LlmPatch, Occasion, PreToolUse, Reply, SubagentStart, Substitute, UserPromptSubmit,
 };
 use pintle_domain::fault::{Breach, Fault, Way};
 use pintle_domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
-use pintle_domain::id::{AgentId, CallId, HookName};
+use pintle_domain::id::{AgentId, CallId, HookName, TurnId};
+use pintle_domain::identity::Identity;
 use pintle_domain::json::{Object, Rendered};
 use pintle_domain::llm::{LlmReply, ToolDef};
 use pintle_domain::matcher::{Matcher, Respond};
@@ -85,6 +86,14 @@ impl Agent {
         }
         let acting_for = dice.pick(&LINES).iter().map(|name| AgentId::from(*name)).collect();
         Self { owners, acting_for }
+    }
+}
+
+impl Agent {
+    /// An event of this agent. Who it is concerns no rule that is played here.
+    pub(crate) fn occasion(&self) -> Occasion<'_> {
+        static WHO: LazyLock<Identity> = LazyLock::new(|| Identity::top("main", "s", TurnId::from("t")));
+        Occasion { who: &WHO, known: self }
     }
 }
 
@@ -165,6 +174,7 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
         media_dir: None,
         scope: scope(dice),
         stages,
+        stored: None,
     }
 }
 
@@ -193,6 +203,7 @@ pub(crate) fn with_rule(roster: &Roster, agent: &str) -> Arc<Roster> {
         events: None,
         media_dir: None,
         stages,
+        stored: None,
     };
     Arc::new(Roster::new(roster.hooks().iter().map(|hook| (**hook).clone()).chain([rule]).collect()))
 }

@@ -43,11 +43,13 @@ impl Question {
             who: &self.cx.who,
             subject: Subject::BeforeTool(&self.asked),
             timeout: INTERCEPTOR_TIMEOUT,
+            budget: INTERCEPTOR_TIMEOUT,
+            again: false,
             cancel: &self.cx.cancel,
             known: &*self.cx.known,
             wire: &WireCache::default(),
         };
-        let reply = hooks.set().handler(0).ask(call).await.map_err(|fault| anyhow!("the hook {fault}"))?;
+        let reply = hooks.set().handler(0).ask(call).await.heard.map_err(|fault| anyhow!("the hook {fault}"))?;
         let passes = matches!(&reply, Reply::BeforeTool(heard) if heard.verdict == Verdict::Continue);
         ensure!(passes, "the call did not pass: {reply:?}");
         Ok(())

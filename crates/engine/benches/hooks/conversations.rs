@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use dialects::process::{frame, wire};
-use domain::checkpoint::{BeforeLlm, Notice, Reply, Subject};
-use domain::fault::Fault;
+use domain::account::Answered;
+use domain::checkpoint::{BeforeLlm, Notice, Subject};
 use domain::id::EventId;
 use domain::message::Message;
 use domain::ruling::Ruling;
@@ -174,7 +174,7 @@ struct Watched {
 }
 
 impl Handler for Watched {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
         Box::pin(async move {
             let heard = self.hook.ask(call).await;
             // What was sent is kept; a rendering that is made here would stand elsewhere and be counted.

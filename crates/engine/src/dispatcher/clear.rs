@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use domain::approval::Approval;
-use domain::clearing::{Clearing, Outcome, Question, Row, rows, time_of_substitute};
+use domain::clearing::{Aside, Clearing, Outcome, Question, Row, rows, time_of_substitute};
 use domain::id::HookName;
 use domain::record::EventRecord;
 use domain::ruling::Aborted;
 use domain::tool::{Digest, ToolCall, ToolOutput};
 
-use super::{Dispatcher, Ids, TurnCx, blank};
+use super::{Dispatcher, Ids, TurnCx, blank, has_stored};
 use crate::approvals::{Told, nobody_to_ask};
 use crate::permit::Permit;
 
@@ -20,8 +20,8 @@ pub const NOT_RECORDED: &str = "audit record could not be written";
 #[derive(Debug)]
 #[must_use = "a clearance nobody reads is a gate nobody closes"]
 pub enum Clearance {
-    /// It may run.
-    Run(Permit),
+    /// It may run, with what the gates left beside that.
+    Run(Permit, Aside),
     /// A hook answered in the tool's place.
     Substituted {
         /// The call that the result belongs to.
@@ -32,6 +32,8 @@ pub enum Clearance {
         by: HookName,
         /// How long it took.
         took: Duration,
+        /// What the gates left beside that.
+        aside: Aside,
     },
     /// A person must say, and nobody has yet: the question is in the store. Clear the same call again later.
     Waiting(Box<Approval>),
@@ -43,6 +45,8 @@ pub enum Clearance {
         text: String,
         /// The hook that refused; none when the record could not be written.
         by: Option<HookName>,
+        /// Whether a gate had changed the call before.
+        rewritten: bool,
     },
     /// The turn, or more, stops.
     Abort(Aborted),
@@ -64,10 +68,11 @@ impl Dispatcher {
     pub async fn clear(&self, cx: &TurnCx, call: ToolCall) -> Clearance {
         let mut ids = Ids::default();
         let asked = call.clone();
-        let mut clearing = Clearing::new(self.set.roster().clone(), cx.known.clone(), call);
+        let set = self.current.set();
+        let mut clearing = Clearing::new(set.roster().clone(), cx.occasion(), call);
         let mut person = Person::Unasked;
         loop {
-            self.drive(cx, &mut ids, &mut clearing).await;
+            self.drive((cx, &set), &mut ids, &mut clearing).await;
             let Some(question) = clearing.question() else { break };
             match ask_person(cx, question).await {
                 Told::Yes { id } => {
@@ -81,8 +86,10 @@ impl Dispatcher {
                 }
             }
         }
+        let aside = clearing.take_aside();
         let (outcome, records) = clearing.conclude();
         self.tell_faults(cx, &records);
+        self.current.live.count(&cx.who, &set, &records);
         let took = time_of_substitute(&records);
         let digest = match &outcome {
             Outcome::Run(call) => Some(Digest::of(&cx.who, call)),
@@ -95,44 +102,49 @@ impl Dispatcher {
         let rows = rows(&outcome, digest, approval, records);
         // An abort leaves no call; it is still about the one that was asked about.
         let tool = outcome.call().unwrap_or(&asked).tool.clone();
+        let input = || outcome.call().map(|call| call.arguments.clone());
         let kept = |Row { kind, ruling, hooks }| EventRecord {
+            input: if has_stored(&hooks) { input() } else { None },
             tool: Some(tool.clone()),
             ruling,
             hooks,
             ..blank(ids.of(kind), kind, &cx.who)
         };
         let events = rows.into_iter().map(kept).collect();
-        self.settle(outcome, person, (digest, took), events).await
+        self.settle(outcome, person, (digest, took, aside), events).await
     }
 
     async fn settle(
         &self,
         outcome: Outcome,
         person: Person,
-        (digest, took): (Option<Digest>, Duration),
+        (digest, took, aside): (Option<Digest>, Duration, Aside),
         events: Vec<EventRecord>,
     ) -> Clearance {
         if let (Outcome::Run(call), Some(digest)) = (&outcome, digest) {
             let call = call.clone();
             return match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(call, digest)),
+                Ok(()) => Clearance::Run(Permit::grant(call, digest), aside),
                 Err(error) => {
                     // Only the log has the detail: it may name a path of the user's.
                     tracing::error!("{NOT_RECORDED}: {error}");
-                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None }
+                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten: aside.rewritten }
                 }
             };
         }
         self.evidence.keep(events);
+        let rewritten = aside.rewritten;
         match (outcome, person) {
-            (Outcome::Run(call), _) => Clearance::Refused { call, text: NOT_RECORDED.into(), by: None },
-            (Outcome::Substituted { call, by, result }, _) => Clearance::Substituted { call, output: result, by, took },
+            (Outcome::Run(call), _) => Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten },
+            (Outcome::Substituted { call, by, result }, _) => {
+                Clearance::Substituted { call, output: result, by, took, aside }
+            }
             (Outcome::Ask { .. }, Person::Waiting(waiting)) => Clearance::Waiting(waiting),
             (Outcome::Ask { call, by, why }, Person::Unasked | Person::Approved { .. }) => {
-                Clearance::Refused { call, text: nobody_to_ask(why.as_str()), by: Some(by) }
+                Clearance::Refused { call, text: nobody_to_ask(why.as_str()), by: Some(by), rewritten }
             }
             (Outcome::Refused { call, denied }, _) => {
-                Clearance::Refused { call, text: denied.text(), by: Some(denied.by) }
+                Clearance::Refused { call, text: denied.text(), by: Some(denied.by), rewritten }
             }
             (Outcome::Abort(aborted), _) => Clearance::Abort(aborted),
         }

@@ -15,7 +15,24 @@ use super::range;
 pub struct Allow {
     target: Target,
     ports: Vec<u16>,
+    audience: Audience,
 }
+
+/// Whose hooks an entry counts for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Audience {
+    /// Global hooks and the tenant [`DEFAULT_TENANT`].
+    #[default]
+    House,
+    Everyone,
+    Tenants(Vec<String>),
+}
+
+/// The tenant of a fresh installation, the operator's own: entries that name no tenants count for it.
+const DEFAULT_TENANT: &str = "default";
+
+/// The word for all tenants, and for global hooks.
+const EVERYONE: &str = "*";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
@@ -42,6 +59,9 @@ pub enum InvalidAllow {
         /// What was written.
         cidr: String,
     },
+    /// Not a list of tenants.
+    #[error("`tenants` {0}; write slugs, or `[\"*\"]` for everyone, or leave it out for global hooks and `default`")]
+    Tenants(&'static str),
 }
 
 impl Allow {
@@ -59,7 +79,7 @@ impl Allow {
                 Host::Ipv6(ip) => ip.to_string(),
             },
         };
-        Ok(Self { target: Target::Host(name), ports })
+        Ok(Self { target: Target::Host(name), ports, audience: Audience::House })
     }
 
     /// An entry for a network, or for a single address. No ports mean the usual ones.
@@ -71,7 +91,33 @@ impl Allow {
             .parse()
             .or_else(|_| cidr.parse::<IpAddr>().map(IpNet::from))
             .map_err(|_| InvalidAllow::Cidr { cidr: cidr.into() })?;
-        Ok(Self { target: Target::Network(network), ports })
+        Ok(Self { target: Target::Network(network), ports, audience: Audience::House })
+    }
+
+    /// The entry for the hooks of these tenants only, by slug; `["*"]` is everyone, global hooks included.
+    ///
+    /// # Errors
+    /// When the list is empty, has an empty slug, or has `*` beside others.
+    pub fn for_tenants(self, tenants: &[String]) -> Result<Self, InvalidAllow> {
+        let audience = match tenants {
+            [] => return Err(InvalidAllow::Tenants("is empty, which opens nothing")),
+            [one] if one == EVERYONE => Audience::Everyone,
+            many if many.iter().any(|slug| slug == EVERYONE) => {
+                return Err(InvalidAllow::Tenants("has `*` beside other tenants"));
+            }
+            many if many.iter().any(String::is_empty) => return Err(InvalidAllow::Tenants("has an empty slug")),
+            many => Audience::Tenants(many.to_vec()),
+        };
+        Ok(Self { audience, ..self })
+    }
+
+    /// Whether the entry counts for the hooks of `tenant`; `None` are the global hooks.
+    pub(super) fn is_for(&self, tenant: Option<&str>) -> bool {
+        match &self.audience {
+            Audience::House => tenant.is_none_or(|slug| slug == DEFAULT_TENANT),
+            Audience::Everyone => true,
+            Audience::Tenants(slugs) => tenant.is_some_and(|slug| slugs.iter().any(|have| have == slug)),
+        }
     }
 
     /// Whether the entry opens `port`; `None` is a usual port that no entry names.

@@ -78,7 +78,7 @@ impl Egress {
 }
 
 /// Chooses the process's TLS library, unless somebody already has.
-fn install_crypto() {
+pub(super) fn install_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // An error means that another thread was faster, with a choice that is as good.
         drop(rustls::crypto::ring::default_provider().install_default());

@@ -55,8 +55,15 @@ const SPECIAL_V6: [Ipv6Net; 4] = [v6(0x2001, 0, 0, 23), v6(0x2001, 0xdb8, 0, 32)
 /// RFC 3056.
 const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
 
-/// RFC 6052, and RFC 8215 for local use.
-const NAT64: [Ipv6Net; 2] = [v6(0x64, 0xff9b, 0, 96), v6(0x64, 0xff9b, 1, 48)];
+/// RFC 6052: the v4 address stands in the last four octets.
+const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
+
+/// RFC 8215: the part for local use. Operators divide it as they like, so a v4 address may stand at any of the
+/// places of [`LOCAL_NAT64_PLACES`].
+const LOCAL_NAT64: Ipv6Net = v6(0x64, 0xff9b, 1, 48);
+
+/// Source: RFC 6052, section 2.2, prefixes of 48, 56 and 64 bits; octet 8 is skipped.
+const LOCAL_NAT64_PLACES: [[usize; 4]; 3] = [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12]];
 
 /// Where `ip` lies. A v4-mapped v6 address lies where its v4 address does.
 pub fn classify(ip: IpAddr) -> Reach {
@@ -69,17 +76,22 @@ pub fn classify(ip: IpAddr) -> Reach {
     }
 }
 
-/// The v4 address to which a translator or a tunnel would take a NAT64 or 6to4 address.
-pub(super) fn embedded_v4(ip: IpAddr) -> Option<Ipv4Addr> {
-    let IpAddr::V6(ip) = ip else { return None };
-    let octets = ip.octets();
-    if NAT64.iter().any(|net| net.contains(&ip)) {
-        Some(Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]))
-    } else if SIX_TO_FOUR.contains(&ip) {
-        Some(Ipv4Addr::new(octets[2], octets[3], octets[4], octets[5]))
-    } else {
-        None
-    }
+/// The v4 addresses to which a translator or a tunnel could take a NAT64 or 6to4 address.
+///
+/// In the local part of NAT64 the last octets always count; the other places only when something stands there:
+/// the zeros of another division are no address.
+pub(super) fn embedded_v4(ip: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
+    let octets = match ip {
+        IpAddr::V4(_) => [0; 16],
+        IpAddr::V6(ip) => ip.octets(),
+    };
+    let ip = Ipv6Addr::from(octets);
+    let at = move |places: [usize; 4]| Ipv4Addr::from(places.map(|place| octets[place]));
+    let is_local = LOCAL_NAT64.contains(&ip);
+    let last = (is_local || NAT64.contains(&ip)).then(|| at([12, 13, 14, 15]));
+    let tunnel = SIX_TO_FOUR.contains(&ip).then(|| at([2, 3, 4, 5]));
+    let divided = LOCAL_NAT64_PLACES.into_iter().filter(move |_| is_local).map(at).filter(|v4| v4.octets()[0] != 0);
+    last.into_iter().chain(tunnel).chain(divided)
 }
 
 /// Ports from 1024 up that speak something else and can be fooled by HTTP.

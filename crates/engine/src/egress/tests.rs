@@ -282,7 +282,7 @@ fn this_hosts_own_addresses_are_blocked_even_when_public() {
         check(&closed, "http://[::ffff:1.2.3.4]/").as_deref(),
         Some("ssrf: IP ::ffff:1.2.3.4 is in a blocked range")
     );
-    let open = Egress { allow: vec![Allow::host("1.2.3.4", vec![]).unwrap()].into(), ..closed };
+    let open = Egress::new(vec![Allow::host("1.2.3.4", vec![]).unwrap()]).with_resolver(closed.resolver);
     assert_eq!(check(&open, "http://1.2.3.4/"), None);
     let blind = Egress::new(vec![]).with_resolver(Arc::new(Scripted { blind: true, ..Scripted::default() }));
     assert_eq!(check(&blind, "http://1.1.1.1/").as_deref(), Some(r#"ssrf: resolve "1.1.1.1""#));
@@ -309,6 +309,25 @@ fn entries_are_read_as_urls_are() {
     for cidr in ["", "10.0.0.0/33", "example.org", "10/8"] {
         let text = Allow::cidr(cidr, vec![]).unwrap_err().to_string();
         assert!(text.starts_with(&format!("`{cidr}` is not a network")), "{text}");
+    }
+}
+
+#[test]
+fn a_list_of_tenants_names_somebody() {
+    let with = |slugs: &[&str]| {
+        let slugs: Vec<String> = slugs.iter().map(|slug| (*slug).to_owned()).collect();
+        Allow::host("a.example", vec![]).unwrap().for_tenants(&slugs).map(drop).map_err(|error| error.to_string())
+    };
+    for good in [&["*"][..], &["acme"], &["acme", "default"]] {
+        assert_eq!(with(good), Ok(()), "{good:?}");
+    }
+    let rest = "write slugs, or `[\"*\"]` for everyone, or leave it out for global hooks and `default`";
+    for (bad, text) in [
+        (&[][..], "is empty, which opens nothing"),
+        (&["*", "acme"], "has `*` beside other tenants"),
+        (&["acme", ""], "has an empty slug"),
+    ] {
+        assert_eq!(with(bad), Err(format!("`tenants` {text}; {rest}")), "{bad:?}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domain::account::Answered;
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Known, Notice, PreToolUse, Reply,
     SubagentStart, Subject, UserPromptSubmit,
@@ -150,23 +151,24 @@ fn heard_of(heard: std::thread::Result<Result<Reply, HookError>>) -> Result<Repl
 }
 
 impl Handler for Native {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
         Box::pin(async move {
             let Call { event_id, who: identity, timeout, cancel, known, .. } = call;
             let cx = HookCx { event_id, identity, timeout, cancel, known };
             let mut answer = pin!(AssertUnwindSafe(self.answer(&cx, call.subject)).catch_unwind());
             // Most hooks answer at once; only those that do not need a clock.
             if let Poll::Ready(heard) = poll!(&mut answer) {
-                return heard_of(heard);
+                return heard_of(heard).into();
             }
-            tokio::select! {
+            let heard = tokio::select! {
                 biased;
                 heard = tokio::time::timeout(call.timeout, answer) => match heard {
                     Err(_elapsed) => Err(Fault::TimedOut { after: call.timeout }),
                     Ok(heard) => heard_of(heard),
                 },
                 () = call.cancel.cancelled() => Err(Fault::Cancelled),
-            }
+            };
+            heard.into()
         })
     }
 
@@ -264,7 +266,7 @@ mod tests {
             event_id: EventId::from("e1"),
             at: jiff::Timestamp::UNIX_EPOCH,
             who: Identity::top("main", "cli:direct", TurnId::from("t1")),
-            what: Observed::Stop { reply: "done".into() },
+            what: Observed::SessionStart,
         });
         assert!((0..10).all(|_| hook.tell(&notice)));
         let closed = Instant::now();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use dialects::process::config::EventForm;
 use dialects::process::{frame, wire};
+use domain::account::Answered;
 use domain::checkpoint::{CheckpointKind, Notice, Observed, Reply, RuntimeEvent, RuntimeKind};
 use domain::fault::Fault;
 use futures_util::future::BoxFuture;
@@ -183,17 +184,18 @@ impl ProcessHook {
 }
 
 impl Handler for ProcessHook {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Fault>> {
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
         Box::pin(async move {
             if call.cancel.is_cancelled() {
-                return Err(Fault::Cancelled);
+                return Err(Fault::Cancelled).into();
             }
             // The call leaves first: what is set up to wait is set up while the child works.
-            tokio::select! {
+            let heard = tokio::select! {
                 biased;
                 heard = self.exchange(&call) => heard,
                 () = call.cancel.cancelled() => Err(Fault::Cancelled),
-            }
+            };
+            heard.into()
         })
     }
 

@@ -114,7 +114,7 @@ pub(crate) async fn run(tool: Arc<dyn Tool>, arguments: &str, cancel: Cancellati
     let call = ToolCall { id: CallId::from("c1"), tool: name.clone(), raw_tool: name, arguments };
     let engine = Engine::new(Arc::new(Forgetful), Vec::new());
     let cx = TurnCx::new(Identity::top("a", "s", TurnId::from("t")));
-    let Clearance::Run(permit) = engine.dispatcher().clear(&cx, call).await else { panic!("nobody refuses it") };
+    let Clearance::Run(permit, _) = engine.dispatcher().clear(&cx, call).await else { panic!("nobody refuses it") };
     tokio::time::timeout(2 * PATIENCE, tool.run(permit, &cancel)).await.expect("a call ends")
 }
 

@@ -15,7 +15,9 @@ use crate::error::{CliError, FAILED};
 use crate::host::{Host, load, open_store, unreadable};
 
 mod guards;
+mod records;
 mod servers;
+mod stored;
 mod surroundings;
 
 const BOLD: Style = Style::new().bold();
@@ -34,7 +36,8 @@ pub struct DoctorArgs {
 /// One thing that was looked at.
 #[derive(Serialize)]
 struct Check {
-    /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`.
+    /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`,
+    /// `rules`, `audit`, `keys`.
     what: &'static str,
     /// Which one; empty where there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -121,7 +124,12 @@ async fn examine(host: &Host, env: &Env, store: Result<Arc<Store>, CliError>) ->
     let servers = servers::reach(host).await;
     let (mut checks, canaries) = guards::prove(host).await;
     checks.extend(guards::shadows(host));
+    checks.extend(records::rules(host));
+    let config = &host.loaded.config;
+    let chains = store.as_ref().ok().map(|store| records::audit(config, store));
     checks.push(surroundings::store(host, store, canaries).await);
+    checks.extend(chains);
+    checks.push(records::encryption(config, env));
     checks.extend(surroundings::home(host));
     checks.extend(surroundings::providers(host, env).await);
     checks.extend(servers);

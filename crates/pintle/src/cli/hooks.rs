@@ -5,10 +5,15 @@ use clap::{Args, Subcommand};
 use super::Global;
 use crate::error::CliError;
 
+mod add;
+mod history;
 mod lint;
 mod list;
+mod manage;
 mod new;
+mod set;
 mod show;
+mod stored;
 mod test;
 
 /// What can be done with hooks.
@@ -18,6 +23,20 @@ pub enum HooksCommand {
     List(ListArgs),
     /// Everything about one hook
     Show(ShowArgs),
+    /// Store hooks: records of a file, or the starter guards
+    Add(add::AddArgs),
+    /// Change a stored hook
+    Set(set::SetArgs),
+    /// Switch a stored hook on; closes its circuit breaker
+    Enable(manage::OneArgs),
+    /// Switch a stored hook off
+    Disable(manage::OneArgs),
+    /// Delete a stored hook; what it did stays in the history
+    Remove(manage::OneArgs),
+    /// Close the circuit breaker of a stored hook
+    Reset(manage::ResetArgs),
+    /// What stored hooks did, newest first
+    History(history::HistoryArgs),
     /// Fire one synthetic event at one hook
     Test(test::TestArgs),
     /// Check the configuration of hooks
@@ -37,7 +56,7 @@ pub struct ListArgs {
 /// Flags of `hooks show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The hook's name
+    /// The hook: its name, or the id of a stored one
     #[arg(value_name = "HOOK")]
     pub(super) hook: String,
     /// Print JSON
@@ -49,6 +68,13 @@ pub(super) fn run(global: &Global, command: HooksCommand) -> Result<u8, CliError
     match command {
         HooksCommand::List(args) => list::run(global, &args),
         HooksCommand::Show(args) => show::run(global, &args),
+        HooksCommand::Add(args) => add::run(global, &args),
+        HooksCommand::Set(args) => set::run(global, &args),
+        HooksCommand::Enable(args) => manage::toggle(global, &args, true),
+        HooksCommand::Disable(args) => manage::toggle(global, &args, false),
+        HooksCommand::Remove(args) => manage::remove(global, &args),
+        HooksCommand::Reset(args) => manage::reset(global, &args),
+        HooksCommand::History(args) => history::run(global, &args),
         HooksCommand::Test(args) => test::run(global, &args),
         HooksCommand::Lint(args) => lint::run(global, &args),
         HooksCommand::New(args) => new::run(global, &args),

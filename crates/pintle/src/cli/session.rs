@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::conversation::DEFAULT_TENANT;
 use agent::driver::Ending;
 use agent::{Conversation, Report};
 use anstyle::{AnsiColor, Style};
@@ -62,7 +61,11 @@ pub(super) fn open_hooks(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Re
     for line in &loaded.left_out {
         terminal::note(&format!("warning: {}", prose(line)));
     }
-    Host::open(env, loaded, watchers)
+    let host = Host::open(env, loaded, watchers)?;
+    for line in host.bad_rules() {
+        terminal::note(&format!("warning: {}", prose(line)));
+    }
+    Ok(host)
 }
 
 /// Waits for the MCP servers, so that the tools of `agent` are known, and tells of those that cannot be used.
@@ -107,6 +110,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
         })
     };
     bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
+    bad.extend(host.bad_rules().iter().cloned());
     bad.extend(down.into_iter().map(|(name, _)| name).filter(|name| guards(name)));
     if bad.is_empty() {
         return Ok(());
@@ -157,7 +161,7 @@ pub(super) fn conversation(host: &Host, key: Option<&str>) -> Result<Conversatio
 
 /// The tenant of the command line.
 pub(super) fn tenant() -> TenantId {
-    TenantId::from(DEFAULT_TENANT)
+    TenantId::default_tenant()
 }
 
 /// Refuses a key that nobody could type again.

@@ -28,6 +28,12 @@ pub struct RawConfig {
     pub store: Option<RawStore>,
     /// Settings of the built-in tools.
     pub tools: Option<RawTools>,
+    /// Rules that are kept in the store or in files, and how they run.
+    pub agent_hooks: Option<RawAgentHooks>,
+    /// What kind of host this is.
+    pub gateway: Option<RawGateway>,
+    /// The model for work in the background, where nothing else says which.
+    pub background: Option<RawJudge>,
 }
 
 /// A service that answers requests to models.
@@ -132,7 +138,8 @@ pub struct RawAudit {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawStore {
-    /// `sqlite://FILE`, relative to the home folder, or `memory:`. Default `sqlite://pintle.db`.
+    /// `sqlite://FILE`, relative to the home folder, `postgres://USER:PASSWORD@HOST/DATABASE`, or `memory:`. Default
+    /// `sqlite://pintle.db`.
     pub url: Option<String>,
 }
 
@@ -172,6 +179,77 @@ pub struct RawAllow {
     pub cidr: Option<String>,
     /// Ports. Default: the usual ones.
     pub ports: Option<Vec<u16>>,
+}
+
+/// Rules that are kept in the store or in files, and how they run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawAgentHooks {
+    /// A folder of files with rules (`*.toml`, `*.json`), relative to the folder of this file.
+    pub dir: Option<String>,
+    /// Built-in rules that are forced off, by id.
+    pub builtin_disable: Option<Vec<String>>,
+    /// Secret variables that command hooks may list nevertheless, by exact name.
+    pub command_env: Option<Vec<String>>,
+    /// `memory` (default), or `durable`: what observers are told survives a restart, and is tried up to five times.
+    pub outbox: Option<String>,
+    /// How long executions are kept, in days. Default 90.
+    #[schemars(range(min = 1))]
+    pub retention_days: Option<u32>,
+    /// How long the encrypted details of faults are kept, in days. Default 30.
+    #[schemars(range(min = 1))]
+    pub error_detail_days: Option<u32>,
+    /// How many observers run at once. Default 16.
+    #[schemars(range(min = 1))]
+    pub workers: Option<u32>,
+    /// How many observers wait. Default 512.
+    #[schemars(range(min = 2))]
+    pub queue: Option<u32>,
+    /// The model of judges whose hook names none that this host has.
+    pub prompt: Option<RawJudge>,
+    /// Requests of hooks.
+    pub http: Option<RawHookHttp>,
+}
+
+/// Which model to ask.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawJudge {
+    /// The provider, by its name under `providers`.
+    pub provider: Option<String>,
+    /// The model, as that provider knows it.
+    pub model: Option<String>,
+}
+
+/// Requests of hooks.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawHookHttp {
+    /// Exceptions to the rule that private addresses are out of reach.
+    pub allow: Option<Vec<RawHookAllow>>,
+}
+
+/// An exception for hooks: a host or a network, on all usual ports or on those named, for some tenants.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawHookAllow {
+    /// A host name, as in a URL.
+    pub host: Option<String>,
+    /// A network such as `10.1.0.0/16`, or a single address.
+    pub cidr: Option<String>,
+    /// Ports. Default: the usual ones.
+    pub ports: Option<Vec<u16>>,
+    /// Tenants, by slug; `*` for everyone. Default: global hooks and the tenant `default`.
+    pub tenants: Option<Vec<String>>,
+}
+
+/// What kind of host this is.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawGateway {
+    /// `lite` (one tenant, command hooks) or `standard` (several tenants, no command hooks). Default: `lite` with SQLite,
+    /// `standard` with PostgreSQL. `PINTLE_EDITION` goes before it.
+    pub edition: Option<String>,
 }
 
 /// The JSON Schema of the configuration.

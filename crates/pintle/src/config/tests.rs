@@ -44,6 +44,7 @@ fn outline(hook: &Hook) -> String {
         State::Armed => "armed".to_owned(),
         State::Disabled => "disabled".to_owned(),
         State::Untrusted => "untrusted".to_owned(),
+        State::Tripped { since } => format!("tripped since {since}"),
         State::Broken(Fault::CannotStart { .. }) => "broken".to_owned(),
         State::Broken(other) => format!("broken otherwise: {other}"),
     };
@@ -108,7 +109,7 @@ fn valid_files_load_without_a_word() {
 #[test]
 fn a_bad_store_is_none_and_aliases_of_tools_are_their_tools() {
     let Loaded { mut config, .. } = load_one(Path::new("settings.toml")).unwrap();
-    let why = "settings.toml:4:7: store.url: unsupported store, got \"postgres\", expected sqlite://FILE or memory:";
+    let why = "settings.toml:4:7: store.url: unsupported store, got \"mysql\", expected sqlite://FILE, postgres://… or memory:";
     assert_eq!(config.bad_store(), Some(why));
     config.keep_nothing();
     assert_eq!((config.bad_store(), config.store_url.as_str()), (None, "memory:"));

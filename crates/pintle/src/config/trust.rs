@@ -24,7 +24,7 @@ use super::{LoadOptions, found_file, places};
 use crate::error::CliError;
 
 /// The sections that are trusted whole.
-const SECTIONS: [&str; 3] = ["audit", "store", "tools"];
+const SECTIONS: [&str; 6] = ["audit", "store", "tools", "agent_hooks", "gateway", "background"];
 
 /// Something in a file that is accepted or not.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,13 +138,35 @@ pub(super) fn entries(layer: &Layer) -> Vec<Entry> {
     }
     for section in SECTIONS {
         if layer.document.root.get(section).is_some() {
-            found.push(Entry { path: section.to_owned(), value: layer.value(&[section]), command: None });
+            let mut value = layer.value(&[section]);
+            if section == RULES {
+                cover_files(&mut value, layer);
+            }
+            found.push(Entry { path: section.to_owned(), value, command: None });
         }
     }
     if layer.document.root.get("hooks").is_some() {
         found.push(Entry { path: "hooks".to_owned(), value: settings(layer), command: None });
     }
     found
+}
+
+/// The section that names files with rules: what stands in these counts, not only where they are.
+const RULES: &str = "agent_hooks";
+
+/// Lays the files with rules beside the section that names their folder.
+fn cover_files(section: &mut Value, layer: &Layer) {
+    let Some(dir) = section.get("dir").and_then(Value::as_str) else { return };
+    let folder = layer.document.file.parent().map(|parent| parent.join(dir)).unwrap_or_default();
+    let files = crate::rule_files::listed(&folder).unwrap_or_default();
+    let read = |path: &std::path::PathBuf| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        Some((name, Value::from(std::fs::read_to_string(path).unwrap_or_default())))
+    };
+    let contents: Map<String, Value> = files.iter().filter_map(read).collect();
+    if let Some(members) = section.as_object_mut() {
+        members.insert("files".to_owned(), Value::Object(contents));
+    }
 }
 
 /// The settings that all hooks of a file share.

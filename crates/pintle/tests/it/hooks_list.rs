@@ -9,12 +9,18 @@ fn without_hooks_the_command_that_writes_one_is_whole() {
     insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
     exit 0
     --- out
-    no hooks are configured; `pintle hooks new NAME --lang python` writes a first one
+    user_prompt_submit
+      1. pii-redactor  agent    priority 900  off, script, global, [time], version 1  builtin, [id]
+    pre_tool_use
+      1. pii-redactor  agent    priority 900  off, script, global, [time], version 1  builtin, [id]
+
+    --- err
+    no hooks but those that are shipped; `pintle hooks new NAME --lang python` writes a first one, `pintle hooks add --starter` adds the starter guards
 
     exit 2
     --- err
-    error: there is no hook "nope", and no other
-      hint: `pintle hooks new NAME --lang python` writes a first one
+    error: there is no hook "nope"
+      hint: the hooks are pii-redactor
     "#);
 }
 
@@ -30,13 +36,17 @@ fn hooks_that_act_nowhere_are_listed_and_no_name_moves_the_terminal() {
     insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
     exit 0
     --- out
+    user_prompt_submit
+      1. pii-redactor  agent    priority 900  off, script, global, [time], version 1  builtin, [id]
     before_tool
-      1. no\u{1b}[2J  process  priority 0    [time]  [root]/config/pintle/pintle.toml:1:18
+      1. no\u{1b}[2J   process  priority 0    [time]  [root]/config/pintle/pintle.toml:1:18
+    pre_tool_use
+      1. pii-redactor  agent    priority 900  off, script, global, [time], version 1  builtin, [id]
     after_tool
-      1. no\u{1b}[2J  process  priority 0    [time], paired  [root]/config/pintle/pintle.toml:1:18
+      1. no\u{1b}[2J   process  priority 0    [time], paired  [root]/config/pintle/pintle.toml:1:18
     without a checkpoint
-      1. bad          process  priority 0    could not start: [root]/config/pintle/pintle.toml:9:11: hooks.processes.bad.command: expected a list, got 5  [root]/config/pintle/pintle.toml:7:18
-      2. off          process  priority 0    disabled  [root]/config/pintle/pintle.toml:5:18
+      1. bad           process  priority 0    could not start: [root]/config/pintle/pintle.toml:9:11: hooks.processes.bad.command: expected a list, got 5  [root]/config/pintle/pintle.toml:7:18
+      2. off           process  priority 0    disabled  [root]/config/pintle/pintle.toml:5:18
 
     --- err
     warning: [root]/config/pintle/pintle.toml:9:11: hooks.processes.bad.command: expected a list, got 5
@@ -44,7 +54,7 @@ fn hooks_that_act_nowhere_are_listed_and_no_name_moves_the_terminal() {
     exit 2
     --- err
     error: there is no hook "nope"
-      hint: the hooks are no\u{1b}[2J, off, bad
+      hint: the hooks are no\u{1b}[2J, off, bad, pii-redactor
     "#);
     let json: serde_json::Value = serde_json::from_str(&env.pintle(&["hooks", "list", "--json"]).out).unwrap();
     let last = json.as_array().unwrap().last().unwrap();

@@ -192,7 +192,7 @@ fn json_has_what_crossed_the_wire() {
       "duration_ms": "[time]",
       "payload": {
         "method": "hook.before_tool",
-        "params": {"meta":{"AgentID":"main","TurnID":"[id]","ParentTurnID":"","SessionKey":"test","Iteration":1,"TracePath":"runTurn","Source":"turn.tool.before"},"context":{"identity":{"event_id":"[id]","tenant_id":"default","agent_id":"main","session_id":"test","turn_id":"[id]","parent_turn_id":"","iteration":1,"tool_call_id":"test_1","depth":0,"channel":"cli","chat_id":"direct","trace_id":"[id]","occurred_at":"[at]","is_test":true},"inbound":{"channel":"cli","chat_id":"direct","sender_id":"user"}},"channel":"cli","chat_id":"direct","tool":"exec","arguments":{"n":1.0},"tool_call_id":"test_1","raw_tool":"exec"}
+        "params": {"meta":{"AgentID":"main","TurnID":"[id]","ParentTurnID":"","SessionKey":"test","Iteration":1,"TracePath":"runTurn","Source":"turn.tool.before"},"context":{"identity":{"event_id":"[id]","tenant_id":"[id]","agent_id":"main","session_id":"test","turn_id":"[id]","parent_turn_id":"","iteration":1,"tool_call_id":"test_1","depth":0,"channel":"cli","chat_id":"direct","trace_id":"[id]","occurred_at":"[at]","is_test":true},"inbound":{"channel":"cli","chat_id":"direct","sender_id":"user"}},"channel":"cli","chat_id":"direct","tool":"exec","arguments":{"n":1.0},"tool_call_id":"test_1","raw_tool":"exec"}
       },
       "reply": {"jsonrpc":"2.0","id":2,"result":{"action":"modify","call":{"arguments":{"n":1.50}}}}
     }
@@ -349,7 +349,7 @@ fn a_name_that_is_none_leads_to_those_there_are() {
     exit 2
     --- err
     error: there is no hook "no-force"
-      hint: the hooks are h
+      hint: the hooks are h, pii-redactor
 
     exit 2
     --- err

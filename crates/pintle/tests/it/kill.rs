@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use agent::conversation::DEFAULT_TENANT;
+use domain::id::TenantId;
 use domain::message::{Message, Role};
 use domain::session::{Cause, Entry, Session};
 use domain::store::{RecordQuery, RecordStore as _, SessionKey, SessionStore as _};
@@ -112,7 +112,7 @@ impl Life<'_> {
     /// What must hold whenever the program was killed. Says where it was.
     fn check(&self) -> Cut {
         let store = store::open("sqlite://pintle.db", &self.home(), store::Durability::Commit).unwrap();
-        let key = SessionKey { tenant: DEFAULT_TENANT.into(), session: "s".into() };
+        let key = SessionKey { tenant: TenantId::default_tenant(), session: "s".into() };
         let journal = store.journal(&key).unwrap();
         let turns = paired(&journal).unwrap_or_else(|why| panic!("life {}: {why}: {journal:#?}", self.number));
         let query = RecordQuery { limit: 100_000, ..RecordQuery::default() };

@@ -3,22 +3,33 @@
 #![cfg(test)]
 
 mod approvals;
+mod audit;
+mod budget;
 mod chat;
 mod doctor;
+mod doctor_stored;
 mod endings;
 mod env;
+mod guards;
 mod hooks_lint;
 mod hooks_list;
 mod hooks_new;
 mod hooks_test;
+mod import_goclaw;
 mod init;
 mod kill;
 mod mcp;
 mod mcp_serve;
 mod media;
+mod notes;
+mod redactor;
 mod reload;
+mod rules_in_turns;
 mod run;
+mod secrets;
 mod sessions;
+mod sinks;
+mod stored_hooks;
 mod terminal;
 mod trust;
 mod why;

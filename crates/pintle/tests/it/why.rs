@@ -171,17 +171,17 @@ fn an_event_is_one_or_none_or_several() {
 fn a_store_that_cannot_be_made_out_is_no_other_store() {
     let env = refused("no");
     let config = std::fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
-    env.user_config(&format!("{config}[store]\nurl = 'postgres://ada:secret@db/x'\n"));
+    env.user_config(&format!("{config}[store]\nurl = 'mysql://ada:secret@db/x'\n"));
     let seen = [env.pintle(&["run", "--quiet", "hello"]), env.pintle(&["why"])];
     insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
     exit 2
     --- err
-    warning: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "postgres", expected sqlite://FILE or memory:
-    error: there is no store: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "postgres", expected sqlite://FILE or memory:
+    warning: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "mysql", expected sqlite://FILE, postgres://… or memory:
+    error: there is no store: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "mysql", expected sqlite://FILE, postgres://… or memory:
 
     exit 2
     --- err
-    error: there is no store: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "postgres", expected sqlite://FILE or memory:
+    error: there is no store: [root]/config/pintle/pintle.toml:12:7: store.url: unsupported store, got "mysql", expected sqlite://FILE, postgres://… or memory:
     "#);
     let doctor = env.pintle(&["doctor"]);
     assert!(doctor.code == Some(1) && doctor.out.contains("guards armed 1/1"), "{doctor}");

@@ -1,7 +1,5 @@
 //! A request in the words of the Messages API.
 
-use std::borrow::Cow;
-
 use domain::json::Rendered;
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
@@ -9,28 +7,17 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::anthropic::DEFAULT_MAX_TOKENS;
+use crate::anthropic::{DEFAULT_MAX_TOKENS, choice};
+use crate::lower::{Spoken, is_note, lowered};
 use crate::media::{Medium, unsent};
-use crate::openai::request::system_text;
 
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
-/// What surrounds an operator's text in the middle of the conversation.
-const OPEN: &str = "<system-reminder";
-const CLOSE: &str = "</system-reminder";
-
-/// How the messages of one request are written.
-#[derive(Clone, Copy)]
-struct Sent {
-    /// Whether marks of an operator's text are escaped in every other text.
-    escape: bool,
-    /// Whether the model sees images.
-    vision: bool,
-}
 
 /// The JSON of the body, for a model that sees images or does not.
 pub(super) fn body(model: &str, request: &LlmRequest, vision: bool) -> Vec<u8> {
-    let first_other = request.messages.iter().position(|message| message.get().role != Role::System);
+    let of_operator = |message: &Message| message.role == Role::System && !is_note(message);
+    let first_other = request.messages.iter().position(|message| !of_operator(message.get()));
     let (system, rest) = request.messages.split_at(first_other.unwrap_or(request.messages.len()));
     let system = system.iter().flat_map(|message| system_blocks(message.get())).collect();
     let wire = Wire { model, system, messages: conversation(rest, vision), request };
@@ -59,7 +46,8 @@ impl Serialize for Wire<'_> {
         if !request.options.contains_key("max_tokens") {
             body.serialize_entry("max_tokens", &DEFAULT_MAX_TOKENS)?;
         }
-        for (name, value) in request.options.iter().filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
+        let options = choice::translated(&request.options, !request.tools.is_empty());
+        for (name, value) in options.iter().filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
             body.serialize_entry(name, value)?;
         }
         body.serialize_entry("stream", &true)?;
@@ -115,15 +103,12 @@ fn text_block(text: &str) -> Option<Value> {
 
 /// Everything behind the leading system messages, neighbours of one role merged.
 fn conversation(messages: &[Rendered<Message>], vision: bool) -> Vec<Value> {
-    let escape = messages.iter().any(|message| message.get().role == Role::System);
-    let as_sent = Sent { escape, vision };
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in messages.iter().map(Rendered::get) {
+    for Spoken { message, .. } in lowered(messages, |message| message.role == Role::System) {
         let (role, blocks) = match message.role {
-            Role::System => ("user", wrapped(message).into_iter().collect()),
-            Role::User => ("user", content_blocks(message, as_sent)),
-            Role::Assistant => ("assistant", assistant_blocks(message, escape)),
-            Role::Tool => ("user", vec![tool_result(message, as_sent)]),
+            Role::System | Role::User => ("user", content_blocks(&message, vision)),
+            Role::Assistant => ("assistant", assistant_blocks(&message)),
+            Role::Tool => ("user", vec![tool_result(&message, vision)]),
         };
         match merged.last_mut() {
             Some((last, all)) if *last == role => all.extend(blocks),
@@ -141,24 +126,8 @@ fn results_first(blocks: Vec<Value>) -> Vec<Value> {
     results
 }
 
-/// An operator's text in the middle of the conversation.
-fn wrapped(message: &Message) -> Option<Value> {
-    let text = system_text(message);
-    let inner = text.replace(CLOSE, "&lt;/system-reminder");
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": format!("{OPEN}>\n{inner}\n{CLOSE}>")}))
-}
-
-/// `text`, unable to pass for an operator's.
-fn plain(text: &str, escape: bool) -> Cow<'_, str> {
-    if escape && (text.contains(OPEN) || text.contains(CLOSE)) {
-        return Cow::Owned(text.replace(OPEN, "&lt;system-reminder").replace(CLOSE, "&lt;/system-reminder"));
-    }
-    Cow::Borrowed(text)
-}
-
-fn content_blocks(message: &Message, as_sent: Sent) -> Vec<Value> {
-    let text = text_block(&plain(&message.content, as_sent.escape));
-    text.into_iter().chain(media_blocks(message, as_sent.vision)).collect()
+fn content_blocks(message: &Message, vision: bool) -> Vec<Value> {
+    text_block(&message.content).into_iter().chain(media_blocks(message, vision)).collect()
 }
 
 /// The media of a message as blocks: what it takes, and a note for each other one.
@@ -176,14 +145,13 @@ fn media_blocks(message: &Message, vision: bool) -> impl Iterator<Item = Value> 
     })
 }
 
-fn tool_result(message: &Message, as_sent: Sent) -> Value {
+fn tool_result(message: &Message, vision: bool) -> Value {
     let mut result = json!({"type": "tool_result", "tool_use_id": wire_id(&message.tool_call_id)});
-    let text = plain(&message.content, as_sent.escape);
-    let mut media = media_blocks(message, as_sent.vision).peekable();
+    let mut media = media_blocks(message, vision).peekable();
     if media.peek().is_some() {
-        result["content"] = text_block(&text).into_iter().chain(media).collect();
-    } else if !text.is_empty() {
-        result["content"] = text.into();
+        result["content"] = text_block(&message.content).into_iter().chain(media).collect();
+    } else if !message.content.is_empty() {
+        result["content"] = message.content.as_str().into();
     }
     result
 }
@@ -193,13 +161,13 @@ fn wire_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }
 
-fn assistant_blocks(message: &Message, escape: bool) -> Vec<Value> {
+fn assistant_blocks(message: &Message) -> Vec<Value> {
     let kept = &message.private.blocks;
     if still_apply(kept, message) {
         return kept.iter().filter_map(|block| replayed(block, message)).collect();
     }
     let thoughts = kept.iter().filter(|block| is_thought(block)).cloned();
-    let text = text_block(&plain(&message.content, escape));
+    let text = text_block(&message.content);
     thoughts.chain(text).chain(message.tool_calls.iter().map(tool_use)).collect()
 }
 
@@ -315,6 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn a_note_before_everything_is_no_system_text() {
+        let messages = vec![Message::note("n", "mind"), Message::text(Role::System, "rule")];
+        insta::assert_snapshot!(body_of(messages, vec![], r#"{"max_tokens":5}"#), @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>\n[hook \"n\"] mind\n</system-reminder>"},{"type":"text","text":"<system-reminder>\nrule\n</system-reminder>"}]}],"max_tokens":5,"stream":true}"#);
+    }
+
+    #[test]
+    fn a_forced_choice_leaves_in_the_words_of_this_wire() {
+        let tools = vec![ToolDef::new("decide", "", json!({"type": "object"}))];
+        let options = r#"{"max_tokens":5,"tool_choice":{"type":"function","function":{"name":"decide"}},"parallel_tool_calls":false}"#;
+        insta::assert_snapshot!(body_of(vec![], tools, options), @r#"{"model":"m","messages":[],"tools":[{"name":"decide","input_schema":{"type":"object"}}],"max_tokens":5,"tool_choice":{"type":"tool","name":"decide","disable_parallel_tool_use":true},"stream":true}"#);
+    }
+
+    #[test]
     fn system_parts_keep_their_marks_unless_the_text_was_changed() {
         let part = |text: &str, mark| SystemPart { kind: "text".into(), text: text.into(), cache_control: mark };
         let mut system = Message::text(Role::System, "one\n\ntwo");
@@ -342,11 +323,11 @@ mod tests {
         let mut message = calling(vec![CallPart::new("c1", "x", r#"{"n":1.0}"#)], "now ");
         message.private = Private { blocks: kept };
         let types = |message: &Message| -> Vec<String> {
-            assistant_blocks(message, false).iter().map(|b| b["type"].as_str().unwrap().to_owned()).collect()
+            assistant_blocks(message).iter().map(|b| b["type"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(types(&message), ["thinking", "text", "redacted_thinking", "tool_use"]);
-        assert_eq!(assistant_blocks(&message, false)[0], message.private.blocks[0]);
-        assert_eq!(assistant_blocks(&message, false)[3]["input"].to_string(), r#"{"n":1.0}"#);
+        assert_eq!(assistant_blocks(&message)[0], message.private.blocks[0]);
+        assert_eq!(assistant_blocks(&message)[3]["input"].to_string(), r#"{"n":1.0}"#);
         message.content = "changed".into();
         assert_eq!(types(&message), ["thinking", "redacted_thinking", "text", "tool_use"]);
     }

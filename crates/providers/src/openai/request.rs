@@ -9,7 +9,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::lower::{Join, Spoken, Thread, is_note, lowered, system_text, text_part};
 use crate::media::{Medium, unsent, with_notes};
+use crate::quirks;
 
 /// What stands before the images of tool results, which no tool message can carry.
 const LOADED: &str = "[Loaded image from tool result above]";
@@ -47,7 +49,7 @@ impl Serialize for Flagged<'_> {
             body.serialize_entry("tools", tools)?;
         }
         for (name, value) in options.iter().filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
-            body.serialize_entry(name, value)?;
+            body.serialize_entry(quirks::option_name(model, name, options), value)?;
         }
         body.serialize_entry("stream", &true)?;
         if self.with_usage && !options.contains_key("stream_options") {
@@ -59,23 +61,22 @@ impl Serialize for Flagged<'_> {
 
 /// `request` with the wire's own tool calls.
 pub(super) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool) -> Wire<'a> {
-    let mut messages = Vec::with_capacity(request.messages.len());
-    let mut tool_images = Vec::new();
-    for message in request.messages.iter().map(Rendered::get) {
+    let (mut thread, mut tool_images) = (Thread::default(), Vec::new());
+    for Spoken { message, join } in lowered(&request.messages, is_note) {
         if message.role != Role::Tool {
-            flush(&mut tool_images, &mut messages);
+            flush(&mut tool_images, &mut thread);
         }
-        messages.push(rendered(message, vision, &mut tool_images));
+        thread.push(rendered(&message, vision, &mut tool_images), join);
     }
-    flush(&mut tool_images, &mut messages);
-    Wire { model, messages, tools: &request.tools, options: Cow::Borrowed(&request.options) }
+    flush(&mut tool_images, &mut thread);
+    Wire { model, messages: thread.into_messages(), tools: &request.tools, options: Cow::Borrowed(&request.options) }
 }
 
 /// Images of tool results, as a message of their own once the results are complete.
-fn flush(tool_images: &mut Vec<Value>, messages: &mut Vec<Value>) {
+fn flush(tool_images: &mut Vec<Value>, thread: &mut Thread) {
     if !tool_images.is_empty() {
         let content: Vec<Value> = std::iter::once(text_part(LOADED)).chain(tool_images.drain(..)).collect();
-        messages.push(json!({"role": "user", "content": content}));
+        thread.push(json!({"role": "user", "content": content}), Join::Never);
     }
 }
 
@@ -91,15 +92,6 @@ fn rendered(message: &Message, vision: bool, tool_images: &mut Vec<Value>) -> Va
             json!({"role": "tool", "tool_call_id": message.tool_call_id, "content": content})
         }
     }
-}
-
-/// The text of a system message, also of one that only has parts.
-pub(crate) fn system_text(message: &Message) -> Cow<'_, str> {
-    if !message.content.is_empty() || message.system_parts.is_empty() {
-        return Cow::Borrowed(&message.content);
-    }
-    let parts: Vec<&str> = message.system_parts.iter().map(|part| part.text.as_str()).collect();
-    Cow::Owned(parts.join("\n\n"))
 }
 
 /// What a user said: parts if there are images, else a text, which every server takes.
@@ -123,10 +115,6 @@ pub(crate) fn images_and_notes(message: &Message, vision: bool) -> (Vec<Value>, 
         }
     }
     (images, notes)
-}
-
-pub(crate) fn text_part(text: &str) -> Value {
-    json!({"type": "text", "text": text})
 }
 
 /// `entry` as a content part, if it is an image.
@@ -252,6 +240,23 @@ mod tests {
             Message::text(Role::System, "mind"),
         ];
         insta::assert_snapshot!(body_of(messages, vec![], "{}"), @r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"one"},{"role":"tool","tool_call_id":"c2","content":"two"},{"role":"user","content":[{"type":"text","text":"[Loaded image from tool result above]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"?"},{"role":"system","content":"mind"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+    }
+
+    #[test]
+    fn a_bound_goes_out_under_the_name_that_the_model_takes() {
+        let options = [("max_tokens".to_owned(), 9.into()), ("temperature".to_owned(), 0.into())];
+        let request = LlmRequest {
+            model: "p/m".into(),
+            messages: vec![],
+            tools: vec![],
+            options: options.into_iter().collect(),
+            graceful_terminal: false,
+        };
+        let body = |model| String::from_utf8(native(model, &request, true).body(false)).unwrap();
+        let start = r#"{"model":"gpt-5-mini","messages":[],"#;
+        assert_eq!(body("gpt-5-mini"), format!(r#"{start}"max_completion_tokens":9,"temperature":0,"stream":true}}"#));
+        let start = r#"{"model":"gpt-4.1","messages":[],"#;
+        assert_eq!(body("gpt-4.1"), format!(r#"{start}"max_tokens":9,"temperature":0,"stream":true}}"#));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod json_schema;
+mod notes;
 mod openai;
 mod reach;
 mod faults;

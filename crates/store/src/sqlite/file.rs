@@ -12,6 +12,8 @@ use domain::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Durability;
+use crate::db::Failure;
+use crate::migration::{self, NEWEST};
 
 /// How long a connection waits for another process that writes. A commit takes milliseconds; one that takes longer
 /// than this belongs to a process that hangs.
@@ -27,32 +29,31 @@ const OPEN_PAUSE: Duration = Duration::from_millis(20);
 /// Marks a file as Pintle's in its header: the letters `pntl`.
 const APPLICATION_ID: i64 = 0x706e_746c;
 
-/// The schema, step by step; `user_version` of a file is how many of these it has seen. Append only.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../../migrations/sqlite/0001_records.sql"),
-    include_str!("../../migrations/sqlite/0002_sessions.sql"),
-];
-
 /// Held while a file is made: closing any handle of a file drops the locks that this process has on it, so a handle
 /// that only makes the file must be closed before another thread opens it as a database.
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// The writing and the reading connection to `path`.
 pub(super) fn open(path: &Path, durability: Durability) -> Result<(Connection, Connection), StoreError> {
+    let writing = open_at(path, durability, NEWEST)?;
+    let reading = reading(path).map_err(|e| failed(path, &e))?;
+    Ok((writing, reading))
+}
+
+/// A writing connection to `path`, which is brought to the schema `to`.
+pub(super) fn open_at(path: &Path, durability: Durability, to: u32) -> Result<Connection, StoreError> {
     make(path)?;
     let mut tried = 0;
-    let writing = loop {
-        match writing(path, durability) {
-            Err(Failure::Sql(e)) if is_busy(&e) && tried < OPEN_TRIES => {
+    loop {
+        match writing(path, durability, to) {
+            Err(Failure::Sqlite(e)) if is_busy(&e) && tried < OPEN_TRIES => {
                 tried += 1;
                 thread::sleep(OPEN_PAUSE);
             }
-            Err(failure) => return Err(failure.into_error(path)),
-            Ok(connection) => break connection,
+            Err(failure) => return Err(into_error(failure, path)),
+            Ok(connection) => return Ok(connection),
         }
-    };
-    let reading = reading(path).map_err(|e| failed(path, &e))?;
-    Ok((writing, reading))
+    }
 }
 
 /// The file as it was when it was opened.
@@ -102,36 +103,17 @@ fn gone(path: &Path) -> StoreError {
     StoreError::Unavailable(format!("`{}` was moved or deleted while in use; restart the program", path.display()))
 }
 
-/// Why something was not done.
-pub(super) enum Failure {
-    /// The file or the disk.
-    Sql(rusqlite::Error),
-    /// A rule; the words are ready.
-    Said(StoreError),
-    /// What stands in the file is not what this program writes.
-    Foreign {
-        /// The row.
-        what: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sql(error)
-    }
-}
-
-impl Failure {
-    pub(super) fn into_error(self, path: &Path) -> StoreError {
-        match self {
-            Self::Sql(error) => failed(path, &error),
-            Self::Said(error) => error,
-            Self::Foreign { what, why } => {
-                StoreError::Corrupt(format!("{what} in `{}`: {why}; somebody else changed the file", path.display()))
-            }
+/// What is said of a failure of the file at `path`.
+pub(super) fn into_error(failure: Failure, path: &Path) -> StoreError {
+    match failure {
+        Failure::Sqlite(error) => failed(path, &error),
+        Failure::Said(error) => error,
+        Failure::Foreign { what, why } => {
+            StoreError::Corrupt(format!("{what} in `{}`: {why}; somebody else changed the file", path.display()))
         }
+        // A file has no server; whoever mixes them up hears of it.
+        Failure::Postgres(error) => StoreError::Unavailable(format!("`{}`: {error}", path.display())),
+        Failure::Silence => StoreError::Unavailable(format!("`{}` did not answer", path.display())),
     }
 }
 
@@ -175,7 +157,7 @@ fn make(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn writing(path: &Path, durability: Durability) -> Result<Connection, Failure> {
+fn writing(path: &Path, durability: Durability, to: u32) -> Result<Connection, Failure> {
     let mut connection = connect(path)?;
     check_owner(&mut connection, path)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
@@ -186,7 +168,7 @@ fn writing(path: &Path, durability: Durability) -> Result<Connection, Failure> {
         ))));
     }
     set_synchronous(&connection, durability)?;
-    migrate(&mut connection, path)?;
+    migrate(&mut connection, path, to)?;
     Ok(connection)
 }
 
@@ -209,6 +191,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
 }
 
@@ -228,36 +211,32 @@ fn check_owner(connection: &mut Connection, path: &Path) -> Result<(), Failure> 
     ))))
 }
 
-/// Runs the steps that the file has not seen, all or none.
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
-    let known = MIGRATIONS.len();
+/// Brings the file to the schema `to`, all or nothing.
+fn migrate(connection: &mut Connection, path: &Path, to: u32) -> Result<(), Failure> {
+    let to = i64::from(to);
     // A file that is up to date is not locked for it.
-    if schema_of(connection)? == known {
+    if schema_of(connection)? == to {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
-    let seen = schema_of(&transaction)?;
-    if seen > known {
-        return Err(Failure::Said(StoreError::Unavailable(format!(
-            "`{}` was written by a newer Pintle: it has schema {seen}, this program knows {known}; \
-             update the program, or name another file in `store.url`",
-            path.display()
-        ))));
-    }
-    for step in &MIGRATIONS[seen..] {
-        transaction.execute_batch(step)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", known as i64)?;
-    transaction.commit()?;
-    Ok(())
+    transact(connection, |transaction| {
+        // Another process may have been faster.
+        let seen = schema_of(transaction)?;
+        if !migration::is_known(seen) {
+            return Err(Failure::Said(StoreError::Unavailable(format!(
+                "`{}` was written by a newer Pintle: it has schema {seen}, this program knows {NEWEST}; \
+                 update the program, or name another file in `store.url`",
+                path.display()
+            ))));
+        }
+        migration::run(transaction, seen, to)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", to)?;
+        Ok(())
+    })
 }
 
-fn schema_of(connection: &Connection) -> rusqlite::Result<usize> {
-    // A negative number is nobody's schema; it counts as newer than any.
-    let seen: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    Ok(usize::try_from(seen).unwrap_or(usize::MAX))
+fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

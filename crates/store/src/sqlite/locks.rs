@@ -14,7 +14,8 @@ use domain::store::{Hold, SessionKey, StoreError};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
-use sha2::{Digest, Sha256};
+
+use crate::place::place;
 
 /// The lock file of one store, and what this store holds of it.
 #[derive(Debug)]
@@ -128,19 +129,6 @@ impl Locks {
 
 fn inode(file: &File) -> Option<(u64, u64)> {
     file.metadata().ok().map(|it| (it.dev(), it.ino()))
-}
-
-/// The byte of a session: 63 bits of SHA-256, all that an offset has room for. Two sessions of the same byte would
-/// exclude each other; even among a million sessions that happens to one machine in eighteen million.
-fn place(key: &SessionKey) -> i64 {
-    let mut hash = Sha256::new();
-    // The length keeps `a` + `bc` from `ab` + `c`.
-    hash.update((key.tenant.as_str().len() as u64).to_be_bytes());
-    hash.update(key.tenant.as_str());
-    hash.update(key.session.as_str());
-    let hash: [u8; 32] = hash.finalize().into();
-    let (first, _) = hash.split_first_chunk().expect("8 of 32 bytes");
-    (u64::from_be_bytes(*first) >> 1) as i64
 }
 
 /// One byte, in the form of the system. The process must be 0 for locks of a description.

@@ -76,31 +76,34 @@ fn memory_holds_the_newest() {
 #[test]
 fn timings_are_the_same_from_every_backend() {
     let folder = tempfile::tempdir().unwrap();
-    let stores = [Store::Sqlite(sqlite(folder.path(), Durability::Commit)), Store::Memory(Memory::new())];
+    timings(&Store::Sqlite(sqlite(folder.path(), Durability::Commit)));
+    timings(&Store::Memory(Memory::new()));
+}
+
+/// Whether an empty store counts as it should.
+pub(crate) fn timings(store: &Store) {
     let ran = |name: &str, ms| {
         hook(name, Outcome::Said { word: Word::Continue, reason: None, took: Duration::from_millis(ms) })
     };
-    for store in stores {
-        let turn = TurnId::fresh();
-        let mut events = vec![event(&turn), event(&turn), event(&turn), event(&turn)];
-        events[0].hooks = vec![ran("old", 99)];
-        events[1].hooks = vec![ran("guard", 5), hook("log", Outcome::Told)];
-        events[2].hooks = vec![ran("guard", 2)];
-        events[3].hooks = vec![ran("guard", 1000)];
-        events[3].who.is_test = true;
-        keep(&store, events).unwrap();
-        let line = |hook: &str, runs, p50_ms, p95_ms| HookTiming {
-            hook: hook.into(),
-            checkpoint: "pre_tool_use".into(),
-            runs,
-            p50_ms,
-            p95_ms,
-            last_run: "2026-01-02T03:04:05.678901234Z".into(),
-        };
-        assert_eq!(
-            store.hook_timings(2).unwrap(),
-            [line("guard", 2, Some(2.0), Some(5.0)), line("log", 1, None, None)],
-            "{store:?}"
-        );
-    }
+    let turn = TurnId::fresh();
+    let mut events = vec![event(&turn), event(&turn), event(&turn), event(&turn)];
+    events[0].hooks = vec![ran("old", 99)];
+    events[1].hooks = vec![ran("guard", 5), hook("log", Outcome::Told)];
+    events[2].hooks = vec![ran("guard", 2)];
+    events[3].hooks = vec![ran("guard", 1000)];
+    events[3].who.is_test = true;
+    keep(store, events).unwrap();
+    let line = |hook: &str, runs, p50_ms, p95_ms| HookTiming {
+        hook: hook.into(),
+        checkpoint: "pre_tool_use".into(),
+        runs,
+        p50_ms,
+        p95_ms,
+        last_run: "2026-01-02T03:04:05.678901234Z".into(),
+    };
+    assert_eq!(
+        store.hook_timings(2).unwrap(),
+        [line("guard", 2, Some(2.0), Some(5.0)), line("log", 1, None, None)],
+        "{store:?}"
+    );
 }

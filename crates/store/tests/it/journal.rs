@@ -7,13 +7,13 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use domain::approval::{Approval, State};
-use domain::id::{TenantId, TurnId};
+use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json;
 use domain::message::{Message, Private, Role};
 use domain::session::Entry;
 use domain::store::{Append, ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
-use domain::turn::{Fact, KeptMessage, Origin, Waiting};
+use domain::turn::{Fact, Origin, Waiting};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
 use pintle_store::{Durability, MAX_BODY_BYTES, Sqlite};
 use rusqlite::Connection;
@@ -36,13 +36,13 @@ fn execute(store: &Sqlite, sql: &str) {
 /// A message that brings `private` along.
 fn with_private(private: Value) -> Entry {
     let message = Message { private: Private { blocks: vec![private] }, ..Message::text(Role::User, "x") };
-    Entry::Turn(Fact::Queued(Waiting { message: KeptMessage::from(message), from: Origin::Person }))
+    Entry::Turn(Fact::Queued(Waiting::new(message, Origin::Person)))
 }
 
 #[test]
 fn an_entry_that_could_not_be_read_again_is_refused_alone() {
     let (_folder, store) = store();
-    let key = key("default", "s\n");
+    let key = key(DEFAULT_TENANT, "s\n");
     // Nothing can be written until all wait, so that they share a transaction.
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -88,7 +88,7 @@ fn a_question_that_could_not_be_read_again_is_refused() {
 #[test]
 fn records_and_entries_wait_in_one_queue() {
     let (_folder, store) = store();
-    let key = key("default", "s");
+    let key = key(DEFAULT_TENANT, "s");
     let (say, hear) = channel();
     let n = MAX_GROUP_BATCHES + 44;
     for i in 0..n {
@@ -108,7 +108,7 @@ fn records_and_entries_wait_in_one_queue() {
 #[test]
 fn a_row_that_somebody_changed_is_named() {
     let (_folder, store) = store();
-    let (key, who) = (key("default", "s"), Identity::top("main", "s", TurnId::fresh()));
+    let (key, who) = (key(DEFAULT_TENANT, "s"), Identity::top("main", "s", TurnId::fresh()));
     appended(&store, append_of(&key, vec![queued("x")]));
     store.ask(question("a\u{1}", &who, &call("{}")), moment(0)).unwrap();
     let file = store.path().display().to_string();
@@ -134,7 +134,7 @@ fn a_row_that_somebody_changed_is_named() {
     let missing = foreign("approval `a\u{1}`", "missing field `id` at line 1 column 2");
     assert_eq!(store.approval("a\u{1}"), Err(missing));
     // What is not read is not in the way.
-    assert_eq!(store.sessions(&TenantId::from("default")).unwrap()[0].waiting, 1);
+    assert_eq!(store.sessions(&TenantId::default_tenant()).unwrap()[0].waiting, 1);
     assert_eq!(store.delete(&key), Ok(true));
     assert_eq!(store.approvals(false, 9), Ok(vec![]));
 }
@@ -142,7 +142,7 @@ fn a_row_that_somebody_changed_is_named() {
 #[test]
 fn a_file_that_was_deleted_is_not_taken_for_an_empty_one() {
     let (_folder, store) = store();
-    let key = key("default", "s");
+    let key = key(DEFAULT_TENANT, "s");
     appended(&store, append_of(&key, vec![queued("x")]));
     fs::remove_file(store.path()).unwrap();
     let why = format!("`{}` was moved or deleted while in use; restart the program", store.path().display());
@@ -170,7 +170,7 @@ fn a_file_that_was_deleted_is_not_taken_for_an_empty_one() {
 #[test]
 fn the_lock_file_is_the_owners_and_comes_with_the_first_hold() {
     let (folder, store) = store();
-    let key = key("default", "s");
+    let key = key(DEFAULT_TENANT, "s");
     appended(&store, append_of(&key, vec![queued("x")]));
     let lock = folder.path().join("pintle.db-lock");
     assert_eq!(store.sessions(&key.tenant).unwrap()[0].held_by, None);
@@ -192,14 +192,14 @@ fn a_lock_file_that_cannot_be_is_named() {
     let (folder, store) = store();
     let lock = folder.path().join("pintle.db-lock");
     fs::create_dir(&lock).unwrap();
-    let said = store.hold(&key("default", "s")).err().expect("it cannot be held").to_string();
+    let said = store.hold(&key(DEFAULT_TENANT, "s")).err().expect("it cannot be held").to_string();
     assert!(said.contains(&format!("`{}` cannot be locked: ", lock.display())), "{said}");
 }
 
 #[test]
 fn those_who_wait_are_served_under_a_flood() {
     let (_folder, store) = store();
-    let (flooded, who) = (key("default", "flood"), Identity::top("main", "s", TurnId::fresh()));
+    let (flooded, who) = (key(DEFAULT_TENANT, "flood"), Identity::top("main", "s", TurnId::fresh()));
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let flood = scope.spawn(|| {
@@ -217,7 +217,7 @@ fn those_who_wait_are_served_under_a_flood() {
             store.ask(question(&id, &who, &call(&format!(r#"{{"n":{i}}}"#))), moment(0)).unwrap();
             store.answer(&id, said(true), moment(0)).unwrap();
             store.use_up(&id, moment(0)).unwrap();
-            drop(store.hold(&key("default", "s")).unwrap());
+            drop(store.hold(&key(DEFAULT_TENANT, "s")).unwrap());
         }
         over.store(true, Ordering::Relaxed);
         assert_eq!(flood.join().unwrap(), store.journal(&flooded).unwrap().len());
@@ -225,7 +225,7 @@ fn those_who_wait_are_served_under_a_flood() {
 }
 
 /// The first schema, as it was released.
-const FIRST_SCHEMA: &str = include_str!("../../migrations/sqlite/0001_records.sql");
+const FIRST_SCHEMA: &str = include_str!("../../migrations/sqlite/000001_records.up.sql");
 
 #[test]
 fn a_file_of_the_first_schema_is_brought_up_to_date() {
@@ -244,7 +244,7 @@ fn a_file_of_the_first_schema_is_brought_up_to_date() {
     let found = store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap();
     assert_eq!(found.into_iter().map(|event| event.event_id).collect::<Vec<_>>(), ["e1"]);
     keep(&store, vec![event(&TurnId::fresh())]).unwrap();
-    let key = key("default", "s");
+    let key = key(DEFAULT_TENANT, "s");
     appended(&store, append_of(&key, vec![begun(&TurnId::fresh(), "hello")]));
     assert_eq!(store.sessions(&key.tenant).unwrap()[0].title, "hello");
     drop(store);

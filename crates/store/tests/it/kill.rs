@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
-use domain::id::TurnId;
+use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::session::Entry;
 use domain::store::{Append, RecordQuery, RecordStore, SessionKey, SessionStore};
 use pintle_store::{Durability, Sqlite};
@@ -109,7 +109,7 @@ fn processes_share_a_file() {
 }
 
 fn session() -> SessionKey {
-    key("default", "killed")
+    key(DEFAULT_TENANT, "killed")
 }
 
 /// Appends for ever, on where the journal ends, and prints the number of each append once it is kept.

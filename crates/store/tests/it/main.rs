@@ -4,9 +4,16 @@
 
 mod child;
 mod conformance;
+mod evidence;
 mod file;
 mod journal;
 mod kill;
+mod migrations;
+mod outage;
+mod postgres;
+mod postgres_processes;
 mod processes;
 mod queue;
 mod random;
+mod rules;
+mod rules_outage;

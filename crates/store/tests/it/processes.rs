@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use domain::approval::{Said, Standing, State};
-use domain::id::TurnId;
+use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
 use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError};
 use nix::sys::signal::{Signal, kill};
@@ -21,7 +21,7 @@ fn open(file: &Path) -> Sqlite {
 }
 
 fn session() -> SessionKey {
-    key("default", "shared")
+    key(DEFAULT_TENANT, "shared")
 }
 
 /// Says `what` to the parent, then waits until the parent has gone or kills it.
@@ -61,7 +61,7 @@ fn a_session_is_held_until_its_process_dies() {
     assert_eq!(store.hold(&session()).err(), Some(conflict.clone()));
     assert_eq!(store.delete(&session()), Err(conflict));
     assert_eq!(held_by(&store), Some(name));
-    drop(store.hold(&key("default", "another")).expect("only the one is held"));
+    drop(store.hold(&key(DEFAULT_TENANT, "another")).expect("only the one is held"));
 
     child.kill().unwrap();
     child.wait().unwrap();

@@ -10,8 +10,8 @@ use pintle_store::{Durability, Sqlite};
 use rusqlite::Connection;
 use testkit::conformance::store::{event, keep};
 
-/// More than the queue and the one group in the writer's hands can hold.
-const FLOOD: usize = QUEUE_BATCHES + MAX_GROUP_BATCHES + 7;
+/// More than the queue and the groups in the hands of the writer can hold: one is written, one is put into words.
+const FLOOD: usize = QUEUE_BATCHES + 2 * MAX_GROUP_BATCHES + 7;
 
 fn flood(store: &Sqlite) -> Receiver<(usize, Result<(), StoreError>)> {
     let turn = TurnId::fresh();

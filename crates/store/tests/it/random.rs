@@ -1,4 +1,4 @@
-//! Whatever is done in whatever order: the file says what memory says, and what the journal itself tells.
+//! Whatever is done in whatever order: a database says what memory says, and what the journal itself tells.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..STEPS)
 }
 
-trait Both: SessionStore + ApprovalStore {}
+pub(crate) trait Both: SessionStore + ApprovalStore {}
 
 impl<S: SessionStore + ApprovalStore> Both for S {}
 
@@ -194,8 +194,8 @@ fn turn_id(turn: u8) -> TurnId {
     TurnId::from(format!("t{turn}").as_str())
 }
 
-fn play(steps: &[Step], tenant: &TenantId, sqlite: &Sqlite, memory: &Memory) -> TestCaseResult {
-    let mut file = Player { store: sqlite, tenant: tenant.clone(), asked: 0, holds: BTreeMap::new() };
+fn play(steps: &[Step], tenant: &TenantId, tried: &impl Both, memory: &Memory) -> TestCaseResult {
+    let mut file = Player { store: tried, tenant: tenant.clone(), asked: 0, holds: BTreeMap::new() };
     let mut model = Player { store: memory, tenant: tenant.clone(), asked: 0, holds: BTreeMap::new() };
     for step in steps {
         prop_assert_eq!(file.play(step), model.play(step), "after {:?}", step);
@@ -213,24 +213,29 @@ fn play(steps: &[Step], tenant: &TenantId, sqlite: &Sqlite, memory: &Memory) -> 
     Ok(())
 }
 
+/// Plays many sequences with `tried` and with memory; `share` names which.
+pub(crate) fn says_what_memory_says(tried: &impl Both, share: u32, sequences: u32) {
+    let config = ProptestConfig {
+        cases: sequences,
+        rng_seed: RngSeed::Fixed(share.into()),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let (memory, played) = (Memory::new(), Cell::new(0));
+    let all = TestRunner::new(config).run(&steps(), |steps| {
+        // Shrinking plays again, and then too nothing of before is in the way.
+        played.set(played.get() + 1);
+        play(&steps, &TenantId::from(format!("tenant {}", played.get()).as_str()), tried, &memory)
+    });
+    all.unwrap_or_else(|failed| panic!("{failed}"));
+    assert!(played.get() >= sequences);
+}
+
 #[test]
 fn the_file_says_what_memory_says() {
     for share in 0..SEQUENCES / SHARE {
-        let config = ProptestConfig {
-            cases: SHARE,
-            rng_seed: RngSeed::Fixed(share.into()),
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        };
         let folder = tempfile::tempdir().unwrap();
         let sqlite = Sqlite::open(&folder.path().join("pintle.db"), Durability::Commit).unwrap();
-        let (memory, played) = (Memory::new(), Cell::new(0));
-        let tried = TestRunner::new(config).run(&steps(), |steps| {
-            // Shrinking plays again, and then too nothing of before is in the way.
-            played.set(played.get() + 1);
-            play(&steps, &TenantId::from(format!("tenant {}", played.get()).as_str()), &sqlite, &memory)
-        });
-        tried.unwrap_or_else(|failed| panic!("{failed}"));
-        assert!(played.get() >= SHARE);
+        says_what_memory_says(&sqlite, share, SHARE);
     }
 }

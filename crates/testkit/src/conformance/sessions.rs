@@ -7,7 +7,7 @@ use std::thread;
 
 use domain::approval::{Approval, State};
 use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{AgentId, CallId, SessionId, TenantId, TurnId};
+use domain::id::{AgentId, CallId, DEFAULT_TENANT, SessionId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
 use domain::session::{Cause, Entry};
@@ -25,7 +25,7 @@ use super::store::event;
 /// # Panics
 /// The store does not do what it has to.
 pub fn sessions<S: SessionStore + ApprovalStore + RecordStore>(store: &S) {
-    assert_eq!(rows(store, "default"), [], "the suite needs an empty store");
+    assert_eq!(rows(store, DEFAULT_TENANT), [], "the suite needs an empty store");
     entries::a_journal_comes_back_whole(store);
     entries::hostile_entries_are_only_entries(store);
     entries_stand_in_the_order_of_the_calls(store);
@@ -87,7 +87,7 @@ pub fn appended<S: SessionStore>(store: &S, append: Append) {
 }
 
 fn waiting(text: &str) -> Waiting {
-    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person }
+    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person, notes: Vec::new() }
 }
 
 fn journal<S: SessionStore>(store: &S, key: &SessionKey) -> Vec<Entry> {
@@ -110,7 +110,7 @@ fn used<S: SessionStore>(store: &S, key: &SessionKey, parent: Option<&str>) {
 }
 
 fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
-    let (one, two) = (key("default", "order-1"), key("default", "order-2"));
+    let (one, two) = (key(DEFAULT_TENANT, "order-1"), key(DEFAULT_TENANT, "order-2"));
     let numbered = |n: usize| (0..3).map(|i| queued(&format!("{n}.{i}"))).collect::<Vec<_>>();
     let answers: Vec<_> = (0..50)
         .flat_map(|n| [hand_over(store, append_of(&one, numbered(n))), hand_over(store, append_of(&two, numbered(n)))])
@@ -122,7 +122,7 @@ fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
 }
 
 fn many_may_append_at_once<S: SessionStore>(store: &S) {
-    let shared = key("default", "many");
+    let shared = key(DEFAULT_TENANT, "many");
     let (writers, each) = (4, 25);
     thread::scope(|scope| {
         for writer in 0..writers {
@@ -258,7 +258,7 @@ fn tenants_do_not_see_each_other<S: SessionStore>(store: &S) {
 }
 
 fn records_are_kept_with_their_entries<S: SessionStore + RecordStore>(store: &S) {
-    let (key, turn) = (key("default", "records"), TurnId::fresh());
+    let (key, turn) = (key(DEFAULT_TENANT, "records"), TurnId::fresh());
     let records = vec![event(&turn), event(&turn)];
     appended(store, Append { records: records.clone(), ..append_of(&key, vec![queued("x")]) });
     for record in &records {

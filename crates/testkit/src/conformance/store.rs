@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::checkpoint::{CheckpointKind, Snapshot};
 use domain::fault::{Fault, Way};
 use domain::hook::Family;
-use domain::id::{CallId, EventId, HookName, TurnId};
+use domain::id::{CallId, DEFAULT_TENANT, EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
 use domain::record::{Change, EventRecord, NotRun, Outcome, Record, Ruled};
@@ -46,6 +46,7 @@ pub fn event(turn: &TurnId) -> EventRecord {
         kind: None,
         who: Identity::top("main", "cli:1", turn.clone()),
         tool: None,
+        input: None,
         ruling: Ruled::word(Word::Continue),
         hooks: Vec::new(),
     }
@@ -61,6 +62,8 @@ pub fn hook(name: &str, outcome: Outcome) -> Record {
         warnings: Vec::new(),
         change: None,
         again: false,
+        account: None,
+        stored: None,
     }
 }
 
@@ -116,7 +119,7 @@ fn an_event_comes_back_whole(store: &dyn RecordStore) {
         at: "2026-01-02T03:04:05.678901234Z".into(),
         event: "turn_start".into(),
         checkpoint: "runtime".into(),
-        tenant_id: "default".into(),
+        tenant_id: DEFAULT_TENANT.into(),
         agent_id: "main".into(),
         session_id: "cli:1".into(),
         turn_id: turn.to_string(),
@@ -181,6 +184,8 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
         ),
         not_run(NotRun::Disabled, "disabled"),
         not_run(NotRun::OutOfScope, "out of scope"),
+        not_run(NotRun::Condition { text: "depth > 1".into() }, "condition said no"),
+        not_run(NotRun::BreakerOpen { since: "2026-01-02T03:04:05Z".into() }, "breaker open"),
         (
             Outcome::NotRun(NotRun::Decided { by: HookName::from("first") }),
             StoredRecord {
@@ -207,7 +212,7 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
     let (mut records, mut expected): (Vec<_>, Vec<_>) = outcomes().into_iter().unzip();
     let before = json::parse(r#"{"n":1.10,"id":12345678901234567890123}"#).expect("JSON");
     let after = json::parse(r#"{"n":1.10,"id":12345678901234567890124}"#).expect("JSON");
-    records[0].change = Some(change(before, after));
+    records[0].change = Some(Box::new(change(before, after)));
     records[0].warnings = vec!["`decison` is no member".into()];
     records[0].again = true;
     records[0].family = Family::Native;
@@ -228,7 +233,7 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
 
 fn change(before: serde_json::Value, after: serde_json::Value) -> Change {
     let call = |value| Snapshot::Call { tool: "exec".into(), arguments: Object::from_iter([("value".into(), value)]) };
-    Change { before: call(before), after: call(after) }
+    Change { before: call(before), after: call(after), places_only: false }
 }
 
 fn events_stand_in_the_order_of_keeping(store: &dyn RecordStore) {
@@ -313,7 +318,7 @@ fn deep_and_huge_changes_stay_readable(store: &dyn RecordStore) {
     let long = "x".repeat(HUGE_PATCH_BYTES);
     let null = serde_json::Value::Null;
     let ran = || hook("h", Outcome::Told);
-    let changed = |after: serde_json::Value| Record { change: Some(change(null.clone(), after)), ..ran() };
+    let changed = |after: serde_json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
     let hooks = vec![changed(deepest), changed(deep.clone()), changed(long.into())];
     let event = EventRecord { hooks, ..event(&TurnId::fresh()) };
     kept(store, std::slice::from_ref(&event));

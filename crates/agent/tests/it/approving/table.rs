@@ -25,15 +25,15 @@ async fn cell(came: Came, mode: Mode, asker: Option<Arc<Says>>) -> Handling {
     let cleared = tokio::time::timeout(Duration::from_secs(3600), &mut clearing).await;
     let asked = present.is_some_and(|says| says.times() == 1);
     match cleared {
-        Ok(Clearance::Run(_)) if asked => Handling::AskedHere,
-        Ok(Clearance::Run(_)) => Handling::Runs,
+        Ok(Clearance::Run(..)) if asked => Handling::AskedHere,
+        Ok(Clearance::Run(..)) => Handling::Runs,
         Ok(Clearance::Refused { .. }) => Handling::Refused,
         Ok(Clearance::Waiting(_)) => Handling::Parked,
         Ok(other) => panic!("{other:?}"),
         Err(_waiting) => {
             let question = store.approvals(true, 1).unwrap().remove(0);
             store.answer(&question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
-            assert!(matches!(clearing.await, Clearance::Run(_)));
+            assert!(matches!(clearing.await, Clearance::Run(..)));
             Handling::WaitsHere
         }
     }
@@ -71,7 +71,7 @@ async fn no_mode_makes_leave_of_a_question_that_nobody_answers() {
             let cx = TurnCx { approvals: Some(Arc::new(approvals)), ..TurnCx::new(who) };
             let hooks = engine.dispatcher();
             let cleared = tokio::time::timeout(Duration::from_secs(3600), hooks.clear(&cx, one_call())).await;
-            assert!(!matches!(cleared, Ok(Clearance::Run(_))), "{mode:?}, {said_no}");
+            assert!(!matches!(cleared, Ok(Clearance::Run(..))), "{mode:?}, {said_no}");
         }
     }
     // Where no place for questions is set up at all, it is refused.

@@ -39,7 +39,7 @@ async fn killed_with_child(tool: &'static str, lives: usize, next: Next) -> bool
         store.is_dead()
     };
     let children = |open_only: bool| -> Vec<SessionRow> {
-        let rows = inner.sessions(&TenantId::from("default")).unwrap();
+        let rows = inner.sessions(&TenantId::default_tenant()).unwrap();
         rows.into_iter().filter(|row| row.parent.is_some() && (!open_only || row.open_turn.is_some())).collect()
     };
     let (left, before, runs) = (children(true), children(false).len(), machine.runs());
@@ -153,7 +153,7 @@ fn handing_on(machine: &Machine) -> Crew {
 
 /// What stands in any session of `store` about what `third` brought, by session.
 fn brought_by_third(store: &Memory) -> Vec<String> {
-    let rows = store.sessions(&TenantId::from("default")).unwrap();
+    let rows = store.sessions(&TenantId::default_tenant()).unwrap();
     let mut found = Vec::new();
     for row in rows {
         let session = domain::session::Session::fold(store.journal(&key(&row.session_id)).unwrap());
@@ -183,7 +183,7 @@ async fn killed_with_grandchild(lives: usize) -> bool {
     while crew.go_on(&mut conversation).await.is_some() {}
     assert!(valid(conversation.messages()), "{at}: {:?}", said(&conversation));
     drop(conversation);
-    let rows = inner.sessions(&TenantId::from("default")).unwrap();
+    let rows = inner.sessions(&TenantId::default_tenant()).unwrap();
     let mut begun_turns = Vec::new();
     for row in &rows {
         let journal = inner.journal(&key(&row.session_id)).unwrap();

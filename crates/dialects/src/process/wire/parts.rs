@@ -20,7 +20,7 @@ pub(super) const OUTPUT_NAMES: [&str; 8] =
 
 const RESPONSE: Shape<8> = Shape { names: RESPONSE_NAMES, elsewhere: &[] };
 const OUTPUT: Shape<8> = Shape { names: OUTPUT_NAMES, elsewhere: &[] };
-const MESSAGE: Shape<10> = Shape {
+const MESSAGE: Shape<11> = Shape {
     names: [
         "role",
         "content",
@@ -32,6 +32,7 @@ const MESSAGE: Shape<10> = Shape {
         "tool_call_id",
         "model_name",
         "created_at",
+        "origin",
     ],
     elsewhere: &[],
 };
@@ -44,7 +45,7 @@ const DEFINITION: Shape<3> = Shape { names: ["name", "description", "parameters"
 impl Reader<'_> {
     /// A message of a request.
     pub(super) fn message(&mut self, path: &Path<'_>, json: &str) -> Result<Message, Fault> {
-        let [role_text, content, reasoning, media, attachments, parts, calls, call_id, model, created] =
+        let [role_text, content, reasoning, media, attachments, parts, calls, call_id, model, created, origin] =
             self.fields(path, json, &MESSAGE)?;
         let role = role(&path.name("role"), role_text)?
             .ok_or_else(|| Fault::broke(format!("{path} has no \"role\"; use system, user, assistant or tool")))?;
@@ -59,6 +60,7 @@ impl Reader<'_> {
             tool_call_id: text(&path.name("tool_call_id"), call_id)?,
             model_name: text(&path.name("model_name"), model)?,
             created_at: string(&path.name("created_at"), created)?,
+            origin: text(&path.name("origin"), origin)?,
             private: Private::default(),
         })
     }

@@ -152,7 +152,7 @@ impl Reader<'_> {
     fn conclude<C: Checkpoint>(self, verdict: Result<Verdict<C>, Fault>, strict: bool) -> Result<Heard<C>, Fault> {
         let heard = verdict.and_then(|verdict| match self.warnings.first() {
             Some(mistake) if strict => Err(Fault::broke(mistake)),
-            Some(_) | None => Ok(Heard { verdict, warnings: self.warnings }),
+            Some(_) | None => Ok(Heard { warnings: self.warnings, ..verdict.into() }),
         });
         match heard {
             Err(Fault::Unreadable { detail } | Fault::Protocol(Breach::Broke(detail))) if self.responds => {

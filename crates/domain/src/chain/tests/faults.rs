@@ -1,6 +1,7 @@
 //! What a hook that gave no answer comes to.
 
 use super::*;
+use crate::fault::Breach;
 
 /// Every fault with its phrase, as process-hooks.md 6 spells them.
 fn faults() -> Vec<(Fault, &'static str)> {
@@ -42,7 +43,7 @@ fn a_fault_closes_what_a_hook_guards() {
         let blocked = (format!("Hook blocked: pre_tool_use: h: hook \"h\" {phrase}"), Word::Deny);
         assert_eq!(faulted(hook("h", &[AtPreToolUse]), pre_tool_use(), fault.clone()), blocked);
 
-        let prompt = UserPromptSubmit { prompt: "hi".into() };
+        let prompt = UserPromptSubmit::first("hi");
         let blocked = (format!("hook blocked user_prompt_submit: h: hook \"h\" {phrase}"), Word::Deny);
         assert_eq!(faulted(hook("h", &[AtPrompt]), prompt, fault.clone()), blocked);
 

@@ -50,7 +50,7 @@ fn a_matcher_does_not_keep_an_owner_from_its_own_tool() {
         records.iter().map(|record| !matches!(record.outcome, Outcome::NotRun(_))).collect::<Vec<_>>()
     };
     let web = || call("web", "x");
-    let owner = known().owner("web");
+    let owner = known().known.owner("web");
     let concluded = conclude(narrow(AtBeforeTool), known(), BeforeTool { call: web(), owner }, Script::default());
     assert_eq!(ran(&concluded.records), [true, false]);
     let concluded = conclude(narrow(AtApprove), known(), ApproveTool { call: web() }, Script::default());
@@ -99,10 +99,10 @@ fn gates_before_the_last_change_are_asked_once_more() {
             .says("b", Verdict::<PreToolUse>::Modify(args("two"))),
         r#"
         Hook blocked: pre_tool_use: a: hooks kept rewriting the input
-        pre_tool_use a modify [{"op":"replace","path":"/arguments/cmd","value":"one"}]
+        pre_tool_use a modify [{"op":"replace","path":"/arguments/cmd"}]
         pre_tool_use b modify [{"op":"replace","path":"/arguments/cmd","value":"two"}]
         pre_tool_use c continue
-        pre_tool_use a again modify [{"op":"replace","path":"/arguments/cmd","value":"one"}]
+        pre_tool_use a again modify [{"op":"replace","path":"/arguments/cmd"}]
         "#,
     );
 }

@@ -80,7 +80,7 @@ fn respond_needs_a_grant_for_both_calls() {
     };
     let text = |tool: &str, script| {
         let owned = Agent::with(&[("mine", "h"), ("theirs", "i")]);
-        let subject = BeforeTool { call: call(tool, "ls"), owner: owned.owner(tool) };
+        let subject = BeforeTool { call: call(tool, "ls"), owner: owned.known.owner(tool) };
         ruled(&conclude(vec![narrow()], owned, subject, script).ruling)
     };
     let refused = |tool: &str| {

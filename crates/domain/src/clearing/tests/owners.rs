@@ -208,7 +208,7 @@ fn the_owner_answers_for_what_the_gates_left_and_is_not_asked_twice() {
             before_tool a continue
             pre_tool_use g continue
             before_tool own continue
-            before_tool z modify [{"op":"replace","path":"/arguments/cmd","value":"two"}]
+            before_tool z modify [{"op":"replace","path":"/arguments/cmd"}]
             pre_tool_use g again modify [{"op":"replace","path":"/arguments/cmd","value":"three"}]
             before_tool a again continue
             before_tool z again continue

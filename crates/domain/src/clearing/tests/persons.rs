@@ -55,7 +55,7 @@ fn an_ask_before_another_run_of_the_gates_still_stands() {
 }
 
 /// A clearing of `tool`, and who was asked before it first waited for a person.
-fn until_asked(case: Case, tool: &str) -> (Arc<Roster>, Clearing, Vec<String>) {
+fn until_asked(case: Case, tool: &str) -> (Arc<Roster>, Clearing<'static>, Vec<String>) {
     let roster = Arc::new(Roster::new(case.hooks));
     let mut clearing = Clearing::new(roster.clone(), Agent::with(&case.owned), call(tool, "ls"));
     let asked = case.script.play(&mut clearing, &roster);

@@ -39,13 +39,19 @@ fn ended(status: TurnStatus, roll_back: bool, reply: &str) -> Fact {
 /// Every fact and every entry, each with and without what may be missing.
 fn entries() -> Vec<Entry> {
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
-    let answer = Answer { text: "t".into(), media: vec!["m".into()], handled: true, execution: Some(execution) };
+    let answer = Answer {
+        text: "t".into(),
+        media: vec!["m".into()],
+        handled: true,
+        execution: Some(execution),
+        ..Answer::not_run("")
+    };
     let failed = (TurnStatus::Error, Some(("llm".to_owned(), "gone".to_owned())));
     let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
     let facts = vec![
         Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },
-        Fact::Queued(Waiting { message: rich(), from: Origin::Person }),
-        Fact::Queued(Waiting { message: rich(), from }),
+        Fact::Queued(Waiting { message: rich(), from: Origin::Person, notes: Vec::new() }),
+        Fact::Queued(Waiting { message: rich(), from, notes: Vec::new() }),
         Fact::Injected { count: 2 },
         Fact::Interrupted,
         Fact::Replied {
@@ -108,7 +114,7 @@ fn a_message_keeps_its_private_blocks_on_the_way_through_a_fact() {
     assert_eq!(message.private.blocks.len(), 2);
     assert_eq!(KeptMessage::from(message.clone()), rich());
     let mut turn = turn(2);
-    turn.apply(Fact::Queued(Waiting { message: rich(), from: Origin::Person }));
+    turn.apply(Fact::Queued(Waiting { message: rich(), from: Origin::Person, notes: Vec::new() }));
     turn.apply(Fact::Injected { count: 1 });
     assert_eq!(turn.messages()[2].get(), &message);
 }

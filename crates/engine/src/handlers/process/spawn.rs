@@ -13,7 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{OnceLock, mpsc};
 
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::unistd::{AccessFlags, access};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{AccessFlags, Pid, access};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
@@ -78,6 +79,10 @@ impl Unclaimed {
 impl Drop for Unclaimed {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
+            // It leads a group, and what it started meanwhile goes with it.
+            if let Ok(group) = i32::try_from(child.id()) {
+                killpg(Pid::from_raw(group), Signal::SIGKILL).unwrap_or_default();
+            }
             let gone = child.kill().and_then(|()| child.wait());
             tracing::debug!(?gone, "a child that nobody took over was ended");
         }

@@ -142,11 +142,13 @@ pub(super) async fn ask_until(
         who: &who,
         subject: Subject::BeforeTool(&asked),
         timeout,
+        budget: timeout,
+        again: false,
         cancel,
         known: &*TurnCx::new(who.clone()).known,
         wire: &WireCache::default(),
     };
-    hook.ask(call).await
+    hook.ask(call).await.heard
 }
 
 /// Asks with a small question and a generous deadline.

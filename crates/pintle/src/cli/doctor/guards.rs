@@ -18,7 +18,7 @@ use domain::verdict::Word;
 use engine::{Dispatcher, TurnCx};
 use tokio::sync::OnceCell;
 
-use super::{Check, State};
+use super::{Check, State, stored};
 use crate::config::trust::is_changed;
 use crate::host::Host;
 use crate::timeline::time;
@@ -40,11 +40,16 @@ const GUARDED: [CheckpointKind; 5] = [
 pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
     let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
     let dispatcher = host.engine.dispatcher();
-    let hooks = dispatcher.set().roster().hooks().to_vec();
+    let mut hooks = dispatcher.set().roster().hooks().to_vec();
+    // Names of stored hooks need not be unique, and they need more than others; they come by themselves.
+    hooks.retain(|hook| hook.stored.is_none());
     let tools = Reachable { host, dispatcher: &dispatcher, brought: OnceCell::new() };
     let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
-    let (checks, records): (Vec<_>, Vec<_>) = futures_util::future::join_all(proofs).await.into_iter().unzip();
-    (checks, records.into_iter().flatten().collect())
+    let configured = futures_util::future::join_all(proofs);
+    let (configured, (stored, canaries)) = tokio::join!(configured, stored::prove(host, &tools));
+    let (mut checks, records): (Vec<_>, Vec<_>) = configured.into_iter().unzip();
+    checks.extend(stored);
+    (checks, records.into_iter().flatten().chain(canaries).collect())
 }
 
 /// Hooks that another one may keep from being asked.
@@ -52,7 +57,8 @@ pub(super) fn shadows(host: &Host) -> Vec<Check> {
     let dispatcher = host.engine.dispatcher();
     let servers = host.server_tools();
     let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
-    let pairs = dispatcher.set().roster().shadowed(&tools);
+    let set = dispatcher.set();
+    let pairs = set.roster().shadowed(&tools);
     let told = pairs.into_iter().map(|(first, later)| {
         let message =
             format!("hook \"{}\" may answer for a tool before this one, which also matches it, is asked", first.name);
@@ -101,6 +107,7 @@ fn standing(hook: &Hook, down: Option<&Fault>) -> Result<(), (&'static str, Stri
             Err(("trust", format!("it {fault}; see `pintle trust`")))
         }
         (HookState::Broken(fault), _) => Err(("configuration", fault.to_string())),
+        (HookState::Tripped { since }, _) => Err(("breaker", format!("its circuit breaker is open since {since}"))),
         (HookState::Armed | HookState::Disabled, None) => Ok(()),
         (HookState::Armed | HookState::Disabled, Some(fault)) => {
             let spawned = !matches!(fault, Fault::CannotStart { detail } if !detail.contains("hook.hello"));
@@ -125,15 +132,7 @@ async fn canaries(
             Ok(word) => Outcome::Said { word: *word, reason: None, took },
             Err(fault) => Outcome::Failed { fault: fault.clone(), became: Word::Deny, took },
         };
-        records.push(Record {
-            hook: hook.name.clone(),
-            family: hook.family,
-            checkpoint: *kind,
-            outcome,
-            warnings: Vec::new(),
-            change: None,
-            again: false,
-        });
+        records.push(Record::of(hook, *kind, outcome));
         match answer {
             Ok(word) => said.push(answered(*kind, word, took)),
             Err(fault) => return Err(("the canary", format!("at {} it {fault}", kind.name()))),
@@ -142,7 +141,7 @@ async fn canaries(
     Ok(said.join(", "))
 }
 
-fn answered(kind: CheckpointKind, word: Word, took: Duration) -> String {
+pub(super) fn answered(kind: CheckpointKind, word: Word, took: Duration) -> String {
     format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
 }
 
@@ -151,13 +150,10 @@ async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> R
     let cx = TurnCx::new(identity());
     let ask = async |subject: Subject<'_>| dispatcher.probe(&cx, &hook.name, subject).await;
     let reply = match kind {
-        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit { prompt: CANARY.into() }.subject()).await,
+        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit::first(CANARY).subject()).await,
         CheckpointKind::PreToolUse => ask(PreToolUse { call }.subject()).await,
         CheckpointKind::ApproveTool => ask(ApproveTool { call }.subject()).await,
-        CheckpointKind::SubagentStart => {
-            let (agent, task) = (CANARY.into(), CANARY.into());
-            ask(SubagentStart { agent, task, depth: 1 }.subject()).await
-        }
+        CheckpointKind::SubagentStart => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
         CheckpointKind::SessionStart
         | CheckpointKind::BeforeLlm
         | CheckpointKind::AfterLlm
@@ -177,7 +173,7 @@ pub(super) fn identity() -> Identity {
 }
 
 /// The tools that calls can be about.
-struct Reachable<'a> {
+pub(super) struct Reachable<'a> {
     host: &'a Host,
     dispatcher: &'a Dispatcher,
     /// The tools that hooks bring; asked for only if a matcher is about nothing else.
@@ -186,7 +182,7 @@ struct Reachable<'a> {
 
 impl Reachable<'_> {
     /// The matcher, which was not applied to the canary, has to match a tool that some agent has or some hook brings.
-    async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
+    pub(super) async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
         let Some(matcher) = &hook.matcher else { return Ok(()) };
         // What a hook brings may depend on the request, so its own tools are its own affair.
         if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
@@ -211,7 +207,8 @@ impl Reachable<'_> {
     /// Asks every hook that may bring tools for them.
     async fn ask(&self) -> BTreeSet<String> {
         let cx = TurnCx::new(identity());
-        let hooks = self.dispatcher.set().roster().hooks();
+        let set = self.dispatcher.set();
+        let hooks = set.roster().hooks();
         let asked = hooks.iter().map(|hook| {
             let request = request(CANARY.to_owned(), CANARY.to_owned());
             brought(self.dispatcher, &cx, hook, request)

@@ -61,6 +61,7 @@ async fn keep(store: Arc<Store>, hooks: Vec<Record>) -> Result<(), String> {
         kind: None,
         who: identity(),
         tool: Some(CANARY.to_owned()),
+        input: None,
         ruling: Ruled::word(Word::Continue),
         hooks,
     };

@@ -4,18 +4,23 @@ use std::collections::BTreeMap;
 
 use agent::tools::BUILTIN;
 use anstyle::{AnsiColor, Style};
-use domain::checkpoint::CheckpointKind;
-use domain::hook::{Hook, Scope, State};
+use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
+use domain::hook::{Family, Hook, Scope, State};
 use domain::id::AgentId;
 use domain::roster::Roster;
+use serde_json::Value;
 use store::HookTiming;
 
+use self::rule::{Rules, origin};
 use super::super::{Global, terminal};
 use super::ListArgs;
+use super::stored::{all, at_desk_of, label, text as said};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::host::{load, open_store};
 use crate::tool_names::of_servers;
+
+pub(super) mod rule;
 
 /// How many of the newest events the costs come from: some days of one person's work.
 const TIMED_EVENTS: usize = 5000;
@@ -26,30 +31,34 @@ const BAD: Style = AnsiColor::Red.on_default();
 const NOTE: Style = AnsiColor::Yellow.on_default();
 
 pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
-    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
         terminal::note(&format!("warning: {}", clean(&line)));
     }
-    let timings = timings(&loaded.config);
-    let roster = Roster::new(loaded.config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
+    let config = loaded.config.clone();
+    // What the configuration says is listed even where the store cannot be read.
+    let stored = at_desk_of(env, loaded, all);
+    let hooks = stored.clone().unwrap_or_default();
+    let listing = Listing {
+        timings: timings(&config),
+        roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).collect()),
+        rules: Rules::new(hooks, &config),
+    };
+    if listing.is_shipped() && stored.is_ok() && !args.json {
+        terminal::note(
+            "no hooks but those that are shipped; `pintle hooks new NAME --lang python` writes a first one, \
+             `pintle hooks add --starter` adds the starter guards",
+        );
+    }
     let text = if args.json {
-        let chains: Vec<serde_json::Value> = rows(&roster)
-            .map(|(kind, row)| {
-                let hooks: Vec<serde_json::Value> = row.into_iter().map(|hook| json(hook, kind, &timings)).collect();
-                serde_json::json!({ "checkpoint": kind.map(CheckpointKind::name), "hooks": hooks })
-            })
-            .collect();
-        let text = serde_json::to_string_pretty(&chains).map_err(|error| CliError::failed(error.to_string()))?;
-        format!("{text}\n")
-    } else if roster.hooks().is_empty() {
-        "no hooks are configured; `pintle hooks new NAME --lang python` writes a first one\n".to_owned()
+        super::stored::json(&listing.json())?
     } else {
-        let servers = of_servers(&loaded.config);
+        let servers = of_servers(&config);
         let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
-        plain(&roster, &timings, &tools)
+        listing.plain(&tools)
     };
     terminal::say(&text)?;
-    Ok(0)
+    stored.map(|_| 0)
 }
 
 type Timings = BTreeMap<(String, String), HookTiming>;
@@ -60,52 +69,132 @@ fn timings(config: &crate::config::Config) -> Timings {
     found.into_iter().map(|timing| ((timing.hook.clone(), timing.checkpoint.clone()), timing)).collect()
 }
 
-/// The chains, and last the hooks that act nowhere: bad ones and such as are switched off may name no checkpoint.
-fn rows(roster: &Roster) -> impl Iterator<Item = (Option<CheckpointKind>, Vec<&Hook>)> {
-    let chains = roster
-        .chains()
-        .map(|(kind, row)| (Some(kind), row.iter().map(|number| roster.hook(*number).as_ref()).collect()));
-    let nowhere: Vec<&Hook> =
-        roster.hooks().iter().map(AsRef::as_ref).filter(|hook| hook.stages.kinds().next().is_none()).collect();
-    chains.chain((!nowhere.is_empty()).then_some((None, nowhere)))
+/// Everything that is listed.
+struct Listing {
+    roster: Roster,
+    rules: Rules,
+    timings: Timings,
+}
+
+/// The hooks of one checkpoint, in running order.
+struct Chain<'a> {
+    kind: Option<CheckpointKind>,
+    configured: Vec<&'a Hook>,
+    stored: Vec<&'a Value>,
+}
+
+impl Listing {
+    /// Whether nobody has added anything yet.
+    fn is_shipped(&self) -> bool {
+        self.roster.hooks().is_empty() && self.rules.are_shipped()
+    }
+
+    /// The chains, and last the hooks that act nowhere: bad ones and such as are switched off may name no checkpoint.
+    fn chains(&self) -> impl Iterator<Item = Chain<'_>> {
+        let own = |kind: CheckpointKind| Chain {
+            kind: Some(kind),
+            configured: self.roster.at(kind).iter().map(|number| self.roster.hook(*number).as_ref()).collect(),
+            // Hooks of stores run after all others.
+            stored: self.rules.at(kind).collect(),
+        };
+        let nowhere: Vec<&Hook> =
+            self.roster.hooks().iter().map(AsRef::as_ref).filter(|hook| hook.stages.kinds().next().is_none()).collect();
+        let nowhere = (!nowhere.is_empty()).then_some(Chain { kind: None, configured: nowhere, stored: Vec::new() });
+        let chains = CHECKPOINTS.iter().map(move |row| own(row.kind));
+        chains.filter(|chain| !chain.configured.is_empty() || !chain.stored.is_empty()).chain(nowhere)
+    }
+
+    fn json(&self) -> Value {
+        let chain = |chain: Chain<'_>| {
+            let configured = chain.configured.iter().map(|hook| json(hook, chain.kind, &self.timings));
+            let hooks: Vec<Value> = configured.chain(chain.stored.iter().map(|hook| self.stored_json(hook))).collect();
+            serde_json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
+        };
+        self.chains().map(chain).collect()
+    }
+
+    fn plain(&self, tools: &[&str]) -> String {
+        let names = self.roster.hooks().iter().map(|hook| clean(hook.name.as_str()).chars().count());
+        let width = names.max().unwrap_or_default().max(self.rules.width());
+        let mut text = String::new();
+        for chain in self.chains() {
+            let head = chain.kind.map_or("without a checkpoint", CheckpointKind::name);
+            text.push_str(&format!("{BOLD}{head}{BOLD:#}\n"));
+            let configured = chain.configured.iter().map(|hook| self.configured_row(hook, chain.kind));
+            let rows = configured.chain(chain.stored.iter().map(|hook| self.stored_row(hook)));
+            for (place, Row { name, family, priority, terms, origin }) in rows.enumerate() {
+                let place = place + 1;
+                let line = format!("  {place}. {name:<width$}  {family:<8} priority {priority:<4} {terms}  {origin}");
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+        }
+        for (first, later) in self.roster.shadowed(tools) {
+            text.push_str(&format!(
+                "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
+                clean(first.name.as_str()),
+                clean(later.name.as_str()),
+            ));
+        }
+        text
+    }
+
+    fn configured_row(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Row {
+        let cost = timing(&self.timings, hook, kind).and_then(cost).unwrap_or_default();
+        let terms = kind.and_then(|kind| deadline(hook, kind)).into_iter().chain(state(hook));
+        Row {
+            name: clean(hook.name.as_str()),
+            family: hook.family.word(),
+            priority: hook.priority.to_string(),
+            terms: terms.collect::<Vec<_>>().join(", "),
+            origin: format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
+        }
+    }
+
+    /// What a stored hook took. Records have the names of hooks, so it is known where no other has the same.
+    fn stored_timing(&self, hook: &Value) -> Option<&HookTiming> {
+        let kind = CheckpointKind::named(said(hook, "event"))?;
+        let mut namesakes = self.rules.at(kind).filter(|other| label(other) == label(hook));
+        namesakes.next().filter(|_| namesakes.next().is_none())?;
+        self.timings.get(&(label(hook).to_owned(), kind.name().to_owned()))
+    }
+
+    fn stored_json(&self, hook: &Value) -> Value {
+        let timing = self.stored_timing(hook);
+        let mut row = self.rules.json(hook);
+        row["runs"] = serde_json::json!(timing.map(|timing| timing.runs));
+        row["p50_ms"] = serde_json::json!(timing.and_then(|timing| timing.p50_ms));
+        row["p95_ms"] = serde_json::json!(timing.and_then(|timing| timing.p95_ms));
+        row
+    }
+
+    fn stored_row(&self, hook: &Value) -> Row {
+        let by = clean(origin(hook));
+        let cost = self.stored_timing(hook).and_then(cost).unwrap_or_default();
+        Row {
+            name: clean(label(hook)),
+            family: Family::Agent.word(),
+            priority: hook["priority"].to_string(),
+            terms: self.rules.terms(hook),
+            origin: match said(hook, "name") {
+                "" => format!("{DIM}{by}{cost}{DIM:#}"),
+                _ => format!("{DIM}{by}, {}{cost}{DIM:#}", said(hook, "id")),
+            },
+        }
+    }
+}
+
+/// A hook in a listing.
+struct Row {
+    name: String,
+    family: &'static str,
+    priority: String,
+    terms: String,
+    origin: String,
 }
 
 fn timing<'a>(timings: &'a Timings, hook: &Hook, kind: Option<CheckpointKind>) -> Option<&'a HookTiming> {
     timings.get(&(hook.name.to_string(), kind?.name().to_owned()))
-}
-
-fn plain(roster: &Roster, timings: &Timings, tools: &[&str]) -> String {
-    let width = roster.hooks().iter().map(|hook| clean(hook.name.as_str()).chars().count()).max().unwrap_or_default();
-    let mut text = String::new();
-    for (kind, row) in rows(roster) {
-        text.push_str(&format!("{BOLD}{}{BOLD:#}\n", kind.map_or("without a checkpoint", CheckpointKind::name)));
-        for (place, hook) in row.into_iter().enumerate() {
-            let cost = timing(timings, hook, kind).and_then(cost).unwrap_or_default();
-            let line = format!(
-                "  {}. {:<width$}  {:<8} priority {:<4} {}  {DIM}{}{cost}{DIM:#}",
-                place + 1,
-                clean(hook.name.as_str()),
-                hook.family.word(),
-                hook.priority,
-                kind.and_then(|kind| deadline(hook, kind))
-                    .into_iter()
-                    .chain(state(hook))
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                clean(&hook.origin),
-            );
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-    }
-    for (first, later) in roster.shadowed(tools) {
-        text.push_str(&format!(
-            "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
-            clean(first.name.as_str()),
-            clean(later.name.as_str()),
-        ));
-    }
-    text
 }
 
 fn deadline(hook: &Hook, kind: CheckpointKind) -> Option<String> {
@@ -135,6 +224,7 @@ fn state(hook: &Hook) -> Option<String> {
         State::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
         State::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
         State::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.to_string()))),
+        State::Tripped { since } => Some(format!("{BAD}tripped since {since}{BAD:#}")),
     }
 }
 
@@ -156,7 +246,7 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> serde_j
         "state": state_word(&hook.state),
         "fault": match &hook.state {
             State::Broken(fault) => Some(fault.to_string()),
-            State::Armed | State::Disabled | State::Untrusted => None,
+            State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => None,
         },
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "timeout_ms": stage.map(|(_, stage)| stage.timeout.as_millis() as u64),
@@ -175,5 +265,6 @@ pub(super) fn state_word(state: &State) -> &'static str {
         State::Disabled => "disabled",
         State::Untrusted => "untrusted",
         State::Broken(_) => "broken",
+        State::Tripped { .. } => "tripped",
     }
 }

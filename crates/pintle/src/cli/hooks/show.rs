@@ -1,44 +1,49 @@
 //! `pintle hooks show HOOK`: everything about one hook.
+//!
+//! A name means a hook of the configuration first; an id always means a stored one.
 
-use dialects::process::config::nearest;
 use domain::hook::State;
 use domain::matcher::Respond;
 use engine::handlers::process::child_environment;
 
+use self::rule::Shown;
 use super::super::{Global, terminal};
 use super::ShowArgs;
 use super::list::{scope, state_word};
+use super::stored::{self, at_desk_of, json, label, lookup, missing};
 use crate::clean::clean;
-use crate::config::{Config, Env, HookKind, LoadedHook};
+use crate::config::{Config, Env, HookKind, Loaded, LoadedHook};
 use crate::error::CliError;
 use crate::host::load;
 
+mod rule;
+
 pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    let hook = find(&loaded.config, &args.hook)?;
-    let facts = facts(&env, &loaded.config, hook);
-    let text = if args.json {
-        serde_json::to_string_pretty(&facts).map_err(|error| CliError::failed(error.to_string()))? + "\n"
-    } else {
-        plain(&facts)
+    let Some(hook) = configured(&loaded.config, &args.hook) else {
+        return stored_one(args, env, loaded);
     };
-    terminal::say(&text)?;
+    let facts = facts(&env, &loaded.config, hook);
+    terminal::say(&if args.json { json(&facts)? } else { plain(&facts) })?;
     Ok(0)
 }
 
-/// The hook called `name`.
-pub(super) fn find<'a>(config: &'a Config, name: &str) -> Result<&'a LoadedHook, CliError> {
-    let found = config.hooks.iter().find(|loaded| loaded.hook.name.as_str() == name);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = config.hooks.iter().map(|loaded| loaded.hook.name.as_str()).collect();
-        match (nearest(name, names.iter().copied()), names.as_slice()) {
-            (Some(near), _) => CliError::usage(format!("there is no hook \"{name}\"; did you mean \"{near}\"?")),
-            (None, []) => CliError::usage(format!("there is no hook \"{name}\", and no other"))
-                .hint("`pintle hooks new NAME --lang python` writes a first one"),
-            (None, names) => CliError::usage(format!("there is no hook \"{name}\""))
-                .hint(format!("the hooks are {}", clean(&names.join(", ")))),
-        }
-    })
+/// The hook of the configuration that is called `name`.
+pub(super) fn configured<'a>(config: &'a Config, name: &str) -> Option<&'a LoadedHook> {
+    config.hooks.iter().find(|loaded| loaded.hook.name.as_str() == name)
+}
+
+fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError> {
+    let config = loaded.config.clone();
+    let shown = at_desk_of(env, loaded, async |desk, by| {
+        let all = stored::all(desk, by).await?;
+        let configured = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
+        let names = configured.chain(all.iter().map(label));
+        let hook = lookup(&all, &args.hook)?.ok_or_else(|| missing("hook", &args.hook, names))?;
+        Shown::of(desk, by, hook.clone()).await
+    })?;
+    terminal::say(&if args.json { json(&shown.json())? } else { shown.plain(&config) })?;
+    Ok(0)
 }
 
 fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {

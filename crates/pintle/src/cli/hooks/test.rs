@@ -1,4 +1,5 @@
-//! `pintle hooks test HOOK`: one synthetic event for one hook, through the real child and the real wire.
+//! `pintle hooks test`: one synthetic event for one hook, through the real child and the real wire, or through the real
+//! handler of a stored hook.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,14 +27,23 @@ use crate::tool_names::{brought, request};
 
 mod answer;
 mod question;
+mod result;
+mod rule;
 
 /// Flags of `hooks test`.
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// The hook's name
-    #[arg(value_name = "HOOK")]
-    hook: String,
-    /// What happens: a stage such as before_tool, or a runtime event such as turn_end [default: its first stage]
+    /// The hook: its name, or the id of a stored one; with --file, the name of the record
+    #[arg(value_name = "HOOK", required_unless_present_any = ["file", "starter"])]
+    hook: Option<String>,
+    /// Test a record of this file instead (`-` for standard input), without keeping it
+    #[arg(long, value_name = "FILE", conflicts_with = "starter")]
+    file: Option<String>,
+    /// Test the starter guards instead, as a chain, whether they are added or not
+    #[arg(long, conflicts_with = "hook")]
+    starter: bool,
+    /// What happens: a stage such as before_tool, or a runtime event such as turn_end [default: its first stage; of a
+    /// stored hook its own event]
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
     /// The tool that is called, as a model would write it [default: one that the hook is about]
@@ -45,14 +55,20 @@ pub struct TestArgs {
     /// The user's message; for after_llm the model's answer, for after_tool the tool's result
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// Print the verdict, what was sent, what came back and how long it took as JSON
+    /// Print the verdict, what was sent, what came back and how long it took as JSON; of a stored hook the `result` of
+    /// `hooks.test`
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
+    let Some(named) = args.hook.as_deref().filter(|_| args.file.is_none()) else {
+        return rule::unsaved(global, args);
+    };
     let (env, mut loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    let found = super::show::find(&loaded.config, &args.hook)?.clone();
+    let Some(found) = super::show::configured(&loaded.config, named).cloned() else {
+        return rule::saved((global, args), (env, loaded), named);
+    };
     must_be_armed(&found)?;
     let question = Question::new(args, &found.hook, &loaded.config)?;
     // Only this hook is started, and nothing is kept of it.
@@ -76,7 +92,7 @@ pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
 fn must_be_armed(found: &LoadedHook) -> Result<(), CliError> {
     let name = &found.hook.name;
     match &found.hook.state {
-        State::Armed | State::Broken(_) => Ok(()),
+        State::Armed | State::Broken(_) | State::Tripped { .. } => Ok(()),
         State::Disabled => Err(CliError::failed(format!("hook \"{name}\" is disabled ({})", found.hook.origin))
             .hint("set enabled = true in its entry, and `[hooks] enabled` must not be false")),
         State::Untrusted => Err(CliError {

@@ -138,7 +138,8 @@ impl One<'_> {
                 let (hook, entry) = builtin(&around, &raw, builtins)?;
                 (hook, HookKind::Builtin(entry))
             }
-            Family::Process => {
+            // Stored hooks are no entries of `hooks`.
+            Family::Process | Family::Agent => {
                 let raw = raw.processes.unwrap_or_default().remove(self.name).unwrap_or_default();
                 let (hook, entry) = process(&around, &raw)?;
                 (hook, HookKind::Process(entry))

@@ -1,12 +1,16 @@
 //! The sections that are not made of entries: audit, store, tools, and the settings of all hooks.
 
+use std::path::Path;
+
 use dialects::process::config::Problem;
+use domain::agent_hook::Edition;
 use engine::egress::Allow;
 use store::Durability;
 
-use super::{LeftOut, Trusted};
-use crate::config::raw::RawAllow;
-use crate::config::{Config, STORE};
+use super::{CHANGED, LeftOut, Trusted};
+use crate::config::raw::{RawAgentHooks, RawAllow, RawHookAllow, RawJudge};
+use crate::config::trust::Standing;
+use crate::config::{AgentHooksConfig, Config, JudgeConfig, STORE};
 
 /// The words that `audit.durability` takes.
 const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
@@ -36,6 +40,22 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
                 Err(problem) => problems.push(problem.under(&["tools", "web_fetch", "allow", &i.to_string()])),
             }
         }
+    }
+    let folder = trusted.layer.document.file.parent().map(std::path::Path::to_owned).unwrap_or_default();
+    if raw.agent_hooks.is_some() && matches!(trusted.standing("agent_hooks"), Standing::Changed { .. }) {
+        // Accepted once, and not what was accepted: gates among them must not vanish.
+        let file = trusted.layer.document.file.display();
+        config.agent_hooks.changed =
+            Some(format!("the rules of {file} {CHANGED}; `pintle trust` shows the difference, and accepts it"));
+    }
+    if let Some(hooks) = raw.agent_hooks.filter(|_| trusts(trusted, "agent_hooks", left)) {
+        problems.extend(agent_hooks(&mut config.agent_hooks, hooks, &folder));
+    }
+    if let Some(gateway) = raw.gateway.filter(|_| trusts(trusted, "gateway", left)) {
+        problems.extend(edition(config, gateway.edition.as_deref()));
+    }
+    if let Some(background) = raw.background.filter(|_| trusts(trusted, "background", left)) {
+        lay_over(&mut config.agent_hooks.background, background);
     }
     problems.into_iter().for_each(|problem| trusted.layer.report(problem));
     note_bad_store(config, trusted);
@@ -73,14 +93,70 @@ fn durability(config: &mut Config, word: Option<&str>) -> Option<Problem> {
 
 fn store_url(config: &mut Config, url: Option<String>) -> Option<Problem> {
     let url = url?;
-    if url == "memory:" || url.strip_prefix("sqlite://").is_some_and(|file| !file.is_empty()) {
+    let follows = |prefix: &str| url.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty());
+    if url == "memory:" || ["sqlite://", "postgres://", "postgresql://"].into_iter().any(follows) {
         config.store_url = url;
         return None;
     }
     // A foreign URL may hold a password, so only its scheme is repeated.
     let scheme = url.split_once(':').map_or("no scheme", |(scheme, _)| scheme);
-    let message = format!("unsupported store, got {scheme:?}, expected sqlite://FILE or memory:");
+    let message = format!("unsupported store, got {scheme:?}, expected sqlite://FILE, postgres://… or memory:");
     Some(Problem::new(&["store", "url"], message))
+}
+
+fn edition(config: &mut Config, word: Option<&str>) -> Option<Problem> {
+    let word = word?;
+    match Edition::named(word) {
+        Some(edition) => config.agent_hooks.edition = Some(edition),
+        None => {
+            let words = Edition::ALL.iter().map(|edition| edition.word());
+            let message = format!("unsupported edition \"{word}\", expected lite or standard");
+            return Some(Problem::new(&["gateway", "edition"], message).meant(word, words));
+        }
+    }
+    None
+}
+
+/// The words that `agent_hooks.outbox` takes.
+const OUTBOXES: [&str; 2] = ["memory", "durable"];
+
+/// Lays the rules' settings of one file over what is there; lists grow.
+fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    config.dirs.extend(raw.dir.map(|dir| folder.join(dir)));
+    config.builtin_disable.extend(raw.builtin_disable.unwrap_or_default());
+    config.command_env.extend(raw.command_env.unwrap_or_default());
+    match raw.outbox.as_deref() {
+        None => {}
+        Some("memory") => config.durable_outbox = false,
+        Some("durable") => config.durable_outbox = true,
+        Some(word) => {
+            let message = format!("unsupported outbox \"{word}\", expected {}", OUTBOXES.join(" or "));
+            problems.push(Problem::new(&["agent_hooks", "outbox"], message).meant(word, OUTBOXES));
+        }
+    }
+    config.retention_days = raw.retention_days.or(config.retention_days);
+    config.error_detail_days = raw.error_detail_days.or(config.error_detail_days);
+    config.workers = raw.workers.map(|workers| workers as usize).or(config.workers);
+    config.queue = raw.queue.map(|queue| queue as usize).or(config.queue);
+    lay_over(&mut config.judge, raw.prompt.unwrap_or_default());
+    for (i, raw) in raw.http.and_then(|http| http.allow).unwrap_or_default().into_iter().enumerate() {
+        let RawHookAllow { host, cidr, ports, tenants } = raw;
+        let allow = exception(&RawAllow { host, cidr, ports }).and_then(|allow| match tenants {
+            None => Ok(allow),
+            Some(tenants) => allow.for_tenants(&tenants).map_err(|why| Problem::new(&["tenants"], why.to_string())),
+        });
+        match allow {
+            Ok(allow) => config.http_allow.push(allow),
+            Err(problem) => problems.push(problem.under(&["agent_hooks", "http", "allow", &i.to_string()])),
+        }
+    }
+    problems
+}
+
+fn lay_over(judge: &mut JudgeConfig, raw: RawJudge) {
+    judge.provider = raw.provider.or(judge.provider.take());
+    judge.model = raw.model.or(judge.model.take());
 }
 
 fn exception(raw: &RawAllow) -> Result<Allow, Problem> {

@@ -19,7 +19,7 @@ fn an_agent_that_asks_has_a_gate() {
     );
     assert_eq!(hook.origin, "valid/agents.toml:3:8");
     assert_eq!(hook.scope, Scope::Agents(["main".into()].into()));
-    let asks = |tool: &str| hook.matches(&Facts { tool: Some((tool, tool)) });
+    let asks = |tool: &str| hook.matches(&Facts::of_tool(tool));
     assert_eq!(["exec", "write_file", "read_file"].map(asks), [true, true, false]);
     assert!(hook.stages.get(CheckpointKind::PreToolUse).is_some_and(|stage| !stage.paired));
 }

@@ -1,7 +1,7 @@
 //! Every kind of entry comes back as it was, whatever stands in it.
 
 use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
-use domain::id::{AgentId, HookName, TurnId};
+use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
 use domain::message::{CallPart, Message, Private, Role, SystemPart};
 use domain::session::{Cause, Entry, Session};
@@ -35,10 +35,16 @@ fn every_entry() -> Vec<Entry> {
         ..Message::text(Role::Assistant, "I will")
     };
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
-    let answer = Answer { text: "4 °C".into(), media: vec!["a".into()], handled: true, execution: Some(execution) };
+    let answer = Answer {
+        text: "4 °C".into(),
+        media: vec!["a".into()],
+        handled: true,
+        execution: Some(execution),
+        ..Answer::not_run("")
+    };
     let from = Origin::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
     let facts = [
-        Fact::Queued(Waiting { message: full.clone().into(), from }),
+        Fact::Queued(Waiting { message: full.clone().into(), from, notes: Vec::new() }),
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
         Fact::Queued(waiting("also")),
         Fact::Injected { count: 1 },
@@ -69,7 +75,7 @@ fn every_entry() -> Vec<Entry> {
 }
 
 pub(super) fn a_journal_comes_back_whole<S: SessionStore>(store: &S) {
-    let key = key("default", "whole");
+    let key = key(DEFAULT_TENANT, "whole");
     assert_eq!(journal(store, &key), [], "there is none yet");
     let entries = every_entry();
     appended(store, append_of(&key, entries[..4].to_vec()));
@@ -103,7 +109,7 @@ pub(super) fn hostile_entries_are_only_entries<S: SessionStore>(store: &S) {
         max_iterations: u32::MAX,
     })];
     let origin = Origin::Subturn { agent: AgentId::from("\0"), turn_id };
-    entries.push(Entry::Turn(Fact::Queued(Waiting { message: deep.into(), from: origin })));
+    entries.push(Entry::Turn(Fact::Queued(Waiting { message: deep.into(), from: origin, notes: Vec::new() })));
     let escaped = LONG_BYTES / 10;
     let long = ["€\u{fffd}".repeat(LONG_BYTES / 6), "\0".repeat(escaped), "\"\\".repeat(escaped / 2)];
     entries.extend(long.map(|text| queued(&text)));

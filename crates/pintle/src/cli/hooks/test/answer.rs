@@ -169,7 +169,7 @@ impl Answer {
 
     fn take(&mut self, hook: &Hook, record: Record, note: Option<String>) {
         self.warnings = record.warnings;
-        self.change = record.change.as_ref().map(domain::record::Change::patch);
+        self.change = record.change.as_deref().map(domain::record::Change::patch);
         match record.outcome {
             Outcome::Said { word, reason, took } => {
                 self.verdict = Some(word.as_str());
@@ -216,6 +216,8 @@ impl Answer {
                 let slip = slip.map(|tool| format!(", which is no tool; the nearest is `{tool}`"));
                 format!("matcher `{pattern}` said no to `{value}`{}{about}", slip.unwrap_or_default())
             }
+            NotRun::Condition { text } => format!("its condition `{text}` does not hold"),
+            NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),

@@ -24,7 +24,7 @@ use crate::tool_names::{is_about, request};
 const CALL_ID: &str = "test_1";
 
 /// The tool of the synthetic call, if neither the flags nor the hook's matcher name one.
-const TOOL: &str = "exec";
+pub(super) const TOOL: &str = "exec";
 
 /// The text where the flags give none.
 pub(super) const TEXT: &str = "hello";
@@ -68,7 +68,7 @@ impl Question {
         let model = config.agent(None).ok().and_then(|agent| agent.model.as_ref()).map(|named| named.text.clone());
         let model = model.unwrap_or_else(|| MODEL.to_owned());
         Ok(match kind {
-            CheckpointKind::UserPromptSubmit => Self::UserPromptSubmit(UserPromptSubmit { prompt: text }),
+            CheckpointKind::UserPromptSubmit => Self::UserPromptSubmit(UserPromptSubmit::first(text)),
             CheckpointKind::BeforeLlm => Self::BeforeLlm(BeforeLlm::new(request(model, text))),
             CheckpointKind::AfterLlm => Self::AfterLlm(AfterLlm { model, response: LlmReply::text(text) }),
             CheckpointKind::BeforeTool => Self::BeforeTool(BeforeTool { call: call(args, hook)?, owner: None }),
@@ -84,7 +84,7 @@ impl Question {
             }
             CheckpointKind::SubagentStart => {
                 let agent = config.agents.keys().next().map_or("main", String::as_str).into();
-                Self::SubagentStart(SubagentStart { agent, task: text, depth: 1 })
+                Self::SubagentStart(SubagentStart::new(agent, text, 1, None))
             }
             CheckpointKind::SessionStart
             | CheckpointKind::PostToolUse
@@ -139,7 +139,7 @@ fn call(args: &TestArgs, hook: &Hook) -> Result<ToolCall, CliError> {
     Ok(ToolCall { id: CALL_ID.into(), tool, raw_tool, arguments: arguments(args.input.as_deref())? })
 }
 
-fn arguments(input: Option<&str>) -> Result<Object, CliError> {
+pub(super) fn arguments(input: Option<&str>) -> Result<Object, CliError> {
     let wrong = |what: &str| {
         CliError::usage(format!("--input: expected a JSON object, {what}"))
             .hint(r#"write the arguments of the call, such as --input '{"command": "git push --force"}'"#)

@@ -1,0 +1,184 @@
+//! From the parser's tree to what is evaluated, with what can be known of the types on the way.
+//!
+//! Only these functions call each other all the way down; what is made of the parts is decided beside them, in
+//! [`call`](super::call), so that a level needs little of the stack.
+
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr};
+
+use super::call::{call, known, no_overload};
+use super::kind::{Kind, Known};
+use super::macros::{self, Macro};
+use super::names;
+use super::node::{Node, Var, Walk, With};
+use super::value::SHELL;
+
+/// A step, and what is known of its value.
+pub(super) type Typed = (Node, Known);
+
+/// Reads the parser's tree.
+#[derive(Debug, Default)]
+pub(super) struct Lowering {
+    /// The variables of the macros around, outermost first.
+    locals: Vec<(String, Known)>,
+    /// Whether `tool_name` is named.
+    pub(super) names_tool: bool,
+}
+
+impl Lowering {
+    /// What `it` is, or why it is not a condition.
+    pub(super) fn lower(&mut self, it: IdedExpr) -> Result<Typed, String> {
+        match it.expr {
+            Expr::Literal(it) => Ok(literal(it)),
+            Expr::Ident(name) => self.name(&name),
+            Expr::Select(it) => self.select(*it.operand, it.field, it.test),
+            Expr::Call(it) => self.call(it),
+            Expr::List(it) if !it.optional_indices.is_empty() => Err(NO_OPTIONALS.to_owned()),
+            Expr::List(it) => {
+                let (items, known) = self.all(it.elements)?;
+                Ok((Node::List(items), Known::List(Box::new(Known::any(known)))))
+            }
+            Expr::Map(it) => self.map(it),
+            Expr::Comprehension(it) => self.walk(it),
+            Expr::Struct(it) => Err(format!("`{}{{…}}`: only maps can be made, as in {{\"a\": 1}}", it.type_name)),
+            Expr::Unspecified => Err("something is missing".to_owned()),
+        }
+    }
+
+    /// Many at once: the steps, and what is known of each.
+    fn all(&mut self, all: Vec<IdedExpr>) -> Result<(Vec<Node>, Vec<Known>), String> {
+        let (mut nodes, mut known) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+        for it in all {
+            let (node, of_it) = self.lower(it)?;
+            nodes.push(node);
+            known.push(of_it);
+        }
+        Ok((nodes, known))
+    }
+
+    fn call(&mut self, it: CallExpr) -> Result<Typed, String> {
+        let on_value = it.target.is_some();
+        known(&it.func_name, on_value, it.args.len() + usize::from(on_value))?;
+        let all = it.target.into_iter().map(|target| *target).chain(it.args).collect();
+        let (nodes, of_them) = self.all(all)?;
+        call(&it.func_name, on_value, nodes, of_them)
+    }
+
+    /// One that may be a bool.
+    fn bool(&mut self, what: &'static str, it: IdedExpr) -> Result<Node, String> {
+        let (node, known) = self.lower(it)?;
+        if known.may_be(|kind| kind == Kind::Bool) { Ok(node) } else { Err(no_overload(what, &[known])) }
+    }
+
+    fn name(&mut self, name: &str) -> Result<Typed, String> {
+        let (name, absolute) = name.strip_prefix('.').map_or((name, false), |name| (name, true));
+        let local = self.locals.iter().rposition(|(local, _)| !absolute && local == name);
+        if let Some(at) = local {
+            return Ok((Node::Local(at), self.locals[at].1.clone()));
+        }
+        if let Some((_, var)) = Var::ALL.into_iter().find(|(known, _)| *known == name) {
+            self.names_tool |= var == Var::ToolName;
+            return Ok((Node::Var(var), known_of(var)));
+        }
+        if let Some(kind) = Kind::NAMED.into_iter().find(|kind| kind.name() == name) {
+            return Ok((Node::Kind(kind), Known::TYPE));
+        }
+        let locals = self.locals.iter().map(|(local, _)| local.as_str());
+        Err(names::unknown("variable", name, Var::ALL.into_iter().map(|(known, _)| known).chain(locals)))
+    }
+
+    fn select(&mut self, of: IdedExpr, field: String, test: bool) -> Result<Typed, String> {
+        let (of, known) = self.lower(of)?;
+        if matches!(of, Node::Var(Var::Shell)) && !SHELL.contains(&field.as_str()) {
+            return Err(names::unknown("member of `shell`", &field, SHELL.into_iter()));
+        }
+        let found = match known {
+            Known::Dyn => Known::Dyn,
+            Known::Map(key, found) if key.may_equal(&Known::STRING) => *found,
+            Known::Plain(_) | Known::List(_) | Known::Map(..) => {
+                return Err(format!("type '{known}' has no members, so there is no `{field}` in it"));
+            }
+        };
+        let of = Box::new(of);
+        Ok(if test { (Node::Has(of, field), Known::BOOL) } else { (Node::Select(of, field), found) })
+    }
+
+    fn map(&mut self, it: MapExpr) -> Result<Typed, String> {
+        let (mut entries, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in it.entries {
+            let EntryExpr::MapEntry(entry) = entry.expr else {
+                return Err("a map has keys and values, as in {\"a\": 1}".to_owned());
+            };
+            if entry.optional {
+                return Err(NO_OPTIONALS.to_owned());
+            }
+            let (key, of_key) = self.lower(entry.key)?;
+            let (value, of_value) = self.lower(entry.value)?;
+            if !of_key.may_be(is_key) {
+                return Err(format!("a map cannot have a key of type '{of_key}'"));
+            }
+            entries.push([key, value]);
+            keys.push(of_key);
+            values.push(of_value);
+        }
+        Ok((Node::Map(entries), Known::Map(Box::new(Known::any(keys)), Box::new(Known::any(values)))))
+    }
+
+    fn walk(&mut self, mut it: Box<ComprehensionExpr>) -> Result<Typed, String> {
+        let Some(found) = macros::read(&mut it) else { return Err("this macro is not available".to_owned()) };
+        let (range, known) = self.lower(it.iter_range)?;
+        let item = match known {
+            Known::Dyn => Known::Dyn,
+            Known::List(of) => *of,
+            Known::Map(key, _) => *key,
+            Known::Plain(_) => return Err(format!("a value of type '{known}' cannot be walked by a macro")),
+        };
+        self.locals.push((it.iter_var, item));
+        let with = self.with(found);
+        self.locals.pop();
+        let (with, known) = with?;
+        Ok((Node::Walk(Box::new(Walk { range, with })), known))
+    }
+
+    fn with(&mut self, found: Macro) -> Result<(With, Known), String> {
+        Ok(match found {
+            Macro::All(test) => (With::All(self.bool("all()", test)?), Known::BOOL),
+            Macro::Exists(test) => (With::Exists(self.bool("exists()", test)?), Known::BOOL),
+            Macro::One(test) => (With::One(self.bool("exists_one()", test)?), Known::BOOL),
+            Macro::Collect(test, make) => {
+                let test = test.map(|test| self.bool("filter()", test)).transpose()?;
+                let (make, known) = self.lower(make)?;
+                (With::Collect(test, make), Known::List(Box::new(known)))
+            }
+        })
+    }
+}
+
+/// CEL's `a.?b` and its like.
+pub(super) const NO_OPTIONALS: &str = "optional values are not available";
+
+/// Whether a map can have a key of this kind, or be asked for one; doubles that are whole find the whole number.
+pub(super) fn is_key(kind: Kind) -> bool {
+    kind.is_number() || matches!(kind, Kind::Bool | Kind::String)
+}
+
+/// What is known of a variable.
+fn known_of(var: Var) -> Known {
+    match var {
+        Var::ToolInput | Var::Shell => Known::object(),
+        Var::Depth => Known::INT,
+        Var::FirstPrompt => Known::BOOL,
+        Var::ToolName | Var::Event | Var::AgentId | Var::SessionId | Var::RawInput | Var::RawToolName => Known::STRING,
+    }
+}
+
+fn literal(it: LiteralValue) -> Typed {
+    match it {
+        LiteralValue::Null => (Node::Null, Known::NULL),
+        LiteralValue::Boolean(it) => (Node::Bool(*it.inner()), Known::BOOL),
+        LiteralValue::Int(it) => (Node::Int(*it.inner()), Known::INT),
+        LiteralValue::UInt(it) => (Node::Uint(*it.inner()), Known::UINT),
+        LiteralValue::Double(it) => (Node::Double(*it.inner()), Known::DOUBLE),
+        LiteralValue::String(it) => (Node::Text(it.inner().to_owned()), Known::STRING),
+        LiteralValue::Bytes(it) => (Node::Bytes(it.inner().to_vec()), Known::BYTES),
+    }
+}

@@ -1,0 +1,41 @@
+//! Settings that are allowed and probably not meant.
+
+use domain::agent_hook::{AgentHook, HandlerType, Instead};
+use domain::breaker::Policy;
+use domain::checkpoint::{CheckpointKind, Duty, Facts};
+use domain::matcher::Matcher;
+
+/// What is doubtful about `hook`, one sentence each.
+pub(super) fn of(hook: &AgentHook, matcher: Option<&Matcher>) -> Vec<String> {
+    let event = hook.event.name();
+    let mut warnings = Vec::new();
+    let without_tool = match hook.event {
+        CheckpointKind::SessionStart | CheckpointKind::UserPromptSubmit | CheckpointKind::Stop => true,
+        CheckpointKind::BeforeLlm
+        | CheckpointKind::AfterLlm
+        | CheckpointKind::BeforeTool
+        | CheckpointKind::PreToolUse
+        | CheckpointKind::ApproveTool
+        | CheckpointKind::AfterTool
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStart
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Runtime => false,
+    };
+    if without_tool && matcher.is_some_and(|matcher| !matcher.matches(&Facts::default())) {
+        warnings.push(format!(
+            "matcher {} never matches: {event} has no tool, so the name that it is compared with is empty",
+            super::quoted(&hook.matcher)
+        ));
+    }
+    if hook.handler_type == HandlerType::Prompt && hook.event == CheckpointKind::UserPromptSubmit {
+        warnings.push(format!("a prompt hook on {event} judges {{}}: only tool input reaches the evaluator"));
+    }
+    if hook.breaker == Policy::All && hook.on_trip == Instead::Allow && hook.event.duty() == Duty::Gate {
+        warnings.push(format!(
+            "breaker \"all\" with on_trip \"allow\" lets five blocks in a row open this gate at {event}; use breaker \
+             \"faults\" or on_trip \"block\""
+        ));
+    }
+    warnings
+}

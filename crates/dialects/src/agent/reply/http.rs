@@ -1,0 +1,31 @@
+//! An endpoint's answer: the body of a 2xx response.
+
+use super::members::Read;
+use super::output::{read, reply_text, said, unreadable};
+use super::{ReplyFault, Said};
+
+/// What the body of a response says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Body {
+    /// What it says; nothing, which allows, where it is no JSON.
+    pub said: Said,
+    /// Whether it was empty or no JSON.
+    pub non_json: bool,
+}
+
+/// Reads the body of a 2xx response. One that is empty or no JSON allows, unless the hook is `strict`.
+///
+/// # Errors
+/// A fault for JSON that is no object, for a broken reply, and for all that `strict` does not let pass.
+pub fn body(bytes: &[u8], strict: bool) -> Result<Body, ReplyFault> {
+    let text = reply_text(bytes)?;
+    match read(&text)? {
+        Read::Object(members) => Ok(Body { said: said(members)?, non_json: false }),
+        Read::Other(kind) => Err(unreadable(format!("must be a JSON object, got {kind}"))),
+        Read::NotJson(_) if !strict => Ok(Body { said: Said::default(), non_json: true }),
+        Read::NotJson(_) if text.is_empty() => {
+            Err(unreadable("must be a JSON object, got nothing (the hook is `strict`)"))
+        }
+        Read::NotJson(why) => Err(unreadable(format!("must be JSON (the hook is `strict`): {why}"))),
+    }
+}

@@ -1,0 +1,271 @@
+//! A stored rule of the agent family, as its row has it: the published record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::breaker::Policy;
+use crate::checkpoint::{CheckpointKind, Duty};
+use crate::id::{HookId, TenantId};
+use crate::json::Object;
+
+/// The checkpoints at which hooks of the agent family act, in the order of a turn. Source: agent hooks, events.
+pub const AGENT_EVENTS: [CheckpointKind; 7] = [
+    CheckpointKind::SessionStart,
+    CheckpointKind::UserPromptSubmit,
+    CheckpointKind::PreToolUse,
+    CheckpointKind::PostToolUse,
+    CheckpointKind::SubagentStart,
+    CheckpointKind::SubagentStop,
+    CheckpointKind::Stop,
+];
+
+/// The member of `metadata` that names the file in which a rule is kept.
+pub const IN_FILE: &str = "file";
+
+/// One row of the table `agent_hooks`. Its JSON is the published record; times are RFC 3339, UTC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgentHook {
+    /// A UUID.
+    pub id: HookId,
+    /// Whose it is; the sentinel for global ones.
+    pub tenant_id: TenantId,
+    /// The agents that it is about, as UUIDs; only of scope `agent`.
+    pub agent_ids: Vec<String>,
+    /// Where it acts, one of [`AGENT_EVENTS`].
+    pub event: CheckpointKind,
+    /// How it is run.
+    pub handler_type: HandlerType,
+    /// Whose turns it is about.
+    pub scope: HookScope,
+    /// For people; may be empty, need not be unique.
+    pub name: String,
+    /// Settings of its handler. Secrets in it are encrypted.
+    pub config: Object,
+    /// A pattern of tool names; empty for every event.
+    pub matcher: String,
+    /// A condition; empty for none.
+    pub if_expr: String,
+    /// How long one call of its handler may take.
+    pub timeout_ms: u32,
+    /// What counts when that time is over.
+    pub on_timeout: Instead,
+    /// Higher runs first.
+    pub priority: i32,
+    /// Whether it acts.
+    pub enabled: bool,
+    /// Counts its changes, from 1.
+    pub version: u32,
+    /// Who brought it.
+    pub source: Source,
+    /// Whether it may change what it is asked about.
+    pub may_rewrite: bool,
+    /// What its circuit breaker counts.
+    pub breaker: Policy,
+    /// What counts while its circuit breaker is open.
+    pub on_trip: Instead,
+    /// Since when its circuit breaker is open.
+    pub tripped_at: Option<String>,
+    /// Why it does not act, where its owner did not say so: `breaker`, `edition`, `no_agents`.
+    pub disabled_reason: String,
+    /// Free.
+    pub metadata: Object,
+    /// Who made it.
+    pub created_by: Option<String>,
+    /// When.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+}
+
+impl AgentHook {
+    /// What people call it: its name, or its id if it has none.
+    pub fn label(&self) -> &str {
+        if self.name.is_empty() { self.id.as_str() } else { &self.name }
+    }
+
+    /// The file that it is kept in, if it is: then it is changed there.
+    pub fn file(&self) -> Option<&str> {
+        self.metadata.get(IN_FILE)?.as_str()
+    }
+
+    /// Whether it counts at its event: it acts, or what stands in its place while its breaker is open does.
+    pub fn is_candidate(&self) -> bool {
+        self.enabled || self.tripped_at.is_some()
+    }
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$var_doc:meta])* $variant:ident = $word:literal),* $(,)? })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$var_doc])* #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// Every value, in the order of the published list.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The word on the wire.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// The value that `word` names.
+            pub fn named(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.word() == word)
+            }
+        }
+    )*};
+}
+
+words! {
+    /// How a stored hook is run.
+    HandlerType {
+        /// A shell command.
+        Command = "command",
+        /// A request to a URL.
+        Http = "http",
+        /// A language model as judge.
+        Prompt = "prompt",
+        /// A small program.
+        Script = "script",
+    }
+
+    /// Whose turns a stored hook is about.
+    HookScope {
+        /// Everyone's.
+        Global = "global",
+        /// Those of one tenant.
+        Tenant = "tenant",
+        /// Those of some agents of one tenant.
+        Agent = "agent",
+    }
+
+    /// Who brought a stored hook.
+    Source {
+        /// It is shipped: read-only but for `enabled`.
+        Builtin = "builtin",
+        /// Somebody.
+        User = "user",
+    }
+
+    /// What counts instead of an answer.
+    Instead {
+        /// No.
+        Block = "block",
+        /// Going on.
+        Allow = "allow",
+    }
+
+    /// What kinds of hooks and tenants a host has.
+    Edition {
+        /// One tenant; commands may be hooks.
+        Lite = "lite",
+        /// Several tenants; no commands.
+        Standard = "standard",
+    }
+
+    /// What is kept of one execution as its decision.
+    Decision {
+        /// It let pass.
+        Allow = "allow",
+        /// It refused.
+        Block = "block",
+        /// It wanted a person to say.
+        Ask = "ask",
+        /// It failed.
+        Error = "error",
+        /// Its time was over.
+        Timeout = "timeout",
+    }
+}
+
+impl Instead {
+    /// What counts at `event` unless the hook says otherwise: gates stay shut.
+    pub fn default_at(event: CheckpointKind) -> Self {
+        if event.duty() == Duty::Gate { Self::Block } else { Self::Allow }
+    }
+}
+
+/// What a hook of the agent family has beyond every other hook, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its row.
+    pub id: HookId,
+    /// Whose it is; the sentinel for global ones.
+    pub tenant: TenantId,
+    /// Its version.
+    pub version: u32,
+    /// How it is run.
+    pub handler: HandlerType,
+    /// When it was made; the older of two with one priority runs first.
+    pub created_at: String,
+    /// When it wants to be asked, beyond its matcher.
+    pub condition: Option<std::sync::Arc<dyn crate::condition::Condition>>,
+    /// What it may change.
+    pub rights: Rights,
+    /// What its circuit breaker counts.
+    pub breaker: Policy,
+    /// What counts while that is open.
+    pub on_trip: Instead,
+}
+
+/// What a hook may change of what it is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// All of it.
+    Everything,
+    /// Nothing.
+    Nothing,
+    /// These fields: `rawInput`, `toolInput`, `toolInput.KEY`.
+    Fields(Vec<String>),
+}
+
+impl Rights {
+    /// Whether the text of a message may be changed.
+    pub fn prompt(&self) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Nothing => false,
+            Self::Fields(fields) => fields.iter().any(|field| field == "rawInput"),
+        }
+    }
+
+    /// Whether the argument `key` of a tool may be changed.
+    pub fn argument(&self, key: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Nothing => false,
+            Self::Fields(fields) => fields
+                .iter()
+                .any(|field| field == "toolInput" || field.strip_prefix("toolInput.").is_some_and(|own| own == key)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_go_both_ways() {
+        for edition in Edition::ALL {
+            assert_eq!(Edition::named(edition.word()), Some(*edition));
+        }
+        assert_eq!(HandlerType::named("builtin"), None);
+        assert_eq!(serde_json::to_string(&Instead::Block).unwrap(), "\"block\"");
+        assert!(AGENT_EVENTS.iter().all(|event| [Duty::Gate, Duty::Observer].contains(&event.duty())));
+    }
+
+    #[test]
+    fn rights_name_fields() {
+        let check = |rights: Rights| (rights.prompt(), rights.argument("cmd"), rights.argument("path"));
+        let fields = |names: &[&str]| Rights::Fields(names.iter().map(ToString::to_string).collect());
+        assert_eq!(check(Rights::Everything), (true, true, true));
+        assert_eq!(check(Rights::Nothing), (false, false, false));
+        assert_eq!(check(fields(&["rawInput", "toolInput.cmd"])), (true, true, false));
+        assert_eq!(check(fields(&["toolInput"])), (false, true, true));
+    }
+}

@@ -1,0 +1,224 @@
+//! The audit chain: rows of which none can be altered, dropped, moved or put in without it showing.
+//!
+//! Each tenant has a chain of its own. A row's hash is taken over its body and the hash of the row before it, and the
+//! body repeats every other column, so all of them are covered. From time to time the newest hash is signed: whoever
+//! has the public key can [verify](Verifier) the rows without trusting the machine they come from.
+//!
+//! ```
+//! use pintle_domain::audit::{Kind, Link, append};
+//! # let (tenant, now) = (pintle_domain::id::TenantId::from("default"), jiff::Timestamp::UNIX_EPOCH);
+//! # let data = pintle_domain::json::Object::new();
+//! // In one transaction: read the tenant's head (`Link::GENESIS` if it has no rows), append, insert the entry.
+//! let (entry, head) = append(&Link::GENESIS, &tenant, now, Kind::Record, data)?;
+//! assert_eq!((entry.seq, entry.hash), (1, head.hash));
+//! # Ok::<_, pintle_domain::audit::AppendError>(())
+//! ```
+
+mod checkpoint;
+mod line;
+mod verify;
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::id::TenantId;
+use crate::json::{self, Object};
+
+pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_ROWS, Checkpoint, due, due_at_stop};
+pub use line::{Line, LineError, Lines, MAX_LINE_BYTES, read_line};
+pub use verify::{Finding, Member, Proof, Report, TenantReport, Verifier};
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// One hook at one event.
+    Record,
+    /// One tool call that was cleared, with the digest of its permit.
+    Decision,
+    /// A hook was created, updated, deleted or switched.
+    Change,
+    /// A breaker tripped.
+    Trip,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Record, Self::Decision, Self::Change, Self::Trip];
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Decision => "decision",
+            Self::Change => "change",
+            Self::Trip => "trip",
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        found.ok_or_else(|| format!("unknown kind `{}`; known: record, decision, change, trip", word.escape_debug()))
+    }
+}
+
+/// A SHA-256, written as 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// What the first row of a chain has in place of a row before it.
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// The hash of a row: `SHA-256(prev ‖ 0x0a ‖ body)`, with `prev` as it is written.
+    pub fn of(prev: &Self, body: &str) -> Self {
+        let mut sha = Sha256::new();
+        sha.update(prev.to_string());
+        sha.update(b"\n");
+        sha.update(body);
+        Self(sha.finalize().into())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Hash {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || "a hash is 64 lower-case hex digits".to_owned();
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        if text.len() != 64 {
+            return Err(bad());
+        }
+        let mut hash = [0; 32];
+        for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let halves = digit(pair[0]).zip(digit(pair[1]));
+            *byte = halves.map(|(high, low)| high << 4 | low).ok_or_else(bad)?;
+        }
+        Ok(Self(hash))
+    }
+}
+
+/// The end of a chain: the number and hash of its newest row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The row's number; rows are counted from 1.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+impl Link {
+    /// The end of a chain without rows.
+    pub const GENESIS: Self = Self { seq: 0, hash: Hash::ZERO };
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Whose chain.
+    pub tenant_id: TenantId,
+    /// Its number in that chain.
+    pub seq: u64,
+    /// When, in whole microseconds.
+    pub at: Timestamp,
+    /// What about.
+    pub kind: Kind,
+    /// Canonical JSON (RFC 8785): `{"at":…,"data":{…},"kind":…,"seq":…,"tenant_id":…}`.
+    pub body: String,
+    /// The hash of the row before it, or [`Hash::ZERO`].
+    pub prev: Hash,
+    /// Its own hash.
+    pub hash: Hash,
+}
+
+/// Longest body of a row, in bytes: the arguments of a call of 10 MiB, even if they must be escaped, take less.
+pub const MAX_BODY_BYTES: usize = 32 << 20;
+
+/// Highest number of a row: beyond it, JSON readers that count in doubles take two rows for one.
+pub const MAX_SEQ: u64 = (1 << 53) - 1;
+
+/// Why a row cannot be appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// What it says is longer than what can be exported and read again.
+    #[error("audit record could not be written: {0} bytes of JSON, more than {MAX_BODY_BYTES}")]
+    TooLong(usize),
+    /// The head is no head of a chain that was written here.
+    #[error("audit record could not be written: the chain ends at row {0}, and no chain is as long; verify it")]
+    Full(u64),
+}
+
+/// The row that follows `head` in the chain of `tenant`, and the new head.
+///
+/// Pure, so whoever calls it reads `head` and inserts the row in one transaction; the primary key (tenant, seq) then
+/// refuses a second row in the same place. `at` loses what is finer than a microsecond, since databases keep no more.
+///
+/// # Errors
+/// The row could not be exported, or `head` is none.
+pub fn append(
+    head: &Link,
+    tenant: &TenantId,
+    at: Timestamp,
+    kind: Kind,
+    data: Object,
+) -> Result<(Entry, Link), AppendError> {
+    append_canonical(head, tenant, at, kind, &json::canonical(&Value::Object(data)))
+}
+
+/// [`append`] of what is canonical JSON already: an object as [`json::canonical`] writes it. Whoever holds up others
+/// between reading `head` and inserting the row writes it before.
+///
+/// # Errors
+/// As [`append`].
+pub fn append_canonical(
+    head: &Link,
+    tenant: &TenantId,
+    at: Timestamp,
+    kind: Kind,
+    data: &str,
+) -> Result<(Entry, Link), AppendError> {
+    if head.seq >= MAX_SEQ {
+        return Err(AppendError::Full(head.seq));
+    }
+    let (seq, at) = (head.seq + 1, whole_micros(at));
+    let tenant_id = json::canonical(&tenant.as_str().into());
+    // The members stand in their canonical order; a moment and the word of a kind need no escapes.
+    let kind_word = kind.word();
+    let body = format!(r#"{{"at":"{at}","data":{data},"kind":"{kind_word}","seq":{seq},"tenant_id":{tenant_id}}}"#);
+    if body.len() > MAX_BODY_BYTES {
+        return Err(AppendError::TooLong(body.len()));
+    }
+    let hash = Hash::of(&head.hash, &body);
+    let entry = Entry { tenant_id: tenant.clone(), seq, at, kind, body, prev: head.hash, hash };
+    Ok((entry, Link { seq, hash }))
+}
+
+fn whole_micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).expect("it comes from a timestamp, so it is within its bounds")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! When a hook that keeps saying no, or keeps failing, is taken out of the chain: arithmetic, without a clock.
+
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::Duty;
+use crate::fault::{Fault, FaultKind};
+use crate::hook::Hook;
+use crate::record::{Outcome, Record};
+use crate::verdict::Word;
+
+/// How many counted outcomes in a row open a breaker. Source: agent hooks, circuit breaker.
+pub const THRESHOLD: usize = 5;
+
+/// Within how long they must come, in seconds. Source: the same.
+pub const WINDOW_SECONDS: i64 = 60;
+
+/// What a breaker counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// Blocks and timeouts; an allow or an ask ends a run.
+    #[default]
+    All,
+    /// Timeouts and faults; every answer ends a run.
+    Faults,
+    /// Nothing.
+    Off,
+}
+
+impl Policy {
+    /// Every value, in the order of the published list.
+    pub const ALL: [Self; 3] = [Self::All, Self::Faults, Self::Off];
+
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Faults => "faults",
+            Self::Off => "off",
+        }
+    }
+
+    /// The value that `word` names.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.word() == word)
+    }
+
+    /// What `outcome` is to a run.
+    fn weighs(self, outcome: Counted) -> Weight {
+        match (self, outcome) {
+            (Self::All, Counted::Block | Counted::Timeout) | (Self::Faults, Counted::Timeout | Counted::Error) => {
+                Weight::Counts
+            }
+            (Self::All, Counted::Allow | Counted::Ask)
+            | (Self::Faults, Counted::Allow | Counted::Block | Counted::Ask) => Weight::Ends,
+            (Self::All, Counted::Error) | (Self::Off, _) => Weight::Ignored,
+        }
+    }
+
+    /// What it counts, in the words of a message.
+    pub fn counts(self) -> &'static str {
+        match self {
+            Self::All | Self::Off => "blocks/timeouts",
+            Self::Faults => "faults",
+        }
+    }
+}
+
+enum Weight {
+    Counts,
+    Ends,
+    Ignored,
+}
+
+/// What a handler's outcome is to a breaker, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// It let pass.
+    Allow,
+    /// It wanted a person to say.
+    Ask,
+    /// It refused.
+    Block,
+    /// It failed.
+    Error,
+    /// Its own time was over.
+    Timeout,
+}
+
+/// What became of `hook` at one event, as its breaker has it: the worst of its `records` of that event. `None` where
+/// its handler was not asked, or what happened says nothing about it: caps and budgets, conditions, the end of the
+/// chain's time, a turn that was cancelled.
+pub fn counted<'a>(hook: &Hook, records: impl Iterator<Item = &'a Record>) -> Option<Counted> {
+    records.filter_map(|record| one(hook, record)).max()
+}
+
+fn one(hook: &Hook, record: &Record) -> Option<Counted> {
+    if record.account.as_ref().is_some_and(|account| account.uncounted) {
+        return None;
+    }
+    match &record.outcome {
+        // What an observer says decides nothing.
+        Outcome::Said { .. } if record.checkpoint.duty() == Duty::Observer => Some(Counted::Allow),
+        Outcome::Said { word: Word::Deny, .. } => Some(Counted::Block),
+        Outcome::Said { word: Word::Ask, .. } => Some(Counted::Ask),
+        Outcome::Said { .. } => Some(Counted::Allow),
+        // Less than its own time: the chain's was over.
+        Outcome::Failed { fault: Fault::TimedOut { after }, .. } => {
+            let own = hook.stages.get(record.checkpoint).map(|stage| stage.timeout);
+            own.is_none_or(|own| *after >= own).then_some(Counted::Timeout)
+        }
+        Outcome::Failed { fault, .. } => match fault.kind() {
+            FaultKind::Cancelled | FaultKind::ConditionFailed => None,
+            FaultKind::TimedOut => Some(Counted::Timeout),
+            FaultKind::CannotStart
+            | FaultKind::Killed
+            | FaultKind::BadExit
+            | FaultKind::Unreadable
+            | FaultKind::TooLarge
+            | FaultKind::ProtocolError
+            | FaultKind::Panicked
+            | FaultKind::Unavailable => Some(Counted::Error),
+        },
+        Outcome::Told | Outcome::NotRun(_) => None,
+    }
+}
+
+/// The counted outcomes of one hook for one tenant that came in a row. Its JSON is the column `run`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Run(VecDeque<Timestamp>);
+
+/// What an outcome did to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing.
+    Same,
+    /// It is longer, or over.
+    Changed,
+    /// The breaker opens.
+    Trips,
+}
+
+impl Run {
+    /// Takes an outcome in.
+    pub fn take(&mut self, policy: Policy, outcome: Counted, now: Timestamp) -> Step {
+        match policy.weighs(outcome) {
+            Weight::Ignored => Step::Same,
+            Weight::Ends if self.0.is_empty() => Step::Same,
+            Weight::Ends => {
+                self.0.clear();
+                Step::Changed
+            }
+            Weight::Counts => {
+                let from = now - jiff::SignedDuration::from_secs(WINDOW_SECONDS);
+                // Of a longer window only the newest matter: a run ends by an answer, not by time alone.
+                self.0.retain(|at| *at > from);
+                self.0.push_back(now);
+                if self.0.len() < THRESHOLD {
+                    return Step::Changed;
+                }
+                self.0.clear();
+                Step::Trips
+            }
+        }
+    }
+
+    /// Whether nothing counts at present.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many outcomes count at present.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Why a call is refused whose hook's breaker is open since `since`.
+pub fn refusal(label: &str, id: &str, since: &str, policy: Policy) -> String {
+    format!(
+        "hook \"{label}\" ({id}) is off since {since}: circuit breaker, {THRESHOLD} {} in {WINDOW_SECONDS} s; matching \
+         calls are refused until an administrator re-enables it (hooks.toggle enabled=true)",
+        policy.counts()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds `outcomes`, each with its second, and gives a letter for each step.
+    fn check(policy: Policy, outcomes: &[(i64, Counted)]) -> String {
+        let mut run = Run::default();
+        let step = |(second, outcome): &(i64, Counted)| match run.take(
+            policy,
+            *outcome,
+            Timestamp::from_second(*second).unwrap(),
+        ) {
+            Step::Same => '=',
+            Step::Changed => '~',
+            Step::Trips => '!',
+        };
+        outcomes.iter().map(step).collect()
+    }
+
+    #[test]
+    fn five_in_a_row_within_a_minute_trip() {
+        use Counted::{Allow, Ask, Block, Error, Timeout};
+        let every = |seconds: i64, outcome| (0..6).map(|n| (n * seconds, outcome)).collect::<Vec<_>>();
+        assert_eq!(check(Policy::All, &every(1, Block)), "~~~~!~");
+        assert_eq!(check(Policy::All, &every(14, Timeout)), "~~~~!~");
+        assert_eq!(check(Policy::All, &every(15, Block)), "~~~~~~", "the first is a minute old when the fifth comes");
+        assert_eq!(check(Policy::Off, &every(1, Timeout)), "======");
+        assert_eq!(check(Policy::All, &every(1, Error)), "======");
+        assert_eq!(check(Policy::Faults, &every(1, Error)), "~~~~!~");
+        assert_eq!(check(Policy::Faults, &every(1, Block)), "======");
+        let broken =
+            |by| [(0, Block), (1, Block), (2, by), (3, Timeout), (4, Block), (5, Block), (6, Block), (7, Block)];
+        assert_eq!(check(Policy::All, &broken(Allow)), "~~~~~~~!");
+        assert_eq!(check(Policy::All, &broken(Ask)), "~~~~~~~!");
+        assert_eq!(check(Policy::All, &broken(Error)), "~~=~~!~~");
+    }
+}

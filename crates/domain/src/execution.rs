@@ -1,0 +1,243 @@
+//! What is kept of one execution of a stored hook: a row of the table `hook_executions`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::account::{Account, Rewritten};
+use crate::agent_hook::{Decision, HandlerType, Stored};
+use crate::checkpoint::CheckpointKind;
+use crate::fault::FaultKind;
+use crate::id::{HookId, TenantId, agent_uuid};
+use crate::json::Object;
+use crate::record::{EventRecord, NotRun, Outcome, Record};
+use crate::verdict::Word;
+
+mod hash;
+mod redact;
+
+pub use hash::input_hash;
+pub use redact::{MAX_TEXT_CHARS, redacted};
+
+/// One execution. Its JSON, without the detail, is what the audit chain keeps of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Execution {
+    /// A UUID of version 7.
+    pub id: String,
+    /// Which hook; nothing once that is deleted.
+    pub hook_id: Option<HookId>,
+    /// What it was called then.
+    pub hook_name: String,
+    /// Its version then.
+    pub hook_version: u32,
+    /// How it was run.
+    pub handler_type: HandlerType,
+    /// Whose event it was.
+    pub tenant_id: TenantId,
+    /// The agent, as stored hooks know it.
+    pub agent_id: Option<String>,
+    /// The key of the session.
+    pub session_id: Option<String>,
+    /// The turn.
+    pub turn_id: Option<String>,
+    /// The event.
+    pub event_id: String,
+    /// What ties the events of one outside request together.
+    pub trace_id: Option<String>,
+    /// Where.
+    pub event: CheckpointKind,
+    /// The tool, if any.
+    pub tool_name: Option<String>,
+    /// The call of the model, if any.
+    pub tool_call_id: Option<String>,
+    /// See [`input_hash`]; over what the last hook of the chain left.
+    pub input_hash: Option<String>,
+    /// What came of it.
+    pub decision: Decision,
+    /// Why, redacted and cut.
+    pub reason: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How often it was tried again.
+    pub retry: u32,
+    /// The same however often this row is written.
+    pub dedup_key: Option<String>,
+    /// The fault, redacted and cut.
+    pub error: Option<String>,
+    /// The fault, whole; encrypted where it is kept.
+    pub error_detail: Option<String>,
+    /// Everything else.
+    pub metadata: Object,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl Execution {
+    /// What is kept of `record`, a line of `event`; nothing if no stored hook ran there.
+    pub fn of(event: &EventRecord, record: &Record) -> Option<Self> {
+        let stored = record.stored.as_ref()?;
+        let none = Account::default();
+        let account = record.account.as_deref().unwrap_or(&none);
+        let ended = Ended::of(&record.outcome, account)?;
+        let (who, again) = (&event.who, if record.again { "#2" } else { "" });
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Some(Self {
+            id: uuid::Uuid::now_v7().to_string(),
+            hook_id: Some(stored.id.clone()),
+            hook_name: cut(record.hook.as_str(), MAX_NAME_CHARS),
+            hook_version: stored.version,
+            handler_type: stored.handler,
+            tenant_id: who.tenant_id.clone(),
+            agent_id: Some(agent_uuid(&who.tenant_id, who.agent_id.as_str())),
+            session_id: some(&cut(who.session_id.as_str(), MAX_SESSION_CHARS)),
+            turn_id: some(who.turn_id.as_str()),
+            event_id: event.event_id.to_string(),
+            trace_id: some(&cut(who.trace_id.as_str(), MAX_TRACE_CHARS)),
+            event: record.checkpoint,
+            tool_name: event.tool.as_deref().map(|tool| cut(tool, MAX_TEXT_CHARS)),
+            tool_call_id: who.tool_call_id.as_ref().map(|id| cut(id.as_str(), MAX_CALL_CHARS)),
+            input_hash: Some(input_hash(event.tool.as_deref().unwrap_or_default(), event.input.as_ref())),
+            decision: ended.decision,
+            reason: ended.reason.map(|reason| redacted(&reason)),
+            duration_ms: ended.took_ms,
+            retry: account.retry,
+            dedup_key: Some(format!("{}:{}{again}", stored.id, event.event_id)),
+            error: ended.error.as_deref().map(redacted),
+            error_detail: ended.error,
+            metadata: metadata(event, record, stored, account),
+            created_at: event.at,
+        })
+    }
+
+    /// The row as JSON, without the detail of the fault.
+    pub fn to_json(&self) -> Object {
+        let value = serde_json::json!({
+            "id": self.id,
+            "hook_id": self.hook_id,
+            "hook_name": self.hook_name,
+            "hook_version": self.hook_version,
+            "handler_type": self.handler_type,
+            "tenant_id": self.tenant_id,
+            "agent_id": self.agent_id,
+            "session_id": self.session_id,
+            "turn_id": self.turn_id,
+            "event_id": self.event_id,
+            "trace_id": self.trace_id,
+            "event": self.event,
+            "tool_name": self.tool_name,
+            "tool_call_id": self.tool_call_id,
+            "input_hash": self.input_hash,
+            "decision": self.decision,
+            "reason": self.reason,
+            "duration_ms": self.duration_ms,
+            "retry": self.retry,
+            "dedup_key": self.dedup_key,
+            "error": self.error,
+            "metadata": self.metadata,
+            "created_at": self.created_at.to_string(),
+        });
+        match value {
+            Value::Object(members) => members,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Object::new(),
+        }
+    }
+}
+
+/// The width of the column, in characters.
+const MAX_NAME_CHARS: usize = 255;
+/// The width of the column, in characters.
+const MAX_SESSION_CHARS: usize = 500;
+/// The width of the column, in characters.
+const MAX_TRACE_CHARS: usize = 64;
+/// The width of the column, in characters.
+const MAX_CALL_CHARS: usize = 128;
+
+fn cut(text: &str, chars: usize) -> String {
+    text.chars().take(chars).collect()
+}
+
+/// How an execution ended.
+struct Ended {
+    decision: Decision,
+    reason: Option<String>,
+    error: Option<String>,
+    took_ms: u64,
+}
+
+impl Ended {
+    fn of(outcome: &Outcome, account: &Account) -> Option<Self> {
+        match outcome {
+            Outcome::Said { word, reason, took } => {
+                let decision = match word {
+                    Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
+                    Word::Ask => Decision::Ask,
+                    Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
+                };
+                Some(Self { decision, reason: reason.clone(), error: None, took_ms: millis(*took) })
+            }
+            Outcome::Failed { fault, took, .. } => {
+                let timed_out = fault.kind() == FaultKind::TimedOut;
+                let decision = if timed_out { Decision::Timeout } else { Decision::Error };
+                let error = account.detail.clone().unwrap_or_else(|| fault.to_string());
+                Some(Self { decision, reason: None, error: Some(error), took_ms: millis(*took) })
+            }
+            Outcome::NotRun(NotRun::Dropped) => {
+                let error = Some("queue full".to_owned());
+                Some(Self { decision: Decision::Error, reason: None, error, took_ms: 0 })
+            }
+            Outcome::Told | Outcome::NotRun(_) => None,
+        }
+    }
+}
+
+fn millis(took: std::time::Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn metadata(event: &EventRecord, record: &Record, stored: &Stored, account: &Account) -> Object {
+    let mut members = Object::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    let yes = |is: bool| is.then_some(Value::Bool(true));
+    put("matcher_matched", Some(Value::Bool(true)));
+    put("cel_eval_result", yes(stored.condition.is_some()));
+    put("stdout_len", account.stdout_len.map(Value::from));
+    put("stderr_len", account.stderr_len.map(Value::from));
+    put("http_status", account.http_status.map(Value::from));
+    put("prompt_model", account.model.clone().map(Value::from));
+    put("prompt_tokens", account.tokens.map(Value::from));
+    put("trace_id", Some(Value::from(event.who.trace_id.as_str())));
+    put("cached", yes(account.cached));
+    put("injection_detected", yes(account.injection_detected));
+    put("non_json", yes(account.non_json));
+    put("breaker", yes(account.breaker));
+    put("pass", record.again.then(|| Value::from(2)));
+    put("effective", effective(&record.outcome).map(Value::from));
+    put("fault", fault(&record.outcome).map(Value::from));
+    put(
+        "rewrite",
+        account.rewrite.as_ref().map(|rewrite| match rewrite {
+            Rewritten::Applied => Value::from("applied"),
+            Rewritten::Dropped(why) => Value::from(format!("dropped: {why}")),
+        }),
+    );
+    put("changed_paths", record.change.as_ref().map(|change| Value::from(change.paths())));
+    members
+}
+
+/// What the outcome counted for.
+fn effective(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Said { word, .. } | Outcome::Failed { became: word, .. } => Some(word.as_str()),
+        Outcome::Told | Outcome::NotRun(_) => None,
+    }
+}
+
+fn fault(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Failed { fault, .. } => Some(fault.kind().word()),
+        Outcome::Said { .. } | Outcome::Told | Outcome::NotRun(_) => None,
+    }
+}

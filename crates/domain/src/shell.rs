@@ -1,0 +1,54 @@
+//! What is known of a shell text before it runs: who would be run, on what, and what cannot be known.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// A text that a shell would run, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShellText<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The folder in which it would run, absolute.
+    pub cwd: &'a Path,
+    /// The folder that the agent works in, absolute; what lies elsewhere is outside.
+    pub workspace: &'a Path,
+}
+
+/// What a shell text would do, as far as reading it can tell. Its JSON is what conditions and scripts see as `shell`.
+///
+/// Lists are in the order of the text, each entry once. Empty, with `unknown` false, where there is no shell text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellFacts {
+    /// The commands that would run, those inside of others included.
+    pub commands: Vec<ShellCommand>,
+    /// Paths that would be read, absolute.
+    pub reads: Vec<String>,
+    /// Paths that would be written, absolute.
+    pub writes: Vec<String>,
+    /// Paths that would be deleted, absolute.
+    pub deletes: Vec<String>,
+    /// URLs that would be asked.
+    pub urls: Vec<String>,
+    /// Of all paths those that lie outside the workspace.
+    pub outside: Vec<String>,
+    /// Whether something that is not written in the text would be run as code, such as a download.
+    pub pipes_to_interpreter: bool,
+    /// Whether something of it cannot be known by reading it.
+    pub unknown: bool,
+    /// What, in words; empty if all is known.
+    pub unknown_why: String,
+}
+
+/// One command that a shell text would run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellCommand {
+    /// The program, without its folder.
+    pub name: String,
+    /// The program as it is written, then its arguments, as far as they are known.
+    pub argv: Vec<String>,
+    /// Where it would run, absolute.
+    pub cwd: String,
+    /// How many shells, wrappers and substitutions it stands in; 0 at the top.
+    pub depth: u32,
+}

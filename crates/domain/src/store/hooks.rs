@@ -1,0 +1,338 @@
+//! The ports to the rules of the agent family: their rows, their history, their budgets.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Done, StoreError};
+use crate::agent_hook::{AgentHook, Decision};
+use crate::audit::{Checkpoint, Entry};
+use crate::breaker::Run;
+use crate::checkpoint::CheckpointKind;
+use crate::execution::Execution;
+use crate::id::{HookId, TenantId};
+
+/// Everything that is needed to put rules in force.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoredRules {
+    /// Counts the changes.
+    pub epoch: u64,
+    /// All hooks, those that are switched off among them.
+    pub hooks: Vec<AgentHook>,
+    /// Circuit breakers of global hooks that are open for one tenant.
+    pub trips: Vec<Trip>,
+    /// Runs that are pending.
+    pub runs: Vec<(HookId, TenantId, Run)>,
+    /// All tenants.
+    pub tenants: Vec<Tenant>,
+}
+
+/// A circuit breaker of a global hook that is open for one tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trip {
+    /// Which hook.
+    pub hook_id: HookId,
+    /// For whom.
+    pub tenant_id: TenantId,
+    /// Since when, RFC 3339, UTC.
+    pub tripped_at: String,
+}
+
+/// One tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenant {
+    /// A UUID.
+    pub id: TenantId,
+    /// Its name in files, on the command line and in addresses.
+    pub slug: String,
+    /// For people.
+    pub name: String,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+}
+
+/// Who changes something, when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// For the change log: `cli`, `system:breaker`, a user.
+    pub name: String,
+    /// The moment.
+    pub at: Timestamp,
+}
+
+/// One change of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HookChange {
+    /// A new row. Its version is 1.
+    Create(Box<AgentHook>),
+    /// Another content of the row with this id; its version becomes one more.
+    Update {
+        /// As it is to be; version and times are the store's.
+        hook: Box<AgentHook>,
+        /// The version that must be there.
+        if_version: Option<u32>,
+        /// The word of the change log: `updated`, `toggled`, `reset`, `disabled`.
+        action: &'static str,
+    },
+    /// The row goes; its executions stay.
+    Delete(HookId),
+}
+
+/// What a change left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// The epoch after it.
+    pub epoch: u64,
+    /// The version of each row that was changed, in the order of the changes; 0 for one that is gone.
+    pub versions: Vec<u32>,
+}
+
+/// One line of a hook's change log. This is also its JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoggedChange {
+    /// A UUID.
+    pub id: String,
+    /// Whose hook.
+    pub tenant_id: TenantId,
+    /// Which hook.
+    pub hook_id: HookId,
+    /// When. RFC 3339, UTC.
+    pub at: String,
+    /// Who.
+    pub actor: String,
+    /// What: `created`, `updated`, `deleted`, `toggled`, `tripped`, `reset`, `disabled`.
+    pub action: String,
+    /// The version after it.
+    pub version: u32,
+    /// What differs, as a JSON Patch; secrets are masked.
+    pub diff: Value,
+}
+
+/// Keeps rules. Every method blocks, shortly. A write is one transaction: the rows, the change log, the audit chain and
+/// the epoch.
+pub trait HookStore: Send + Sync {
+    /// Everything that is needed to put rules in force.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn rules(&self) -> Result<StoredRules, StoreError>;
+
+    /// What counts the changes of rules, of every process.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn epoch(&self) -> Result<u64, StoreError>;
+
+    /// The row `id`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError>;
+
+    /// Carries `changes` out, all or none.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] for a row that is not there, [`StoreError::Conflict`] with `version conflict: have N` or
+    /// for an id that is taken; or the store cannot do it.
+    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError>;
+
+    /// The newest `limit` changes of a hook, newest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError>;
+
+    /// Opens the circuit breaker of a hook: its own, or, of a global hook, that of one tenant. Clears its run.
+    ///
+    /// # Errors
+    /// The hook is gone; or the store cannot do it.
+    fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError>;
+
+    /// Closes the circuit breaker of a hook and clears its runs: everywhere, or, of a global hook, for one tenant.
+    ///
+    /// # Errors
+    /// The hook is gone; or the store cannot do it.
+    fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError>;
+
+    /// Keeps the run of a hook for a tenant; an empty one is forgotten. Changes no epoch.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), StoreError>;
+
+    /// All tenants, the sentinel among them.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn tenants(&self) -> Result<Vec<Tenant>, StoreError>;
+
+    /// Adds a tenant.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if its id or slug is taken; or the store cannot do it.
+    fn add_tenant(&self, tenant: &Tenant) -> Result<(), StoreError>;
+}
+
+/// Which executions are wanted. Empty members ask for everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecutionQuery {
+    /// Whose; everybody's when absent.
+    pub tenant: Option<TenantId>,
+    /// Of which hook.
+    pub hook: Option<HookId>,
+    /// Where.
+    pub event: Option<CheckpointKind>,
+    /// With which decision.
+    pub decision: Option<Decision>,
+    /// In which session.
+    pub session: Option<String>,
+    /// Of which agent, by the id that stored hooks know.
+    pub agent: Option<String>,
+    /// Not before.
+    pub since: Option<Timestamp>,
+    /// Before.
+    pub until: Option<Timestamp>,
+    /// Only what comes after this one in the order of the listing: its moment and its id.
+    pub after: Option<(String, String)>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// Keeps executions. Methods but the first block.
+pub trait ExecutionStore: Send + Sync {
+    /// Hands executions over that are part of no event: of hooks that only observe. Never blocks.
+    fn keep_executions(&self, executions: Vec<Execution>, done: Done);
+
+    /// The executions that `query` asks for, newest first, without the detail of faults.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError>;
+
+    /// One execution, with the detail of its fault.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the detail cannot be decrypted.
+    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError>;
+
+    /// Forgets executions that are older than `rows_before`, and details that are older than `details_before`; at most
+    /// `limit` of each. Says how many.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
+}
+
+/// What a tenant may spend on judges in one month, in tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// The first day of the month, as `2026-11-01`.
+    pub month_start: String,
+    /// All of it.
+    pub budget_total: i64,
+    /// What is spent or reserved.
+    pub used: i64,
+    /// What is left; negative once what was booked turned out too small.
+    pub remaining: i64,
+}
+
+/// Keeps budgets. A row is made, and rolled over to another month, by whoever touches it first. Every method blocks,
+/// shortly.
+pub trait BudgetStore: Send + Sync {
+    /// The budget of `tenant` in the month of `now`.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn budget(&self, tenant: &TenantId, now: Timestamp) -> Result<Budget, StoreError>;
+
+    /// Books `tokens`, if they fit. Says whether they did.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn reserve(&self, tenant: &TenantId, tokens: u64, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Corrects what was booked by `delta` tokens. Says what is left, and whether this is the first time this month that
+    /// it is less than a fifth.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn settle(&self, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), StoreError>;
+
+    /// Sets what a tenant may spend a month.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] for a tenant that is not there; or the store cannot do it.
+    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError>;
+}
+
+/// Reads the audit chain. Every method blocks.
+pub trait AuditStore: Send + Sync {
+    /// The entries of `tenant` from `seq` on, at most `limit`, in order.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// The checkpoints of `tenant`, in order.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError>;
+
+    /// The tenants that have entries.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn audited(&self) -> Result<Vec<TenantId>, StoreError>;
+
+    /// Forgets the oldest entries of `tenant` up to the newest checkpoint before `before`, which stays as anchor. Says
+    /// how many went.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError>;
+}
+
+/// A job for a hook that only observes, kept until it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxJob {
+    /// A UUID.
+    pub id: String,
+    /// Whose event.
+    pub tenant_id: TenantId,
+    /// Which hook.
+    pub hook_id: HookId,
+    /// The event.
+    pub event_id: String,
+    /// What the hook is sent, and what its record needs; encrypted where it is kept.
+    pub payload: Vec<u8>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is due.
+    pub next_at: Timestamp,
+}
+
+/// Keeps jobs. Methods but the first block.
+pub trait OutboxStore: Send + Sync {
+    /// Hands jobs over. Never blocks.
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: Done);
+
+    /// The oldest `limit` jobs that are due, taken by this process until `until`.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn take_due(&self, now: Timestamp, until: Timestamp, limit: usize) -> Result<Vec<OutboxJob>, StoreError>;
+
+    /// The job is over.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn finish(&self, id: &str) -> Result<(), StoreError>;
+
+    /// The job is to be tried again.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn try_again(&self, id: &str, attempts: u32, next_at: Timestamp) -> Result<(), StoreError>;
+}

@@ -1,0 +1,182 @@
+//! What hooks did, page by page.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::agent_hook::Decision;
+use domain::checkpoint::CheckpointKind;
+use domain::execution::Execution;
+use domain::json::canonical;
+use domain::store::ExecutionQuery;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::reading::hook_id;
+use super::{Caller, Code, Desk, Refused, Role};
+
+/// How many rows a page has unless it is said. Source: agent hooks, hooks.history.
+pub const PAGE: usize = 50;
+/// Most rows of a page. Source: the same.
+pub const MAX_PAGE: usize = 200;
+/// How often the store is asked for one page, where most rows are not the caller's: some thousand rows are looked at,
+/// then the page ends and its cursor goes on from there.
+const LOOKS: usize = 20;
+/// What a cursor begins with: the edition of its form.
+const EDITION: &str = "1";
+/// What parts a cursor: it stands in none of its parts.
+const BETWEEN: char = '|';
+
+/// Which executions are wanted. Empty members ask for everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// Of which hook.
+    pub hook: Option<String>,
+    /// Where.
+    pub event: Option<CheckpointKind>,
+    /// With which decision.
+    pub decision: Option<Decision>,
+    /// In the session with this key.
+    pub session: Option<String>,
+    /// Of which agent: its UUID, or its key.
+    pub agent: Option<String>,
+    /// Not before.
+    pub since: Option<Timestamp>,
+    /// Before.
+    pub until: Option<Timestamp>,
+    /// How many, [`PAGE`] unless it is said, at most [`MAX_PAGE`].
+    pub limit: Option<usize>,
+    /// Where the page before ended.
+    pub cursor: Option<String>,
+}
+
+/// One page of executions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// Newest first.
+    pub executions: Vec<Value>,
+    /// Where the next page begins; empty at the end.
+    pub next_cursor: String,
+}
+
+/// Where a page ends: a moment and an id.
+type Place = (String, String);
+
+impl Desk {
+    /// What hooks did in the caller's tenant, newest first; to owners, in all of them. Below admins only what happened in
+    /// their own sessions.
+    ///
+    /// # Errors
+    /// `invalid cursor`, `invalid agentId`, no such hook; or the store cannot be read.
+    pub async fn history(&self, by: &Caller, query: &HistoryQuery) -> Result<Page, Refused> {
+        by.at_least(Role::Viewer, "history")?;
+        let hook = query.hook.as_deref().map(hook_id).transpose()?;
+        let agent = query.agent.as_deref().map(|agent| self.agent(&by.tenant, agent)).transpose()?;
+        let wanted = ExecutionQuery {
+            tenant: (!by.is_master()).then(|| by.tenant.clone()),
+            hook,
+            event: query.event,
+            decision: query.decision,
+            session: query.session.clone().filter(|session| !session.is_empty()),
+            agent: agent.map(|(uuid, _)| uuid),
+            since: query.since,
+            until: query.until,
+            after: None,
+            limit: query.limit.filter(|limit| *limit > 0).unwrap_or(PAGE).min(MAX_PAGE),
+        };
+        let cursor = query.cursor.as_deref().filter(|cursor| !cursor.is_empty());
+        let after = cursor.map(|cursor| place(cursor, &seal(by, &wanted))).transpose()?;
+        if let Some(id) = &wanted.hook {
+            self.view(by).await?.hook(id)?;
+        }
+        let by = by.clone();
+        self.blocking(move |desk| desk.page(&by, wanted, after)).await
+    }
+
+    /// One execution, with the whole text of its fault. That somebody read it is logged.
+    ///
+    /// # Errors
+    /// There is none, or it is another tenant's; its text cannot be decrypted; or the caller may not.
+    pub async fn execution(&self, by: &Caller, id: &str) -> Result<Value, Refused> {
+        by.at_least(Role::Admin, "execution.get")?;
+        let id = uuid::Uuid::parse_str(id).map_err(|_| Refused::invalid("invalid execution ID"))?.to_string();
+        let looked_up = id.clone();
+        let found = self.blocking(move |desk| Ok(desk.parts.executions.execution(&looked_up)?)).await?;
+        let found = found.filter(|row| by.is_master() || row.tenant_id == by.tenant);
+        let missing = || Refused::new(Code::NotFound, format!("execution not found: {id}"));
+        let row = found.ok_or_else(missing)?;
+        tracing::info!(execution = %row.id, tenant = %row.tenant_id, by = %by.name, "security.hook.execution_read");
+        let mut value = shown(&row);
+        value["errorDetail"] = json!(row.error_detail);
+        Ok(value)
+    }
+
+    fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<Page, Refused> {
+        let may_see = |row: &Execution| {
+            by.role >= Role::Admin
+                || row.session_id.as_deref().is_some_and(|session| (self.parts.owns_session)(by, session))
+        };
+        let (mut executions, mut last) = (Vec::new(), after);
+        for _ in 0..LOOKS {
+            // One more than fits tells whether there is another page.
+            let limit = if by.role >= Role::Admin { wanted.limit + 1 } else { MAX_PAGE + 1 };
+            let query = ExecutionQuery { after: last.clone(), limit, ..wanted.clone() };
+            let rows = self.parts.executions.executions(&query)?;
+            let is_end = rows.len() < limit;
+            for row in &rows {
+                if executions.len() == wanted.limit {
+                    return Ok(Page { executions, next_cursor: cursor(by, &wanted, last.as_ref()) });
+                }
+                last = Some((row.created_at.to_string(), row.id.clone()));
+                if may_see(row) {
+                    executions.push(shown(row));
+                }
+            }
+            if is_end {
+                return Ok(Page { executions, next_cursor: String::new() });
+            }
+        }
+        Ok(Page { executions, next_cursor: cursor(by, &wanted, last.as_ref()) })
+    }
+}
+
+/// A row as it is published.
+fn shown(row: &Execution) -> Value {
+    let mut members = row.to_json();
+    let session = members.shift_remove("session_id").unwrap_or_default();
+    members.insert("session_key".to_owned(), session);
+    Value::Object(members)
+}
+
+/// What a cursor is bound to: whoever asks, and what for.
+fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
+    let bound = json!([
+        by.tenant,
+        by.role.word(),
+        wanted.hook,
+        wanted.event,
+        wanted.decision,
+        wanted.session,
+        wanted.agent,
+        wanted.since.map(|at| at.to_string()),
+        wanted.until.map(|at| at.to_string()),
+    ]);
+    URL_SAFE_NO_PAD.encode(Sha256::digest(canonical(&bound).as_bytes()))
+}
+
+fn cursor(by: &Caller, wanted: &ExecutionQuery, last: Option<&Place>) -> String {
+    let Some((at, id)) = last else { return String::new() };
+    URL_SAFE_NO_PAD.encode(format!("{EDITION}{BETWEEN}{}{BETWEEN}{at}{BETWEEN}{id}", seal(by, wanted)))
+}
+
+/// Reads a cursor that was given for the same question.
+fn place(cursor: &str, seal: &str) -> Result<Place, Refused> {
+    let read = || {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+        let parts: Vec<&str> = text.split(BETWEEN).collect();
+        let [EDITION, bound, at, id] = parts.as_slice() else { return None };
+        at.parse::<Timestamp>().ok()?;
+        uuid::Uuid::parse_str(id).ok()?;
+        (*bound == seal).then(|| ((*at).to_owned(), (*id).to_owned()))
+    };
+    read().ok_or_else(|| Refused::invalid("invalid cursor"))
+}

@@ -1,0 +1,121 @@
+//! Events that somebody makes up, to see what a hook says.
+
+use std::time::Duration;
+
+use domain::agent_hook::AgentHook;
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{CheckpointKind, Known, Observed, PreToolUse, SubagentStart, UserPromptSubmit};
+use domain::id::AgentId;
+use domain::json::Object;
+use domain::llm::Usage;
+use domain::tool::{ToolCall, ToolOutput};
+use serde_json::Value;
+
+use super::Refused;
+
+/// The call of a model that an event is about which nobody made.
+const CALL: &str = "test";
+
+/// What is known of an event that somebody made up. What is missing is empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// The tool, under any of its names.
+    pub tool_name: Option<String>,
+    /// Its arguments.
+    pub tool_input: Option<Object>,
+    /// The message of the user, or the task of a sub-agent.
+    pub raw_input: Option<String>,
+}
+
+/// An event, made up.
+pub(super) enum Event {
+    Prompt(UserPromptSubmit),
+    Tool(PreToolUse),
+    Subagent(SubagentStart),
+    Told(Observed),
+}
+
+impl Sample {
+    /// Reads `sampleEvent`; nothing and `null` are an empty one.
+    ///
+    /// # Errors
+    /// `invalid request: invalid sampleEvent: …`
+    pub fn read(value: &Value) -> Result<Self, Refused> {
+        let wrong = |why: String| Refused::invalid(format!("invalid request: invalid sampleEvent: {why}"));
+        let members = match value {
+            Value::Null => return Ok(Self::default()),
+            Value::Object(members) => members,
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(wrong("it must be an object".to_owned()));
+            }
+        };
+        let mut sample = Self::default();
+        for (name, value) in members {
+            match (name.as_str(), value) {
+                ("toolName" | "toolInput" | "rawInput", Value::Null) => {}
+                ("toolName", Value::String(text)) => sample.tool_name = Some(text.clone()),
+                ("rawInput", Value::String(text)) => sample.raw_input = Some(text.clone()),
+                ("toolInput", Value::Object(input)) => sample.tool_input = Some(input.clone()),
+                ("toolName" | "rawInput", _) => return Err(wrong(format!("field \"{name}\" must be a string"))),
+                ("toolInput", _) => return Err(wrong("field \"toolInput\" must be an object".to_owned())),
+                (other, _) => {
+                    let known = "known: toolName, toolInput, rawInput";
+                    return Err(wrong(format!("unknown field {other:?} ({known})")));
+                }
+            }
+        }
+        Ok(sample)
+    }
+
+    /// The event that this is for `hook`, at which a hook may act.
+    pub(super) fn event(&self, hook: &AgentHook, agent: &AgentId, known: &dyn Known) -> Event {
+        let text = self.raw_input.clone().unwrap_or_default();
+        let took = Duration::ZERO;
+        match hook.event {
+            CheckpointKind::UserPromptSubmit => Event::Prompt(UserPromptSubmit::first(text)),
+            CheckpointKind::SubagentStart => Event::Subagent(self.start(agent, known)),
+            CheckpointKind::SessionStart => Event::Told(Observed::SessionStart),
+            CheckpointKind::PostToolUse => Event::Told(Observed::PostToolUse {
+                call: self.call(known),
+                output: ToolOutput::ok(""),
+                duration: took,
+                substituted: false,
+            }),
+            CheckpointKind::Stop => {
+                Event::Told(Observed::Stop { reply: text, iterations: 1, usage: Usage::default(), duration: took })
+            }
+            CheckpointKind::SubagentStop => Event::Told(Observed::SubagentStop {
+                start: Box::new(self.start(agent, known)),
+                session_id: "".into(),
+                status: TurnStatus::Completed,
+                timed_out: false,
+                outcome: String::new(),
+                denials: Vec::new(),
+                duration: took,
+            }),
+            // The others are no events of stored hooks.
+            CheckpointKind::PreToolUse
+            | CheckpointKind::BeforeLlm
+            | CheckpointKind::AfterLlm
+            | CheckpointKind::BeforeTool
+            | CheckpointKind::ApproveTool
+            | CheckpointKind::AfterTool
+            | CheckpointKind::Runtime => Event::Tool(PreToolUse { call: self.call(known) }),
+        }
+    }
+
+    fn call(&self, known: &dyn Known) -> ToolCall {
+        let raw_tool = self.tool_name.clone().unwrap_or_default();
+        let tool = known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
+        ToolCall { id: CALL.into(), tool, raw_tool, arguments: self.tool_input.clone().unwrap_or_default() }
+    }
+
+    /// A sub-agent one step below the agent that a person talks to.
+    fn start(&self, agent: &AgentId, known: &dyn Known) -> SubagentStart {
+        let call = self.tool_name.is_some().then(|| self.call(known));
+        let text = |name: &str| self.tool_input.as_ref().and_then(|input| input.get(name)).and_then(Value::as_str);
+        let child = text("agent").map_or_else(|| agent.clone(), AgentId::from);
+        let task = text("task").or(self.raw_input.as_deref()).unwrap_or_default();
+        SubagentStart::new(child, task, 1, call)
+    }
+}

@@ -1,0 +1,84 @@
+//! What judges cost, and who changed what.
+
+use domain::agent_hook::HookScope;
+use domain::id::TenantId;
+use domain::store::{Budget, LoggedChange, StoreError};
+use serde_json::{Value, json};
+
+use super::reading::hook_id;
+use super::{Caller, Code, Desk, Refused, Role};
+
+impl Desk {
+    /// What the caller's tenant may still spend on judges this month.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    pub async fn budget(&self, by: &Caller) -> Result<Budget, Refused> {
+        by.at_least(Role::Viewer, "budget.get")?;
+        let tenant = by.tenant.clone();
+        self.blocking(move |desk| Ok(desk.parts.budgets.budget(&tenant, desk.now())?)).await
+    }
+
+    /// Sets what a tenant may spend on judges a month.
+    ///
+    /// # Errors
+    /// There is no such tenant, or the number is negative; or the caller is no owner.
+    pub async fn set_budget(&self, by: &Caller, tenant: &TenantId, total: i64) -> Result<Budget, Refused> {
+        if !by.is_master() {
+            return Err(Refused::no_master());
+        }
+        if total < 0 {
+            return Err(Refused::invalid(format!("budgetTotal must be >= 0, got {total}")));
+        }
+        let id = uuid::Uuid::parse_str(tenant.as_str()).map_err(|_| Refused::invalid("invalid tenantId"))?;
+        let tenant = TenantId::new(id.to_string());
+        self.blocking(move |desk| {
+            let set = desk.parts.budgets.set_budget(&tenant, total, desk.now());
+            set.map_err(|error| match error {
+                StoreError::NotFound(_) => Refused::new(Code::NotFound, format!("tenant not found: {tenant}")),
+                StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::Conflict(_) => error.into(),
+            })
+        })
+        .await
+    }
+
+    /// The newest `limit` changes of a hook, newest first. Those that are about other tenants, and the settings of global
+    /// hooks, are for owners.
+    ///
+    /// # Errors
+    /// There is no such hook; or the store cannot be read.
+    pub async fn changes(&self, by: &Caller, id: &str, limit: usize) -> Result<Vec<LoggedChange>, Refused> {
+        by.at_least(Role::Viewer, "get")?;
+        let id = hook_id(id)?;
+        let view = self.view(by).await?;
+        let (is_master, own) = (by.is_master(), by.tenant.clone());
+        let hides = !is_master && view.hook(&id)?.scope == HookScope::Global;
+        // What is left out must not make the list shorter.
+        let most = if is_master { limit } else { usize::MAX };
+        let lines = self.blocking(move |desk| Ok(desk.parts.hooks.changes(&id, most)?)).await?;
+        let may_see =
+            |line: &LoggedChange| is_master || line.tenant_id == own || line.tenant_id == TenantId::sentinel();
+        let shown = |line: LoggedChange| if hides { without_settings(line) } else { line };
+        Ok(lines.into_iter().filter(may_see).take(limit).map(shown).collect())
+    }
+}
+
+/// The line without what it says about `config` and about the breakers of others.
+fn without_settings(mut line: LoggedChange) -> LoggedChange {
+    let Some(operations) = line.diff.as_array_mut() else { return line };
+    let hidden = |path: &str| {
+        ["/config", "/trips"]
+            .iter()
+            .any(|own| path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    operations.retain(|operation| !operation["path"].as_str().is_some_and(hidden));
+    for operation in operations {
+        if let Some(Value::Object(row)) = operation.get_mut("value")
+            && row.contains_key("config")
+        {
+            row.insert("config".to_owned(), json!({}));
+            row.insert("config_hidden".to_owned(), json!(true));
+        }
+    }
+    line
+}

@@ -1,0 +1,118 @@
+//! The rules of stores: hooks that change while turns are worked, each tenant's by itself.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use domain::breaker::{Counted, counted};
+use domain::hook::Hook;
+use domain::id::TenantId;
+use domain::identity::Identity;
+use domain::record::{Outcome, Record};
+
+use crate::set::{Mounted, Set};
+
+/// The stored hooks in force, by tenant. Replaced whole.
+#[derive(Clone, Default)]
+pub struct Rules {
+    /// Those of each tenant that has some of its own, global ones among them.
+    pub tenants: BTreeMap<TenantId, Arc<[Mounted]>>,
+    /// Those of every other tenant: the global ones.
+    pub others: Arc<[Mounted]>,
+}
+
+impl Rules {
+    /// The hooks of `tenant`.
+    pub fn of(&self, tenant: &TenantId) -> &Arc<[Mounted]> {
+        self.tenants.get(tenant).unwrap_or(&self.others)
+    }
+}
+
+/// Hears what became of the handlers of stored hooks: for circuit breakers.
+pub trait Outcomes: Send + Sync {
+    /// The handler of `hook` came to `what` in a turn of `who`. Must not block.
+    fn took(&self, who: &Identity, hook: &Hook, what: Counted);
+}
+
+/// The stored hooks in force, and who counts their outcomes.
+#[derive(Default)]
+pub struct Live {
+    rules: RwLock<Arc<Rules>>,
+    generation: AtomicU64,
+    outcomes: OnceLock<Arc<dyn Outcomes>>,
+}
+
+impl Live {
+    /// Puts `rules` in force, also for turns in progress.
+    pub fn replace(&self, rules: Rules) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The rules in force.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets `outcomes` hear what becomes of handlers. The first one stays.
+    pub fn count_by(&self, outcomes: Arc<dyn Outcomes>) {
+        // A second one would count twice.
+        drop(self.outcomes.set(outcomes));
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Hands over what became of each stored hook that was asked at one event.
+    pub(crate) fn count(&self, who: &Identity, set: &Set, records: &[Record]) {
+        let Some(outcomes) = self.outcomes.get() else { return };
+        // Most hooks are passed over, and a breaker counts none of those.
+        let ran = |record: &&Record| record.stored.is_some() && !matches!(record.outcome, Outcome::NotRun(_));
+        let ran: Vec<&Record> = records.iter().filter(ran).collect();
+        if ran.is_empty() {
+            return;
+        }
+        for hook in set.roster().hooks() {
+            let Some(stored) = &hook.stored else { continue };
+            let is_own = |record: &&Record| record.stored.as_ref().is_some_and(|own| own.id == stored.id);
+            if let Some(what) = counted(hook, ran.iter().copied().filter(is_own)) {
+                outcomes.took(who, hook, what);
+            }
+        }
+    }
+}
+
+/// The set of one turn: its configured hooks stay, its stored ones are always those in force.
+pub(crate) struct Current {
+    configured: Arc<[Mounted]>,
+    tenant: TenantId,
+    pub(crate) live: Arc<Live>,
+    /// The set that the turn began with: as long as no rule changes, nothing is locked to find it.
+    first: (u64, Arc<Set>),
+    newest: RwLock<(u64, Arc<Set>)>,
+}
+
+impl Current {
+    pub(crate) fn new(configured: Arc<[Mounted]>, tenant: TenantId, live: Arc<Live>) -> Self {
+        // Read before the rules: a change in between is seen at the next look.
+        let generation = live.generation();
+        let set = Arc::new(Set::of(configured.iter().chain(live.rules().of(&tenant).iter())));
+        let first = (generation, set);
+        Self { configured, tenant, live, newest: RwLock::new(first.clone()), first }
+    }
+
+    pub(crate) fn set(&self) -> Arc<Set> {
+        let generation = self.live.generation();
+        if self.first.0 == generation {
+            return self.first.1.clone();
+        }
+        let newest = self.newest.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if newest.0 == generation {
+            return newest.1;
+        }
+        let set = Arc::new(Set::of(self.configured.iter().chain(self.live.rules().of(&self.tenant).iter())));
+        *self.newest.write().unwrap_or_else(PoisonError::into_inner) = (generation, set.clone());
+        set
+    }
+}

@@ -1,0 +1,453 @@
+//! Keeps the rules of a store in force: reads them, mounts them, notices when they change, and takes those out whose
+//! circuit breaker opens.
+//!
+//! Nothing here is asked for on the way of an event: the snapshot is replaced whole, by whoever changes a rule and by a
+//! task that looks whether somebody else did.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::agent_hook::{AgentHook, HookScope, Source};
+use domain::breaker::{Counted, Run, Step};
+use domain::hook::Hook;
+use domain::id::{AgentId, HookId, TenantId};
+use domain::identity::Identity;
+use domain::store::{Actor, HookStore, StoreError, StoredRules, Trip};
+use tokio_util::sync::CancellationToken;
+
+use crate::approvals::{Clock, SystemClock};
+use crate::handlers::agent::Parts;
+use crate::live::{Live, Outcomes, Rules};
+use crate::set::Mounted;
+
+mod mounting;
+
+pub(crate) use mounting::handler;
+pub use mounting::{mount, shut, stub};
+
+/// How often it is looked whether another process changed a rule. Source: agent hooks, resolution: within 5 s.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a trip that could not be written waits for the next attempt.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a trip is tried to be written before it is left to this process alone.
+const ATTEMPTS: u32 = 60;
+
+/// Who closes what a breaker opened, in the change log.
+const BREAKER: &str = "system:breaker";
+
+/// The agents of the host: hooks know them by ids that are made from these names.
+pub type Agents = Arc<dyn Fn() -> Vec<AgentId> + Send + Sync>;
+
+/// The rules of one store, in force.
+pub struct Rulebook {
+    store: Arc<dyn HookStore>,
+    live: Arc<Live>,
+    parts: Arc<Parts>,
+    agents: Agents,
+    clock: Arc<dyn Clock>,
+    page: Mutex<Page>,
+    /// Held by whoever writes a run, so that an older one never takes the place of a newer one.
+    writing: Mutex<()>,
+    closing: CancellationToken,
+}
+
+/// What is in force now.
+#[derive(Default)]
+struct Page {
+    rules: StoredRules,
+    /// The runs of breakers that are under way.
+    runs: BTreeMap<(HookId, TenantId), Run>,
+    /// How many writes of a run are on their way: until they are there, what the store has of it is old.
+    unwritten: BTreeMap<(HookId, TenantId), usize>,
+    /// Breakers that opened here and that the store does not know of yet.
+    held: Vec<Trip>,
+    /// Rules that could not be read: what they were to guard stays shut.
+    stubs: Vec<Mounted>,
+    /// What was mounted of each row, so that a change of one row mounts one row.
+    mounted: BTreeMap<HookId, (AgentHook, Arc<[Mounted; 1]>)>,
+}
+
+impl Rulebook {
+    /// Reads the rules of `store` and puts them in force. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read; gates are then shut until [`Rulebook::refresh`] succeeds.
+    pub fn open(
+        store: Arc<dyn HookStore>,
+        live: Arc<Live>,
+        parts: Arc<Parts>,
+        agents: Agents,
+    ) -> (Arc<Self>, Result<(), StoreError>) {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let book = Arc::new(Self {
+            store,
+            live,
+            parts,
+            agents,
+            clock,
+            page: Mutex::default(),
+            writing: Mutex::default(),
+            closing: CancellationToken::new(),
+        });
+        let read = book.reload();
+        if let Err(error) = &read {
+            book.live.replace(shut(&error.to_string()));
+        }
+        book.live.count_by(Arc::new(book.clone()));
+        book.parts.pool.count_by(Arc::new(book.clone()));
+        (book, read)
+    }
+
+    fn page(&self) -> MutexGuard<'_, Page> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rules as they are in force, breakers that only this process knows of among them.
+    pub fn rules(&self) -> StoredRules {
+        let page = self.page();
+        StoredRules { trips: page.trips(), ..page.rules.clone() }
+    }
+
+    /// Puts the rules in force if the store has others. Says whether it had. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read; what was in force stays.
+    pub fn refresh(&self) -> Result<bool, StoreError> {
+        let epoch = self.store.epoch()?;
+        if epoch == self.page().rules.epoch && epoch != 0 {
+            return Ok(false);
+        }
+        self.reload()?;
+        Ok(true)
+    }
+
+    /// Reads everything anew. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read; what was in force stays.
+    pub fn reload(&self) -> Result<(), StoreError> {
+        let rules = self.store.rules()?;
+        let mut page = self.page();
+        // Somebody who read later may have been faster.
+        if rules.epoch < page.rules.epoch {
+            return Ok(());
+        }
+        page.take(rules);
+        self.publish(&mut page);
+        drop(page);
+        // What is left of earlier events is for hooks that are in force now.
+        self.parts.pool.look_with(&self.live);
+        Ok(())
+    }
+
+    /// Mounts the rules once more, because the agents of the host changed.
+    pub fn remount(&self) {
+        let mut page = self.page();
+        page.mounted.clear();
+        self.publish(&mut page);
+    }
+
+    /// Keeps shut what rules were to guard that could not be read; replaces what was kept shut before.
+    pub fn hold(&self, stubs: Vec<Mounted>) {
+        let mut page = self.page();
+        page.stubs = stubs;
+        self.publish(&mut page);
+    }
+
+    /// Looks for changes until it is cancelled.
+    pub async fn watch(self: Arc<Self>, cancel: CancellationToken) {
+        let mut lost = false;
+        loop {
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            let book = self.clone();
+            let looked = tokio::task::spawn_blocking(move || book.refresh()).await;
+            match looked {
+                Ok(Ok(_)) => lost = false,
+                Ok(Err(error)) if !lost => {
+                    lost = true;
+                    tracing::error!("security.hook.resolve_error: {error}; the rules from before stay in force");
+                }
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    /// What is in force, as dispatchers take it.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+
+    /// Forgets what this process alone knows of the breakers of a hook: those that opened and that could not be written
+    /// yet, and runs; everywhere, or for one tenant. Somebody closes them. What is in force changes with the next
+    /// [`Rulebook::reload`].
+    pub fn release(&self, id: &HookId, tenant: Option<&TenantId>) {
+        let meant = |hook: &HookId, of: &TenantId| hook == id && tenant.is_none_or(|tenant| of == tenant);
+        let mut page = self.page();
+        page.held.retain(|trip| !meant(&trip.hook_id, &trip.tenant_id));
+        page.runs.retain(|(hook, of), _| !meant(hook, of));
+    }
+
+    /// Stops trying to write. What is not written by now is lost with this process.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Whether the breaker of a hook is still open here and not in the store.
+    fn holds(&self, id: &HookId, tenant: &TenantId) -> bool {
+        self.page().held.iter().any(|trip| trip.hook_id == *id && trip.tenant_id == *tenant)
+    }
+
+    /// Puts what the page says in force.
+    fn publish(&self, page: &mut Page) {
+        let agents = (self.agents)();
+        let hooks = page.rules.hooks.clone();
+        page.mounted.retain(|id, _| hooks.iter().any(|hook| hook.id == *id));
+        let trips = page.trips();
+        let mut rules = Rules::default();
+        let tenants: Vec<TenantId> = page.rules.tenants.iter().map(|tenant| tenant.id.clone()).collect();
+        rules.others = self.of_tenant(page, None, (&hooks, &trips, &agents));
+        for tenant in tenants {
+            let own = self.of_tenant(page, Some(&tenant), (&hooks, &trips, &agents));
+            rules.tenants.insert(tenant, own);
+        }
+        self.live.replace(rules);
+    }
+
+    /// The mounted hooks of a tenant, or those of a tenant that nobody knows: the global ones.
+    fn of_tenant(
+        &self,
+        page: &mut Page,
+        tenant: Option<&TenantId>,
+        (hooks, trips, agents): (&[AgentHook], &[Trip], &[AgentId]),
+    ) -> Arc<[Mounted]> {
+        let mut mounted = page.stubs.clone();
+        for hook in hooks {
+            // What is shipped and switched off is nobody's rule: it would stand in every record.
+            if hook.source == Source::Builtin && !hook.is_candidate() {
+                continue;
+            }
+            let global = hook.scope == HookScope::Global;
+            if !global && tenant != Some(&hook.tenant_id) {
+                continue;
+            }
+            let trip = trips.iter().find(|trip| trip.hook_id == hook.id && tenant == Some(&trip.tenant_id));
+            match trip {
+                // Open for this tenant only: it is mounted apart.
+                Some(trip) if global && hook.enabled => {
+                    let tripped = AgentHook { tripped_at: Some(trip.tripped_at.clone()), ..hook.clone() };
+                    mounted.push(mount(&tripped, agents, &self.parts));
+                }
+                Some(_) | None => mounted.push(self.one(page, hook, agents)),
+            }
+        }
+        mounted.into()
+    }
+
+    /// A row as it is mounted, from before if it has not changed.
+    fn one(&self, page: &mut Page, hook: &AgentHook, agents: &[AgentId]) -> Mounted {
+        if let Some((same, mounted)) = page.mounted.get(&hook.id)
+            && same == hook
+        {
+            return mounted[0].clone();
+        }
+        let mounted = mount(hook, agents, &self.parts);
+        page.mounted.insert(hook.id.clone(), (hook.clone(), Arc::new([mounted.clone()])));
+        mounted
+    }
+
+    /// Opens the breaker of a hook, here at once and in the store as soon as it takes it.
+    fn trip(self: &Arc<Self>, hook: &Hook, id: &HookId, tenant: &TenantId) {
+        let at = self.clock.now();
+        tracing::error!(
+            hook_id = %id, %tenant, window = domain::breaker::WINDOW_SECONDS, threshold = domain::breaker::THRESHOLD,
+            "security.hook.circuit_breaker: hook \"{}\"", hook.name
+        );
+        {
+            let mut page = self.page();
+            let trip = Trip { hook_id: id.clone(), tenant_id: tenant.clone(), tripped_at: at.to_string() };
+            page.held.push(trip);
+            page.open_held();
+            self.publish(&mut page);
+        }
+        let (book, id, tenant) = (self.clone(), id.clone(), tenant.clone());
+        let actor = Actor { name: BREAKER.to_owned(), at };
+        self.parts.tasks.spawn(async move { book.keep_trip(id, tenant, actor).await });
+    }
+
+    async fn keep_trip(self: Arc<Self>, id: HookId, tenant: TenantId, actor: Actor) {
+        for _ in 0..ATTEMPTS {
+            // Somebody has closed it meanwhile.
+            if !self.holds(&id, &tenant) {
+                return;
+            }
+            let (book, hook, whose, by) = (self.clone(), id.clone(), tenant.clone(), actor.clone());
+            let kept = tokio::task::spawn_blocking(move || book.store.trip(&hook, &whose, &by)).await;
+            match kept {
+                Ok(Ok(_)) => {
+                    self.page().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
+                    let book = self.clone();
+                    // A reload that fails is tried again by the next look.
+                    drop(tokio::task::spawn_blocking(move || book.reload()).await);
+                    return;
+                }
+                // Nothing is left to close.
+                Ok(Err(StoreError::NotFound(_))) => {
+                    self.page().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
+                    return;
+                }
+                Ok(Err(error)) => {
+                    tracing::error!(hook_id = %id, "security.hook.circuit_breaker_persist_failed: {error}")
+                }
+                Err(error) => tracing::error!(hook_id = %id, "security.hook.circuit_breaker_persist_failed: {error}"),
+            }
+            tokio::select! {
+                () = self.closing.cancelled() => return,
+                () = tokio::time::sleep(TRY_AGAIN) => {}
+            }
+        }
+    }
+
+    /// Writes the run of a breaker, as it is by the time that it is written.
+    fn keep_run(self: &Arc<Self>, key: (HookId, TenantId)) {
+        let (book, now) = (self.clone(), self.clock.now());
+        self.parts.tasks.spawn_blocking(move || {
+            let writing = book.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            let run = book.page().runs.get(&key).cloned().unwrap_or_default();
+            if let Err(error) = book.store.keep_run(&key.0, &key.1, &run, now) {
+                tracing::warn!(hook_id = %key.0, "the run of a circuit breaker could not be kept: {error}");
+            }
+            book.page().written(&key);
+            drop(writing);
+        });
+    }
+}
+
+impl Page {
+    fn take(&mut self, rules: StoredRules) {
+        let mut runs: BTreeMap<_, _> =
+            rules.runs.iter().map(|(hook, tenant, run)| ((hook.clone(), tenant.clone()), run.clone())).collect();
+        for key in self.unwritten.keys() {
+            match self.runs.remove(key) {
+                Some(run) => runs.insert(key.clone(), run),
+                None => runs.remove(key),
+            };
+        }
+        self.runs = runs;
+        self.rules = rules;
+        self.open_held();
+    }
+
+    /// Whether somebody has to write a run that changed. Of two that are on their way one has not begun, and it will
+    /// write what is there by then.
+    fn is_to_write(&mut self, key: &(HookId, TenantId)) -> bool {
+        let writes = self.unwritten.entry(key.clone()).or_default();
+        let is_new = *writes < 2;
+        *writes += usize::from(is_new);
+        is_new
+    }
+
+    /// A write of a run is over.
+    fn written(&mut self, key: &(HookId, TenantId)) {
+        if let Some(writes) = self.unwritten.get_mut(key) {
+            *writes -= 1;
+            if *writes == 0 {
+                self.unwritten.remove(key);
+            }
+        }
+    }
+
+    /// Applies the trips that the store does not know of yet.
+    fn open_held(&mut self) {
+        let held = self.held.clone();
+        for trip in held {
+            let rows = self.rules.hooks.iter_mut();
+            let own = rows.filter(|hook| hook.id == trip.hook_id && hook.scope != HookScope::Global && hook.enabled);
+            for hook in own {
+                hook.enabled = false;
+                hook.tripped_at = Some(trip.tripped_at.clone());
+                hook.disabled_reason = "breaker".to_owned();
+            }
+        }
+    }
+
+    /// The trips of global hooks.
+    fn trips(&self) -> Vec<Trip> {
+        let global = |trip: &&Trip| {
+            let of = |hook: &AgentHook| hook.id == trip.hook_id && hook.scope == HookScope::Global;
+            self.rules.hooks.iter().any(of)
+        };
+        self.rules.trips.iter().chain(self.held.iter().filter(global)).cloned().collect()
+    }
+}
+
+/// Counts what became of handlers. Held by the engine, so that no rulebook is dropped while events need it.
+impl Outcomes for Arc<Rulebook> {
+    fn took(&self, who: &Identity, hook: &Hook, what: Counted) {
+        Rulebook::took(self, who, hook, what);
+    }
+}
+
+impl Rulebook {
+    fn took(self: &Arc<Self>, who: &Identity, hook: &Hook, what: Counted) {
+        let Some(stored) = &hook.stored else { return };
+        // A test says nothing of how a hook does.
+        if who.is_test {
+            return;
+        }
+        let key = (stored.id.clone(), who.tenant_id.clone());
+        let (step, is_to_write) = {
+            let mut page = self.page();
+            let run = page.runs.entry(key.clone()).or_default();
+            let step = run.take(stored.breaker, what, self.clock.now());
+            if run.is_empty() {
+                page.runs.remove(&key);
+            }
+            (step, step == Step::Changed && page.is_to_write(&key))
+        };
+        match step {
+            Step::Changed if is_to_write => self.keep_run(key),
+            Step::Same | Step::Changed => {}
+            Step::Trips => self.trip(hook, &key.0, &key.1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_says_of_a_run_is_old_while_a_newer_one_is_on_its_way() {
+        let key = |hook: &str| (HookId::from(hook), TenantId::from("t"));
+        let run = |outcomes: i64| {
+            let at = |second: i64| jiff::Timestamp::from_second(second).unwrap();
+            let mut run = Run::default();
+            (0..outcomes).for_each(|second| drop(run.take(domain::breaker::Policy::All, Counted::Block, at(second))));
+            run
+        };
+        let stored = [("longer", run(1)), ("over", run(1)), ("settled", run(1))];
+        let rules = StoredRules {
+            runs: stored.map(|(hook, run)| (HookId::from(hook), TenantId::from("t"), run)).into(),
+            ..StoredRules::default()
+        };
+        let mut page = Page::default();
+        page.runs = BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(2)), (key("gone"), run(2))]);
+        for hook in ["longer", "over"] {
+            assert!(page.is_to_write(&key(hook)));
+        }
+        page.take(rules.clone());
+        assert_eq!(page.runs, BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(1))]));
+        for hook in ["longer", "over"] {
+            page.written(&key(hook));
+        }
+        page.take(rules);
+        assert_eq!(page.runs.len(), 3);
+        assert_eq!(page.runs[&key("longer")], run(1));
+    }
+}

@@ -1,0 +1,12 @@
+//! The desk and the rulebook over the model of a store.
+
+mod actions;
+mod breakers;
+mod chains;
+mod history;
+mod isolation;
+mod methods;
+mod rulebook;
+mod secrets;
+mod stage;
+mod trying;

@@ -1,0 +1,8 @@
+//! Hooks that only observe: what becomes of their jobs, in memory and in an outbox.
+
+mod closing;
+mod lasting;
+mod memory;
+mod sharing;
+mod spans;
+mod stage;

@@ -1,0 +1,47 @@
+//! Rows of stored hooks.
+
+use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
+use domain::breaker::Policy;
+use domain::checkpoint::CheckpointKind;
+use domain::id::{HookId, TenantId};
+use serde_json::{Value, json};
+
+/// What is asked of hooks that are not to be reached.
+pub(crate) const UNREACHED: &str = "function handle(event) { return { decision: 'block', reason: 'it was reached' }; }";
+
+/// A gate before tools, of the default tenant, that is run in this way.
+pub(crate) fn gate(name: &str, handler_type: HandlerType, config: &Value) -> AgentHook {
+    let at = jiff::Timestamp::now().to_string();
+    AgentHook {
+        id: HookId::fresh(),
+        tenant_id: TenantId::default_tenant(),
+        agent_ids: Vec::new(),
+        event: CheckpointKind::PreToolUse,
+        handler_type,
+        scope: HookScope::Tenant,
+        name: name.to_owned(),
+        config: config.as_object().cloned().unwrap_or_default(),
+        matcher: String::new(),
+        if_expr: String::new(),
+        timeout_ms: 5000,
+        on_timeout: Instead::Block,
+        priority: 0,
+        enabled: true,
+        version: 1,
+        source: Source::User,
+        may_rewrite: false,
+        breaker: Policy::All,
+        on_trip: Instead::Block,
+        tripped_at: None,
+        disabled_reason: String::new(),
+        metadata: domain::json::Object::new(),
+        created_by: None,
+        created_at: at.clone(),
+        updated_at: at,
+    }
+}
+
+/// A gate whose handler would refuse the call: it is never to be asked.
+pub(crate) fn unreached(name: &str) -> AgentHook {
+    gate(name, HandlerType::Script, &json!({ "source": UNREACHED }))
+}

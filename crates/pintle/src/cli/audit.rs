@@ -1,0 +1,96 @@
+//! `pintle audit`: what hooks did, which calls were cleared, which rules were changed; and that none of it was altered.
+
+use std::io::{self, ErrorKind, Write};
+
+use clap::Subcommand;
+use dialects::process::config::nearest;
+use domain::id::TenantId;
+use domain::store::{AuditStore as _, HookStore as _, StoreError};
+use store::Store;
+
+use super::Global;
+use crate::clean::prose;
+use crate::error::CliError;
+
+mod export;
+mod range;
+mod tail;
+mod verify;
+
+pub(super) use verify::keys;
+
+/// Most entries of a chain that are read at once.
+const PAGE: usize = 512;
+
+/// What can be done with the record.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// The newest entries, a line each
+    Tail(tail::TailArgs),
+    /// Write entries and the signatures under them, for others to check
+    Export(export::ExportArgs),
+    /// Find what was altered, dropped or moved, and say how far the record is proven
+    Verify(verify::VerifyArgs),
+}
+
+pub(super) fn run(global: &Global, command: AuditCommand) -> Result<u8, CliError> {
+    match command {
+        AuditCommand::Tail(args) => tail::run(global, &args),
+        AuditCommand::Export(args) => export::run(global, &args),
+        AuditCommand::Verify(args) => verify::run(global, &args),
+    }
+}
+
+/// A chain of entries and what its tenant is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChainOf {
+    tenant: TenantId,
+    slug: String,
+}
+
+/// The chains of `store`; only that of the tenant `slug` if one is named. A tenant that is gone has its chain still.
+fn chains(store: &Store, slug: Option<&str>) -> Result<Vec<ChainOf>, CliError> {
+    let tenants = store.tenants().map_err(failed)?;
+    let mut found: Vec<ChainOf> =
+        tenants.into_iter().map(|tenant| ChainOf { tenant: tenant.id, slug: tenant.slug }).collect();
+    for tenant in store.audited().map_err(failed)? {
+        if found.iter().all(|known| known.tenant != tenant) {
+            found.push(ChainOf { slug: tenant.to_string(), tenant });
+        }
+    }
+    let Some(slug) = slug else { return Ok(found) };
+    match found.iter().find(|chain| chain.slug == slug || chain.tenant.as_str() == slug) {
+        Some(chain) => Ok(vec![chain.clone()]),
+        None => Err(no_tenant(slug, found.iter().map(|chain| chain.slug.as_str()))),
+    }
+}
+
+/// There is no tenant `slug` among those that are `known`.
+pub(super) fn no_tenant<'a>(slug: &str, known: impl Iterator<Item = &'a str>) -> CliError {
+    let known: Vec<&str> = known.collect();
+    let error = CliError::usage(match nearest(slug, known.iter().copied()) {
+        Some(near) => format!("there is no tenant \"{slug}\"; did you mean \"{near}\"?"),
+        None => format!("there is no tenant \"{slug}\""),
+    });
+    error.hint(format!("the tenants are {}", known.join(", ")))
+}
+
+/// The store cannot do it.
+pub(super) fn failed(error: StoreError) -> CliError {
+    CliError::failed(prose(&error.to_string()))
+}
+
+/// Writes `text`. Says whether somebody still reads.
+fn put(out: &mut dyn Write, text: &str) -> Result<bool, CliError> {
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n"));
+    is_read(written)
+}
+
+/// Whether what was written found a reader.
+fn is_read(written: io::Result<()>) -> Result<bool, CliError> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(CliError::failed(format!("the output cannot be written: {error}"))),
+    }
+}

@@ -1,0 +1,77 @@
+//! `pintle hooks enable`, `disable`, `remove` and `reset`: whether a stored hook acts.
+
+use clap::Args;
+use domain::id::TenantId;
+use serde_json::{Value, json};
+
+use super::super::{Global, terminal};
+use super::stored::{at_desk, called, find, json, refused, text};
+use crate::error::CliError;
+use crate::operator;
+
+/// The hook that is meant.
+#[derive(Debug, Args)]
+pub struct OneArgs {
+    /// The hook: its id, or its name if only one has it
+    #[arg(value_name = "HOOK")]
+    hook: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `hooks reset`.
+#[derive(Debug, Args)]
+pub struct ResetArgs {
+    /// The hook: its id, or its name if only one has it
+    #[arg(value_name = "HOOK")]
+    hook: String,
+    /// Of a global hook, for this tenant only [default: for every tenant]
+    #[arg(long, value_name = "ID")]
+    tenant: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u8, CliError> {
+    operator::require()?;
+    let (hook, enabled) = at_desk(global, async |desk, by| {
+        let hook = find(desk, by, &args.hook).await?;
+        let enabled = desk.toggle(by, text(&hook, "id"), enabled).await.map_err(refused)?;
+        Ok((hook, enabled))
+    })?;
+    let was = if hook["tripped_at"].is_string() { "; its circuit breaker is closed" } else { "" };
+    let word = if enabled { "on" } else { "off" };
+    let said = format!("{} is {word}{was}", called(&hook));
+    answer(args.json, &json!({"hookId": hook["id"], "enabled": enabled}), &said)
+}
+
+pub(super) fn remove(global: &Global, args: &OneArgs) -> Result<u8, CliError> {
+    operator::require()?;
+    let hook = at_desk(global, async |desk, by| {
+        let hook = find(desk, by, &args.hook).await?;
+        desk.delete(by, text(&hook, "id")).await.map_err(refused)?;
+        Ok(hook)
+    })?;
+    let said = format!("{} is removed; what it did stays in the history", called(&hook));
+    answer(args.json, &json!({"hookId": hook["id"]}), &said)
+}
+
+pub(super) fn reset(global: &Global, args: &ResetArgs) -> Result<u8, CliError> {
+    operator::require()?;
+    let tenant = args.tenant.as_deref().map(TenantId::from);
+    let (hook, enabled) = at_desk(global, async |desk, by| {
+        let hook = find(desk, by, &args.hook).await?;
+        let enabled = desk.reset(by, text(&hook, "id"), tenant.as_ref()).await.map_err(refused)?;
+        Ok((hook, enabled))
+    })?;
+    let word = if enabled { "it is on" } else { "it stays off" };
+    let said = format!("{}: its circuit breaker is closed and counts from the start; {word}", called(&hook));
+    answer(args.json, &json!({"hookId": hook["id"], "enabled": enabled}), &said)
+}
+
+fn answer(as_json: bool, value: &Value, plain: &str) -> Result<u8, CliError> {
+    terminal::say(&if as_json { json(value)? } else { format!("{plain}\n") })?;
+    Ok(0)
+}

@@ -1,0 +1,348 @@
+//! What is to be taken over: each row of the other program as a hook of this one, or why it cannot be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dialects::agent::record::{self, Around, Birth, Checks, Lang, SEALED};
+use domain::agent_hook::{AgentHook, Edition, HookScope, Source as Origin};
+use domain::id::{HookId, TenantId};
+use domain::json::Object;
+use domain::store::StoredRules;
+use engine::egress::Egress;
+use engine::handlers::agent::Vault as _;
+use engine::handlers::http::{SigningSecret, check_header};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::gates::gates;
+use super::people::{People, key_of};
+use super::source::{Source, flag, list, number, object, text};
+use crate::rules::{Sealed, check_script};
+
+/// What the host has to say about records.
+pub(super) struct Host<'a> {
+    /// The kind of host.
+    pub(super) edition: Edition,
+    /// Opens and seals secrets.
+    pub(super) sealed: &'a Sealed,
+    /// What requests of hooks may reach.
+    pub(super) egress: &'a Egress,
+    /// The rules that there are.
+    pub(super) rules: &'a StoredRules,
+    /// Now.
+    pub(super) now: Timestamp,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The hooks that are to be made.
+    pub(super) hooks: Vec<AgentHook>,
+    /// The ids that are here already.
+    pub(super) present: Vec<HookId>,
+    /// What cannot be taken over.
+    pub(super) left: Vec<Remark>,
+    /// What is different from before, or is to be done by hand.
+    pub(super) notes: Vec<Remark>,
+}
+
+/// Something about one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Remark {
+    /// The thing.
+    pub(super) what: String,
+    /// What is to be said of it.
+    pub(super) why: String,
+}
+
+/// Members of a record that are columns of the other program, too, as far as it has them.
+const TEXTS: [&str; 8] = ["event", "handler_type", "scope", "name", "matcher", "if_expr", "on_timeout", "breaker"];
+
+/// Plans the import of everything in `source`.
+pub(super) fn plan(source: &Source, people: &mut People<'_>, host: &Host<'_>) -> Plan {
+    let mut planner = Planner { people, host, plan: Plan::default(), seen: BTreeSet::new(), counts: BTreeMap::new() };
+    let links = links(source);
+    // A database with both has the older layout as a leftover.
+    for table in ["hooks", "agent_hooks"] {
+        for row in source.table(table) {
+            planner.row(table, row, &links);
+        }
+    }
+    for agent in source.table("agents") {
+        planner.gates(agent);
+    }
+    planner.rest(source);
+    planner.plan
+}
+
+/// The agents of each hook in the layout that keeps them apart.
+fn links(source: &Source) -> BTreeMap<String, Vec<String>> {
+    let mut links: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in source.table("hook_agents") {
+        let (hook, agent) = (text(row, &["hook_id"]), text(row, &["agent_id"]));
+        if !hook.is_empty() && !agent.is_empty() {
+            links.entry(hook.to_lowercase()).or_default().push(agent.to_owned());
+        }
+    }
+    links
+}
+
+struct Planner<'a, 'b> {
+    people: &'a mut People<'b>,
+    host: &'a Host<'a>,
+    plan: Plan,
+    seen: BTreeSet<HookId>,
+    /// How many hooks each tenant gets.
+    counts: BTreeMap<TenantId, usize>,
+}
+
+/// A row of the other program as a record of this one.
+struct Draft {
+    id: HookId,
+    what: String,
+    scope: HookScope,
+    tenant: String,
+    agents: Vec<String>,
+    record: Value,
+    birth: (String, Option<String>),
+}
+
+impl Planner<'_, '_> {
+    fn row(&mut self, table: &str, row: &Object, links: &BTreeMap<String, Vec<String>>) {
+        let id = text(row, &["id"]);
+        let what = match text(row, &["name"]) {
+            "" => format!("{table} {id}"),
+            name => format!("{table} \"{name}\""),
+        };
+        if record::source(text(row, &["source"])) == Some(Origin::Builtin) {
+            let on = if flag(row, "enabled") == Some(true) { "it was on" } else { "it was off" };
+            let why = format!("{on}; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`");
+            return self.note(what, why);
+        }
+        let mut agents = list(row, "agent_ids");
+        agents.extend(links.get(&id.to_lowercase()).into_iter().flatten().cloned());
+        if agents.is_empty() {
+            agents.extend(Some(text(row, &["agent_id"]).to_owned()).filter(|agent| !agent.is_empty()));
+        }
+        let Some(scope) = HookScope::named(text(row, &["scope"])) else {
+            return self.leave(what, format!("its scope is \"{}\"", text(row, &["scope"])));
+        };
+        let made = text(row, &["created_at"]).parse::<Timestamp>().ok().map_or(self.host.now, |at| at);
+        let by = Some(text(row, &["created_by"]).to_owned()).filter(|by| !by.is_empty());
+        let draft = Draft {
+            id: id_of(table, row),
+            what,
+            scope,
+            tenant: text(row, &["tenant_id"]).to_owned(),
+            agents,
+            record: record_of(row),
+            birth: (made.to_string(), by),
+        };
+        self.take(draft);
+    }
+
+    fn gates(&mut self, agent: &Object) {
+        let (id, key) = (text(agent, &["id"]), key_of(agent));
+        for gate in gates(agent, self.host.edition) {
+            let name = format!("quality gate {} of {key}", gate.number);
+            let mut record = match gate.record {
+                Ok(record) => record,
+                Err(why) => {
+                    self.leave(name, why);
+                    continue;
+                }
+            };
+            record["name"] = name.as_str().into();
+            let draft = Draft {
+                id: HookId::of_name(&format!(
+                    "goclaw/quality_gates/{}/{}",
+                    if id.is_empty() { key } else { id },
+                    gate.number
+                )),
+                what: name.clone(),
+                scope: HookScope::Agent,
+                tenant: text(agent, &["tenant_id"]).to_owned(),
+                agents: vec![if id.is_empty() { key.to_owned() } else { id.to_owned() }],
+                record,
+                birth: (self.host.now.to_string(), None),
+            };
+            if self.take(draft) {
+                gate.notes.into_iter().for_each(|note| self.note(name.clone(), note));
+            }
+        }
+    }
+
+    /// Takes one over. Says whether it is new.
+    fn take(&mut self, draft: Draft) -> bool {
+        if !self.seen.insert(draft.id.clone()) {
+            return false;
+        }
+        if self.host.rules.hooks.iter().any(|hook| hook.id == draft.id) {
+            self.plan.present.push(draft.id);
+            return false;
+        }
+        let what = draft.what.clone();
+        match self.hook(draft) {
+            Ok((hook, warnings)) => {
+                *self.counts.entry(hook.tenant_id.clone()).or_default() += 1;
+                warnings.into_iter().for_each(|warning| self.note(what.clone(), warning));
+                if !hook.enabled {
+                    self.note(what, "it is off, as it was".into());
+                }
+                self.plan.hooks.push(hook);
+                true
+            }
+            Err(why) => {
+                self.leave(what, why);
+                false
+            }
+        }
+    }
+
+    fn hook(&mut self, draft: Draft) -> Result<(AgentHook, Vec<String>), String> {
+        let Draft { id, what, scope, tenant, agents, mut record, birth } = draft;
+        let tenant = self.people.tenant(scope, &tenant)?;
+        if scope == HookScope::Agent {
+            let found: Vec<_> = agents.iter().map(|agent| self.people.agent(&tenant, agent)).collect();
+            let missing: Vec<&str> =
+                found.iter().filter_map(|found| found.as_ref().err().map(String::as_str)).collect();
+            let ids: Vec<&String> = found.iter().filter_map(|found| found.as_ref().ok()).collect();
+            // A hook that is about nobody must not become one that is about everybody.
+            match (ids.is_empty(), missing.is_empty()) {
+                (true, true) => return Err("it names no agent".into()),
+                (true, false) => return Err(missing.join("; ")),
+                (false, true) => {}
+                (false, false) => self.note(what, format!("it is about fewer agents: {}", missing.join("; "))),
+            }
+            record["agent_ids"] = json!(ids);
+        }
+        let birth = Birth { id, at: birth.0, by: birth.1 };
+        let read = self.read(&record, &tenant, &birth)?;
+        Ok((self.kept(read.hook)?, read.warnings))
+    }
+
+    fn read(&self, record: &Value, tenant: &TenantId, birth: &Birth) -> Result<record::Read, String> {
+        let global = record["scope"].as_str() == Some(HookScope::Global.word());
+        let slug = if global { None } else { self.people.slug(tenant) };
+        let home = if global { TenantId::default_tenant() } else { tenant.clone() };
+        let egress = self.host.egress.for_tenant(slug);
+        let held = |tenant: &TenantId| {
+            let own = |hook: &&AgentHook| hook.tenant_id == *tenant && hook.source == Origin::User;
+            self.host.rules.hooks.iter().filter(own).count() + self.counts.get(tenant).copied().unwrap_or_default()
+        };
+        let around = Around {
+            tenant: &home,
+            is_master: true,
+            edition: self.host.edition,
+            lang: Lang::Import,
+            agents: &self.people.agents_of(tenant),
+            tenants: &self.host.rules.tenants,
+            held: &held,
+            birth,
+            checks: Checks {
+                url: &|url| egress.check_url(url).map(drop).map_err(|why| why.to_string()),
+                header: &check_header,
+                signing_secret: &|secret| SigningSecret::parse(secret).map(drop).map_err(str::to_owned),
+                script: &check_script,
+            },
+        };
+        record::read(record, &around).map_err(|refused| refused.message)
+    }
+
+    /// The hook as it is kept: what came encrypted stays so if it opens here, everything else that is secret is
+    /// encrypted.
+    fn kept(&self, mut hook: AgentHook) -> Result<AgentHook, String> {
+        let (id, tenant) = (hook.id.clone(), hook.tenant_id.clone());
+        record::map_secrets(&mut hook, |path, value| {
+            if !value.starts_with(SEALED) {
+                return self
+                    .host
+                    .sealed
+                    .seal_value(&id, &tenant, path, value)
+                    .map_err(|why| format!("its {path}: {why}"));
+            }
+            match self.host.sealed.open(&id, &tenant, path, value) {
+                Ok(_) => Ok(value.to_owned()),
+                Err(why) => Err(format!(
+                    "its {path}: {why}; set GOCLAW_ENCRYPTION_KEY, or PINTLE_ENCRYPTION_KEYS_OLD, to the key of the other \
+                     program"
+                )),
+            }
+        })?;
+        Ok(hook)
+    }
+
+    /// What is told once, of everything else.
+    fn rest(&mut self, source: &Source) {
+        for row in source.table("tenant_hook_budget") {
+            let Some(total) = number(row, "budget_total") else { continue };
+            let whose = text(row, &["tenant_id"]);
+            let slug = self.people.tenant(HookScope::Tenant, whose).ok();
+            let slug = slug.and_then(|id| self.people.slug(&id).map(str::to_owned)).unwrap_or_else(|| whose.to_owned());
+            self.note(
+                format!("budget of {slug}"),
+                format!("to have the same here: pintle budget set --tenant {slug} {total}"),
+            );
+        }
+        for (table, rows) in &source.history {
+            if *rows > 0 {
+                self.note(table.clone(), format!("{rows} rows of history stay where they are"));
+            }
+        }
+    }
+
+    fn leave(&mut self, what: String, why: String) {
+        self.plan.left.push(Remark { what, why });
+    }
+
+    fn note(&mut self, what: String, why: String) {
+        self.plan.notes.push(Remark { what, why });
+    }
+}
+
+/// The id of a row here: the same if it is one, else one that follows from it.
+fn id_of(table: &str, row: &Object) -> HookId {
+    match (Uuid::parse_str(text(row, &["id"])), text(row, &["id"])) {
+        (Ok(id), _) => HookId::new(id.to_string()),
+        (Err(_), "") => HookId::of_name(&format!("goclaw/{table}/{}", Value::Object(row.clone()))),
+        (Err(_), id) => HookId::of_name(&format!("goclaw/{table}/{id}")),
+    }
+}
+
+/// A row as a record: what it says, and nothing where it says nothing.
+fn record_of(row: &Object) -> Value {
+    let mut record = Object::new();
+    for name in TEXTS.into_iter().chain(["on_trip"]) {
+        let value = text(row, &[name]);
+        if !value.is_empty() {
+            record.insert(name.to_owned(), value.into());
+        }
+    }
+    for name in ["enabled", "may_rewrite"] {
+        record.extend(flag(row, name).map(|value| (name.to_owned(), value.into())));
+    }
+    for name in ["timeout_ms", "priority"] {
+        record.extend(number(row, name).map(|value| (name.to_owned(), value.into())));
+    }
+    let mut config = object(row, "config");
+    if text(row, &["handler_type"]) == "http" {
+        name_secrets(&mut config);
+    }
+    record.insert("config".to_owned(), Value::Object(config));
+    record.insert("metadata".to_owned(), Value::Object(object(row, "metadata")));
+    Value::Object(record)
+}
+
+/// Says of every header that is encrypted that it is secret: as anything else, its ciphertext would be sent.
+fn name_secrets(config: &mut Object) {
+    let headers = config.get("headers").and_then(Value::as_object).into_iter().flatten();
+    let sealed = headers.filter(|(_, value)| value.as_str().is_some_and(|value| value.starts_with(SEALED)));
+    let mut names = list(config, "secret_headers");
+    names.extend(sealed.map(|(name, _)| name.clone()).filter(|name| !name.eq_ignore_ascii_case("authorization")));
+    if !names.is_empty() {
+        names.sort();
+        names.dedup();
+        config.insert("secret_headers".to_owned(), json!(names));
+    }
+}

@@ -1,0 +1,159 @@
+//! `pintle import goclaw`.
+
+use serde_json::{Value, json};
+
+use super::env::TestEnv;
+
+const ID: &str = "0193a5b0-7000-7000-8000-0000000000";
+const SENTINEL: &str = "0193a5b0-7000-7000-8000-000000000001";
+
+/// Makes a database of SQLite from a script.
+fn database(env: &TestEnv, name: &str, sql: &str) {
+    let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.stdin.read())";
+    let seen = env.run(env.command("python3").args(["-c", script, name]), sql);
+    assert_eq!(seen.code, Some(0), "{seen}");
+}
+
+fn with_agents() -> TestEnv {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n[agents.writer]\n");
+    env
+}
+
+/// The older layout, as SQLite has it: texts and numbers.
+fn older(env: &TestEnv) {
+    let sql = format!(
+        "CREATE TABLE agent_hooks (id TEXT, tenant_id TEXT, agent_ids TEXT, event TEXT, handler_type TEXT, scope TEXT,
+           config TEXT, matcher TEXT, if_expr TEXT, timeout_ms INT, on_timeout TEXT, priority INT, enabled INT,
+           version INT, source TEXT, name TEXT, created_at TEXT);
+         CREATE TABLE agents (id TEXT, agent_key TEXT, tenant_id TEXT, other_config TEXT);
+         CREATE TABLE hook_executions (id TEXT); INSERT INTO hook_executions VALUES ('1'), ('2');
+         INSERT INTO agents VALUES ('{ID}a1', 'main', '{SENTINEL}',
+           '{{\"quality_gates\":[{{\"event\":\"delegation.completed\",\"type\":\"command\",\"command\":\"make test\",\"block_on_failure\":true,\"max_retries\":2}},{{\"event\":\"run.done\",\"type\":\"command\"}}]}}');
+         INSERT INTO agents VALUES ('{ID}a2', 'gone', '{SENTINEL}', NULL);
+         INSERT INTO agent_hooks VALUES
+          ('{ID}01', '{SENTINEL}', '[]', 'pre_tool_use', 'command', 'tenant', '{{\"command\":\"exit 0\"}}', '^exec$', NULL, 5000, 'block', 7, 1, 3, 'ui', 'shell', '2026-01-02T03:04:05Z'),
+          ('{ID}02', '{SENTINEL}', '[]', 'pre_tool_use', 'prompt', 'global', '{{\"prompt_template\":\"Is it safe?\",\"model\":\"haiku\"}}', '^exec$', '', 5000, 'block', 0, 0, 1, 'api', 'judge', NULL),
+          ('{ID}03', '{SENTINEL}', '[\"{ID}a1\",\"{ID}a2\"]', 'stop', 'http', 'agent', '{{\"url\":\"https://example.com/hook\",\"method\":\"POST\",\"headers\":{{\"Authorization\":\"Bearer secret\"}}}}', NULL, NULL, 0, 'allow', 0, 1, 1, 'ui', 'told', NULL),
+          ('{ID}04', '{SENTINEL}', '[\"{ID}a2\"]', 'stop', 'command', 'agent', '{{\"command\":\"true\"}}', NULL, NULL, 0, 'allow', 0, 1, 1, 'ui', 'lost', NULL),
+          ('{ID}05', '{ID}ac', '[]', 'stop', 'command', 'tenant', '{{\"command\":\"true\"}}', NULL, NULL, 0, 'allow', 0, 1, 1, 'ui', 'theirs', NULL),
+          ('{ID}06', '{SENTINEL}', '[]', 'pre_tool_use', 'http', 'tenant', '{{\"url\":\"http://127.0.0.1:8080/x\"}}', NULL, NULL, 0, 'block', 0, 1, 1, 'ui', 'near', NULL),
+          ('{ID}07', '{SENTINEL}', '[]', 'user_prompt_submit', 'script', 'global', '{{}}', NULL, NULL, 0, 'block', 0, 1, 2, 'builtin', 'pii-redactor', NULL),
+          ('{ID}08', '{SENTINEL}', '[]', 'pre_tool_use', 'http', 'tenant', '{{\"url\":\"https://example.com/x\",\"headers\":{{\"Authorization\":\"aes-gcm:AAECAwQFBgcICQoLBWe3aaCX4mjoIuXuxdoJHgf6If3v7F79jcaI6NE=\"}}}}', NULL, NULL, 0, 'block', 0, 1, 1, 'ui', 'sealed', NULL);"
+    );
+    database(env, "upstream.db", &sql);
+}
+
+#[test]
+fn the_older_layout_is_taken_over_once() {
+    let env = with_agents();
+    older(&env);
+    let before = std::fs::read(env.path("here/upstream.db")).unwrap();
+    let dry = env.pintle(&["import", "goclaw", "upstream.db", "--dry-run"]);
+    insta::assert_snapshot!(dry, @r#"
+    exit 1
+    --- out
+    would be taken over: 4 hooks
+      shell  pre_tool_use command, scope tenant
+      judge  pre_tool_use prompt, scope global, off
+      told  stop http, scope agent
+      quality gate 1 of main  subagent_start command, scope agent
+    not taken over:
+      agent_hooks "lost": agent "gone" is not configured here
+      agent_hooks "theirs": it is of tenant [id], and several tenants need edition standard
+      agent_hooks "near": hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
+      agent_hooks "sealed": its config.headers.authorization: decrypt failed: the tag does not fit; the value was altered, moved here or sealed with another key; set GOCLAW_ENCRYPTION_KEY, or PINTLE_ENCRYPTION_KEYS_OLD, to the key of the other program
+      quality gate 2 of main: its event "run.done" is unknown; gates had "delegation.completed" only
+    to know:
+      agent_hooks "judge": it is off, as it was
+      agent_hooks "told": it is about fewer agents: agent "gone" is not configured here
+      agent_hooks "pii-redactor": it was on; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`
+      quality gate 1 of main: it is asked before the task is given away, and no more about its result
+      quality gate 1 of main: nothing is tried again: a block is the end of it
+      hook_executions: 2 rows of history stay where they are
+    "#);
+    let found = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let none = found(&env.raw(&["import", "goclaw", "upstream.db", "--dry-run", "--json"]));
+    assert_eq!((none["imported"].as_array().unwrap().len(), none["present"].as_array().unwrap().len()), (4, 0));
+    let done = env.on_terminal("", &["import", "goclaw", "upstream.db"]);
+    assert!(done.code == Some(1) && done.out.contains("taken over: 4 hooks"), "{done}");
+    let again = found(&env.raw(&["import", "goclaw", "upstream.db", "--dry-run", "--json"]));
+    assert_eq!((again["imported"].as_array().unwrap().len(), again["present"].as_array().unwrap().len()), (0, 4));
+    assert_eq!(again["present"][0], format!("{ID}01"));
+    assert_eq!(std::fs::read(env.path("here/upstream.db")).unwrap(), before);
+}
+
+#[test]
+fn what_the_old_key_encrypted_is_taken_as_it_is() {
+    let env = with_agents();
+    older(&env);
+    let key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let mut command = env.command(super::env::PINTLE);
+    command.env("GOCLAW_ENCRYPTION_KEY", key).args(["import", "goclaw", "upstream.db", "--dry-run", "--json"]);
+    let seen = env.run(&mut command, "");
+    let found: Value = serde_json::from_str(&seen.out).unwrap();
+    let names: Vec<&Value> = found["imported"].as_array().unwrap().iter().map(|hook| &hook["name"]).collect();
+    assert!(names.contains(&&json!("sealed")), "{seen}");
+}
+
+#[test]
+fn the_newer_layout_keeps_agents_apart() {
+    let env = with_agents();
+    let sql = format!(
+        "CREATE TABLE hooks (id TEXT, tenant_id TEXT, event TEXT, handler_type TEXT, scope TEXT, config TEXT, enabled INT, name TEXT);
+         CREATE TABLE hook_agents (hook_id TEXT, agent_id TEXT);
+         CREATE TABLE agents (id TEXT, agent_key TEXT);
+         CREATE TABLE agent_hooks (id TEXT, event TEXT, handler_type TEXT, scope TEXT, config TEXT, name TEXT);
+         INSERT INTO agents VALUES ('{ID}a1', 'writer');
+         INSERT INTO hooks VALUES ('{ID}11', '{SENTINEL}', 'subagent_start', 'command', 'agent', '{{\"command\":\"exit 0\"}}', 1, 'spawn');
+         INSERT INTO hook_agents VALUES ('{ID}11', '{ID}a1');
+         INSERT INTO agent_hooks VALUES ('{ID}11', 'subagent_start', 'command', 'global', '{{\"command\":\"exit 2\"}}', 'leftover');"
+    );
+    database(&env, "newer.db", &sql);
+    let done = env.on_terminal("", &["import", "goclaw", "sqlite://newer.db"]);
+    insta::assert_snapshot!(done, @"
+    exit 0
+    --- out
+    taken over: 1 hook
+      spawn  subagent_start command, scope agent
+    ");
+}
+
+#[test]
+fn a_server_is_read_too() {
+    let env = with_agents();
+    let server = testkit::postgres::Server::start();
+    let url = server.fresh_database();
+    let sql = format!(
+        "CREATE TABLE agent_hooks (id UUID, tenant_id UUID, agent_ids UUID[], event TEXT, handler_type TEXT, scope TEXT,
+           config JSONB, enabled BOOL, name TEXT);
+         INSERT INTO agent_hooks VALUES ('{ID}21', '{SENTINEL}', '{{}}', 'pre_tool_use', 'command', 'tenant',
+           '{{\"command\": \"exit 0\"}}', true, 'far')"
+    );
+    server.execute(&url, &sql);
+    let seen = env.pintle(&["import", "goclaw", &url, "--dry-run"]);
+    insta::assert_snapshot!(seen, @"
+    exit 0
+    --- out
+    would be taken over: 1 hook
+      far  pre_tool_use command, scope tenant
+    ");
+}
+
+#[test]
+fn what_is_no_source_says_what_is() {
+    let env = with_agents();
+    env.write("here/letter.txt", "Dear Ada,");
+    env.write("here/empty.json", "{}");
+    let check = |source: &str, code: i32, said: &str| {
+        let seen = env.pintle(&["import", "goclaw", source, "--dry-run"]);
+        assert!(seen.code == Some(code) && seen.err.contains(said), "{source}: {seen}");
+    };
+    check("none.db", 2, "none.db cannot be read");
+    check("letter.txt", 2, "neither a database of SQLite nor JSON");
+    check("empty.json", 2, "holds nothing of GoClaw");
+    check("mysql://ada:secret@db/x", 2, "unknown scheme `mysql`");
+    check("sqlite://none.db", 1, "there is no file");
+    let seen = env.pintle(&["import", "goclaw", "empty.json"]);
+    assert_eq!(seen.code, Some(5), "{seen}");
+}

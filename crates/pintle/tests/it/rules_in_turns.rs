@@ -1,0 +1,3 @@
+//! Rules at work in whole turns of the real program.
+
+pub(crate) mod stage;

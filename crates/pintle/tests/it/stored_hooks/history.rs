@@ -1,0 +1,98 @@
+//! `pintle hooks history`: filters and pages.
+
+use serde_json::Value;
+
+use super::{GUARD, add};
+use crate::env::{PINTLE, TestEnv};
+use crate::run::scripted;
+
+/// Three calls of which two are refused, and a last word.
+fn worked() -> TestEnv {
+    let call = |command: &str| serde_json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
+    let calls = ["true --force", "true", "false --force"].map(call).map(|call| call.to_string());
+    let env = scripted(&format!(r#"{}, {{"text": "Done."}}"#, calls.join(",")), "tools = ['exec']\n");
+    add(&env, GUARD);
+    assert_eq!(env.pintle(&["run", "--quiet", "--session", "s", "go"]).out, "Done.\n");
+    env
+}
+
+fn page(env: &TestEnv, args: &[&str]) -> (Vec<Value>, String) {
+    let output = env.command(PINTLE).args(["hooks", "history", "--json"]).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let page: Value = serde_json::from_slice(&output.stdout).unwrap();
+    (page["executions"].as_array().unwrap().clone(), page["nextCursor"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn filters_narrow_and_pages_follow_one_another() {
+    let env = worked();
+    let count = |args: &[&str]| page(&env, args).0.len();
+    assert_eq!(count(&[]), 3);
+    assert_eq!(count(&["no-force", "--decision", "block"]), 2);
+    assert_eq!(count(&["--decision", "allow"]), 1);
+    assert_eq!((count(&["--session", "s"]), count(&["--session", "t"])), (3, 0));
+    assert_eq!((count(&["--event", "pre_tool_use"]), count(&["--event", "stop"])), (3, 0));
+    assert_eq!((count(&["--agent", "main"]), count(&["--since", "1h"]), count(&["--until", "1h"])), (3, 3, 0));
+    let (all, _) = page(&env, &[]);
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    for _ in 0..3 {
+        let (rows, next) = page(&env, &["--limit", "1", "--cursor", &cursor]);
+        seen.extend(rows);
+        cursor = next;
+    }
+    assert_eq!(seen, all, "newest first, each once");
+    let (rest, _) = page(&env, &["--limit", "200"]);
+    assert_eq!(rest, all);
+}
+
+#[test]
+fn words_that_are_none_are_refused() {
+    let env = worked();
+    let cases: [&[&str]; 5] = [
+        &["--limit", "201"],
+        &["--decision", "deny"],
+        &["--event", "pre_tool"],
+        &["--since", "yesterday"],
+        &["--cursor", "zzz"],
+    ];
+    let seen = cases.map(|args| env.pintle(&[&["hooks", "history"], args].concat()).to_string());
+    insta::assert_snapshot!(seen.concat(), @r#"
+    exit 2
+    --- err
+    error: --limit: expected 1 to 200, got 201
+
+    exit 2
+    --- err
+    error: --decision: there is no decision `deny` of stored hooks
+      hint: there are allow, block, ask, error, timeout
+
+    exit 2
+    --- err
+    error: --event: there is no event `pre_tool` of stored hooks
+      hint: there are session_start, user_prompt_submit, pre_tool_use, post_tool_use, subagent_start, subagent_stop, stop
+
+    exit 2
+    --- err
+    error: --since: "yesterday" is no time
+      hint: write [at], 2026-11-22, or how long ago, such as 2h or 3d
+
+    exit 2
+    --- err
+    error: invalid cursor
+    "#);
+}
+
+#[test]
+fn a_page_that_ends_before_the_end_says_how_to_go_on() {
+    let env = worked();
+    let seen = env.pintle(&["hooks", "history", "--limit", "2", "--since", "1h"]);
+    assert_eq!(seen.out.lines().count(), 2, "{seen}");
+    let words: Vec<&str> = seen.err.trim().split(' ').collect();
+    let raw = env.command(PINTLE).args(["hooks", "history", "--limit", "2", "--since", "1h"]).output().unwrap();
+    let note = String::from_utf8(raw.stderr).unwrap();
+    let flags: Vec<&str> = note.trim().split_once(" --since").unwrap().1.trim().split(' ').collect();
+    assert!(words.len() > 6, "{}", seen.err);
+    let [since, _, cursor] = flags.as_slice() else { panic!("{note}") };
+    let rest = env.pintle(&["hooks", "history", "--limit", "2", "--since", since, "--cursor", cursor]);
+    assert_eq!((rest.code, rest.out.lines().count()), (Some(0), 1), "{rest}");
+}

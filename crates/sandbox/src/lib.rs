@@ -1,0 +1,26 @@
+//! Runs the scripts that hooks bring, in processes that can be killed.
+//!
+//! A script is foreign JavaScript. It runs in a child process ([`worker_main`]) which has given up files, sockets and
+//! everything else but computing, and which the host kills at the deadline: some loops of the engine's own code look
+//! at no clock. Every run has a fresh engine of its own, so nothing of one run is seen by the next.
+//!
+//! [`Sandbox`] is the host's side: warm children, one run each at a time, in the order of the [`Slots`].
+
+mod child;
+mod confine;
+mod depth;
+mod fault;
+mod frame;
+mod peak;
+mod pool;
+mod slots;
+mod stage;
+mod worker;
+
+pub mod limits;
+
+pub use child::Launcher;
+pub use fault::{CompileError, ScriptFault, SyntaxError};
+pub use pool::{Call, Ran, Sandbox};
+pub use slots::{Slot, Slots};
+pub use worker::worker_main;

@@ -1,0 +1,269 @@
+//! From words to fields: what the shell makes of a word before it runs a command.
+
+mod braces;
+mod parameter;
+
+use std::rc::Rc;
+
+use crate::bounds;
+use crate::read::Reading;
+use crate::state::{Certainty, Field, Output, State, Value};
+use crate::syntax::{Parameter, Part, Quotes, Script, Word};
+
+/// What an expansion came to.
+pub(super) enum Got {
+    /// One text, to be split if it stands outside of quotes.
+    Text(Field),
+    /// Several fields, also in quotes.
+    List(Vec<Field>),
+    /// Not known; in the facts it stands as it is written.
+    Unknown(String),
+}
+
+impl Reading<'_> {
+    /// The fields that `words` become.
+    pub(crate) fn fields(&mut self, words: &[Word], state: &mut State) -> Vec<Field> {
+        let mut fields = Vec::new();
+        for word in words {
+            let expanded = match braces::expand(word) {
+                Some(words) => words,
+                None => {
+                    self.unknown(format!("a word becomes more than {} words", bounds::WORDS));
+                    return fields;
+                }
+            };
+            for word in expanded {
+                self.word_fields(&word, state, &mut fields);
+            }
+            if !self.spend(fields.len() / 64 + 1) || fields.len() > bounds::WORDS {
+                self.unknown(format!("a command has more than {} words", bounds::WORDS));
+                fields.truncate(bounds::WORDS);
+                return fields;
+            }
+        }
+        fields
+    }
+
+    /// The one text that `word` becomes where nothing is split, as in an assignment or a redirection.
+    pub(crate) fn one(&mut self, word: &Word, state: &mut State) -> Field {
+        let mut fields = Fields::new(None);
+        self.parts(&word.parts, state, &mut fields, Split::Never);
+        self.charge(&fields.current.text);
+        let mut field = fields.current;
+        if field.certainty == Certainty::Many {
+            field.certainty = Certainty::Unknown;
+        }
+        field
+    }
+
+    fn word_fields(&mut self, word: &Word, state: &mut State, done: &mut Vec<Field>) {
+        let separators = match state.variables.get("IFS") {
+            None => Some(" \t\n".to_owned()),
+            Some(Value::Text(field)) if field.is_exact() => Some(field.text.clone()),
+            Some(_) => None,
+        };
+        let mut fields = Fields::new(separators);
+        self.parts(&word.parts, state, &mut fields, Split::Bare);
+        fields.close();
+        for field in &fields.done {
+            self.charge(&field.text);
+        }
+        done.append(&mut fields.done);
+    }
+
+    /// Pays for a text, and refuses one that grows without end.
+    fn charge(&mut self, text: &str) {
+        self.spend(text.len() / 64);
+        if text.len() > bounds::VALUE_BYTES {
+            self.unknown(format!("a word is longer than {} bytes", bounds::VALUE_BYTES));
+            self.stop();
+        }
+    }
+
+    fn parts(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields, split: Split) {
+        for part in parts {
+            if fields.current.text.len() > bounds::VALUE_BYTES || self.is_spent() {
+                return;
+            }
+            match part {
+                Part::Plain(text) => fields.plain(text),
+                Part::Quoted(text) => fields.quoted(text),
+                Part::Parameter(parameter, quotes) => {
+                    let got = self.parameter(parameter, state);
+                    fields.got(got, if split == Split::Never { Quotes::Double } else { *quotes });
+                }
+                Part::Command(script, quotes) => {
+                    let got = self.substitution(script, state);
+                    fields.got(got, if split == Split::Never { Quotes::Double } else { *quotes });
+                }
+                Part::ProcessOut(script) => {
+                    let mut inner = state.deeper();
+                    let output = self.script(script, &mut inner);
+                    let path = self.process_file(output);
+                    fields.quoted(&path);
+                }
+                Part::ProcessIn(script) => {
+                    let mut inner = state.deeper();
+                    inner.stdin = crate::state::Stdin::Unknown;
+                    self.script(script, &mut inner);
+                    let path = self.process_file(Output::Unknown);
+                    fields.quoted(&path);
+                }
+                Part::Arithmetic(expression) => {
+                    self.expression(expression, state);
+                    // A number, whichever; nothing that could be run comes of it.
+                    fields.quoted(&format!("$(({}))", expression.raw));
+                }
+                Part::List(words) => {
+                    for field in self.fields(words, state) {
+                        fields.quoted(&field.text);
+                        fields.current.certainty = fields.current.certainty.max(field.certainty);
+                        fields.quoted(" ");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks through an arithmetic expression for what it would run.
+    pub(crate) fn expression(&mut self, expression: &Word, state: &mut State) {
+        for part in &expression.parts {
+            match part {
+                Part::Parameter(parameter, _) => {
+                    self.parameter(parameter, state);
+                }
+                Part::Command(script, _) => {
+                    self.substitution(script, state);
+                }
+                Part::Arithmetic(inner) => self.expression(inner, state),
+                Part::Plain(_) | Part::Quoted(_) | Part::ProcessOut(_) | Part::ProcessIn(_) | Part::List(_) => {}
+            }
+        }
+        // The value of a variable is read as an expression again, and an index in it may run a command.
+        let runs = state.variables.values().any(|value| match value {
+            Value::Text(field) => field.text.contains("[$(") || field.text.contains("[`"),
+            Value::List(fields) => fields.iter().any(|field| field.text.contains("[$(") || field.text.contains("[`")),
+            Value::Unknown => false,
+        });
+        if runs {
+            self.unknown("the value of a variable may run a command when it is calculated with".to_owned());
+        }
+    }
+
+    fn substitution(&mut self, script: &Rc<Script>, state: &mut State) -> Got {
+        let mut inner = state.deeper();
+        match self.script(script, &mut inner) {
+            Output::Known(text) => Got::Text(Field::known(text.trim_end_matches('\n'))),
+            Output::Files(files) => Got::List(files),
+            Output::Unknown => Got::Unknown("$(…)".to_owned()),
+        }
+    }
+
+    pub(super) fn parameter(&mut self, parameter: &Parameter, state: &mut State) -> Got {
+        if let Some(index) = &parameter.index {
+            self.expression(index, state);
+        }
+        self.parameter_value(parameter, state)
+    }
+}
+
+/// Whether unquoted expansions become several fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Split {
+    Bare,
+    Never,
+}
+
+/// Fields while they grow.
+struct Fields {
+    done: Vec<Field>,
+    current: Field,
+    /// Whether there is a field, though it may be empty.
+    begun: bool,
+    separators: Option<String>,
+}
+
+impl Fields {
+    fn new(separators: Option<String>) -> Fields {
+        Fields { done: Vec::new(), current: Field::default(), begun: false, separators }
+    }
+
+    fn close(&mut self) {
+        if self.begun && self.done.len() <= bounds::WORDS {
+            self.done.push(std::mem::take(&mut self.current));
+        }
+        self.current = Field::default();
+        self.begun = false;
+    }
+
+    fn plain(&mut self, text: &str) {
+        self.current.text.push_str(text);
+        self.begun = true;
+        if is_pattern(text) {
+            self.current.certainty = self.current.certainty.max(Certainty::Glob);
+        }
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.current.text.push_str(text);
+        self.begun = true;
+    }
+
+    fn doubt(&mut self, raw: &str, certainty: Certainty) {
+        self.quoted(raw);
+        self.current.certainty = self.current.certainty.max(certainty);
+    }
+
+    fn got(&mut self, got: Got, quotes: Quotes) {
+        match (got, quotes) {
+            (Got::Unknown(raw), Quotes::Bare) => self.doubt(&raw, Certainty::Many),
+            (Got::Unknown(raw), Quotes::Double) => self.doubt(&raw, Certainty::Unknown),
+            (Got::Text(field), Quotes::Double) => self.doubt(&field.text, field.certainty.min(Certainty::Unknown)),
+            (Got::Text(field), Quotes::Bare) => self.split(&field),
+            (Got::List(list), Quotes::Bare) => {
+                for (index, field) in list.iter().enumerate() {
+                    if index > 0 {
+                        self.close();
+                    }
+                    self.split(field);
+                }
+            }
+            (Got::List(list), Quotes::Double) => {
+                for (index, field) in list.iter().enumerate() {
+                    if index > 0 {
+                        self.close();
+                    }
+                    self.doubt(&field.text, field.certainty);
+                }
+            }
+        }
+    }
+
+    /// Adds a text of a bare expansion: split where the separators stand.
+    fn split(&mut self, field: &Field) {
+        let Some(separators) = self.separators.as_ref().filter(|_| field.is_known()) else {
+            self.doubt(&field.text, Certainty::Many);
+            return;
+        };
+        let separators = separators.clone();
+        let mut first = true;
+        for piece in field.text.split(|letter| separators.contains(letter)) {
+            if !first {
+                self.close();
+            }
+            first = false;
+            if !piece.is_empty() {
+                self.quoted(piece);
+                let glob = if is_pattern(piece) { Certainty::Glob } else { Certainty::Known };
+                self.current.certainty = self.current.certainty.max(field.certainty).max(glob);
+            }
+        }
+    }
+}
+
+/// Whether the shell would look for files that fit `text`.
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?'])
+        || text.find('[').is_some_and(|open| text[open + 1..].contains(']'))
+        || ["@(", "+(", "!("].iter().any(|sign| text.contains(sign))
+}

@@ -1,0 +1,25 @@
+//! Reads what a shell text would do, without running it.
+//!
+//! The text is parsed as bash and walked as an interpreter would walk it, with two differences: every branch is taken,
+//! and a value that the text does not say is *unknown* and stays so. Whatever would have to be known and is not makes
+//! the whole answer `unknown`; it never makes it empty. The limits stand in `docs/reference/shell-facts.md`.
+
+mod bounds;
+mod code;
+mod expand;
+mod parse;
+mod paths;
+mod programs;
+mod read;
+mod run;
+mod state;
+mod syntax;
+
+use domain::shell::{ShellFacts, ShellText};
+
+/// What `text` would do, as far as reading it can tell.
+///
+/// Total and bounded: any text has an answer, in bounded time, memory and stack.
+pub fn facts(text: ShellText<'_>) -> ShellFacts {
+    read::facts(text)
+}

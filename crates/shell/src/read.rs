@@ -1,0 +1,313 @@
+//! Walks a tree and gathers facts.
+
+mod compound;
+mod files;
+mod redirects;
+mod simple;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::shell::{ShellCommand, ShellFacts, ShellText};
+
+use crate::bounds;
+use crate::parse;
+use crate::paths;
+use crate::state::{Field, Flow, Output, State};
+use crate::syntax::{Connector, Pipeline, Script, Statement};
+
+pub(crate) use files::Content;
+pub(crate) use simple::quote;
+
+/// Most reasons that are told; more help nobody.
+const REASONS: usize = 5;
+
+/// A text while it is being read.
+pub(crate) struct Reading<'a> {
+    workspace: &'a str,
+    facts: ShellFacts,
+    reasons: Vec<String>,
+    seen: BTreeSet<(List, String)>,
+    seen_commands: BTreeSet<(Vec<String>, String, u32)>,
+    /// Files that the text itself makes, and what they hold.
+    made: BTreeMap<String, Content>,
+    /// Links that the text itself makes, and where they lead.
+    links: BTreeMap<String, String>,
+    /// Folders into which the text unpacks what it fetched.
+    unpacked: BTreeSet<String>,
+    /// What held where a `return`, `break` or `continue` left the row of commands.
+    jumps: Vec<State>,
+    processes: u32,
+    steps: usize,
+    level: u32,
+    /// Whether the text changes where programs are looked for.
+    pub(crate) path_changed: bool,
+}
+
+/// The lists of paths and URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum List {
+    Reads,
+    Writes,
+    Deletes,
+    Urls,
+    Outside,
+}
+
+/// Reads `text` whole.
+pub(crate) fn facts(text: ShellText<'_>) -> ShellFacts {
+    let (Some(cwd), Some(workspace)) = (text.cwd.to_str(), text.workspace.to_str()) else {
+        return refused("the folder of the command is no text");
+    };
+    let (Some(cwd), Some(workspace)) = (paths::resolve(cwd, Some("/")), paths::resolve(workspace, Some("/"))) else {
+        return refused("the folder of the command is not named");
+    };
+    if text.text.len() > bounds::TEXT_BYTES {
+        return refused(&format!("the shell text is longer than {} bytes", bounds::TEXT_BYTES));
+    }
+    let mut reading = Reading {
+        workspace: &workspace,
+        facts: ShellFacts::default(),
+        reasons: Vec::new(),
+        seen: BTreeSet::new(),
+        seen_commands: BTreeSet::new(),
+        made: BTreeMap::new(),
+        links: BTreeMap::new(),
+        unpacked: BTreeSet::new(),
+        jumps: Vec::new(),
+        processes: 0,
+        steps: bounds::STEPS,
+        level: 0,
+        path_changed: false,
+    };
+    let mut state = State::new(&cwd);
+    reading.text(text.text, &mut state);
+    reading.finish()
+}
+
+fn refused(why: &str) -> ShellFacts {
+    ShellFacts { unknown: true, unknown_why: why.to_owned(), ..ShellFacts::default() }
+}
+
+impl Reading<'_> {
+    fn finish(mut self) -> ShellFacts {
+        self.facts.unknown = !self.reasons.is_empty();
+        self.facts.unknown_why = self.reasons.join("; ");
+        self.facts
+    }
+
+    /// Notes that something cannot be known, and why.
+    pub(crate) fn unknown(&mut self, why: String) {
+        let why: String = why.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(200).collect();
+        if self.reasons.len() < REASONS && !self.reasons.contains(&why) {
+            self.reasons.push(why);
+        }
+    }
+
+    /// Notes that something that is not written down would be run.
+    pub(crate) fn pipes(&mut self, why: String) {
+        self.facts.pipes_to_interpreter = true;
+        self.unknown(why);
+    }
+
+    /// Pays for work; false if there is nothing left, which is unknown then.
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
+        if self.steps > 0 {
+            self.steps = self.steps.saturating_sub(steps);
+            if self.steps == 0 {
+                self.unknown("the shell text takes too much work to read".to_owned());
+            }
+        }
+        self.steps > 0
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.steps == 0
+    }
+
+    /// Ends the reading; what was found so far is told.
+    pub(crate) fn stop(&mut self) {
+        self.steps = 0;
+    }
+
+    /// Reads another text where `state` stands, such as that of `eval`.
+    pub(crate) fn text(&mut self, text: &str, state: &mut State) -> Output {
+        if !self.spend(text.len() / 16 + 1) {
+            return Output::Unknown;
+        }
+        if text.len() > bounds::TEXT_BYTES {
+            self.unknown(format!("a text to be run is longer than {} bytes", bounds::TEXT_BYTES));
+            return Output::Unknown;
+        }
+        if text.contains('\0') {
+            self.unknown("the shell text has a zero byte".to_owned());
+            return Output::Unknown;
+        }
+        match parse::parse(text, 0) {
+            Ok(script) => self.script(&script, state),
+            Err(problem) => {
+                self.unknown(problem);
+                Output::Unknown
+            }
+        }
+    }
+
+    /// Reads `script`; the result is what it writes to its standard output.
+    pub(crate) fn script(&mut self, script: &Script, state: &mut State) -> Output {
+        if state.depth > bounds::DEPTH || self.level >= bounds::LEVELS {
+            self.unknown(format!("commands nest more than {} levels deep", bounds::DEPTH));
+            return Output::Unknown;
+        }
+        self.level += 1;
+        let mut output = Output::nothing();
+        for statement in &script.statements {
+            if self.is_spent() {
+                output = Output::Unknown;
+                break;
+            }
+            // What follows an `exit` is read all the same: something may call it off.
+            let next = if statement.background {
+                let mut aside = state.clone();
+                self.statement(statement, &mut aside)
+            } else {
+                self.statement(statement, state)
+            };
+            output = output.then(next);
+        }
+        if state.flow != Flow::Straight && !output.is_nothing() {
+            output = Output::Unknown;
+        }
+        self.level -= 1;
+        output
+    }
+
+    fn statement(&mut self, statement: &Statement, state: &mut State) -> Output {
+        let mut output = self.pipeline(&statement.first, state);
+        if statement.rest.is_empty() {
+            return output;
+        }
+        // What holds if all went well so far, and if something did not.
+        let (mut well, mut ill) = (state.clone(), state.clone());
+        for (connector, pipeline) in &statement.rest {
+            let mut branch = match connector {
+                Connector::And => well.clone(),
+                Connector::Or => ill.clone(),
+            };
+            // What follows an `exit` is read all the same.
+            branch.flow = branch.flow.min(Flow::Jumped);
+            output = output.maybe(&self.pipeline(pipeline, &mut branch));
+            match connector {
+                Connector::And => {
+                    ill.join(branch.clone());
+                    well = branch;
+                }
+                Connector::Or => {
+                    well.join(branch.clone());
+                    ill = branch;
+                }
+            }
+        }
+        *state = well;
+        state.join(ill);
+        output
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, state: &mut State) -> Output {
+        if let [command] = pipeline.commands.as_slice() {
+            return self.command(command, state);
+        }
+        let mut output = Output::nothing();
+        for (index, command) in pipeline.commands.iter().enumerate() {
+            let mut aside = state.clone();
+            if index > 0 {
+                aside.stdin = output.into();
+            }
+            output = self.command(command, &mut aside);
+        }
+        output
+    }
+
+    /// Leaves the row of commands where `state` holds.
+    pub(crate) fn jump(&mut self, state: &mut State) {
+        if self.jumps.len() >= bounds::JUMPS {
+            self.unknown("the shell text jumps too often".to_owned());
+            self.stop();
+            return;
+        }
+        self.jumps.push(state.clone());
+        state.flow = state.flow.max(Flow::Jumped);
+    }
+
+    /// How many jumps there were so far.
+    pub(crate) fn jumps(&self) -> usize {
+        self.jumps.len()
+    }
+
+    /// Goes on from any of the jumps since `start` too.
+    pub(crate) fn land(&mut self, start: usize, state: &mut State) {
+        for jump in self.jumps.get(start..).unwrap_or_default().to_vec() {
+            let depth = state.depth;
+            state.join(jump);
+            state.depth = depth;
+            self.spend(1);
+        }
+    }
+
+    /// Forgets the jumps since `start`, which lead no further.
+    pub(crate) fn landed(&mut self, start: usize) {
+        self.jumps.truncate(start);
+    }
+
+    /// Notes a command that would run.
+    pub(crate) fn told(&mut self, argv: &[Field], state: &State) {
+        if self.facts.commands.len() >= bounds::COMMANDS {
+            self.unknown(format!("more than {} commands would run", bounds::COMMANDS));
+            self.stop();
+            return;
+        }
+        let argv: Vec<String> = argv.iter().map(|field| field.text.clone()).collect();
+        let size = argv.iter().map(String::len).sum::<usize>();
+        self.spend(size / 16 + argv.len() / 4 + 1);
+        let depth = state.depth.min(bounds::DEPTH);
+        let cwd = state.cwd.as_deref().unwrap_or_default().to_owned();
+        if self.seen_commands.insert((argv.clone(), cwd.clone(), depth)) {
+            let name = argv.first().map(|name| paths::base_name(name).to_owned()).unwrap_or_default();
+            self.facts.commands.push(ShellCommand { name, argv, cwd, depth });
+        }
+    }
+
+    /// Notes a resolved path or a URL.
+    pub(crate) fn note(&mut self, list: List, text: &str) {
+        if !self.spend(text.len() / 64 + 1) || !self.seen.insert((list, text.to_owned())) {
+            return;
+        }
+        let into = match list {
+            List::Reads => &mut self.facts.reads,
+            List::Writes => &mut self.facts.writes,
+            List::Deletes => &mut self.facts.deletes,
+            List::Urls => &mut self.facts.urls,
+            List::Outside => &mut self.facts.outside,
+        };
+        if into.len() >= bounds::PATHS {
+            self.unknown(format!("more than {} paths would be touched", bounds::PATHS));
+            self.stop();
+            return;
+        }
+        into.push(text.to_owned());
+        match list {
+            List::Reads | List::Writes | List::Deletes => {
+                if !paths::is_inside(text, self.workspace) {
+                    self.note(List::Outside, text);
+                }
+                if let Some(real) = self.behind_link(text) {
+                    self.note(list, &real);
+                }
+            }
+            List::Urls | List::Outside => {}
+        }
+    }
+
+    /// Whether `path`, which is resolved, lies in the workspace.
+    pub(crate) fn is_inside(&self, path: &str) -> bool {
+        paths::is_inside(path, self.workspace)
+    }
+}

@@ -1,0 +1,198 @@
+//! Branches and loops: every branch is taken, and what they leave differently is not known afterwards.
+
+use std::rc::Rc;
+
+use crate::bounds;
+use crate::read::Reading;
+use crate::state::{Field, Meaning, Output, State, Value};
+use crate::syntax::{Command, Kind, Part, Redirect, Script, Word};
+
+impl Reading<'_> {
+    /// Reads one command with its redirections.
+    pub(crate) fn command(&mut self, command: &Command, state: &mut State) -> Output {
+        if !self.spend(1) {
+            return Output::Unknown;
+        }
+        if self.level >= bounds::LEVELS {
+            self.unknown(format!("commands nest more than {} levels deep", bounds::LEVELS));
+            return Output::Unknown;
+        }
+        self.level += 1;
+        let stdin = state.stdin.clone();
+        let sinks = self.redirects(&command.redirects, state);
+        let lasting = is_lasting(command);
+        let output = self.kind(&command.kind, state);
+        // `$(<file)` is the text of the file.
+        let output = if is_empty(command) { stdin_alone(&command.redirects, state) } else { output };
+        let output = self.pour(&sinks, if lasting { Output::Unknown } else { output });
+        if !lasting {
+            state.stdin = stdin;
+        }
+        self.level -= 1;
+        output
+    }
+
+    fn kind(&mut self, kind: &Kind, state: &mut State) -> Output {
+        match kind {
+            Kind::Simple { assignments, words } => self.simple(assignments, words, state),
+            Kind::Group(script) => self.script(script, state),
+            Kind::Subshell(script) => {
+                let mut inner = state.deeper();
+                self.script(script, &mut inner)
+            }
+            Kind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref(), state),
+            Kind::Loop { condition, body } => self.repeated(&[condition, body], state),
+            Kind::For { name, words, body } => self.for_each(name, words.as_deref(), body, state),
+            Kind::ForArithmetic { expression, body } => {
+                self.expression(expression, state);
+                self.forget_assigned(expression, state);
+                self.repeated(&[body], state)
+            }
+            Kind::Case { subject, arms } => self.case(subject, arms, state),
+            Kind::Function { name, body } => {
+                Rc::make_mut(&mut state.functions).insert(name.clone(), Meaning::Sure(Rc::clone(body)));
+                Output::nothing()
+            }
+            Kind::Condition(words) => self.condition(words, state),
+            Kind::Arithmetic(expression) => {
+                self.expression(expression, state);
+                self.forget_assigned(expression, state);
+                Output::nothing()
+            }
+            Kind::Coprocess(command) => {
+                let mut inner = state.deeper();
+                // What is written to it later cannot be told from here.
+                inner.stdin = crate::state::Stdin::Unknown;
+                self.command(command, &mut inner);
+                Output::nothing()
+            }
+        }
+    }
+
+    fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>, state: &mut State) -> Output {
+        let mut ends = Vec::new();
+        let mut output = Output::nothing();
+        for (condition, body) in arms {
+            let told = self.script(condition, state);
+            output = output.maybe(&told);
+            let mut branch = state.clone();
+            output = output.maybe(&self.script(body, &mut branch));
+            ends.push(branch);
+        }
+        if let Some(script) = otherwise {
+            output = output.maybe(&self.script(script, state));
+        }
+        for end in ends {
+            state.join(end);
+        }
+        output
+    }
+
+    /// Reads `scripts` as often as it takes until nothing new is carried from one time to the next.
+    fn repeated(&mut self, scripts: &[&Script], state: &mut State) -> Output {
+        let mut output = Output::nothing();
+        for _ in 0..bounds::LOOP_PASSES {
+            let mut round = state.clone();
+            let jumps = self.jumps();
+            for script in scripts {
+                output = output.maybe(&self.script(script, &mut round));
+            }
+            self.land(jumps, &mut round);
+            let before = state.clone();
+            state.join(round);
+            if state.is_like(&before) || self.is_spent() {
+                return output;
+            }
+        }
+        self.unknown("a loop changes its variables in too many ways".to_owned());
+        output
+    }
+
+    fn for_each(&mut self, name: &str, words: Option<&[Word]>, body: &Script, state: &mut State) -> Output {
+        let fields = match words {
+            Some(words) => self.fields(words, state),
+            None => state.arguments.as_deref().cloned().unwrap_or_else(|| vec![Field::unknown("$@")]),
+        };
+        let mut output = Output::nothing();
+        for field in fields {
+            let value = if field.is_known() { Value::Text(field) } else { Value::Unknown };
+            state.set(name, value.clone());
+            let before = state.clone();
+            output = output.maybe(&self.repeated_once(body, state));
+            if self.is_spent() {
+                break;
+            }
+            if !state.is_like(&before) {
+                // What this round changed may hold in the next one.
+                state.set(name, value);
+                output = output.maybe(&self.repeated_once(body, state));
+            }
+        }
+        output
+    }
+
+    fn repeated_once(&mut self, body: &Script, state: &mut State) -> Output {
+        let mut round = state.clone();
+        let jumps = self.jumps();
+        let output = self.script(body, &mut round);
+        self.land(jumps, &mut round);
+        state.join(round);
+        output
+    }
+
+    fn case(&mut self, subject: &Word, arms: &[(Vec<Word>, Script)], state: &mut State) -> Output {
+        self.one(subject, state);
+        let before = state.clone();
+        let mut output = Output::nothing();
+        for (patterns, body) in arms {
+            for pattern in patterns {
+                self.one(pattern, state);
+            }
+            let mut branch = before.clone();
+            output = output.maybe(&self.script(body, &mut branch));
+            state.join(branch);
+        }
+        output
+    }
+
+    fn condition(&mut self, words: &[Word], state: &mut State) -> Output {
+        for (index, word) in words.iter().enumerate() {
+            let field = self.one(word, state);
+            let asks_variable = index.checked_sub(1).and_then(|before| words[before].bare()) == Some("-v");
+            let calculates = field.text.contains("[$(") || field.text.contains("[`");
+            if (asks_variable && field.text.contains('[')) || calculates {
+                self.unknown("a condition calculates an index, which may run a command".to_owned());
+            }
+        }
+        Output::nothing()
+    }
+
+    /// What an expression assigns is a number, whichever.
+    fn forget_assigned(&mut self, expression: &Word, state: &mut State) {
+        let raw = &expression.raw;
+        if !raw.contains('=') && !raw.contains("++") && !raw.contains("--") {
+            return;
+        }
+        let letters = |letter: char| letter != '_' && !letter.is_ascii_alphanumeric();
+        for name in raw.split(letters).filter(|name| crate::syntax::is_name(name)).take(16) {
+            state.set(name, Value::Unknown);
+        }
+    }
+}
+
+fn is_empty(command: &Command) -> bool {
+    matches!(&command.kind, Kind::Simple { assignments, words } if assignments.is_empty() && words.is_empty())
+}
+
+fn stdin_alone(redirects: &[Redirect], state: &State) -> Output {
+    let reads = redirects.iter().any(|redirect| matches!(redirect, Redirect::Read { .. } | Redirect::ReadWrite(_)));
+    if reads { crate::run::stdin_text(state) } else { Output::nothing() }
+}
+
+/// Whether the redirections of `command` hold for all that follows: those of an `exec` without a program.
+fn is_lasting(command: &Command) -> bool {
+    let Kind::Simple { words, .. } = &command.kind else { return false };
+    let exec = words.len() == 1 && matches!(words[0].parts.as_slice(), [Part::Plain(name)] if name == "exec");
+    exec && !command.redirects.is_empty()
+        && command.redirects.iter().all(|redirect| !matches!(redirect, Redirect::Text { .. }))
+}

@@ -1,0 +1,230 @@
+//! Simple commands: assignments and what they run.
+
+use std::rc::Rc;
+
+use crate::bounds;
+use crate::parse::is_reserved;
+use crate::programs::{self, Influence};
+use crate::read::Reading;
+use crate::run::How;
+use crate::state::{Field, Meaning, Output, State, Value};
+use crate::syntax::{Assignment, Part, Word};
+
+impl Reading<'_> {
+    pub(super) fn simple(&mut self, assignments: &[Assignment], words: &[Word], state: &mut State) -> Output {
+        let declares = words.first().and_then(Word::bare).is_some_and(programs::declares);
+        if declares {
+            return self.declaration(words, state);
+        }
+        let argv = self.fields(words, state);
+        if argv.is_empty() {
+            for assignment in assignments {
+                self.assign(assignment, state);
+            }
+            return Output::nothing();
+        }
+        let kept = Rc::clone(&state.variables);
+        for assignment in assignments {
+            self.assign(assignment, state);
+        }
+        let with = Rc::clone(&state.variables);
+        let plain = words.first().and_then(Word::bare).is_some();
+        let output = if plain && let Some(alias) = state.aliases.get(&argv[0].text).cloned() {
+            self.alias(&alias, &argv, state)
+        } else {
+            self.run(&argv, How::Typed, state)
+        };
+        if !assignments.is_empty() {
+            // Assignments before a command end with it, but some commands set variables themselves.
+            if Rc::ptr_eq(&with, &state.variables) || with == state.variables {
+                state.variables = kept;
+            } else {
+                for assignment in assignments {
+                    state.set(&assignment.name, Value::Unknown);
+                }
+            }
+        }
+        output
+    }
+
+    /// An alias may be replaced or not, depending on the shell; both are read.
+    fn alias(&mut self, meaning: &Meaning<String>, argv: &[Field], state: &mut State) -> Output {
+        let Meaning::Sure(text) = meaning else {
+            self.unknown(format!("what the alias `{}` stands for cannot be known", argv[0].text));
+            return self.run(argv, How::Typed, state);
+        };
+        if text.ends_with([' ', '\t']) || text.contains('\n') {
+            self.unknown(format!("the alias `{}` replaces more than one word", argv[0].text));
+        }
+        let mut replaced = state.deeper();
+        replaced.aliases = Rc::default();
+        let mut line = text.clone();
+        for field in &argv[1..] {
+            if !field.is_exact() {
+                self.unknown(format!("the arguments of the alias `{}` cannot be known", argv[0].text));
+            }
+            line.push(' ');
+            line.push_str(&quote(&field.text));
+        }
+        self.text(&line, &mut replaced);
+        let output = self.run(argv, How::Typed, state);
+        state.join(replaced_depth(replaced, state.depth));
+        Output::nothing().maybe(&output).maybe(&Output::Unknown)
+    }
+
+    /// `export`, `declare`, `local`, `readonly`, `typeset`.
+    fn declaration(&mut self, words: &[Word], state: &mut State) -> Output {
+        let name = words[0].bare().unwrap_or_default().to_owned();
+        let mut argv = vec![Field::known(name.clone())];
+        let mut prints = words.len() == 1;
+        let number =
+            words[1..].iter().any(|word| word.bare().is_some_and(|text| text.starts_with('-') && text.contains('i')));
+        for word in &words[1..] {
+            if number && word.raw.contains(['[', '`', '$']) {
+                self.unknown(format!("`{name} -i` calculates an index, which may run a command"));
+            }
+            if let Some(assignment) = crate::parse::as_assignment(word) {
+                argv.push(Field::known(word.raw.clone()));
+                self.assign(&assignment, state);
+                continue;
+            }
+            for field in self.fields(std::slice::from_ref(word), state) {
+                self.declared(&field, &name, state);
+                prints |= field.text.starts_with('-') && field.text.contains('p');
+                argv.push(field);
+            }
+        }
+        self.told(&argv, state);
+        if prints { Output::Unknown } else { Output::nothing() }
+    }
+
+    fn declared(&mut self, field: &Field, who: &str, state: &mut State) {
+        if field.text.starts_with('-') && field.text.contains('n') && who != "export" {
+            self.unknown(format!("`{who} -n` makes one name stand for another"));
+        }
+        if !field.is_known() {
+            self.unknown(format!("what `{who}` sets cannot be known"));
+        } else if let Some((name, value)) = field.text.split_once('=') {
+            self.influenced(name, &Value::Text(Field::known(value)), state);
+            state.set(name.trim_end_matches('+'), Value::Text(Field::known(value)));
+        }
+    }
+
+    pub(crate) fn assign(&mut self, assignment: &Assignment, state: &mut State) {
+        let value = match assignment.value.parts.as_slice() {
+            [Part::List(words)] => {
+                let words = Rc::clone(words);
+                let fields = self.fields(&words, state);
+                // Entries such as `[2]=x` are not in order.
+                if fields
+                    .iter()
+                    .any(|field| !field.is_known() || (field.text.starts_with('[') && field.text.contains("]=")))
+                {
+                    Value::Unknown
+                } else {
+                    Value::List(fields)
+                }
+            }
+            _ => {
+                let field = self.one(&assignment.value, state);
+                if field.is_known() { Value::Text(field) } else { Value::Unknown }
+            }
+        };
+        if let Some(index) = &assignment.index {
+            self.expression(index, state);
+        }
+        let value = match (assignment.append, assignment.index.is_some()) {
+            (_, true) => indexed(state.variables.get(&assignment.name), assignment, value),
+            (true, false) => appended(state.variables.get(&assignment.name), value),
+            (false, false) => value,
+        };
+        if state.variables.len() >= bounds::VARIABLES {
+            self.unknown(format!("more than {} variables are set", bounds::VARIABLES));
+            self.stop();
+            return;
+        }
+        self.influenced(&assignment.name, &value, state);
+        state.set(&assignment.name, value);
+    }
+
+    /// Some variables make other programs run something.
+    pub(crate) fn influenced(&mut self, name: &str, value: &Value, state: &mut State) {
+        let text = match value {
+            Value::Text(field) if field.is_exact() => Some(field.text.clone()),
+            Value::Text(_) | Value::List(_) | Value::Unknown => None,
+        };
+        match programs::influence(name) {
+            Influence::None => {}
+            Influence::SearchPath => self.path_changed = true,
+            Influence::Runs => match text {
+                Some(text) if text.trim().is_empty() => {}
+                Some(text) => {
+                    let mut inner = state.deeper();
+                    self.text(&text, &mut inner);
+                }
+                None => self.unknown(format!("the value of `{name}`, which is run, cannot be known")),
+            },
+            Influence::Loads => {
+                if text.as_deref().is_none_or(|text| !programs::is_plain_setting(name, text)) {
+                    self.unknown(format!("`{name}` makes programs load code"));
+                }
+            }
+        }
+    }
+
+    /// `alias name=text`.
+    pub(crate) fn define_alias(&mut self, field: &Field, state: &mut State) {
+        let Some((name, text)) = field.text.split_once('=') else { return };
+        let odd =
+            name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.!,@".contains(letter));
+        if !field.is_exact() || odd || is_reserved(name) {
+            self.unknown(format!("what the alias `{name}` stands for cannot be known"));
+            return;
+        }
+        if state.aliases.len() >= bounds::VARIABLES {
+            self.unknown("too many aliases are set".to_owned());
+            return;
+        }
+        Rc::make_mut(&mut state.aliases).insert(name.to_owned(), Meaning::Sure(text.to_owned()));
+    }
+}
+
+fn replaced_depth(mut state: State, depth: u32) -> State {
+    state.depth = depth;
+    state
+}
+
+fn indexed(old: Option<&Value>, assignment: &Assignment, value: Value) -> Value {
+    let index = assignment.value.raw.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let index = index.and_then(|(index, _)| index.parse::<usize>().ok());
+    let mut list = match old {
+        None => Vec::new(),
+        Some(Value::List(list)) => list.clone(),
+        Some(Value::Text(_) | Value::Unknown) => return Value::Unknown,
+    };
+    match (index, value) {
+        (Some(index), Value::Text(field)) if index == list.len() && !assignment.append => {
+            list.push(field);
+            Value::List(list)
+        }
+        (_, Value::Text(_) | Value::List(_) | Value::Unknown) => Value::Unknown,
+    }
+}
+
+fn appended(old: Option<&Value>, value: Value) -> Value {
+    match (old, value) {
+        (Some(Value::Text(old)), Value::Text(new)) if old.text.len() + new.text.len() <= bounds::VALUE_BYTES => {
+            let certainty = old.certainty.max(new.certainty);
+            Value::Text(Field { text: format!("{}{}", old.text, new.text), certainty })
+        }
+        (Some(Value::List(old)), Value::List(new)) if old.len() + new.len() <= bounds::WORDS => {
+            Value::List(old.iter().cloned().chain(new).collect())
+        }
+        (_, Value::Text(_) | Value::List(_) | Value::Unknown) => Value::Unknown,
+    }
+}
+
+/// `text` in single quotes.
+pub(crate) fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

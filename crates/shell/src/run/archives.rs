@@ -1,0 +1,171 @@
+//! Programs that copy many bytes or files.
+
+use crate::programs::Archives;
+use crate::read::Reading;
+use crate::run::Run;
+use crate::run::options::Arguments;
+use crate::state::{Certainty, Field, Output, State};
+
+impl Reading<'_> {
+    pub(super) fn archiving(&mut self, run: &Run<'_>, archives: Archives, state: &mut State) -> Output {
+        match archives {
+            Archives::Dd => self.dd(run, state),
+            Archives::Tar => self.tar(run, state),
+            Archives::Zip => self.zip(run, state),
+            Archives::Rsync => self.rsync(run, state),
+        }
+        Output::Unknown
+    }
+
+    fn dd(&mut self, run: &Run<'_>, state: &mut State) {
+        for field in &run.argv[1..] {
+            let part = |name: &str| {
+                field.text.strip_prefix(name).map(|path| Field { text: path.to_owned(), certainty: field.certainty })
+            };
+            if field.certainty == Certainty::Many {
+                self.unknown("the arguments of `dd` cannot be known".to_owned());
+            }
+            if let Some(path) = part("of=") {
+                self.writes(&path, run.name, state);
+            }
+            if let Some(path) = part("if=") {
+                self.reads(&path, state);
+            }
+        }
+    }
+
+    fn tar(&mut self, run: &Run<'_>, state: &mut State) {
+        // The first word may be letters without a dash.
+        let mut argv = run.argv.to_vec();
+        if let Some(first) = argv.get_mut(1)
+            && !first.text.starts_with('-')
+            && first.is_exact()
+            && first.text.chars().all(|letter| letter.is_ascii_alphabetic())
+        {
+            first.text.insert(0, '-');
+        }
+        let run = Run { argv: &argv, name: run.name, valued: run.valued };
+        let arguments = run.arguments();
+        if argv.iter().any(|field| field.certainty == Certainty::Many) {
+            self.unknown("the arguments of `tar` cannot be known".to_owned());
+        }
+        self.tar_runs(&run, &arguments, state);
+        let base = arguments.value(&["-C", "--directory"]).cloned();
+        let mut there = state.clone();
+        if let Some(base) = &base {
+            there.cwd = if base.is_known() {
+                crate::paths::resolve(&base.text, state.cwd.as_deref()).map(Into::into)
+            } else {
+                None
+            };
+        }
+        let fetched = match arguments.value(&["-f", "--file"]).filter(|file| file.text != "-") {
+            Some(file) => self.content(file, state).is_some(),
+            None => state.stdin != crate::state::Stdin::Inherited,
+        };
+        let archive = arguments.value(&["-f", "--file"]).filter(|file| file.text != "-").cloned();
+        let makes = arguments.has(&["-c", "-r", "-u", "--create", "--append", "--update"]);
+        if let Some(archive) = archive {
+            if makes {
+                self.writes(&archive, run.name, state);
+            } else {
+                self.reads(&archive, state);
+            }
+        }
+        if makes {
+            arguments.operands.iter().for_each(|field| self.reads(field, &there));
+            if arguments.has(&["--remove-files"]) {
+                arguments.operands.iter().for_each(|field| self.deletes(field, run.name, &there));
+            }
+        } else if arguments.has(&["-x", "--extract", "--get"]) {
+            if fetched {
+                self.unpacked_into(&base.clone().unwrap_or_else(|| Field::known(".")), state);
+            }
+            self.unpacked(&base.unwrap_or_else(|| Field::known(".")), &arguments, run.name, state);
+        }
+    }
+
+    /// Programs that `tar` runs.
+    fn tar_runs(&mut self, run: &Run<'_>, arguments: &Arguments, state: &State) {
+        // What these programs read is what the archive holds.
+        let mut fed = state.clone();
+        fed.stdin = crate::state::Stdin::Unknown;
+        for option in &arguments.options {
+            let Some(value) = &option.value else { continue };
+            match option.name.as_str() {
+                "--checkpoint-action" => {
+                    if let Some(text) = value.text.strip_prefix("exec=") {
+                        self.inner_text(&Field { text: text.to_owned(), certainty: value.certainty }, run.name, state);
+                    }
+                }
+                "-I"
+                | "--use-compress-program"
+                | "--to-command"
+                | "-F"
+                | "--info-script"
+                | "--new-volume-script"
+                | "--rsh-command"
+                | "--rmt-command" => {
+                    self.inner_text(value, run.name, &fed);
+                }
+                _ => {}
+            }
+        }
+        if run.argv.iter().any(|field| field.text == "--checkpoint-action") {
+            self.unknown("what `tar` runs at a checkpoint cannot be known".to_owned());
+        }
+    }
+
+    fn unpacked(&mut self, folder: &Field, arguments: &Arguments, who: &str, state: &mut State) {
+        let to_output = arguments.has(&["-O", "--to-stdout"]);
+        if to_output {
+            return;
+        }
+        if arguments.has(&["-P", "--absolute-names"]) {
+            self.unknown(format!("`{who}` may unpack anywhere"));
+        }
+        self.touches(folder, who, state);
+    }
+
+    fn zip(&mut self, run: &Run<'_>, state: &mut State) {
+        let arguments = run.arguments();
+        self.refuse_unsure(run, &arguments);
+        if run.argv.iter().any(|field| field.text.starts_with("-TT") || field.text.starts_with("--unzip-command")) {
+            self.unknown("`zip -TT` runs a command".to_owned());
+        }
+        let Some((archive, sources)) = arguments.operands.split_first() else { return };
+        self.writes(archive, run.name, state);
+        for source in sources {
+            self.reads(source, state);
+            if arguments.has(&["-m", "--move"]) {
+                self.deletes(source, run.name, state);
+            }
+        }
+    }
+
+    fn rsync(&mut self, run: &Run<'_>, state: &mut State) {
+        let arguments = run.arguments();
+        self.refuse_unsure(run, &arguments);
+        for name in ["-e", "--rsh", "--rsync-path"] {
+            if let Some(command) = arguments.value(&[name]) {
+                self.inner_text(command, run.name, state);
+            }
+        }
+        let is_remote = |field: &Field| {
+            field.text.split('/').next().is_some_and(|first| first.contains(':')) || field.text.starts_with("rsync://")
+        };
+        let Some((target, sources)) = arguments.operands.split_last() else { return };
+        for source in sources.iter().filter(|source| !is_remote(source)) {
+            self.reads(source, state);
+            if arguments.has(&["--remove-source-files", "--remove-sent-files"]) {
+                self.deletes(source, run.name, state);
+            }
+        }
+        if !is_remote(target) && !sources.is_empty() {
+            self.writes(target, run.name, state);
+            if arguments.options.iter().any(|option| option.name.starts_with("--del")) {
+                self.deletes(target, run.name, state);
+            }
+        }
+    }
+}

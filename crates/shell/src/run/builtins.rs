@@ -1,0 +1,265 @@
+//! The shell's own commands.
+
+use std::rc::Rc;
+
+use crate::bounds;
+use crate::programs::Builtin;
+use crate::read::{Content, List, Reading};
+use crate::run::{How, Run};
+use crate::state::{Field, Flow, Meaning, Output, State, Stdin, Value};
+
+impl Reading<'_> {
+    pub(super) fn builtin(&mut self, run: &Run<'_>, builtin: Builtin, state: &mut State) -> Output {
+        let words = &run.argv[1..];
+        match builtin {
+            Builtin::Alias => words.iter().for_each(|field| self.define_alias(field, state)),
+            Builtin::Cd => self.change_folder(words, run.name, state),
+            Builtin::Command => return self.command_word(words, state),
+            Builtin::Eval => return self.eval(words, state),
+            Builtin::Exec => return self.exec(run, state),
+            Builtin::Exit => leave(words, state),
+            Builtin::Jump => self.jump(state),
+            Builtin::ReadVariable => self.read_variables(words, run.name, state),
+            Builtin::Set => self.set_options(words, state),
+            Builtin::Shift => shift(words, state),
+            Builtin::Source => self.source(run, state),
+            Builtin::Test => self.test(words),
+            Builtin::Trap => self.trap(words, state),
+            Builtin::Unset => self.unset(words, run.name, state),
+            Builtin::Silent => {}
+        }
+        Output::nothing()
+    }
+
+    fn change_folder(&mut self, words: &[Field], who: &str, state: &mut State) {
+        let target = words.iter().find(|field| !field.text.starts_with('-') || field.text == "-");
+        let target = target.cloned().unwrap_or_else(|| Field::known("~"));
+        let before = state.cwd.clone();
+        // `pushd` alone swaps, `pushd +1` turns the stack, and `CDPATH` moves a folder elsewhere.
+        let odd = (who == "pushd" && (words.is_empty() || target.text.starts_with('+')))
+            || state.variables.contains_key("CDPATH");
+        state.cwd = match target.text.as_str() {
+            _ if odd || !target.is_known() => None,
+            "-" => state.previous.clone(),
+            "" => before.clone(),
+            text => crate::paths::resolve(text, before.as_deref()).map(Into::into),
+        };
+        if who == "pushd" && state.trail.len() < bounds::WORDS {
+            Rc::make_mut(&mut state.trail).push(before.clone());
+        }
+        state.previous = before;
+    }
+
+    /// `command` and `builtin`.
+    fn command_word(&mut self, words: &[Field], state: &mut State) -> Output {
+        let options = words.iter().take_while(|field| field.text.starts_with('-')).count();
+        let asks = words[..options].iter().any(|field| field.text.contains(['v', 'V']));
+        let inner = &words[options..];
+        if asks {
+            return match inner {
+                [name] if name.is_exact() => Output::Known(format!("{}\n", name.text)),
+                _ => Output::Unknown,
+            };
+        }
+        state.depth += 1;
+        let output = self.run(inner, How::Direct, state);
+        state.depth -= 1;
+        output
+    }
+
+    fn eval(&mut self, words: &[Field], state: &mut State) -> Output {
+        let words = if words.first().is_some_and(|first| first.text == "--") { &words[1..] } else { words };
+        if let Some(field) = words.iter().find(|field| !field.is_known()) {
+            // What a substitution gave was written nowhere.
+            let why = format!("`eval` runs `{}`, which cannot be known", field.text);
+            if field.text.contains("$(") {
+                self.pipes(why)
+            } else {
+                self.unknown(why)
+            }
+            return Output::Unknown;
+        }
+        let text = words.iter().map(|field| field.text.as_str()).collect::<Vec<_>>().join(" ");
+        state.depth += 1;
+        let output = self.text(&text, state);
+        state.depth -= 1;
+        output
+    }
+
+    fn exec(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let (_, end) = run.leading(&run.argv[1..]);
+        let inner = &run.argv[1 + end..];
+        if inner.is_empty() {
+            return Output::nothing();
+        }
+        self.inner(inner, state)
+    }
+
+    fn read_variables(&mut self, words: &[Field], who: &str, state: &mut State) {
+        for pair in words.windows(2) {
+            if who != "read" && pair[0].text == "-C" {
+                self.inner_text(&pair[1], who, state);
+            }
+        }
+        for field in words.iter().filter(|field| !field.text.starts_with('-')) {
+            if crate::syntax::is_name(&field.text) {
+                let value = match &state.stdin {
+                    Stdin::Files(files) if who == "read" && files.len() == 1 => Value::Text(files[0].clone()),
+                    Stdin::Files(files) if who != "read" => Value::List(files.to_vec()),
+                    Stdin::Files(_) | Stdin::Known(_) | Stdin::Inherited | Stdin::Unknown => Value::Unknown,
+                };
+                self.influenced(&field.text, &value, state);
+                state.set(&field.text, value);
+            } else if !field.is_known() || field.text.contains('[') {
+                self.unknown(format!("what `{who}` sets cannot be known"));
+            }
+        }
+        for name in ["REPLY", "MAPFILE", "OPTARG"] {
+            state.set(name, Value::Unknown);
+        }
+    }
+
+    fn set_options(&mut self, words: &[Field], state: &mut State) {
+        let options = words.iter().take_while(|field| field.text.starts_with(['-', '+']) && field.text != "--").count();
+        let follows_o = |index: usize| {
+            index > 0 && words[index - 1].text.ends_with('o') && words[index - 1].text.starts_with(['-', '+'])
+        };
+        let rest = match words.get(options) {
+            Some(field) if field.text == "--" => Some(&words[options + 1..]),
+            Some(_) if follows_o(options) => {
+                let after = &words[options + 1..];
+                (!after.is_empty()).then_some(after).filter(|after| !after[0].text.starts_with(['-', '+']))
+            }
+            Some(_) => Some(&words[options..]),
+            None => None,
+        };
+        if let Some(rest) = rest {
+            let known = rest.iter().all(|field| field.certainty != crate::state::Certainty::Many);
+            state.arguments = known.then(|| Rc::new(rest.to_vec()));
+        }
+    }
+
+    fn source(&mut self, run: &Run<'_>, state: &mut State) {
+        let Some(file) = run.argv[1..].iter().find(|field| field.text != "--") else { return };
+        if file.text == "/dev/stdin" || file.text == "/dev/fd/0" || file.text == "/proc/self/fd/0" {
+            if let Some(text) = self.run_stdin(run.name, state) {
+                state.depth += 1;
+                self.text(&text, state);
+                state.depth -= 1;
+            }
+            return;
+        }
+        if !file.is_known() {
+            self.unknown(format!("`{}`, which `{}` runs, cannot be known", file.text, run.name));
+            return;
+        }
+        self.reads(file, state);
+        match self.content(file, state) {
+            Some(Content::Unknown) => {
+                self.pipes(format!("`{}` is run, and what it holds is not written in the text", file.text))
+            }
+            Some(Content::OneOf(texts)) => {
+                let before = state.clone();
+                let jumps = self.jumps();
+                for text in texts {
+                    let mut branch = before.clone();
+                    branch.depth += 1;
+                    self.text(&text, &mut branch);
+                    branch.depth = before.depth;
+                    state.join(branch);
+                }
+                self.land(jumps, state);
+            }
+            None => self.script_outside(file, run.name, state),
+        }
+    }
+
+    /// A script that lies outside of the workspace is nobody's word for what it does.
+    pub(super) fn script_outside(&mut self, file: &Field, who: &str, state: &State) {
+        let path = crate::paths::resolve(&file.text, state.cwd.as_deref());
+        if !path.as_deref().is_some_and(|path| self.is_inside(path)) {
+            self.unknown(format!("`{}`, which `{who}` runs, lies outside of the workspace", file.text));
+        }
+        if let Some(path) = path {
+            self.note(List::Reads, &path);
+        }
+    }
+
+    fn test(&mut self, words: &[Field]) {
+        let runs = words.windows(2).any(|pair| pair[0].text == "-v" && pair[1].text.contains('['));
+        if runs {
+            self.unknown("`-v` calculates an index, which may run a command".to_owned());
+        }
+    }
+
+    fn trap(&mut self, words: &[Field], state: &mut State) {
+        let words = if words.first().is_some_and(|first| first.text == "--") { &words[1..] } else { words };
+        let Some(action) = words.first() else { return };
+        if words.len() == 1 || action.text == "-" || action.text.starts_with("-l") || action.text.starts_with("-p") {
+            return;
+        }
+        self.inner_text(action, "trap", state);
+    }
+
+    fn unset(&mut self, words: &[Field], who: &str, state: &mut State) {
+        match who {
+            "popd" => {
+                let back = Rc::make_mut(&mut state.trail).pop().flatten();
+                state.previous = state.cwd.take();
+                state.cwd = if words.is_empty() { back } else { None };
+            }
+            "let" => {
+                for field in words {
+                    if field.text.contains(['[', '`', '$']) {
+                        self.unknown("`let` calculates an index, which may run a command".to_owned());
+                    }
+                    if let Some((name, _)) = field.text.split_once(['=', '+', '-', '*']) {
+                        state.set(name, Value::Unknown);
+                    }
+                }
+            }
+            "unset" => self.forget(words, state),
+            // These load code, tie it to keys, or run old commands again.
+            _ => {
+                let loads = words
+                    .iter()
+                    .any(|field| ["-f", "-p", "-C", "-F", "-x", "-s", "-e", "-n"].contains(&field.text.as_str()));
+                if loads || (who == "enable" && !words.is_empty()) {
+                    self.unknown(format!("`{who}` changes what is run later"));
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, words: &[Field], state: &mut State) {
+        for field in words.iter().filter(|field| !field.text.starts_with('-')) {
+            if !field.is_exact() {
+                self.unknown("what `unset` forgets cannot be known".to_owned());
+            }
+            if field.text == "IFS" || field.text == "HOME" {
+                Rc::make_mut(&mut state.variables).remove(&field.text);
+            } else if state.variables.contains_key(&field.text) && state.variables.len() < bounds::VARIABLES {
+                state.set(&field.text, Value::Text(Field::known("")));
+            }
+            let gone: Option<Meaning<_>> = Rc::make_mut(&mut state.functions).remove(&field.text);
+            drop(gone);
+        }
+    }
+}
+
+/// `exit` with more than a number does not end every shell.
+fn leave(words: &[Field], state: &mut State) {
+    let plain = words.len() <= 1 && words.iter().all(|field| field.certainty != crate::state::Certainty::Many);
+    state.flow = state.flow.max(if plain { Flow::Ended } else { Flow::Jumped });
+}
+
+fn shift(words: &[Field], state: &mut State) {
+    let count = match words.first() {
+        None => Some(1),
+        Some(field) => field.text.parse::<usize>().ok(),
+    };
+    state.arguments = match (state.arguments.take(), count) {
+        (Some(arguments), Some(count)) => Some(Rc::new(arguments.iter().skip(count).cloned().collect())),
+        (_, _) => None,
+    };
+}

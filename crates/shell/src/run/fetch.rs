@@ -1,0 +1,251 @@
+//! Programs that talk to other machines.
+
+use crate::programs::Fetches;
+use crate::read::{List, Reading};
+use crate::run::Run;
+use crate::state::{Certainty, Field, Output, State};
+
+/// Options of curl that take the next word.
+const CURL: &str = "-o --output -d --data --data-raw --data-binary --data-urlencode --data-ascii -H --header -X --request -u --user -A --user-agent \
+    -e --referer -b --cookie -c --cookie-jar -F --form --form-string -T --upload-file -x --proxy -m --max-time --connect-timeout --retry \
+    --retry-delay --retry-max-time -w --write-out -K --config -D --dump-header --cacert --capath -E --cert --key -r --range -C --continue-at --resolve \
+    --limit-rate -z --time-cond --url --output-dir --json --interface --dns-servers --ciphers -Y -y -t --telnet-option -Q --quote --trace --trace-ascii \
+    --stderr --netrc-file --unix-socket --abstract-unix-socket --max-filesize --max-redirs --proto --proto-redir --tls-max --noproxy --socks5 \
+    --preproxy -P --ftp-port --mail-from --mail-rcpt --oauth2-bearer --aws-sigv4 --hsts --alt-svc --etag-save --etag-compare --libcurl --engine";
+
+impl Reading<'_> {
+    pub(super) fn fetching(&mut self, run: &Run<'_>, fetches: Fetches, state: &mut State) -> Output {
+        match fetches {
+            Fetches::Curl => self.curl(run, state),
+            Fetches::Wget => self.wget(run, state),
+            Fetches::Remote => self.remote(run, state),
+        }
+        Output::Unknown
+    }
+
+    fn urls(&mut self, operands: &[Field], bare: bool) {
+        for field in operands {
+            if !field.is_known() {
+                self.unknown(format!("which URL `{}` is cannot be known", field.text));
+            } else if let Some(file) = field.text.strip_prefix("file://") {
+                self.note(List::Reads, file);
+            } else if crate::paths::is_url(&field.text) {
+                self.url(&field.text);
+            } else if bare && !field.text.is_empty() {
+                self.url(&format!("http://{}", field.text));
+            }
+        }
+    }
+
+    /// Notes a URL, and the address that its host stands for if it is written as a number.
+    fn url(&mut self, text: &str) {
+        self.note(List::Urls, text);
+        let host = text.split_once("://").map_or(text, |(_, rest)| rest).split('/').next().unwrap_or_default();
+        if host.contains(['{', '[']) && !host.contains("[:") && !host.starts_with('[') || host.contains('{') {
+            self.unknown(format!("`{text}` stands for several hosts"));
+        }
+        if let Ok(parsed) = url::Url::parse(text)
+            && let Some(url::Host::Ipv4(address)) = parsed.host()
+            && !host.contains(&address.to_string())
+        {
+            self.note(List::Urls, &format!("{}://{address}{}", parsed.scheme(), parsed.path()));
+        }
+    }
+
+    fn curl(&mut self, run: &Run<'_>, state: &mut State) {
+        let run = Run { argv: run.argv, name: run.name, valued: CURL };
+        let arguments = run.arguments();
+        if run.argv.iter().any(|field| field.certainty == Certainty::Many) {
+            self.unknown("the arguments of `curl` cannot be known".to_owned());
+        }
+        let mut urls = arguments.operands.clone();
+        let folder = arguments.value(&["--output-dir"]).cloned();
+        let below = |name: &Field| match &folder {
+            Some(folder) => Field {
+                text: format!("{}/{}", folder.text, name.text),
+                certainty: folder.certainty.max(name.certainty),
+            },
+            None => name.clone(),
+        };
+        let remote_name = arguments.has(&["-O", "--remote-name", "--remote-name-all", "-J"]);
+        for option in &arguments.options {
+            let Some(value) = &option.value else { continue };
+            match option.name.as_str() {
+                "-o" | "--output" if value.text != "-" => {
+                    self.writes(&below(value), run.name, state);
+                }
+                "-c" | "--cookie-jar" | "-D" | "--dump-header" | "--trace" | "--trace-ascii" | "--stderr"
+                | "--libcurl" | "--etag-save" | "--hsts"
+                    if value.text != "-" =>
+                {
+                    self.writes(value, run.name, state);
+                }
+                "-T" | "--upload-file" | "--netrc-file" | "--key" | "--cert" | "-E" | "--cacert" => {
+                    self.reads(value, state)
+                }
+                "-d" | "--data" | "--data-binary" | "--data-ascii" | "--json" | "-F" | "--form"
+                | "--data-urlencode" | "-H" | "--header" | "-b" | "--cookie" => {
+                    self.sent(value, state);
+                }
+                "-K" | "--config" => self.unknown("`curl -K` reads its arguments from a file".to_owned()),
+                "--url" => urls.push(value.clone()),
+                "--resolve" | "--connect-to" | "-x" | "--proxy" | "--socks5" | "--preproxy" => {
+                    // Where it goes in truth stands last.
+                    let mut parts = value.text.splitn(3, ':');
+                    let host = if option.name.starts_with("--resolve") || option.name == "--connect-to" {
+                        parts.nth(2).unwrap_or_default()
+                    } else {
+                        value.text.as_str()
+                    };
+                    let host = host.split_once("://").map_or(host, |(_, host)| host);
+                    if !host.is_empty() {
+                        self.note(List::Urls, &format!("http://{host}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.urls(&urls, true);
+        for url in urls.iter().filter(|_| remote_name) {
+            let name = url.text.split(['?', '#']).next().unwrap_or_default();
+            let name = Field { text: crate::paths::base_name(name).to_owned(), certainty: url.certainty };
+            self.writes(&below(&name), run.name, state);
+        }
+    }
+
+    /// `@file` in what is sent.
+    fn sent(&mut self, value: &Field, state: &State) {
+        for mark in ["@", "=@", "=<"] {
+            let at = if mark == "@" {
+                value.text.strip_prefix('@')
+            } else {
+                value.text.split_once(mark).map(|(_, file)| file)
+            };
+            if let Some(file) = at {
+                let file = file.split(';').next().unwrap_or_default();
+                self.reads(&Field { text: file.to_owned(), certainty: value.certainty }, state);
+            }
+        }
+    }
+
+    fn wget(&mut self, run: &Run<'_>, state: &mut State) {
+        let arguments = run.arguments();
+        if run.argv.iter().any(|field| field.certainty == Certainty::Many) {
+            self.unknown(format!("the arguments of `{}` cannot be known", run.name));
+        }
+        if arguments.options.iter().any(|option| ["--use-askpass", "--execute", "-e"].contains(&option.name.as_str()))
+            && run.name == "wget"
+        {
+            self.unknown("`wget` is told to do something by a setting".to_owned());
+        }
+        for name in ["--post-file", "--body-file", "-i", "--input-file"] {
+            if let Some(file) = arguments.value(&[name]) {
+                self.reads(file, state);
+            }
+        }
+        let bare = matches!(run.name, "wget" | "http" | "https" | "xh");
+        let operands: Vec<Field> = if bare && run.name != "wget" {
+            arguments
+                .operands
+                .iter()
+                .filter(|field| field.text.contains(['.', ':', '/']) && !field.text.contains(['=', '@']))
+                .take(1)
+                .cloned()
+                .collect()
+        } else {
+            arguments.operands.clone()
+        };
+        self.urls(&operands, bare);
+        if !matches!(run.name, "wget" | "aria2c" | "axel")
+            && !arguments.has(&["-o", "-O", "--output", "-d", "--download"])
+        {
+            return;
+        }
+        let output = arguments.value(&["-O", "--output-document"]);
+        let folder =
+            arguments.value(&["-P", "--directory-prefix", "-d"]).map(|field| field.text.as_str()).unwrap_or(".");
+        match output {
+            Some(file) if file.text == "-" => {}
+            Some(file) => {
+                self.writes(file, run.name, state);
+            }
+            None if arguments.has(&["--spider", "--version", "--help"]) => {}
+            None => {
+                for url in &arguments.operands {
+                    let name = crate::paths::base_name(url.text.split(['?', '#']).next().unwrap_or_default());
+                    let name = if name.is_empty() || !url.text.contains("://") { "index.html" } else { name };
+                    self.writes(&Field { text: format!("{folder}/{name}"), certainty: url.certainty }, run.name, state);
+                }
+            }
+        }
+        if let Some(log) = arguments.value(&["-o", "--output-file"]) {
+            self.writes(log, run.name, state);
+        }
+    }
+
+    /// `scp`, `sftp` and `pip`.
+    fn remote(&mut self, run: &Run<'_>, state: &mut State) {
+        let arguments = run.arguments();
+        for field in &arguments.operands {
+            if field.is_known()
+                && (crate::paths::is_url(&field.text) || crate::paths::is_url(field.text.trim_start_matches("git+")))
+            {
+                self.note(List::Urls, &field.text);
+            }
+        }
+        for name in ["-i", "--index-url", "--extra-index-url", "-t"] {
+            if let Some(url) = arguments.value(&[name]).filter(|url| crate::paths::is_url(&url.text)) {
+                self.note(List::Urls, &url.text);
+            }
+        }
+        if run.name == "scp" {
+            self.scp(&arguments.operands, run, state);
+            if arguments.has(&["-S", "-o", "-F", "-D"]) {
+                self.unknown("an option of `scp` may run a command".to_owned());
+            }
+        } else if run.name == "sftp"
+            && (arguments.has(&["-S", "-o", "-F", "-D", "-b"]) || state.stdin != crate::state::Stdin::Inherited)
+        {
+            self.unknown("what `sftp` does cannot be known".to_owned());
+        } else if run.name.starts_with("pip")
+            && arguments
+                .operands
+                .first()
+                .is_some_and(|verb| verb.text == "install" || verb.text == "download" || verb.text == "wheel")
+        {
+            self.fetched_package(&arguments.operands[1..], run);
+        }
+    }
+
+    fn fetched_package(&mut self, packages: &[Field], run: &Run<'_>) {
+        for package in packages {
+            if !package.is_known() {
+                self.unknown(format!("what `{}` installs cannot be known", run.name));
+            } else if package.text.contains("://") {
+                self.pipes(format!("`{}` runs the installation of `{}`", run.name, package.text));
+            }
+        }
+    }
+
+    fn scp(&mut self, operands: &[Field], run: &Run<'_>, state: &mut State) {
+        let is_remote = |field: &Field| field.text.split('/').next().is_some_and(|first| first.contains(':'));
+        let Some((target, sources)) = operands.split_last() else { return };
+        for source in sources.iter().filter(|source| !is_remote(source)) {
+            self.reads(source, state);
+        }
+        if !is_remote(target) {
+            self.writes(target, run.name, state);
+            for source in sources {
+                let base = source.text.rsplit(['/', ':']).next().unwrap_or_default();
+                self.writes(
+                    &Field {
+                        text: format!("{}/{base}", target.text),
+                        certainty: target.certainty.max(source.certainty),
+                    },
+                    run.name,
+                    state,
+                );
+            }
+        }
+    }
+}

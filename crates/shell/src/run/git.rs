@@ -1,0 +1,423 @@
+//! `git`.
+
+use crate::read::{List, Reading};
+use crate::run::Run;
+use crate::state::{Certainty, Field, Output, State};
+
+/// Commands of git itself; what else is asked for is an alias somewhere.
+const COMMANDS: &str = " add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap \
+    check-ref-format checkout checkout-index cherry cherry-pick clean clone column commit commit-graph commit-tree config count-objects \
+    credential daemon describe diff diff-files diff-index diff-tree difftool fast-export fast-import fetch filter-branch filter-repo fmt-merge-msg \
+    for-each-ref format-patch fsck gc grep gui hash-object help init interpret-trailers lfs log ls-files ls-remote ls-tree mailinfo \
+    maintenance merge merge-base merge-file merge-tree mergetool mv name-rev notes pack-objects pack-refs patch-id prune \
+    pull push range-diff read-tree rebase reflog remote replace repack request-pull rerere reset restore rev-list rev-parse revert rm \
+    send-email shortlog show show-branch show-ref sparse-checkout stage stash status submodule subtree switch symbolic-ref tag \
+    update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree flow svn instaweb bugreport citool ";
+
+/// Commands that lose or publish something, by what stands after them.
+const CHANGING: &[&str] = &[
+    "push",
+    "reset",
+    "clean",
+    "checkout",
+    "restore",
+    "branch",
+    "tag",
+    "update-ref",
+    "rm",
+    "config",
+    "remote",
+    "stash",
+    "reflog",
+    "worktree",
+];
+
+impl Reading<'_> {
+    pub(super) fn git(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let mut inner = state.clone();
+        let words = &run.argv[1..];
+        let mut at = 0;
+        while let Some(field) = words.get(at) {
+            let text = field.text.as_str();
+            if !text.starts_with('-') || text.len() == 1 {
+                break;
+            }
+            at += 1;
+            let next = words.get(at).cloned().unwrap_or_default();
+            match text {
+                "-C" => {
+                    inner.cwd = if next.is_exact() {
+                        crate::paths::resolve(&next.text, inner.cwd.as_deref()).map(Into::into)
+                    } else {
+                        None
+                    };
+                    at += 1;
+                }
+                "-c" => {
+                    self.git_setting(&next, &inner);
+                    at += 1;
+                }
+                "--config-env" | "--exec-path" if words.len() > at => {
+                    self.unknown(format!("`git {text}` makes it run something else"))
+                }
+                "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" => at += 1,
+                _ if text.starts_with("--exec-path=") || text.starts_with("--config-env=") => {
+                    self.unknown(format!("`git {text}` makes it run something else"));
+                }
+                _ => {}
+            }
+        }
+        let Some(command) = words.get(at) else { return Output::Unknown };
+        if !command.is_exact() || !COMMANDS.contains(&format!(" {} ", command.text)) {
+            self.unknown(format!("what `git {}` stands for cannot be known", command.text));
+            return Output::Unknown;
+        }
+        if self.has_made_hook() {
+            self.pipes("`git` may run a hook that the text has just written".to_owned());
+        }
+        let before = &words[..at];
+        self.git_elsewhere(&command.text, before, &inner);
+        self.git_command(&command.text, &words[at + 1..], run, &mut inner);
+        self.git_prints(&command.text, &words[at + 1..], &inner, state)
+    }
+
+    /// A command that changes a repository outside of the workspace writes there.
+    fn git_elsewhere(&mut self, command: &str, before: &[Field], state: &State) {
+        let looks = [
+            "status",
+            "log",
+            "diff",
+            "show",
+            "rev-parse",
+            "ls-files",
+            "branch",
+            "remote",
+            "config",
+            "blame",
+            "describe",
+            "grep",
+            "tag",
+            "ls-remote",
+            "cat-file",
+            "shortlog",
+            "version",
+            "help",
+            "rev-list",
+            "reflog",
+            "clone",
+            "init",
+            "check-ignore",
+            "ls-tree",
+            "show-ref",
+            "for-each-ref",
+            "stash",
+            "worktree",
+        ];
+        let given = before.iter().filter_map(|field| {
+            field.text.strip_prefix("--work-tree=").or_else(|| field.text.strip_prefix("--git-dir="))
+        });
+        let next = before
+            .windows(2)
+            .filter(|pair| pair[0].text == "--work-tree" || pair[0].text == "--git-dir")
+            .map(|pair| pair[1].text.as_str());
+        let folders: Vec<&str> = given.chain(next).chain(["."]).collect();
+        if looks.contains(&command) && command != "init" {
+            return;
+        }
+        for folder in folders {
+            let path = crate::paths::resolve(folder, state.cwd.as_deref());
+            if let Some(path) = path.filter(|path| !self.is_inside(path)) {
+                self.note(List::Writes, &path);
+            }
+        }
+    }
+
+    /// What is printed by the commands that list names.
+    fn git_prints(&self, command: &str, words: &[Field], inner: &State, state: &State) -> Output {
+        let has = |word: &str| words.iter().any(|field| field.text == word);
+        let named = match command {
+            "ls-files" => true,
+            "diff" | "show" | "diff-tree" => has("--name-only"),
+            "grep" => has("-l") || has("--files-with-matches"),
+            _ => false,
+        };
+        if named && inner.cwd == state.cwd && words.iter().all(Field::is_known) {
+            let pattern = words
+                .iter()
+                .rfind(|field| command == "ls-files" && !field.text.starts_with('-'))
+                .map_or("*", |field| field.text.as_str());
+            return Output::Files(vec![Field { text: format!("./**/{pattern}"), certainty: Certainty::Glob }]);
+        }
+        // The name of a branch is no option and leads nowhere else; it is not known all the same.
+        let text = words.iter().map(|field| field.text.as_str()).collect::<Vec<_>>().join(" ");
+        let branch = match command {
+            "branch" => text == "--show-current",
+            "rev-parse" => ["--abbrev-ref HEAD", "HEAD", "--short HEAD", "--verify HEAD"].contains(&text.as_str()),
+            "symbolic-ref" => text == "--short HEAD" || text == "-q --short HEAD",
+            _ => false,
+        };
+        if branch {
+            Output::Files(vec![Field { text: format!("$(git {command} {text})"), certainty: Certainty::Glob }])
+        } else {
+            Output::Unknown
+        }
+    }
+
+    /// `-c name=value` and `git config name value`.
+    fn git_setting(&mut self, field: &Field, state: &State) {
+        let (name, value) = field.text.split_once('=').unwrap_or((&field.text, ""));
+        let name = name.to_ascii_lowercase();
+        let (section, last) = (name.split('.').next().unwrap_or_default(), name.rsplit('.').next().unwrap_or_default());
+        let value = Field { text: value.to_owned(), certainty: field.certainty };
+        if section == "remote" && (last == "mirror" || (last == "push" && value.text.contains('+'))) {
+            self.unknown(format!("`{name}` changes what `git push` publishes"));
+        }
+        let runs = matches!(section, "pager" | "alias")
+            || matches!(
+                last,
+                "pager"
+                    | "editor"
+                    | "sshcommand"
+                    | "external"
+                    | "askpass"
+                    | "helper"
+                    | "command"
+                    | "textconv"
+                    | "driver"
+                    | "clean"
+                    | "smudge"
+                    | "process"
+                    | "program"
+                    | "cmd"
+                    | "uploadpack"
+                    | "receivepack"
+                    | "gitproxy"
+                    | "fsmonitor"
+                    | "browser"
+                    | "difffilter"
+                    | "sendmailcmd"
+                    | "vcs"
+                    | "defaultkeycommand"
+            );
+        let loads = last == "hookspath"
+            || section == "include"
+            || section == "includeif"
+            || section == "protocol"
+            || last == "attributesfile"
+            || last == "templatedir"
+            || last == "worktree"
+            || (section == "url" && last != "name");
+        if !field.is_known() {
+            self.unknown("a setting of `git` cannot be known".to_owned());
+        } else if loads && value.text != "/dev/null" {
+            self.unknown(format!("`{name}` makes `git` run something else"));
+        } else if section == "alias" {
+            match value.text.strip_prefix('!') {
+                Some(text) => {
+                    self.inner_text(&Field::known(text), "git", state);
+                }
+                None => {
+                    self.inner_text(&Field::known(format!("git {}", value.text)), "git", state);
+                }
+            }
+        } else if runs && !["", "true", "false", "store", "cache", "osxkeychain"].contains(&value.text.as_str()) {
+            self.inner_text(&Field::known(value.text.trim_start_matches('!')), "git", state);
+        }
+    }
+
+    fn git_command(&mut self, command: &str, words: &[Field], run: &Run<'_>, state: &mut State) {
+        let unsure = words.iter().any(|field| CHANGING.contains(&command) && !field.is_known());
+        if unsure {
+            self.unknown(format!("the arguments of `git {command}` cannot be known"));
+        }
+        self.git_carries(command, words, state);
+        let operands = || words.iter().filter(|field| !field.text.starts_with('-'));
+        match command {
+            "rm" if !words.iter().any(|field| field.text == "--cached") => {
+                operands().for_each(|field| self.deletes(field, run.name, state))
+            }
+            "mv" => {
+                let list: Vec<&Field> = operands().collect();
+                if let Some((target, sources)) = list.split_last() {
+                    sources.iter().for_each(|field| self.deletes(field, run.name, state));
+                    self.writes(target, run.name, state);
+                }
+            }
+            "restore" => operands().for_each(|field| self.touches(field, run.name, state)),
+            "checkout" => {
+                if let Some(dashes) = words.iter().position(|field| field.text == "--") {
+                    words[dashes + 1..].iter().for_each(|field| self.touches(field, run.name, state));
+                }
+            }
+            "clone" | "init" => self.git_makes(command, words, state),
+            "worktree" if words.first().is_some_and(|field| field.text == "add" || field.text == "remove") => {
+                if let Some(folder) = words[1..].iter().find(|field| !field.text.starts_with('-')) {
+                    self.touches(folder, run.name, state);
+                }
+            }
+            "add" | "hash-object" | "blame" | "show" | "cat-file" | "diff" | "grep" => {
+                self.git_reads(command, words, state)
+            }
+            "apply" | "am" => operands().for_each(|field| self.reads(field, state)),
+            "config" => self.git_config(words, state),
+            _ => {}
+        }
+        for (index, field) in words.iter().enumerate() {
+            let attached =
+                field.text.strip_prefix("--output=").or_else(|| field.text.strip_prefix("--output-directory="));
+            let target = match field.text.as_str() {
+                "-o" | "--output" | "--output-directory"
+                    if matches!(command, "archive" | "format-patch" | "diff" | "log" | "show") =>
+                {
+                    words.get(index + 1).cloned()
+                }
+                _ => attached.map(|path| Field { text: path.to_owned(), certainty: field.certainty }),
+            };
+            if let Some(target) = target {
+                self.writes(&target, run.name, state);
+            }
+            if crate::paths::is_url(&field.text) && field.is_known() {
+                self.note(List::Urls, &field.text);
+            }
+            if field.text.starts_with("ext::") || field.text.starts_with("fd::") {
+                self.unknown("a remote of `git` runs a command".to_owned());
+            }
+        }
+    }
+
+    /// Files whose text git shows.
+    fn git_reads(&mut self, command: &str, words: &[Field], state: &State) {
+        for field in words.iter().filter(|field| !field.text.starts_with('-')) {
+            let path = match (command, field.text.split_once(':')) {
+                ("show" | "cat-file" | "diff", Some((_, path))) => path.trim_start_matches("./"),
+                ("show" | "cat-file", None) => continue,
+                (_, _) => field.text.as_str(),
+            };
+            self.reads(&Field { text: path.to_owned(), certainty: field.certainty }, state);
+        }
+    }
+
+    fn git_makes(&mut self, command: &str, words: &[Field], state: &mut State) {
+        let valued = [
+            "-b",
+            "--branch",
+            "-o",
+            "--origin",
+            "--depth",
+            "--reference",
+            "--template",
+            "-j",
+            "--jobs",
+            "--filter",
+            "-c",
+            "--config",
+            "-u",
+            "--upload-pack",
+            "--separate-git-dir",
+        ];
+        let mut operands = Vec::new();
+        let mut skip = false;
+        for field in words {
+            if !std::mem::take(&mut skip) && !field.text.starts_with('-') {
+                operands.push(field);
+            }
+            skip = valued.contains(&field.text.as_str());
+        }
+        let folder = if command == "clone" { operands.get(1) } else { operands.first() };
+        if let Some(folder) = folder {
+            self.touches(folder, "git", state);
+        }
+        if command == "clone"
+            && let Some(url) = operands.first()
+        {
+            let name = url.text.trim_end_matches('/').trim_end_matches(".git");
+            let name =
+                Field { text: name.rsplit(['/', ':']).next().unwrap_or_default().to_owned(), certainty: url.certainty };
+            self.unpacked_into(folder.copied().unwrap_or(&name), state);
+        }
+        for pair in words.windows(2).filter(|pair| pair[0].text == "-c" || pair[0].text == "--config") {
+            self.git_setting(&pair[1], state);
+        }
+        if words
+            .iter()
+            .any(|field| field.text.starts_with("--template") || field.text.starts_with("--separate-git-dir"))
+        {
+            self.unknown(format!("`git {command}` takes hooks from elsewhere"));
+        }
+    }
+
+    fn git_config(&mut self, words: &[Field], state: &State) {
+        if words.iter().any(|field| field.text == "--global" || field.text == "--system")
+            && words.iter().filter(|field| !field.text.starts_with('-')).count() > 1
+        {
+            self.note(
+                List::Writes,
+                if words.iter().any(|field| field.text == "--system") { "/etc/gitconfig" } else { "~/.gitconfig" },
+            );
+        }
+        let plain: Vec<&Field> =
+            words.iter().filter(|field| !field.text.starts_with('-') && field.text != "set").collect();
+        if let [name, value, ..] = plain.as_slice() {
+            let certainty = name.certainty.max(value.certainty);
+            self.git_setting(&Field { text: format!("{}={}", name.text, value.text), certainty }, state);
+        }
+    }
+
+    /// Arguments that git runs.
+    fn git_carries(&mut self, command: &str, words: &[Field], state: &State) {
+        let first = words.first().map(|field| field.text.as_str());
+        match (command, first) {
+            ("bisect", Some("run")) => {
+                self.inner(&words[1..], state);
+            }
+            ("submodule", _) => {
+                if let Some(at) = words.iter().position(|field| field.text == "foreach") {
+                    let rest: Vec<Field> = words[at + 1..]
+                        .iter()
+                        .filter(|field| field.text != "--recursive" && field.text != "--quiet")
+                        .cloned()
+                        .collect();
+                    self.inner_text(&super::wrappers::joined(&rest), "git", state);
+                }
+            }
+            ("filter-branch", _) => {
+                for pair in words.windows(2).filter(|pair| pair[0].text.ends_with("-filter")) {
+                    self.inner_text(&pair[1], "git", state);
+                }
+            }
+            ("daemon" | "instaweb" | "difftool" | "mergetool" | "send-email" | "credential", Some(_)) => {
+                let odd =
+                    ["-x", "--extcmd", "--tool-command", "--browser", "--to-cmd", "--cc-cmd", "--smtp-server", "fill"];
+                if words.iter().any(|field| odd.iter().any(|odd| field.text.starts_with(odd))) {
+                    self.unknown(format!("`git {command}` runs what it is given"));
+                }
+            }
+            (_, _) => {}
+        }
+        let options: &[&str] = match command {
+            "rebase" => &["-x", "--exec"],
+            "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" => {
+                &["-u", "--upload-pack", "--receive-pack", "--exec"]
+            }
+            "grep" => &["-O", "--open-files-in-pager"],
+            _ => &[],
+        };
+        for (index, field) in words.iter().enumerate() {
+            for option in options.iter().filter(|option| **option != "-u" || command == "clone") {
+                let attached = if option.len() == 2 {
+                    field.text.strip_prefix(option).filter(|rest| !rest.is_empty())
+                } else {
+                    field.text.strip_prefix(option).and_then(|rest| rest.strip_prefix('='))
+                };
+                let text = match attached {
+                    Some(text) => Some(Field { text: text.to_owned(), certainty: field.certainty }),
+                    None if field.text == **option && command != "grep" => words.get(index + 1).cloned(),
+                    None => None,
+                };
+                if let Some(text) = text {
+                    self.inner_text(&text, "git", state);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Programs that run shell texts.
+
+use std::rc::Rc;
+
+use crate::paths;
+use crate::read::Reading;
+use crate::run::Run;
+use crate::state::{Field, Output, State};
+
+impl Reading<'_> {
+    /// `sh`, `bash` and their kin.
+    pub(super) fn shell(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let (arguments, end) = run.leading(&run.argv[1..]);
+        let rest = &run.argv[1 + end..];
+        if arguments.options.iter().any(|option| option.name == "--rcfile" || option.name == "--init-file") {
+            self.unknown(format!("`{}` runs a file before it starts", run.name));
+        }
+        let unsure = |field: &Field| !field.is_known() && field.text.starts_with('$');
+        if arguments.has(&["-c"]) {
+            let Some(text) = rest.first() else { return Output::nothing() };
+            return self.shell_text(text, &rest[1..], run, state);
+        }
+        if arguments.has(&["-n", "--version", "--help"]) && !rest.iter().any(unsure) {
+            rest.iter().for_each(|field| self.reads(field, state));
+            return Output::Unknown;
+        }
+        let stdin = rest.is_empty() || arguments.has(&["-s"]) || rest[0].text == "-";
+        if stdin || is_stdin(&rest[0].text) {
+            return match self.run_stdin(run.name, state) {
+                Some(text) => {
+                    let mut inner = state.deeper();
+                    inner.arguments = None;
+                    self.text(&text, &mut inner)
+                }
+                None => Output::Unknown,
+            };
+        }
+        self.script_file(&rest[0], run, state);
+        Output::Unknown
+    }
+
+    fn shell_text(&mut self, text: &Field, arguments: &[Field], run: &Run<'_>, state: &mut State) -> Output {
+        if !text.is_known() {
+            let why = format!("`{}`, which `{} -c` runs, cannot be known", text.text, run.name);
+            if text.text.contains("$(") {
+                self.pipes(why)
+            } else {
+                self.unknown(why)
+            }
+            return Output::Unknown;
+        }
+        let mut inner = state.deeper();
+        inner.arguments = Some(Rc::new(arguments.iter().skip(1).cloned().collect()));
+        inner.aliases = Rc::default();
+        self.text(&text.text, &mut inner)
+    }
+
+    /// Runs the script `file` with the program of `run`.
+    pub(super) fn script_file(&mut self, file: &Field, run: &Run<'_>, state: &State) {
+        if !file.is_known() {
+            self.unknown(format!("`{}`, which `{}` runs, cannot be known", file.text, run.name));
+            return;
+        }
+        match self.content(file, state) {
+            Some(content) => {
+                self.reads(file, state);
+                self.run_content(content, file, state);
+            }
+            None => self.script_outside(file, run.name, state),
+        }
+    }
+}
+
+/// Whether `path` is the standard input under another name.
+pub(super) fn is_stdin(path: &str) -> bool {
+    matches!(path, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+        || paths::base_name(path) == "stdin" && path.starts_with("/dev")
+}

@@ -1,0 +1,442 @@
+//! Programs that run the command or the text in their arguments.
+
+use std::rc::Rc;
+
+use crate::programs::{self, Carries, Wrap};
+use crate::read::Reading;
+use crate::run::Run;
+use crate::state::{Certainty, Field, Output, State, Stdin, Value};
+
+/// Options that are followed by a shell text or a command.
+const TEXT_OPTIONS: &[&str] = &[
+    "-c",
+    "--command",
+    "--run",
+    "--run-command",
+    "-e",
+    "--exec",
+    "--eval",
+    "-x",
+    "--prepare",
+    "--cleanup",
+    "--setup",
+    "--preview",
+    "--bind",
+    "-a",
+    "--args",
+];
+
+impl Reading<'_> {
+    /// Programs such as `nohup` and `sudo`: options, then a command.
+    pub(super) fn wrapping(&mut self, run: &Run<'_>, wrap: Wrap, state: &mut State) -> Output {
+        let mut inner = state.clone();
+        let (arguments, end) = run.leading(&run.argv[1..]);
+        let mut rest = &run.argv[1 + end..];
+        if matches!(run.name, "sudo" | "doas") && arguments.has(&["-i", "-s", "--login", "--shell"]) && rest.is_empty()
+        {
+            return self.shell_of(run, &inner);
+        }
+        while wrap.assigns && self.takes_assignment(rest, &mut inner) {
+            rest = &rest[1..];
+        }
+        for _ in 0..wrap.skip {
+            rest = rest.get(1..).unwrap_or_default();
+            if let [option, text, ..] = rest
+                && run.name == "flock"
+                && (option.text == "-c" || option.text == "--command")
+            {
+                return self.inner_text(text, run.name, &inner);
+            }
+            let (_, more) = run.leading(rest);
+            rest = &rest[more..];
+        }
+        if let Some(folder) = arguments
+            .value(&["--chdir", "--working-directory"])
+            .or(arguments.value(&["-D"]).filter(|_| run.name == "sudo"))
+        {
+            inner.cwd = crate::paths::resolve(&folder.text, inner.cwd.as_deref()).map(Into::into);
+        }
+        // `sudo -e file` edits it.
+        if run.name == "sudo" && arguments.has(&["-e", "--edit"]) {
+            rest.iter().for_each(|field| self.touches(field, run.name, state));
+            return Output::Unknown;
+        }
+        if rest.is_empty() {
+            return Output::Unknown;
+        }
+        self.inner(rest, &inner)
+    }
+
+    fn takes_assignment(&mut self, words: &[Field], state: &mut State) -> bool {
+        let Some((name, value)) = words.first().and_then(|field| field.text.split_once('=')) else { return false };
+        if name.is_empty() || name.contains('/') {
+            return false;
+        }
+        let value = if words[0].is_known() { Value::Text(Field::known(value)) } else { Value::Unknown };
+        self.influenced(name, &value, state);
+        if crate::syntax::is_name(name) {
+            state.set(name, value);
+        }
+        true
+    }
+
+    /// A shell that reads what comes in.
+    fn shell_of(&mut self, run: &Run<'_>, state: &State) -> Output {
+        match self.run_stdin(run.name, state) {
+            Some(text) => {
+                let mut inner = state.deeper();
+                self.text(&text, &mut inner)
+            }
+            None => Output::Unknown,
+        }
+    }
+
+    pub(super) fn carrying(&mut self, run: &Run<'_>, carries: Carries, state: &mut State) -> Output {
+        match carries {
+            Carries::At => self.at(run, state),
+            Carries::BusyBox => {
+                let rest = &run.argv[1..];
+                if rest.first().is_none_or(|first| first.text.starts_with('-')) {
+                    return Output::Unknown;
+                }
+                self.inner(rest, state)
+            }
+            Carries::Container => self.container(run, state),
+            Carries::Env => self.env(run, state),
+            Carries::Parallel => self.parallel(run, state),
+            Carries::RunsText => self.runs_text(run, state),
+            Carries::Ssh => self.ssh(run, state),
+            Carries::Su => self.su(run, state),
+            Carries::Xargs => self.xargs(run, state),
+        }
+    }
+
+    fn env(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let mut inner = state.clone();
+        let mut rest: Vec<Field> = run.argv[1..].to_vec();
+        let mut splits = 0;
+        while let Some(first) = rest.first().cloned() {
+            let text = first.text.as_str();
+            if let Some(attached) = split_string(text) {
+                rest.remove(0);
+                let separate = attached.is_empty() && !rest.is_empty();
+                let field =
+                    if separate { rest.remove(0) } else { Field { text: attached.to_owned(), ..first.clone() } };
+                splits += 1;
+                let words = self.split_words(&field, run.name);
+                if splits > 4 || words.is_empty() {
+                    self.unknown("what `env -S` runs cannot be known".to_owned());
+                    return Output::Unknown;
+                }
+                rest.splice(0..0, words);
+            } else if text.starts_with('-') {
+                rest.remove(0);
+                let value = if ["-u", "-C", "--unset", "--chdir"].contains(&text) && !rest.is_empty() {
+                    rest.remove(0).text
+                } else {
+                    String::new()
+                };
+                let folder = if text == "-C" || text == "--chdir" {
+                    Some(value.as_str())
+                } else {
+                    text.strip_prefix("--chdir=").or(text.strip_prefix("-C"))
+                };
+                if let Some(folder) = folder {
+                    inner.cwd = crate::paths::resolve(folder, inner.cwd.as_deref()).map(Into::into);
+                }
+            } else if self.takes_assignment(&rest, &mut inner) {
+                rest.remove(0);
+            } else {
+                return self.inner(&rest, &inner);
+            }
+        }
+        Output::Unknown
+    }
+
+    /// The words of a text that a program splits itself, quotes minded.
+    pub(super) fn split_words(&mut self, field: &Field, who: &str) -> Vec<Field> {
+        if !field.is_known() || field.text.contains(['$', '`', '\\']) {
+            self.unknown(format!("the text that `{who}` runs cannot be known"));
+            return Vec::new();
+        }
+        let (mut words, mut current, mut quote) = (Vec::new(), None::<String>, None);
+        for letter in field.text.chars() {
+            match (quote, letter) {
+                (Some(open), _) if open == letter => quote = None,
+                (Some(_), _) => current.get_or_insert_default().push(letter),
+                (None, '\'' | '"') => {
+                    quote = Some(letter);
+                    current.get_or_insert_default();
+                }
+                (None, _) if letter.is_whitespace() => words.extend(current.take()),
+                (None, _) => current.get_or_insert_default().push(letter),
+            }
+        }
+        words.extend(current);
+        words.truncate(crate::bounds::WORDS);
+        words.into_iter().map(Field::known).collect()
+    }
+
+    fn su(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let words = &run.argv[1..];
+        for (index, field) in words.iter().enumerate() {
+            let option = field.text.as_str();
+            if let Some(text) = option.strip_prefix("--command=") {
+                return self.inner_text(&Field { text: text.to_owned(), ..field.clone() }, run.name, state);
+            }
+            let cluster = option.starts_with('-') && !option.starts_with("--") && option.ends_with('c');
+            if (cluster || option == "--command")
+                && let Some(text) = words.get(index + 1)
+            {
+                return self.inner_text(text, run.name, state);
+            }
+            if option == "--" && run.name == "runuser" {
+                return self.inner(&words[index + 1..], state);
+            }
+        }
+        if run.name == "runuser" && words.first().is_some_and(|first| first.text == "-u") && words.len() > 2 {
+            return self.inner(&words[2..], state);
+        }
+        self.shell_of(run, state)
+    }
+
+    fn at(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let arguments = run.arguments();
+        if let Some(file) = arguments.value(&["-f"]) {
+            self.script_file(file, run, state);
+        }
+        if arguments.has(&["-l", "-r", "-c"]) {
+            return Output::Unknown;
+        }
+        self.shell_of(run, state)
+    }
+
+    fn ssh(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let (arguments, end) = run.leading(&run.argv[1..]);
+        for option in &arguments.options {
+            if option.name == "-o"
+                && let Some(value) = &option.value
+            {
+                self.ssh_option(value, state);
+            }
+            if option.name == "-F" {
+                self.unknown("`ssh -F` reads a configuration that may run commands".to_owned());
+            }
+        }
+        let mut rest = run.argv.get(1 + end + 1..).unwrap_or_default();
+        // Options may stand after the host too.
+        if rest.first().is_some_and(|first| first.text.starts_with('-')) {
+            let (_, more) = run.leading(rest);
+            rest = &rest[more..];
+        }
+        let mut there = state.clone();
+        // A shell over there begins in a home folder.
+        there.cwd = Some(Rc::from("~"));
+        if rest.is_empty() {
+            return if arguments.has(&["-N", "-V", "-G", "-O"]) { Output::Unknown } else { self.shell_of(run, &there) };
+        }
+        let text = joined(rest);
+        self.inner_text(&text, run.name, &there);
+        Output::Unknown
+    }
+
+    fn ssh_option(&mut self, value: &Field, state: &State) {
+        let (name, text) = value.text.split_once(['=', ' ']).unwrap_or((&value.text, ""));
+        let name = name.trim().to_ascii_lowercase();
+        if ["proxycommand", "localcommand", "knownhostscommand", "pkcs11provider", "include", "match"]
+            .contains(&name.as_str())
+        {
+            if !value.is_known() || text.is_empty() || name == "include" || name == "match" {
+                self.unknown("what an option of `ssh` runs cannot be known".to_owned());
+            } else if text.trim() != "none" {
+                self.inner_text(&Field::known(text), "ssh", state);
+            }
+        }
+    }
+
+    /// Programs whose arguments may be a command or a text with one: `watch`, `tmux`, `uv run`.
+    fn runs_text(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let words = &run.argv[1..];
+        for (index, field) in words.iter().enumerate() {
+            let text = field.text.as_str();
+            if let Some(next) = words.get(index + 1).filter(|_| TEXT_OPTIONS.contains(&text)) {
+                let whole = next.text.contains(char::is_whitespace) || !next.is_known() || index + 2 == words.len();
+                if whole {
+                    self.inner_text(next, run.name, state)
+                } else {
+                    self.inner(&words[index + 1..], state)
+                };
+            }
+            let attached = text.split_once('=').filter(|(name, _)| TEXT_OPTIONS.contains(name)).map(|(_, value)| value);
+            if let Some(value) = attached {
+                self.inner_text(&Field { text: value.to_owned(), certainty: field.certainty }, run.name, state);
+            }
+            // A word with a blank in it is a command line here.
+            let taken = index > 0 && TEXT_OPTIONS.contains(&words[index - 1].text.as_str());
+            if !text.starts_with('-') && text.contains(char::is_whitespace) && !taken {
+                self.inner_text(field, run.name, state);
+            }
+            if field.certainty >= Certainty::Unknown && !text.starts_with('-') {
+                self.unknown(format!("what `{}` runs cannot be known", run.name));
+            }
+        }
+        if run.name == "script"
+            && let Some(file) = words.iter().rfind(|field| field.text.starts_with(['/', '.', '~']))
+        {
+            self.touches(file, run.name, state);
+        }
+        // `direnv exec FOLDER CMD`.
+        let first = if run.name == "direnv" { 2.min(words.len()) } else { 0 };
+        self.first_program(&words[first..], run, state);
+        Output::Unknown
+    }
+
+    /// Runs what begins with the first word that is a program.
+    fn first_program(&mut self, words: &[Field], run: &Run<'_>, state: &State) {
+        let mut at = 0;
+        loop {
+            at += run.leading(&words[at..]).1;
+            let Some(word) = words.get(at) else { return };
+            let folder = word.text.rsplit_once('/').map(|(folder, _)| folder);
+            let usual = folder
+                .is_none_or(|folder| ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"].contains(&folder));
+            let name = crate::paths::base_name(&word.text);
+            if usual && (programs::find(name).is_some() || programs::is_grave(name)) {
+                self.inner(&words[at..], state);
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    fn parallel(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let (arguments, end) = run.leading(&run.argv[1..]);
+        let rest = &run.argv[1 + end..];
+        if arguments.has(&["--pipe", "--pipepart", "--pipe-part", "--onall", "--spreadstdin"]) {
+            self.unknown("what `parallel` runs cannot be known".to_owned());
+        }
+        let sources =
+            rest.iter().position(|field| [":::", "::::", ":::+"].contains(&field.text.as_str())).unwrap_or(rest.len());
+        let command = &rest[..sources];
+        let fed: Vec<Field> = rest.get(sources + 1..).unwrap_or_default().to_vec();
+        if command.is_empty() {
+            // The lines that come in are the commands.
+            for field in &fed {
+                self.inner_text(field, run.name, state);
+            }
+            return if fed.is_empty() { self.shell_of(run, state) } else { Output::Unknown };
+        }
+        let lines: Vec<Field> = if sources < rest.len() {
+            if rest[sources].text == "::::" { vec![Field::unknown("{}")] } else { fed }
+        } else {
+            self.lines_of(state)
+        };
+        for line in lines.iter().take(64) {
+            let mut text = joined(command);
+            let known = line.is_known() && text.is_known();
+            let quoted = crate::read::quote(&line.text);
+            let replaced = if text.text.contains('{') {
+                text.text.replace("{}", &quoted)
+            } else {
+                format!("{} {quoted}", text.text)
+            };
+            if known && replaced.len() <= crate::bounds::VALUE_BYTES {
+                text.text = replaced;
+                self.inner_text(&text, run.name, state);
+            } else {
+                let mut argv = command.to_vec();
+                argv.push(Field { text: line.text.clone(), certainty: Certainty::Many });
+                self.inner(&argv, state);
+                if command.len() == 1 && command[0].text.contains(char::is_whitespace) {
+                    self.unknown("what `parallel` runs cannot be known".to_owned());
+                }
+            }
+        }
+        if lines.len() > 64 {
+            self.unknown("`parallel` runs more commands than are read".to_owned());
+        }
+        Output::Unknown
+    }
+
+    fn lines_of(&self, state: &State) -> Vec<Field> {
+        match &state.stdin {
+            Stdin::Known(text) => text.lines().map(Field::known).collect(),
+            Stdin::Files(files) => files.to_vec(),
+            Stdin::Inherited | Stdin::Unknown => vec![Field::unknown("{}")],
+        }
+    }
+
+    fn xargs(&mut self, run: &Run<'_>, state: &mut State) -> Output {
+        let (arguments, end) = run.leading(&run.argv[1..]);
+        let command = &run.argv[1 + end..];
+        let mut fed = self.fed(&arguments, run, state);
+        let mut inner = state.clone();
+        inner.stdin = Stdin::Known(Rc::from(""));
+        let replace = arguments.value(&["-I", "--replace"]).map(|field| field.text.clone());
+        let replace = replace.or_else(|| arguments.has(&["-i"]).then(|| "{}".to_owned()));
+        if command.is_empty() {
+            let mut argv = vec![Field::known("echo")];
+            argv.append(&mut fed);
+            return self.inner(&argv, &inner);
+        }
+        let Some(mark) = replace else {
+            let mut argv = command.to_vec();
+            argv.append(&mut fed);
+            return self.inner(&argv, &inner);
+        };
+        for item in fed.iter().take(64) {
+            let put = |field: &Field| {
+                if !field.text.contains(&mark) || mark.is_empty() {
+                    return field.clone();
+                }
+                let certainty = field.certainty.max(if item.is_known() { item.certainty } else { Certainty::Unknown });
+                Field { text: field.text.replace(&mark, &item.text), certainty }
+            };
+            let argv: Vec<Field> = command.iter().map(put).collect();
+            self.inner(&argv, &inner);
+        }
+        if fed.len() > 64 {
+            self.unknown("`xargs` runs more commands than are read".to_owned());
+        }
+        Output::Unknown
+    }
+
+    /// The words that come in by the standard input or a file.
+    fn fed(&mut self, arguments: &crate::run::options::Arguments, run: &Run<'_>, state: &State) -> Vec<Field> {
+        if arguments.has(&["-a", "--arg-file"]) {
+            return vec![Field { text: "…".to_owned(), certainty: Certainty::Many }];
+        }
+        if let Stdin::Files(files) = &state.stdin {
+            return files.to_vec();
+        }
+        let Stdin::Known(text) = &state.stdin else {
+            return vec![Field { text: "…".to_owned(), certainty: Certainty::Many }];
+        };
+        let delimiter = match arguments.value(&["-d", "--delimiter"]) {
+            Some(field) => field.text.chars().next(),
+            None => arguments.has(&["-0", "--null"]).then_some('\0'),
+        };
+        let lines = arguments.has(&["-I", "-i", "-L", "--replace"]);
+        match delimiter {
+            Some('\\') => vec![Field { text: "…".to_owned(), certainty: Certainty::Many }],
+            Some(mark) => text.split(mark).map(str::trim).filter(|item| !item.is_empty()).map(Field::known).collect(),
+            None if lines => text.lines().map(str::trim).filter(|item| !item.is_empty()).map(Field::known).collect(),
+            None => self.split_words(&Field::known(text.to_string()), run.name),
+        }
+    }
+}
+
+/// The words with blanks between, as programs join them that hand one text to a shell.
+pub(super) fn joined(words: &[Field]) -> Field {
+    let certainty = words.iter().map(|field| field.certainty).max().unwrap_or_default();
+    Field { text: words.iter().map(|field| field.text.as_str()).collect::<Vec<_>>().join(" "), certainty }
+}
+
+/// What stands after `-S` or `--split-string=`.
+fn split_string(text: &str) -> Option<&str> {
+    if let Some(value) = text.strip_prefix("--split-string") {
+        return Some(value.strip_prefix('=').unwrap_or(value));
+    }
+    let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with(['-', 'u', 'C']))?;
+    cluster.find('S').map(|at| &cluster[at + 1..])
+}

@@ -1,0 +1,30 @@
+//! What is read out of shell texts: facts one by one, two collections of texts, hostile texts.
+
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod judge;
+#[cfg(test)]
+mod reading;
+
+#[cfg(test)]
+use std::path::Path;
+
+#[cfg(test)]
+use domain::shell::{ShellFacts, ShellText};
+
+#[cfg(test)]
+const WORKSPACE: &str = "/work/app";
+
+/// What `text` would do in the workspace.
+#[cfg(test)]
+fn facts(text: &str) -> ShellFacts {
+    facts_in(text, WORKSPACE)
+}
+
+#[cfg(test)]
+fn facts_in(text: &str, cwd: &str) -> ShellFacts {
+    pintle_shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE) })
+}

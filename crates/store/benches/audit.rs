@@ -1,0 +1,265 @@
+//! What evidence costs beyond its rows: records in batches, and the records that a permitted call waits for, beside bare
+//! inserts of the very same rows into the very same tables and indexes.
+//!
+//! `cargo bench -p pintle-store --bench audit` measures, anything else runs each case once, with few of them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use domain::id::HookId;
+use domain::record::EventRecord;
+use domain::store::RecordStore;
+use domain::verdict::Word;
+use futures_util::future::try_join_all;
+use pintle_store::keyring::signing::SigningKey;
+use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
+use pintle_store::sqlite::MAX_GROUP_BATCHES;
+use pintle_store::{Durability, Sealing, Sqlite};
+use report::{Report, shown};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+use testkit::conformance::audit::cleared;
+use testkit::conformance::executions::{by, ran, said};
+
+#[expect(dead_code, reason = "it is shared, and absolute figures are for others")]
+#[path = "../../engine/benches/hooks/report.rs"]
+mod report;
+
+/// Records in one round.
+const RECORDS: usize = 5000;
+/// Turns that keep them at the same time.
+const TURNS: usize = 64;
+/// Calls in one round.
+const CALLS: usize = 300;
+/// Batched records reach at least this share of what bare inserts do.
+const LEAST_SHARE: f64 = 0.8;
+/// A permitted call waits at most this many times as long as for a bare transaction.
+const MOST_TIMES: f64 = 1.2;
+/// The tables of evidence.
+const TABLES: [&str; 3] = ["events", "hook_executions", "audit_log"];
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("audit: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> anyhow::Result<()> {
+    let Some(mut report) = Report::from_args() else { return Ok(()) };
+    let bench = Bench::new()?;
+    if report.wants("audit-batched") {
+        let record = |hook: &HookId| vec![ran(hook, said(Word::Continue))];
+        let mut ours = |times| bench.ours(Durability::Commit, times, &record, Pace::Batched);
+        let mut bare = |times| bench.bare(Durability::Commit, times, &record, Pace::Batched);
+        let [ours, bare] = report.medians(RECORDS, [&mut ours, &mut bare])?;
+        let share = bare.div_duration_f64(ours);
+        let cells = [shown(ours), shown(bare), format!("{share:.2}"), format!(">= {LEAST_SHARE}")];
+        report.row("batched records with one execution each: one of them", cells, Some(share >= LEAST_SHARE));
+    }
+    for (durability, name) in [(Durability::Commit, "commit"), (Durability::BeforeEffect, "before_effect")] {
+        if report.wants(&format!("audit-{name}")) {
+            let mut ours = |times| bench.ours(durability, times, &call, Pace::OneByOne);
+            let mut bare = |times| bench.bare(durability, times, &call, Pace::OneByOne);
+            let [ours, bare] = report.medians(CALLS, [&mut ours, &mut bare])?;
+            let ratio = ours.div_duration_f64(bare);
+            let cells = [shown(ours), shown(bare), format!("{ratio:.2}"), format!("<= {MOST_TIMES}")];
+            report.row(&format!("clearing of a permitted call, {name}"), cells, Some(ratio <= MOST_TIMES));
+        }
+    }
+    report.print()
+}
+
+/// What a permitted call leaves that one gate was asked about.
+fn call(hook: &HookId) -> Vec<EventRecord> {
+    let mut events = cleared();
+    events[0].hooks = vec![by(hook, said(Word::Continue))];
+    events
+}
+
+type Make<'a> = &'a dyn Fn(&HookId) -> Vec<EventRecord>;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Pace {
+    /// As many as there is room for.
+    Batched,
+    /// Each waits for the one before.
+    OneByOne,
+}
+
+/// Makes stores and files to measure in.
+struct Bench {
+    folder: tempfile::TempDir,
+    sealing: Sealing,
+    hook: HookId,
+    /// A file with the schema and the hook, and nothing else.
+    blank: PathBuf,
+}
+
+/// The rows that a batch left: the table, and the values of its columns.
+type Left = Vec<(usize, Vec<Value>)>;
+
+impl Bench {
+    fn new() -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let source = KeySource { file: Some(folder.path().join(KEY_FILE)), ..KeySource::default() };
+        let sealing = Sealing {
+            keyring: Some(Arc::new(Keyring::open(&source)?)),
+            signing: Some(Arc::new(SigningKey::open_or_create(folder.path())?)),
+        };
+        let (blank, hook) = (folder.path().join("blank.db"), HookId::fresh());
+        drop(Sqlite::open(&blank, Durability::Commit)?);
+        Connection::open(&blank)?.execute_batch(&format!(
+            "INSERT INTO agent_hooks (id, tenant_id, event, handler_type, scope) VALUES \
+             ('{hook}', '{}', 'pre_tool_use', 'script', 'tenant')",
+            domain::id::DEFAULT_TENANT
+        ))?;
+        Ok(Self { folder, sealing, hook, blank })
+    }
+
+    /// A fresh copy of the blank file.
+    fn file(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let file = self.folder.path().join(name);
+        for tail in ["", "-wal", "-shm"] {
+            let old = self.folder.path().join(format!("{name}{tail}"));
+            if old.exists() {
+                fs::remove_file(old)?;
+            }
+        }
+        fs::copy(&self.blank, &file)?;
+        Ok(file)
+    }
+
+    /// How long our store takes for so many batches.
+    fn ours(&self, durability: Durability, times: usize, make: Make<'_>, pace: Pace) -> anyhow::Result<Duration> {
+        let store = Sqlite::open_with(&self.file("ours.db")?, durability, self.sealing.clone())?;
+        let mut batches: Vec<_> = (0..times).map(|_| make(&self.hook)).collect();
+        let at_once = match pace {
+            Pace::Batched => TURNS,
+            Pace::OneByOne => 1,
+        };
+        let share = times.div_ceil(at_once);
+        let mut shares: Vec<Vec<_>> = Vec::new();
+        while !batches.is_empty() {
+            shares.push(batches.split_off(batches.len().saturating_sub(share)));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        let (say, hear) = channel();
+        let (store, say, hear) = (&store, &say, &hear);
+        let turn = |share: Vec<_>| async move {
+            for batch in share {
+                let (say, room) = (say.clone(), store.room(&batch).await);
+                let done = move |how| {
+                    drop(room);
+                    drop(say.send(how));
+                };
+                store.keep(batch, Box::new(done));
+                if pace == Pace::OneByOne {
+                    hear.recv().context("the store forgot to say")??;
+                }
+            }
+            anyhow::Ok(())
+        };
+        let start = Instant::now();
+        runtime.block_on(try_join_all(shares.into_iter().map(turn)))?;
+        if pace == Pace::Batched {
+            hear.iter().take(times).try_for_each(|how| how)?;
+        }
+        Ok(start.elapsed())
+    }
+
+    /// How long bare inserts of the same rows take.
+    fn bare(&self, durability: Durability, times: usize, make: Make<'_>, pace: Pace) -> anyhow::Result<Duration> {
+        let rows = self.rows(times, make)?;
+        let mut connection = Connection::open(self.file("bare.db")?)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        let synchronous = match durability {
+            Durability::Commit => "NORMAL",
+            Durability::BeforeEffect => "FULL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        let inserts = inserts(&connection)?;
+        let group = match pace {
+            Pace::Batched => MAX_GROUP_BATCHES,
+            Pace::OneByOne => 1,
+        };
+        let start = Instant::now();
+        for group in rows.chunks(group) {
+            let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            for (table, values) in group.iter().flatten() {
+                transaction.prepare_cached(&inserts[*table])?.execute(params_from_iter(values))?;
+            }
+            transaction.commit()?;
+        }
+        Ok(start.elapsed())
+    }
+
+    /// The rows of so many batches, as our store writes them.
+    fn rows(&self, times: usize, make: Make<'_>) -> anyhow::Result<Vec<Left>> {
+        let file = self.file("rows.db")?;
+        let store = Sqlite::open_with(&file, Durability::Commit, self.sealing.clone())?;
+        let connection = Connection::open(&file)?;
+        let (say, hear) = channel();
+        let (mut ends, mut counts) = (Vec::new(), [0; 3]);
+        let first = make(&self.hook);
+        let mut batches = vec![first];
+        batches.extend((1..times).map(|_| make(&self.hook)));
+        for batch in batches {
+            let say = say.clone();
+            store.keep(batch, Box::new(move |how| drop(say.send(how))));
+            hear.recv().context("the store forgot to say")??;
+            if ends.is_empty() {
+                // All batches are alike, so each leaves as many rows as the first.
+                counts = counted(&connection)?;
+            }
+            ends.push(counts);
+        }
+        drop(store);
+        let mut tables = TABLES.map(|table| all(&connection, table)).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut tables: Vec<_> = tables.iter_mut().map(|rows| rows.drain(..)).collect();
+        let of_batch = |counts: [usize; 3]| {
+            let of_table = |(table, count): (usize, usize)| -> Left {
+                tables[table].by_ref().take(count).map(|values| (table, values)).collect()
+            };
+            counts.into_iter().enumerate().flat_map(of_table).collect::<Left>()
+        };
+        let rows: Vec<Left> = ends.into_iter().map(of_batch).collect();
+        ensure!(rows.iter().all(|left| left.len() == rows[0].len()), "the batches are not alike");
+        Ok(rows)
+    }
+}
+
+fn counted(connection: &Connection) -> rusqlite::Result<[usize; 3]> {
+    let mut counts = [0; 3];
+    for (table, count) in TABLES.iter().zip(&mut counts) {
+        let sql = format!("SELECT count(*) FROM {table}");
+        *count = connection.query_row(&sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs() as usize;
+    }
+    Ok(counts)
+}
+
+/// The rows of a table, in the order in which they were written.
+fn all(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Vec<Value>>> {
+    let mut statement = connection.prepare(&format!("SELECT * FROM {table} ORDER BY rowid"))?;
+    let columns = statement.column_count();
+    statement.query_map([], |row| (0..columns).map(|i| row.get(i)).collect())?.collect()
+}
+
+/// The statements that insert whole rows.
+fn inserts(connection: &Connection) -> rusqlite::Result<[String; 3]> {
+    let mut inserts = TABLES.map(str::to_owned);
+    for insert in &mut inserts {
+        let columns = connection.prepare(&format!("SELECT * FROM {insert}"))?.column_count();
+        let places: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
+        *insert = format!("INSERT INTO {insert} VALUES ({})", places.join(", "));
+    }
+    Ok(inserts)
+}

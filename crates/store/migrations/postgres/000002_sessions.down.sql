@@ -1,0 +1,4 @@
+DROP TABLE approvals;
+DROP TABLE holders;
+DROP TABLE journal;
+DROP TABLE sessions;

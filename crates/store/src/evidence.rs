@@ -1,0 +1,286 @@
+//! From a record of the engine to what it adds to the history of executions and to the audit chain. Made before a
+//! transaction begins, since others wait for that.
+
+use domain::agent_hook::AGENT_EVENTS;
+use domain::audit::{Kind, MAX_BODY_BYTES};
+use domain::checkpoint::{CheckpointKind, Duty};
+use domain::clearing::CLEARING;
+use domain::execution::{Execution, redacted};
+use domain::id::{CallId, HookId, TenantId, TurnId};
+use domain::json::{Object, canonical};
+use domain::record::EventRecord;
+use domain::store::StoreError;
+use domain::verdict::Word;
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::keyring::{DecryptError, Form, Place, SealError};
+use crate::sealing::Sealing;
+
+/// What the members of an entry beside its data take at most.
+const ENVELOPE_BYTES: usize = 4096;
+
+/// Widths of columns, in characters. Source: agent hooks, tables.
+const NAME_CHARS: usize = 255;
+const SESSION_CHARS: usize = 500;
+const TRACE_CHARS: usize = 64;
+const TEXT_CHARS: usize = 256;
+const CALL_CHARS: usize = 128;
+const HASH_CHARS: usize = 64;
+
+/// An entry of the chain whose place in it is not known yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Note {
+    pub(crate) tenant: TenantId,
+    pub(crate) at: Timestamp,
+    pub(crate) kind: Kind,
+    /// Canonical JSON of an object.
+    pub(crate) data: String,
+}
+
+/// An execution as it is written. Its row and its entry in the chain say the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Executed {
+    /// Fit for its columns; without the detail of its fault.
+    pub(crate) execution: Execution,
+    /// That detail, encrypted.
+    pub(crate) detail: Option<Vec<u8>>,
+    pub(crate) note: Note,
+}
+
+/// What one event leaves.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    pub(crate) executions: Vec<Executed>,
+    pub(crate) decision: Option<Note>,
+}
+
+/// What `records`, the events of one batch, leave, in their order.
+///
+/// # Errors
+/// One of them cannot be kept, in words.
+pub(crate) fn traces(records: &[EventRecord], sealing: &Sealing) -> Result<Vec<Traces>, StoreError> {
+    let mut refused = None;
+    records.iter().map(|event| trace(event, &mut refused, sealing)).collect()
+}
+
+/// `refused` is about the call that was refused last: the later checkpoints of its clearing carry the same ruling and
+/// decided nothing.
+fn trace<'a>(
+    event: &'a EventRecord,
+    refused: &mut Option<(&'a TurnId, &'a CallId)>,
+    sealing: &Sealing,
+) -> Result<Traces, StoreError> {
+    if event.who.is_test {
+        return Ok(Traces::default());
+    }
+    let ran = event.hooks.iter().filter_map(|record| Execution::of(event, record));
+    let executions = ran.map(|execution| executed(execution, sealing)).collect::<Result<_, _>>()?;
+    let of_clearing = CLEARING.contains(&event.checkpoint);
+    let call = event.who.tool_call_id.as_ref().filter(|_| of_clearing).map(|call| (&event.who.turn_id, call));
+    let refuses = refuses(event) && (call.is_none() || call != *refused);
+    if refuses {
+        *refused = call;
+    }
+    let decision = (event.ruling.permit.is_some() || refuses).then(|| decision(event)).transpose()?;
+    Ok(Traces { executions, decision })
+}
+
+/// Whether the loop stopped at `event` because a hook may stop it there.
+fn refuses(event: &EventRecord) -> bool {
+    let decides = match event.checkpoint.duty() {
+        Duty::Gate | Duty::Approver => true,
+        Duty::Observer | Duty::Rewriter => event.checkpoint == CheckpointKind::BeforeTool,
+    };
+    let stopped = match event.ruling.word {
+        Word::Ask | Word::Deny | Word::AbortTurn | Word::HardAbort => true,
+        Word::Continue | Word::Modify | Word::Respond => false,
+    };
+    decides && stopped
+}
+
+fn decision(event: &EventRecord) -> Result<Note, StoreError> {
+    let who = &event.who;
+    let mut data = Object::new();
+    let mut put = |name: &str, value: Option<String>| data.insert(name.into(), value.map_or(Value::Null, Value::from));
+    put("event_id", Some(event.event_id.to_string()));
+    put("checkpoint", Some(event.checkpoint.name().into()));
+    put("ruling", Some(event.ruling.word.as_str().into()));
+    put("permit", event.ruling.permit.map(|digest| digest.to_string()));
+    put("tool", event.tool.clone());
+    put("tool_call_id", who.tool_call_id.as_ref().map(ToString::to_string));
+    put("agent_id", Some(who.agent_id.to_string()));
+    put("session_id", Some(who.session_id.to_string()));
+    put("turn_id", Some(who.turn_id.to_string()));
+    // A chain cannot be cleaned afterwards, so it gets what anybody may read.
+    put("text", event.ruling.text.as_deref().map(redacted));
+    note(&who.tenant_id, event.at, Kind::Decision, data)
+}
+
+/// The entry about `data` in the chain of `tenant`.
+///
+/// # Errors
+/// No chain can take it.
+pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<Note, StoreError> {
+    let tenant = TenantId::from(uuid(tenant.as_str(), "tenant")?.as_str());
+    let data = canonical(&Value::Object(data));
+    if data.len() > MAX_BODY_BYTES - ENVELOPE_BYTES {
+        return Err(StoreError::Unavailable(format!(
+            "audit record could not be written: {} bytes of JSON, more than {MAX_BODY_BYTES}",
+            data.len()
+        )));
+    }
+    Ok(Note { tenant, at, kind, data })
+}
+
+/// `execution` as it is written.
+///
+/// # Errors
+/// It is none that can be kept, in words.
+pub(crate) fn executed(execution: Execution, sealing: &Sealing) -> Result<Executed, StoreError> {
+    let mut execution = fitting(execution)?;
+    let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, &detail, sealing));
+    let mut data = execution.to_json();
+    data.insert("error_detail_sha256".into(), detail.as_deref().map(sha256).into());
+    let note = note(&execution.tenant_id, execution.created_at, Kind::Record, data)?;
+    Ok(Executed { execution, detail, note })
+}
+
+/// Where the detail of `execution` stands.
+pub(crate) fn place(id: &str, tenant: &TenantId) -> Place {
+    Place::new("hook_executions", id, tenant.as_str(), "error_detail")
+}
+
+fn sealed(execution: &Execution, detail: &str, sealing: &Sealing) -> Option<Vec<u8>> {
+    let place = place(&execution.id, &execution.tenant_id);
+    let keyring = sealing.keyring.as_ref().ok_or(SealError::NotConfigured);
+    match keyring.and_then(|keyring| keyring.seal_bytes(&place, detail.as_bytes())) {
+        Ok(sealed) => Some(sealed),
+        Err(why) => {
+            tracing::warn!(execution = execution.id, "hooks.error_detail_not_kept: {why}");
+            None
+        }
+    }
+}
+
+/// `execution` with the detail of its fault, which stands in its row as `detail`.
+///
+/// # Errors
+/// It cannot be decrypted.
+pub(crate) fn opened(
+    execution: Execution,
+    detail: Option<Vec<u8>>,
+    sealing: &Sealing,
+) -> Result<Execution, StoreError> {
+    let Some(detail) = detail else { return Ok(execution) };
+    let cannot = |why: DecryptError| {
+        let why = format!("the detail of execution `{}`: {why}", execution.id);
+        match &sealing.keyring {
+            Some(_) => StoreError::Corrupt(why),
+            None => StoreError::Unavailable(why),
+        }
+    };
+    let keyring = sealing.keyring.as_ref().ok_or(DecryptError::NotConfigured).map_err(cannot)?;
+    let place = place(&execution.id, &execution.tenant_id);
+    let opened = keyring.open_bytes(&place, &detail).map_err(cannot)?;
+    if opened.form == Form::Unsealed {
+        tracing::warn!(execution = execution.id, "crypto.unencrypted_value_read");
+    }
+    let detail = opened.plain.as_str().map_err(cannot)?.to_owned();
+    Ok(Execution { error_detail: Some(detail), ..execution })
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    Sha256::digest(bytes).iter().fold(String::with_capacity(HASH_CHARS), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a text takes everything");
+        hex
+    })
+}
+
+/// `execution` so that every column takes it: a row that a database refuses would take others with it.
+fn fitting(execution: Execution) -> Result<Execution, StoreError> {
+    if !AGENT_EVENTS.contains(&execution.event) {
+        let event = execution.event.name();
+        return Err(unkeepable(&format!("stored hooks do not act at `{event}`")));
+    }
+    let known = |id: Option<String>| id.and_then(|id| Uuid::parse_str(&id).ok()).map(|id| id.to_string());
+    let some = |text: Option<String>, chars| text.map(|text| fit(&text, chars));
+    let hook_id = known(execution.hook_id.map(|id| id.to_string()));
+    Ok(Execution {
+        id: uuid(&execution.id, "execution")?,
+        hook_id: hook_id.as_deref().map(HookId::from),
+        hook_name: fit(&execution.hook_name, NAME_CHARS),
+        hook_version: execution.hook_version.min(MAX_INT),
+        tenant_id: TenantId::from(uuid(execution.tenant_id.as_str(), "tenant")?.as_str()),
+        agent_id: known(execution.agent_id),
+        session_id: some(execution.session_id, SESSION_CHARS),
+        turn_id: known(execution.turn_id),
+        event_id: uuid(&execution.event_id, "event")?,
+        trace_id: some(execution.trace_id, TRACE_CHARS),
+        tool_name: some(execution.tool_name, TEXT_CHARS),
+        tool_call_id: some(execution.tool_call_id, CALL_CHARS),
+        input_hash: execution.input_hash.filter(|hash| hash.len() == HASH_CHARS && hash.is_ascii()),
+        reason: some(execution.reason, TEXT_CHARS),
+        duration_ms: execution.duration_ms.min(MAX_INT.into()),
+        retry: execution.retry.min(MAX_INT),
+        dedup_key: some(execution.dedup_key, CALL_CHARS),
+        error: some(execution.error, TEXT_CHARS),
+        metadata: plain_members(execution.metadata),
+        created_at: whole_micros(execution.created_at),
+        ..execution
+    })
+}
+
+/// The highest number that a column of type INT takes.
+const MAX_INT: u32 = i32::MAX.unsigned_abs();
+
+fn uuid(id: &str, what: &str) -> Result<String, StoreError> {
+    let parsed = Uuid::parse_str(id).map_err(|_| unkeepable(&format!("the {what} id {id:?} is no UUID")))?;
+    Ok(parsed.to_string())
+}
+
+fn unkeepable(why: &str) -> StoreError {
+    StoreError::Unavailable(format!("audit record could not be written: {why}"))
+}
+
+/// A moment as databases keep it.
+fn whole_micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).expect("it comes from a timestamp, so it is within its bounds")
+}
+
+/// Signs that take more than one place in a column of PostgreSQL, or none at all.
+fn is_awkward(sign: char) -> bool {
+    matches!(sign, '\0' | '\u{fdd0}')
+}
+
+/// `text` as a column of so many characters takes it in every database.
+pub(crate) fn fit(text: &str, chars: usize) -> String {
+    if text.len() <= chars && !text.contains(is_awkward) {
+        return text.to_owned();
+    }
+    text.chars().map(|sign| if is_awkward(sign) { char::REPLACEMENT_CHARACTER } else { sign }).take(chars).collect()
+}
+
+/// `session` as it stands in its column.
+pub(crate) fn fit_session(session: &str) -> String {
+    fit(session, SESSION_CHARS)
+}
+
+/// `members` without U+0000, which JSONB does not take.
+fn plain_members(members: Object) -> Object {
+    let plain = |text: String| if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
+    members.into_iter().map(|(name, value)| (plain(name), plain_value(value))).collect()
+}
+
+fn plain_value(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.contains('\0') => text.replace('\0', "\u{fffd}").into(),
+        Value::Array(items) => items.into_iter().map(plain_value).collect(),
+        Value::Object(members) => plain_members(members).into(),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => plain,
+    }
+}

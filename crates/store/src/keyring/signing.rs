@@ -1,0 +1,181 @@
+//! Signatures under the checkpoints of the audit chain: Ed25519, so that whoever has the public key can check them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use domain::audit::{Checkpoint, Link, Proof};
+use domain::id::TenantId;
+use jiff::Timestamp;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use zeroize::Zeroizing;
+
+use super::file::{self, FileError};
+use super::key::kid;
+
+/// The name of the key file in the state directory.
+pub const SIGNING_KEY_FILE: &str = "audit-signing.key";
+
+/// The file beside it with the public key, which is what others need to check signatures.
+pub const PUBLIC_KEY_FILE: &str = "audit-signing.pub";
+
+/// What the line in the key file begins with, so that no other key is taken for one that signs.
+const SEED_MARK: &str = "ed25519-seed:";
+
+/// What the line of a public key begins with.
+const PUBLIC_MARK: &str = "ed25519";
+
+/// Bytes of a public key.
+const PUBLIC_BYTES: usize = 32;
+
+/// Most public keys that are read: one a rotation, of every machine whose chains are checked together.
+const MAX_PUBLIC_KEYS: usize = 10_000;
+
+/// The key that signs checkpoints. It never leaves its file but for here, and `Debug` shows its id only.
+///
+/// ring keeps its own copy of the secret and does not overwrite it; all others are.
+pub struct SigningKey {
+    kid: String,
+    pair: Ed25519KeyPair,
+}
+
+/// Why there is no key to sign with.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningError {
+    /// The file cannot be used.
+    #[error("audit signing key: {0}")]
+    File(#[from] FileError),
+    /// Its content is no key.
+    #[error(
+        "audit signing key: `{}` does not hold `ed25519-seed:` and 64 hex digits; restore it from a backup, or move \
+         it away and a new key is made", .0.display()
+    )]
+    Form(PathBuf),
+}
+
+impl SigningKey {
+    /// The key of the state directory `dir`; on first use it is made there. The public key is written beside it.
+    ///
+    /// # Errors
+    /// The file cannot be used, or holds something else.
+    pub fn open_or_create(dir: &Path) -> Result<Self, SigningError> {
+        let path = dir.join(SIGNING_KEY_FILE);
+        let text = file::read_or_create(&path, || {
+            let secret = file::fresh_secret()?;
+            let seed = file::hex(&secret);
+            let mut line = Zeroizing::new(String::with_capacity(SEED_MARK.len() + seed.len()));
+            line.push_str(SEED_MARK);
+            line.push_str(&seed);
+            Ok(line)
+        })?;
+        let line = text.strip_suffix(b"\n").unwrap_or(&text);
+        let seed = line.strip_prefix(SEED_MARK.as_bytes()).and_then(file::unhex);
+        let pair = seed.and_then(|seed| Ed25519KeyPair::from_seed_unchecked(&*seed).ok());
+        let key = pair.map(Self::new).ok_or(SigningError::Form(path))?;
+        file::publish(&dir.join(PUBLIC_KEY_FILE), &key.public_line())?;
+        Ok(key)
+    }
+
+    fn new(pair: Ed25519KeyPair) -> Self {
+        Self { kid: kid(pair.public_key().as_ref()), pair }
+    }
+
+    /// The id of the key: the first 8 hex digits of the SHA-256 of the public key.
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// The public key as one line: `ed25519:<kid>:<base64>`.
+    pub fn public_line(&self) -> String {
+        format!("{PUBLIC_MARK}:{}:{}", self.kid, STANDARD.encode(self.pair.public_key().as_ref()))
+    }
+
+    /// The signature of `message`, as base64.
+    pub fn sign(&self, message: &[u8]) -> String {
+        STANDARD.encode(self.pair.sign(message).as_ref())
+    }
+
+    /// A checkpoint over everything up to `head` of the chain of `tenant`.
+    pub fn checkpoint(&self, tenant: &TenantId, head: &Link, at: Timestamp) -> Checkpoint {
+        Checkpoint::signed(tenant, head, at, &self.kid, |message| self.sign(message))
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningKey").field("kid", &self.kid).finish_non_exhaustive()
+    }
+}
+
+/// The public keys that somebody trusts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublicKeys(BTreeMap<String, [u8; PUBLIC_BYTES]>);
+
+/// What is wrong with a file of public keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PublicKeysError {
+    /// One of its lines.
+    #[error("public keys: line {line}: {why}; expected `ed25519:<8 hex digits>:<base64 of 32 bytes>`")]
+    Line {
+        /// Which, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Nothing could be proven with it.
+    #[error("public keys: there is none; copy `{PUBLIC_KEY_FILE}` from the state directory of the machine")]
+    None,
+    /// More than anybody has.
+    #[error("public keys: more than {MAX_PUBLIC_KEYS}")]
+    TooMany,
+}
+
+impl PublicKeys {
+    /// Reads keys, one a line. Empty lines, and those that begin with `#`, are passed over.
+    ///
+    /// # Errors
+    /// A line is no key, or none is.
+    pub fn parse(text: &str) -> Result<Self, PublicKeysError> {
+        let mut keys = BTreeMap::new();
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (kid, key) = public_key(line).map_err(|why| PublicKeysError::Line { line: i + 1, why })?;
+            if keys.insert(kid, key).is_some_and(|other| other != key) {
+                return Err(PublicKeysError::Line { line: i + 1, why: "another key has this id" });
+            }
+            if keys.len() > MAX_PUBLIC_KEYS {
+                return Err(PublicKeysError::TooMany);
+            }
+        }
+        if keys.is_empty() { Err(PublicKeysError::None) } else { Ok(Self(keys)) }
+    }
+
+    /// Whether `signature` (base64) is that of the key `kid` under `message`.
+    pub fn verify(&self, kid: &str, message: &[u8], signature: &str) -> Proof {
+        let Some(key) = self.0.get(kid) else { return Proof::UnknownKey };
+        let Ok(signature) = STANDARD.decode(signature) else { return Proof::Bad };
+        match UnparsedPublicKey::new(&ED25519, key).verify(message, &signature) {
+            Ok(()) => Proof::Good,
+            Err(_) => Proof::Bad,
+        }
+    }
+}
+
+fn public_key(line: &str) -> Result<(String, [u8; PUBLIC_BYTES]), &'static str> {
+    let mut parts = line.split(':');
+    let (Some(PUBLIC_MARK), Some(id), Some(key), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err("it has another form");
+    };
+    let key = STANDARD.decode(key).map_err(|_| "the key is not base64")?;
+    let key: [u8; PUBLIC_BYTES] = key.try_into().map_err(|_| "the key has not 32 bytes")?;
+    if kid(&key) == id { Ok((id.into(), key)) } else { Err("the id is not that of the key") }
+}
+
+#[cfg(test)]
+mod tests;

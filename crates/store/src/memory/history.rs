@@ -1,0 +1,252 @@
+//! Events, executions and audit chains as values.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use domain::audit::{Checkpoint, Entry, Kind, Link, append_canonical, due};
+use domain::execution::Execution;
+use domain::id::TenantId;
+use domain::json::Object;
+use domain::record::EventRecord;
+use domain::store::{ExecutionQuery, StoreError};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{MAX_ENTRIES, MAX_EVENTS, MAX_EXECUTIONS};
+use crate::evidence::{Executed, Note, Traces, executed, fit_session, note, traces};
+use crate::keyring::signing::SigningKey;
+use crate::rows::executions::place;
+use crate::sealing::Sealing;
+
+/// What one mutex guards: each method is one transaction.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// The engine's own records: they become rows when somebody looks, so that keeping costs next to nothing.
+    pub(super) events: VecDeque<EventRecord>,
+    /// How many of the newest events left no traces yet, for the same reason.
+    untraced: usize,
+    /// In the order of keeping.
+    executions: VecDeque<Executed>,
+    /// The keys of those.
+    known: HashSet<String>,
+    chains: BTreeMap<TenantId, Chain>,
+    pub(super) sealing: Sealing,
+}
+
+#[derive(Debug)]
+struct Chain {
+    entries: VecDeque<Entry>,
+    checkpoints: Vec<Checkpoint>,
+    end: Link,
+    /// Since when there is an entry that is not signed.
+    since: Instant,
+}
+
+impl History {
+    pub(super) fn new(sealing: Sealing) -> Self {
+        Self { sealing, ..Self::default() }
+    }
+
+    pub(super) fn push(&mut self, records: Vec<EventRecord>) {
+        self.untraced += records.len();
+        self.events.extend(records);
+        let too_many = self.events.len().saturating_sub(MAX_EVENTS);
+        if too_many > 0 {
+            // None goes without its traces.
+            if too_many > self.events.len() - self.untraced {
+                self.trace();
+            }
+            self.events.drain(..too_many);
+        }
+    }
+
+    /// Does for all events what a database does in their transaction.
+    pub(super) fn trace(&mut self) {
+        let from = self.events.len() - std::mem::take(&mut self.untraced);
+        // Each is a batch of its own here, so that one that cannot be kept does no harm to others.
+        let fresh: Vec<Result<Vec<Traces>, StoreError>> = self.events.make_contiguous()[from..]
+            .chunk_by(|a, b| a.who.turn_id == b.who.turn_id && a.who.tool_call_id == b.who.tool_call_id)
+            .map(|batch| traces(batch, &self.sealing))
+            .collect();
+        for traces in fresh {
+            match traces {
+                Ok(traces) => traces.into_iter().for_each(|traces| self.take(traces)),
+                Err(why) => tracing::error!("security.hook.audit_write_failed: {why}"),
+            }
+        }
+    }
+
+    fn take(&mut self, traces: Traces) {
+        traces.executions.into_iter().for_each(|executed| self.take_execution(executed));
+        if let Some(note) = traces.decision {
+            self.append(&note);
+        }
+    }
+
+    fn take_execution(&mut self, executed: Executed) {
+        let id = executed.execution.id.clone();
+        let key = executed.execution.dedup_key.clone();
+        if self.known.contains(&id) || key.as_ref().is_some_and(|key| self.known.contains(key)) {
+            return;
+        }
+        self.known.insert(id);
+        self.known.extend(key);
+        self.append(&executed.note);
+        self.executions.push_back(executed);
+        if self.executions.len() > MAX_EXECUTIONS
+            && let Some(gone) = self.executions.pop_front()
+        {
+            self.unlearn(&gone.execution);
+        }
+    }
+
+    fn unlearn(&mut self, gone: &Execution) {
+        self.known.remove(&gone.id);
+        if let Some(key) = &gone.dedup_key {
+            self.known.remove(key);
+        }
+    }
+
+    pub(super) fn keep(&mut self, executions: Vec<Execution>) -> Result<(), StoreError> {
+        let executions: Result<Vec<_>, _> = executions.into_iter().map(|it| executed(it, &self.sealing)).collect();
+        let executions = executions?;
+        self.trace();
+        executions.into_iter().for_each(|executed| self.take_execution(executed));
+        Ok(())
+    }
+
+    /// Appends an entry about `data` to the chain of `tenant`.
+    pub(super) fn note(
+        &mut self,
+        tenant: &TenantId,
+        at: Timestamp,
+        kind: Kind,
+        data: Object,
+    ) -> Result<(), StoreError> {
+        let note = note(tenant, at, kind, data)?;
+        self.trace();
+        self.append(&note);
+        Ok(())
+    }
+
+    fn append(&mut self, note: &Note) {
+        let now = Instant::now();
+        let chain = self.chains.entry(note.tenant.clone()).or_insert_with(|| Chain::new(now));
+        match append_canonical(&chain.end, &note.tenant, note.at, note.kind, &note.data) {
+            Ok((entry, end)) => chain.extend(entry, end, now, self.sealing.signing.as_ref()),
+            Err(why) => tracing::error!("security.hook.audit_write_failed: {why}"),
+        }
+    }
+
+    pub(super) fn executions(&mut self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {
+        let after = query.after.as_ref().map(|(at, id)| place(at, id)).transpose()?;
+        self.trace();
+        let session = query.session.as_deref().map(fit_session);
+        let wanted = |it: &&Execution| {
+            query.tenant.as_ref().is_none_or(|tenant| is_same(tenant.as_str(), Some(it.tenant_id.as_str())))
+                && query
+                    .hook
+                    .as_ref()
+                    .is_none_or(|hook| is_same(hook.as_str(), it.hook_id.as_ref().map(|id| id.as_str())))
+                && query.agent.as_ref().is_none_or(|agent| is_same(agent, it.agent_id.as_deref()))
+                && query.event.is_none_or(|event| event == it.event)
+                && query.decision.is_none_or(|decision| decision == it.decision)
+                && session.as_ref().is_none_or(|session| Some(session) == it.session_id.as_ref())
+                && query.since.is_none_or(|since| it.created_at >= since)
+                && query.until.is_none_or(|until| it.created_at < until)
+                && after.as_ref().is_none_or(|(at, id)| (it.created_at, &it.id) < (*at, id))
+        };
+        let mut found: Vec<&Execution> = self.executions.iter().map(|it| &it.execution).filter(wanted).collect();
+        found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        Ok(found.into_iter().take(query.limit).cloned().collect())
+    }
+
+    pub(super) fn execution(&mut self, id: &str) -> Option<Executed> {
+        self.trace();
+        self.executions.iter().find(|it| is_same(id, Some(&it.execution.id))).cloned()
+    }
+
+    pub(super) fn forget(&mut self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> usize {
+        self.trace();
+        let mut ages: Vec<(Timestamp, String)> =
+            self.executions.iter().map(|it| (it.execution.created_at, it.execution.id.clone())).collect();
+        ages.sort();
+        let old = |before, limit| ages.iter().filter(move |(at, _)| *at < before).take(limit).map(|(_, id)| id);
+        let gone: HashSet<&String> = old(rows_before, limit).collect();
+        let (gone, kept): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.executions).into_iter().partition(|it| gone.contains(&it.execution.id));
+        self.executions = kept;
+        gone.iter().for_each(|it| self.unlearn(&it.execution));
+        let mut oldest: Vec<&mut Executed> = self.executions.iter_mut().filter(|it| it.detail.is_some()).collect();
+        oldest.sort_by(|a, b| a.execution.created_at.cmp(&b.execution.created_at));
+        let old = oldest.into_iter().filter(|it| it.execution.created_at < details_before).take(limit);
+        gone.len() + old.map(|it| it.detail = None).count()
+    }
+
+    pub(super) fn entries(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<Entry> {
+        self.trace();
+        let entries = self.chains.get(tenant).map(|chain| &chain.entries);
+        entries.into_iter().flatten().filter(|entry| entry.seq >= from_seq).take(limit).cloned().collect()
+    }
+
+    pub(super) fn checkpoints(&mut self, tenant: &TenantId) -> Vec<Checkpoint> {
+        self.trace();
+        self.chains.get(tenant).map(|chain| chain.checkpoints.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn audited(&mut self) -> Vec<TenantId> {
+        self.trace();
+        let has_entries = self.chains.iter().filter(|(_, chain)| !chain.entries.is_empty());
+        has_entries.map(|(tenant, _)| tenant.clone()).collect()
+    }
+
+    pub(super) fn forget_audit(&mut self, tenant: &TenantId, before: Timestamp) -> usize {
+        self.trace();
+        let Some(chain) = self.chains.get_mut(tenant) else { return 0 };
+        let newest = chain.checkpoints.iter().rev().find(|point| point.at < before).map(|point| point.seq);
+        newest.map_or(0, |seq| chain.cut(seq))
+    }
+}
+
+/// Whether `wanted`, however it is written, is the UUID `id`.
+fn is_same(wanted: &str, id: Option<&str>) -> bool {
+    Uuid::parse_str(wanted).ok().is_some_and(|wanted| id == Some(&wanted.to_string()))
+}
+
+impl Chain {
+    fn new(now: Instant) -> Self {
+        Self { entries: VecDeque::new(), checkpoints: Vec::new(), end: Link::GENESIS, since: now }
+    }
+
+    fn extend(&mut self, entry: Entry, end: Link, now: Instant, signing: Option<&Arc<SigningKey>>) {
+        let signed = self.checkpoints.last().map_or(0, |point| point.seq);
+        if signed >= self.end.seq {
+            self.since = now;
+        }
+        let tenant = entry.tenant_id.clone();
+        self.entries.push_back(entry);
+        self.end = end;
+        let Some(signing) = signing else {
+            // Nobody could prove what is cut off, nor what stays.
+            self.entries.drain(..self.entries.len().saturating_sub(MAX_ENTRIES));
+            return;
+        };
+        if due(end.seq - signed, now.saturating_duration_since(self.since)) {
+            self.checkpoints.push(signing.checkpoint(&tenant, &end, Timestamp::now()));
+        }
+        if self.entries.len() > MAX_ENTRIES {
+            let keep_from = end.seq - MAX_ENTRIES as u64 / 2;
+            if let Some(seq) = self.checkpoints.iter().map(|point| point.seq).find(|seq| *seq >= keep_from) {
+                self.cut(seq);
+            }
+        }
+    }
+
+    /// Forgets the entries up to `seq`, for which a checkpoint stands. Says how many.
+    fn cut(&mut self, seq: u64) -> usize {
+        self.checkpoints.retain(|point| point.seq >= seq);
+        let gone = self.entries.partition_point(|entry| entry.seq <= seq);
+        self.entries.drain(..gone).count()
+    }
+}

@@ -1,0 +1,126 @@
+//! The schema, step by step, in one sequence for both databases; a database keeps the number of its last step.
+//!
+//! A step has four scripts, up and down for each of them. What has been released is never changed: append.
+
+use domain::id::DEFAULT_TENANT;
+
+use crate::db::{Db, Dialect, Failure};
+use crate::rows::approvals;
+
+/// The way through a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To a newer schema.
+    Up,
+    /// Back to an older one.
+    Down,
+}
+
+/// One step.
+#[derive(Debug)]
+pub(crate) struct Migration {
+    /// Its number in the sequence.
+    pub(crate) number: u32,
+    sqlite: Scripts,
+    postgres: Scripts,
+    /// What SQL cannot do: after the script on the way up, before it on the way down.
+    beside: Option<Beside>,
+}
+
+type Beside = fn(&dyn Db, Way) -> Result<(), Failure>;
+
+#[derive(Debug)]
+struct Scripts {
+    up: &'static str,
+    down: &'static str,
+}
+
+macro_rules! step {
+    ($number:literal, $name:literal, $beside:expr) => {
+        Migration {
+            number: $number,
+            sqlite: Scripts {
+                up: include_str!(concat!("../migrations/sqlite/", $name, ".up.sql")),
+                down: include_str!(concat!("../migrations/sqlite/", $name, ".down.sql")),
+            },
+            postgres: Scripts {
+                up: include_str!(concat!("../migrations/postgres/", $name, ".up.sql")),
+                down: include_str!(concat!("../migrations/postgres/", $name, ".down.sql")),
+            },
+            beside: $beside,
+        }
+    };
+}
+
+/// All steps, oldest first. The gaps belong to the sequence of the design that agent hooks are compatible with.
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    step!(1, "000001_records", None),
+    step!(2, "000002_sessions", None),
+    step!(51, "000051_tenants", Some(give_questions)),
+    step!(52, "000052_agent_hooks", None),
+    step!(53, "000053_agent_hooks_ext", None),
+];
+
+/// The number of the newest step.
+pub(crate) const NEWEST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
+
+/// The name of the only tenant there was before there were tenants.
+const BEFORE_TENANTS: &str = "default";
+
+fn give_questions(db: &dyn Db, way: Way) -> Result<(), Failure> {
+    match way {
+        Way::Up => approvals::give(db, BEFORE_TENANTS, DEFAULT_TENANT),
+        Way::Down => approvals::give(db, DEFAULT_TENANT, BEFORE_TENANTS),
+    }
+}
+
+/// Whether a database that says `number` was left by one of these steps, or is new.
+pub(crate) fn is_known(number: i64) -> bool {
+    number == 0 || MIGRATIONS.iter().any(|step| i64::from(step.number) == number)
+}
+
+/// Takes a database from the schema `seen` to the schema `to`; both are known. All or nothing is up to the caller's
+/// transaction, and so is keeping the number.
+pub(crate) fn run(db: &dyn Db, seen: i64, to: i64) -> Result<(), Failure> {
+    let numbered =
+        |low: i64, high: i64| MIGRATIONS.iter().filter(move |step| (low + 1..=high).contains(&i64::from(step.number)));
+    for step in numbered(seen, to) {
+        step.go(db, Way::Up)?;
+    }
+    for step in numbered(to, seen).rev() {
+        step.go(db, Way::Down)?;
+    }
+    Ok(())
+}
+
+impl Migration {
+    fn go(&self, db: &dyn Db, way: Way) -> Result<(), Failure> {
+        let scripts = match db.dialect() {
+            Dialect::Sqlite => &self.sqlite,
+            Dialect::Postgres => &self.postgres,
+        };
+        let beside = || self.beside.map_or(Ok(()), |beside| beside(db, way));
+        match way {
+            Way::Up => {
+                db.script(scripts.up)?;
+                beside()
+            }
+            Way::Down => {
+                beside()?;
+                db.script(scripts.down)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_stand_in_order_and_only_they_are_known() {
+        assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
+        let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
+        assert_eq!(known, [0, 1, 2, 51, 52, 53]);
+    }
+}

@@ -1,0 +1,175 @@
+//! What all parts of one store share: the way to the server, and connections for those who wait for their answer.
+
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use domain::store::StoreError;
+
+use super::link::Link;
+use super::net::Net;
+use super::schema;
+use super::target::{Target, is_collision};
+use crate::Durability;
+use crate::db::{Db, Failure};
+
+/// Most connections for those who wait for their answer. Each call takes milliseconds, and a server has a hundred
+/// connections for everybody.
+const MAX_LINKS: usize = 4;
+
+/// How long a call waits for one of them. Longer than any single statement may take means that nothing moves.
+const LINK_PATIENCE: Duration = Duration::from_secs(35);
+
+/// How long nobody tries to reach a server after it could not be reached, at first and at most. Short enough that a
+/// restart is over for us a moment after it is over for the server, long enough not to trouble it meanwhile.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often a transaction is tried that stood in the way of another one.
+pub(super) const TRIES: u32 = 4;
+
+/// The way to the server.
+pub(super) struct Base {
+    pub(super) target: Target,
+    durability: Durability,
+    net: Net,
+    links: Mutex<Links>,
+    returned: Condvar,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+#[derive(Default)]
+struct Links {
+    idle: Vec<Link>,
+    /// Those in use.
+    out: usize,
+}
+
+/// The server could not be reached.
+struct Trouble {
+    why: StoreError,
+    pause: Duration,
+    until: Instant,
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Base").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl Base {
+    /// Starts the network; reaches for nothing yet.
+    pub(super) fn new(target: Target, durability: Durability) -> Result<Self, StoreError> {
+        Ok(Self {
+            target,
+            durability,
+            net: Net::start()?,
+            links: Mutex::default(),
+            returned: Condvar::new(),
+            trouble: Mutex::default(),
+        })
+    }
+
+    /// Makes a connection. While the server is out of reach, says so at once to all but one now and then.
+    pub(super) fn connect(&self) -> Result<Link, StoreError> {
+        let mut trouble = locked(&self.trouble);
+        if let Some(trouble) = &mut *trouble {
+            let now = Instant::now();
+            if now < trouble.until {
+                return Err(trouble.why.clone());
+            }
+            // Whoever comes while this one tries hears what was the matter before.
+            trouble.until = now + LONGEST_PAUSE;
+        }
+        drop(trouble);
+        let connected = self.try_connect();
+        let mut trouble = locked(&self.trouble);
+        *trouble = match &connected {
+            Ok(_) => None,
+            Err(why) => {
+                let pause = trouble.take().map_or(FIRST_PAUSE, |before| LONGEST_PAUSE.min(before.pause * 2));
+                Some(Trouble { why: why.clone(), pause, until: Instant::now() + pause })
+            }
+        };
+        connected
+    }
+
+    fn try_connect(&self) -> Result<Link, StoreError> {
+        let (config, tls) = self.target.ways();
+        let client = self.net.connect(config, tls).map_err(|why| self.target.unconnected(why))?;
+        let link = Link::new(client);
+        schema::greet(&link, &self.target, self.durability).map_err(|failure| self.target.error(failure))?;
+        Ok(link)
+    }
+
+    /// Does `work` on a connection of its own, out of a transaction.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.on_link(|link| work(link)).map_err(|failure| self.target.error(failure))
+    }
+
+    /// Does `work` in one transaction, once more if it stood in the way of another one, and waits for it.
+    pub(crate) fn write<T>(&self, mut work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.on_link(|link| {
+            let mut tried = 1;
+            loop {
+                match link.transact(|link| work(link)) {
+                    Err(failure) if is_collision(&failure) && tried < TRIES => tried += 1,
+                    done => return done,
+                }
+            }
+        })
+        .map_err(|failure| self.target.error(failure))
+    }
+
+    fn on_link<T>(&self, work: impl FnOnce(&Link) -> Result<T, Failure>) -> Result<T, Failure> {
+        let borrowed = self.borrow().map_err(Failure::Said)?;
+        work(borrowed.link.as_ref().expect("only `drop` takes it"))
+    }
+
+    fn borrow(&self) -> Result<Borrowed<'_>, StoreError> {
+        let end = Instant::now() + LINK_PATIENCE;
+        let mut links = locked(&self.links);
+        while links.out >= MAX_LINKS {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let name = self.target.name();
+                return Err(StoreError::Unavailable(format!(
+                    "`{name}` is too slow: {MAX_LINKS} calls wait for it already"
+                )));
+            }
+            links = self.returned.wait_timeout(links, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        links.out += 1;
+        // Those that broke while nobody used them are of no use.
+        links.idle.retain(|link| !link.is_broken());
+        let mut borrowed = Borrowed { base: self, link: links.idle.pop() };
+        drop(links);
+        if borrowed.link.is_none() {
+            borrowed.link = Some(self.connect()?);
+        }
+        Ok(borrowed)
+    }
+}
+
+/// A connection that goes back when its user is done, or panics.
+struct Borrowed<'a> {
+    base: &'a Base,
+    link: Option<Link>,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        let link = self.link.take().filter(|link| !link.is_broken() && !std::thread::panicking());
+        let mut links = locked(&self.base.links);
+        links.out -= 1;
+        links.idle.extend(link);
+        drop(links);
+        self.base.returned.notify_one();
+    }
+}
+
+/// What is guarded, also after a panic: every state in here is whole between two statements.
+pub(super) fn locked<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
+    guarded.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,50 @@
+//! Executions and the audit chains in a database of a server.
+
+use domain::audit::{Checkpoint, Entry};
+use domain::execution::Execution;
+use domain::id::TenantId;
+use domain::store::{AuditStore, Done, ExecutionQuery, ExecutionStore, StoreError};
+use jiff::Timestamp;
+
+use super::Postgres;
+use crate::evidence::opened;
+use crate::rows::batch::Batch;
+use crate::rows::{audit, executions};
+
+impl ExecutionStore for Postgres {
+    fn keep_executions(&self, executions: Vec<Execution>, done: Done) {
+        self.hand_over(Batch::executions(executions, done));
+    }
+
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {
+        self.base.read(|db| executions::list(db, query))
+    }
+
+    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
+        let found = self.base.read(|db| executions::by_id(db, id))?;
+        found.map(|(execution, detail)| opened(execution, detail, &self.sealing)).transpose()
+    }
+
+    fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.base.write(|db| executions::forget(db, rows_before, details_before, limit))
+    }
+}
+
+impl AuditStore for Postgres {
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.base.read(|db| audit::entries(db, tenant, from_seq, limit))
+    }
+
+    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
+        self.base.read(|db| audit::checkpoints(db, tenant))
+    }
+
+    fn audited(&self) -> Result<Vec<TenantId>, StoreError> {
+        self.base.read(|db| audit::audited(db))
+    }
+
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError> {
+        let Some(last) = self.base.read(|db| audit::cut_at(db, tenant, before))? else { return Ok(0) };
+        audit::cut(|| self.base.write(|db| audit::cut_some(db, tenant, last)))
+    }
+}

@@ -1,0 +1,82 @@
+//! What is settled before a connection is used, and the schema of the database.
+
+use std::time::Duration;
+
+use domain::store::StoreError;
+
+use super::link::{LOCK_TIMEOUT, Link};
+use super::target::Target;
+use crate::Durability;
+use crate::db::{Db, Exclusive, Failure};
+use crate::migration::{self, NEWEST};
+
+/// After so long the server ends a statement of ours: before we stop waiting for it, so that we hear why.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// After so long the server ends a transaction in which nothing is asked: its process hangs, and others wait.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Settles how a fresh connection behaves.
+pub(super) fn greet(link: &Link, target: &Target, durability: Durability) -> Result<(), Failure> {
+    let (lock, statement, idle) = (LOCK_TIMEOUT.as_millis(), STATEMENT_TIMEOUT.as_millis(), IDLE_TIMEOUT.as_millis());
+    let synchronous = match durability {
+        // As the server has it; `on` unless somebody chose otherwise.
+        Durability::Commit => "",
+        Durability::BeforeEffect => "SET synchronous_commit = on;",
+    };
+    link.script(&format!(
+        "SET lock_timeout = {lock}; SET statement_timeout = {statement}; \
+         SET idle_in_transaction_session_timeout = {idle}; SET client_min_messages = warning; {synchronous}"
+    ))?;
+    let encoding = (link as &dyn Db)
+        .one("SELECT current_setting('server_encoding') AS encoding", &[], |row| row.string("encoding"))?;
+    if encoding.as_deref() == Some("UTF8") {
+        return Ok(());
+    }
+    Err(Failure::Said(StoreError::Unavailable(format!(
+        "`{}` has the encoding {}, which cannot hold every text; make the database with `createdb --encoding UTF8 \
+         --template template0`",
+        target.name(),
+        encoding.unwrap_or_default()
+    ))))
+}
+
+/// Brings the database to the schema `to`, all or nothing.
+pub(super) fn migrate(link: &Link, target: &Target, to: u32) -> Result<(), Failure> {
+    let to = i64::from(to);
+    // A database that is up to date is not locked for it.
+    if schema_of(link)? == to {
+        return Ok(());
+    }
+    link.transact(|link| {
+        link.exclude(Exclusive::Schema)?;
+        // Another process may have been faster.
+        let seen = schema_of(link)?;
+        if !migration::is_known(seen) {
+            return Err(Failure::Said(StoreError::Unavailable(format!(
+                "`{}` was written by a newer Pintle: it has schema {seen}, this program knows {NEWEST}; update the \
+                 program, or name another database in `store.url`",
+                target.name()
+            ))));
+        }
+        // Giving everything to a tenant takes as long as there is data.
+        link.script("SET LOCAL statement_timeout = 0; CREATE TABLE IF NOT EXISTS pintle_schema (number INT NOT NULL)")?;
+        migration::run(link, seen, to)?;
+        if to == 0 {
+            return link.script("DROP TABLE pintle_schema");
+        }
+        link.run("DELETE FROM pintle_schema", &[])?;
+        link.run("INSERT INTO pintle_schema (number) VALUES (?1)", &[to.into()]).map(drop)
+    })
+}
+
+fn schema_of(link: &dyn Db) -> Result<i64, Failure> {
+    // Not `to_regclass`, which may remember what was before another process made it.
+    let sql =
+        "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'pintle_schema' AND pg_table_is_visible(oid)) AS there";
+    let there = link.one(sql, &[], |row| row.flag("there"))?;
+    if there != Some(true) {
+        return Ok(0);
+    }
+    Ok(link.one("SELECT number FROM pintle_schema", &[], |row| row.int("number"))?.unwrap_or(0))
+}

@@ -1,0 +1,122 @@
+//! The thread that writes what nobody waits for in place.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use domain::store::StoreError;
+
+use super::base::{Base, TRIES};
+use super::holds::Holds;
+use super::link::Link;
+use super::target::is_collision;
+use crate::db::Failure;
+use crate::rows::audit::{Sealer, seal_all, unsealed};
+use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
+use crate::sealing::Sealing;
+
+/// How often it is looked whether locks have to be taken anew: a session whose lock is gone waits so long at most for
+/// the next.
+const TEND: Duration = Duration::from_secs(1);
+
+/// Writes what others hand over.
+pub(super) struct Writer {
+    base: Arc<Base>,
+    holds: Arc<Holds>,
+    link: Option<Link>,
+    sealing: Sealing,
+    sealer: Sealer,
+}
+
+impl Writer {
+    pub(super) fn new(base: Arc<Base>, holds: Arc<Holds>, link: Link, sealing: Sealing) -> Self {
+        let sealer = Sealer::new(sealing.signing.clone());
+        Self { base, holds, link: Some(link), sealing, sealer }
+    }
+
+    /// Writes until the store is dropped and nothing waits.
+    pub(super) fn run(mut self, batches: &Receiver<Batch>) {
+        let mut tended = Instant::now();
+        let mut ready = None;
+        loop {
+            let group = match ready.take() {
+                Some(group) => group,
+                None => match next_group(batches, TEND) {
+                    Some(group) => Ready::of(group, &self.sealing),
+                    None => break,
+                },
+            };
+            if !group.is_empty() {
+                let sealing = self.sealing.clone();
+                ready = group.write(batches, &sealing, |rows| self.commit(rows));
+            }
+            if tended.elapsed() >= TEND {
+                self.holds.tend();
+                self.tend();
+                tended = Instant::now();
+            }
+        }
+        self.seal();
+    }
+
+    /// Signs the chains that are due although nothing came. If that fails, they are signed when something comes.
+    fn tend(&mut self) {
+        let now = Instant::now();
+        if self.sealer.due_in(now) != Some(Duration::ZERO) {
+            return;
+        }
+        let sealer = &mut self.sealer;
+        let link = self.link.as_ref().filter(|link| !link.is_broken());
+        if link.is_none_or(|link| link.transact(|db| sealer.tend(db, now)).is_err()) {
+            self.sealer.forget();
+        }
+    }
+
+    /// Signs whatever is not signed, as the store is dropped. One try, on the connection that is there: what stays
+    /// unsigned is signed with what comes next.
+    fn seal(&mut self) {
+        let Some(signing) = &self.sealing.signing else { return };
+        let Some(link) = self.link.as_ref().filter(|link| !link.is_broken()) else { return };
+        let seal = || match unsealed(link)?.as_slice() {
+            [] => Ok(()),
+            chains => link.transact(|db| seal_all(db, signing, chains)),
+        };
+        if let Err(failure) = seal() {
+            tracing::warn!("security.audit.not_sealed: {}", self.base.target.error(failure));
+        }
+    }
+
+    /// One transaction for the whole group; says how it went for each batch.
+    fn commit(&mut self, rows: &[&Rows]) -> Vec<Result<(), StoreError>> {
+        match self.try_commit(rows) {
+            Ok(hows) => hows,
+            // What the server refused in one of them is no reason to refuse the others.
+            Err(_) if rows.len() > 1 && self.link.is_some() => {
+                rows.iter().flat_map(|rows| self.commit(&[rows])).collect()
+            }
+            Err(why) => vec![Err(why); rows.len()],
+        }
+    }
+
+    /// Afterwards there is a connection exactly if it can be used.
+    fn try_commit(&mut self, rows: &[&Rows]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let link = match self.link.take().filter(|link| !link.is_broken()) {
+                Some(link) => link,
+                None => self.base.connect()?,
+            };
+            let (holds, sealer) = (&self.holds, &mut self.sealer);
+            let done = link.transact(|db| insert_all(db, rows, &|key| holds.may_append(db, key), sealer));
+            if done.is_err() {
+                self.sealer.forget();
+            }
+            self.link = Some(link).filter(|link| !link.is_broken());
+            match done {
+                Err(failure) if tried < TRIES && self.link.is_some() && is_collision(&failure) => {}
+                done => return done.map_err(|failure: Failure| self.base.target.error(failure)),
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Questions for persons, as rows. What becomes of them is decided in `domain`; this carries it out.
+
+use domain::approval::{Approval, Plan, Said, Standing, State, plan};
+use domain::id::TenantId;
+use domain::identity::Identity;
+use domain::store::{SessionKey, StoreError};
+use domain::tool::{Digest, ToolCall};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as WordError, StrDeserializer};
+
+use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of};
+use crate::{body, refusal};
+
+const COLUMNS: &str = "id, state, answered_by, note, body";
+
+/// Brings `question` to where it stands.
+pub(crate) fn ask(db: &dyn Db, question: Approval, now: jiff::Timestamp) -> Result<Standing, Failure> {
+    db.exclude(Exclusive::Approvals)?;
+    let of_call = "WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 AND tool_call_id = ?4 ORDER BY seq";
+    let earlier = select(
+        db,
+        &format!("{of_call}{}", db.dialect().for_update()),
+        &[
+            question.tenant_id.as_str().into(),
+            question.session_id.as_str().into(),
+            question.turn_id.as_str().into(),
+            question.tool_call_id.as_str().into(),
+        ],
+    )?;
+    match plan(question, &earlier, now) {
+        Plan::Stands(standing) => Ok(standing),
+        Plan::Park { new, void } => {
+            for id in &void {
+                set_state(db, id, State::Void)?;
+            }
+            insert(db, &new)?;
+            Ok(Standing::Waiting(new))
+        }
+    }
+}
+
+/// Answers the question whose id is or begins as `id`.
+pub(crate) fn answer(db: &dyn Db, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, Failure> {
+    db.exclude(Exclusive::Approvals)?;
+    let mut approval = named(db, id)?;
+    approval.answer(said, now).map_err(|why| Failure::Said(refusal::unanswerable(&approval.id, &why)))?;
+    db.run(
+        "UPDATE approvals SET state = ?2, answered_by = ?3, note = ?4 WHERE id = ?1",
+        &[
+            (&approval.id).into(),
+            approval.state.word().into(),
+            approval.answered_by.as_ref().into(),
+            (&approval.note).into(),
+        ],
+    )?;
+    Ok(approval)
+}
+
+/// Uses the question `id` up, if it stands approved.
+pub(crate) fn use_up(db: &dyn Db, id: &str, now: jiff::Timestamp) -> Result<(), Failure> {
+    db.exclude(Exclusive::Approvals)?;
+    let approval = to_change(db, id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
+    match approval.state_at(now) {
+        State::Approved => set_state(db, id, State::Used),
+        state @ (State::Waiting | State::Refused | State::Used | State::Void | State::Expired) => {
+            Err(Failure::Said(refusal::unusable(id, state)))
+        }
+    }
+}
+
+/// The question of exactly this id.
+pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<Approval>, Failure> {
+    Ok(select(db, "WHERE id = ?1", &[id.into()])?.pop())
+}
+
+/// The newest questions, oldest first.
+pub(crate) fn newest(db: &dyn Db, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, Failure> {
+    let rest = match waiting_only {
+        true => "WHERE state = 'waiting' ORDER BY seq DESC LIMIT ?1",
+        false => "ORDER BY seq DESC LIMIT ?1",
+    };
+    let mut found = select(db, rest, &[limit_of(limit).into()])?;
+    found.reverse();
+    Ok(found)
+}
+
+/// What nobody answered or used of a turn's questions no longer counts.
+pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a> {
+    let sql = "UPDATE approvals SET state = 'void' WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 \
+               AND state IN ('waiting', 'approved')";
+    Statement { sql, cells: vec![key.tenant.as_str().into(), key.session.as_str().into(), turn.into()] }
+}
+
+/// Gives the questions of the tenant `from` to the tenant `to`, in what was asked and in its digest too: the owner of
+/// a call is part of what makes it this call.
+pub(crate) fn give(db: &dyn Db, from: &str, to: &str) -> Result<(), Failure> {
+    let ids = db.all("SELECT id FROM approvals WHERE tenant_id = ?1", &[from.into()], |row| row.string("id"))?;
+    for id in ids {
+        let read = db.one("SELECT body FROM approvals WHERE id = ?1", &[(&id).into()], |row| {
+            // One that nobody can read stays as it is; whoever looks for it is told.
+            Ok(body::read::<Approval>(&row.text("body")?).ok())
+        })?;
+        let given = read.flatten().and_then(|approval| body::write(&given(approval, to)).ok());
+        db.run(
+            "UPDATE approvals SET tenant_id = ?2, body = coalesce(?3, body) WHERE id = ?1",
+            &[id.into(), to.into(), given.into()],
+        )?;
+    }
+    Ok(())
+}
+
+fn given(approval: Approval, to: &str) -> Approval {
+    let digest_of = |tenant: &TenantId| {
+        let who = Identity {
+            tenant_id: tenant.clone(),
+            ..Identity::top(approval.agent_id.as_str(), approval.session_id.as_str(), approval.turn_id.clone())
+        };
+        let call = ToolCall {
+            id: approval.tool_call_id.clone(),
+            tool: approval.tool.clone(),
+            raw_tool: approval.tool.clone(),
+            arguments: approval.arguments.clone(),
+        };
+        Digest::of(&who, &call).to_string()
+    };
+    let tenant_id = TenantId::from(to);
+    // A digest that never was the call's must not become it.
+    let known = approval.digest == digest_of(&approval.tenant_id);
+    let digest = if known { digest_of(&tenant_id) } else { approval.digest.clone() };
+    Approval { tenant_id, digest, ..approval }
+}
+
+fn set_state(db: &dyn Db, id: &str, state: State) -> Result<(), Failure> {
+    db.run("UPDATE approvals SET state = ?2 WHERE id = ?1", &[id.into(), state.word().into()]).map(drop)
+}
+
+fn insert(db: &dyn Db, new: &Approval) -> Result<(), Failure> {
+    let body = body::write(new).map_err(|why| {
+        Failure::Said(StoreError::Unavailable(format!("approval `{}` cannot be kept: {why}", new.id)))
+    })?;
+    let inserted = db.run(
+        "INSERT INTO approvals (id, tenant_id, session_id, turn_id, tool_call_id, state, answered_by, note, body) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
+        &[
+            (&new.id).into(),
+            new.tenant_id.as_str().into(),
+            new.session_id.as_str().into(),
+            new.turn_id.as_str().into(),
+            new.tool_call_id.as_str().into(),
+            new.state.word().into(),
+            new.answered_by.as_ref().into(),
+            (&new.note).into(),
+            body.into(),
+        ],
+    )?;
+    if inserted == 0 {
+        return Err(Failure::Said(refusal::taken(&new.id)));
+    }
+    Ok(())
+}
+
+/// The question of exactly this id, which nobody else changes until the end of the transaction.
+fn to_change(db: &dyn Db, id: &str) -> Result<Option<Approval>, Failure> {
+    Ok(select(db, &format!("WHERE id = ?1{}", db.dialect().for_update()), &[id.into()])?.pop())
+}
+
+/// The only question whose id is or begins as `id`, to be changed.
+fn named(db: &dyn Db, id: &str) -> Result<Approval, Failure> {
+    if let Some(approval) = to_change(db, id)? {
+        return Ok(approval);
+    }
+    // Every id begins with nothing, and nobody means the only one by that.
+    if id.is_empty() {
+        return Err(Failure::Said(refusal::unknown(id)));
+    }
+    // Not LIKE: ids that begin so stand together in the index, and `%` in an id is only a sign.
+    let rest = format!("WHERE id >= ?1 ORDER BY id LIMIT 2{}", db.dialect().for_update());
+    let mut found = select(db, &rest, &[id.into()])?;
+    found.retain(|it| it.id.starts_with(id));
+    match found.len() {
+        0 => Err(Failure::Said(refusal::unknown(id))),
+        1 => Ok(found.remove(0)),
+        _ => Err(Failure::Said(refusal::ambiguous(id))),
+    }
+}
+
+fn select(db: &dyn Db, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
+    db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, approval)
+}
+
+/// The question as it was asked, with what became of it.
+fn approval(row: &dyn Columns) -> Result<Approval, Failure> {
+    let foreign =
+        |why: String| Failure::Foreign { what: format!("approval `{}`", row.string("id").unwrap_or_default()), why };
+    let word = row.text("state")?;
+    let word: StrDeserializer<'_, WordError> = word.as_ref().into_deserializer();
+    Ok(Approval {
+        state: State::deserialize(word).map_err(|e| foreign(e.to_string()))?,
+        answered_by: row.maybe_string("answered_by")?,
+        note: row.string("note")?,
+        ..body::read::<Approval>(&row.text("body")?).map_err(foreign)?
+    })
+}

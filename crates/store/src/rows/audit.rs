@@ -1,0 +1,218 @@
+//! The audit chains: one for each tenant, appended to within the transactions of what they are about.
+//!
+//! Whoever appends reads the head of the chain while nobody else can append to it: in SQLite nobody else writes, in
+//! PostgreSQL a lock of the chain is held to the end of the transaction. It is taken last, after all locks of rows.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use domain::audit::{Checkpoint, Entry, Kind, Link, append_canonical};
+use domain::id::TenantId;
+use domain::json::Object;
+use domain::store::StoreError;
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of, moment};
+use crate::evidence::{Note, note};
+
+mod seal;
+
+pub(crate) use seal::{Sealer, seal_all, unsealed};
+
+/// Most rows that go in one transaction of [`forget`]; more only where checkpoints stand farther apart.
+const FORGET_ROWS: u64 = 5000;
+
+/// Appends an entry about `data` to the chain of `tenant`, in the transaction of whoever calls. They have locked all
+/// other rows by then.
+pub(crate) fn append(db: &dyn Db, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<(), Failure> {
+    let note = note(tenant, at, kind, data).map_err(Failure::Said)?;
+    append_all(db, &[&note]).map(drop)
+}
+
+/// A chain that grew.
+#[derive(Debug)]
+pub(crate) struct Grown {
+    pub(crate) tenant: TenantId,
+    /// Its end before.
+    pub(crate) from: Link,
+    /// Its end now.
+    pub(crate) to: Link,
+}
+
+/// Appends entries, those of one tenant in their order.
+pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<Grown>, Failure> {
+    let mut by_tenant: BTreeMap<&TenantId, Vec<&Note>> = BTreeMap::new();
+    for note in notes {
+        by_tenant.entry(&note.tenant).or_default().push(note);
+    }
+    let (mut grown, mut entries) = (Vec::with_capacity(by_tenant.len()), Vec::with_capacity(notes.len()));
+    // By the order of their names, so that two who append to the same chains do not wait for one another for ever.
+    for (tenant, notes) in by_tenant {
+        let from = lock_head(db, tenant)?;
+        let mut to = from;
+        for note in notes {
+            let (entry, next) = append_canonical(&to, tenant, note.at, note.kind, &note.data)
+                .map_err(|why| Failure::Said(StoreError::Unavailable(why.to_string())))?;
+            entries.push(entry);
+            to = next;
+        }
+        grown.push(Grown { tenant: tenant.clone(), from, to });
+    }
+    let statements: Vec<_> = entries.iter().map(insert).collect();
+    db.run_all(&statements)?;
+    Ok(grown)
+}
+
+fn insert(entry: &Entry) -> Statement<'_> {
+    let cells = vec![
+        entry.tenant_id.as_str().into(),
+        number(entry.seq),
+        moment(entry.at).into(),
+        entry.kind.word().into(),
+        (&entry.body).into(),
+        entry.prev.to_string().into(),
+        entry.hash.to_string().into(),
+    ];
+    let sql = "INSERT INTO audit_log (tenant_id, seq, at, kind, body, prev, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    Statement { sql, cells }
+}
+
+fn number<'a>(seq: u64) -> Cell<'a> {
+    i64::try_from(seq).unwrap_or(i64::MAX).into()
+}
+
+/// The end of a chain, which nobody else moves until the end of the transaction.
+fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
+    let hash: [u8; 32] = Sha256::digest(tenant.as_str()).into();
+    let (first, _) = hash.split_first_chunk().expect("4 of 32 bytes");
+    // Two chains of one number would wait for one another, and that is all.
+    db.exclude(Exclusive::Chain(i32::from_be_bytes(*first)))?;
+    head(db, tenant)
+}
+
+/// The end of a chain. Where retention has cut all rows, the checkpoint that stayed knows it.
+fn head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
+    let row = "SELECT seq, hash FROM audit_log WHERE tenant_id = ?1 ORDER BY seq DESC LIMIT 1";
+    if let Some(link) = db.one(row, &[tenant.as_str().into()], link)? {
+        return Ok(link);
+    }
+    Ok(last_signed(db, tenant)?.unwrap_or(Link::GENESIS))
+}
+
+/// What the newest checkpoint of a chain is about.
+fn last_signed(db: &dyn Db, tenant: &TenantId) -> Result<Option<Link>, Failure> {
+    let sql = "SELECT seq, hash FROM audit_checkpoints WHERE tenant_id = ?1 ORDER BY seq DESC LIMIT 1";
+    db.one(sql, &[tenant.as_str().into()], link)
+}
+
+fn link(row: &dyn Columns) -> Result<Link, Failure> {
+    let seq = row.count("seq")?;
+    Ok(Link { seq, hash: row.text("hash")?.parse().map_err(|why| foreign("audit row", seq, why))? })
+}
+
+fn foreign(what: &str, seq: u64, why: String) -> Failure {
+    Failure::Foreign { what: format!("{what} {seq}"), why }
+}
+
+/// The entries of a chain from `from_seq` on, in order.
+pub(crate) fn entries(db: &dyn Db, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, Failure> {
+    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(Vec::new()) };
+    let sql = "SELECT seq, at, kind, body, prev, hash FROM audit_log WHERE tenant_id = ?1 AND seq >= ?2 \
+               ORDER BY seq LIMIT ?3";
+    db.all(sql, &[id.to_string().into(), number(from_seq), limit_of(limit).into()], |row| {
+        let seq = row.count("seq")?;
+        let foreign = |why| foreign("audit row", seq, why);
+        Ok(Entry {
+            tenant_id: tenant.clone(),
+            seq,
+            at: at(row).map_err(foreign)?,
+            kind: row.text("kind")?.parse().map_err(foreign)?,
+            body: row.string("body")?,
+            prev: row.text("prev")?.parse().map_err(foreign)?,
+            hash: row.text("hash")?.parse().map_err(foreign)?,
+        })
+    })
+}
+
+fn at(row: &dyn Columns) -> Result<Timestamp, String> {
+    let at = row.text("at").map_err(|_| "`at` is no text")?;
+    at.parse().map_err(|_| format!("`at` is {at:?}"))
+}
+
+/// The checkpoints of a chain, in order.
+pub(crate) fn checkpoints(db: &dyn Db, tenant: &TenantId) -> Result<Vec<Checkpoint>, Failure> {
+    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(Vec::new()) };
+    let sql = "SELECT seq, hash, at, kid, signature FROM audit_checkpoints WHERE tenant_id = ?1 ORDER BY seq";
+    db.all(sql, &[id.to_string().into()], |row| {
+        let seq = row.count("seq")?;
+        let foreign = |why| foreign("audit checkpoint", seq, why);
+        Ok(Checkpoint {
+            tenant_id: tenant.clone(),
+            seq,
+            hash: row.text("hash")?.parse().map_err(foreign)?,
+            at: at(row).map_err(foreign)?,
+            kid: row.string("kid")?,
+            signature: STANDARD.encode(row.maybe_bytes("signature")?.unwrap_or_default()),
+        })
+    })
+}
+
+/// The tenants that have a chain. Each is one step in an index, however long their chains are.
+pub(crate) fn audited(db: &dyn Db) -> Result<Vec<TenantId>, Failure> {
+    let sql = "SELECT tenant_id FROM audit_log WHERE tenant_id > ?1 ORDER BY tenant_id LIMIT 1";
+    let after = |last: &str| db.one(sql, &[last.into()], |row| row.string("tenant_id"));
+    let mut found: Vec<TenantId> = Vec::new();
+    let nil = Uuid::nil().to_string();
+    while let Some(next) = after(found.last().map_or(&nil, |last| last.as_str()))? {
+        found.push(TenantId::from(next.as_str()));
+    }
+    Ok(found)
+}
+
+/// The row at which the chain of `tenant` may be cut: that of the newest checkpoint before `before`.
+pub(crate) fn cut_at(db: &dyn Db, tenant: &TenantId, before: Timestamp) -> Result<Option<u64>, Failure> {
+    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(None) };
+    let sql = "SELECT seq FROM audit_checkpoints WHERE tenant_id = ?1 AND at < ?2 ORDER BY seq DESC LIMIT 1";
+    db.one(sql, &[id.to_string().into(), moment(before).into()], |row| row.count("seq"))
+}
+
+/// Calls `some`, which cuts some rows of a chain in a transaction of its own, until nothing is left to be cut. Says how
+/// many rows went.
+pub(crate) fn cut(mut some: impl FnMut() -> Result<u64, StoreError>) -> Result<usize, StoreError> {
+    let mut gone = 0;
+    loop {
+        match some()? {
+            0 => return Ok(gone),
+            rows => gone += usize::try_from(rows).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Cuts the chain of `tenant` at a checkpoint no later than row `last`, not many rows at once. Says how many went;
+/// 0 once nothing is left to be cut.
+pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64) -> Result<u64, Failure> {
+    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(0) };
+    let id = id.to_string();
+    let one = |sql: &str, cells: &[Cell<'_>]| db.one(sql, cells, |row| row.count("seq"));
+    let first = one("SELECT seq FROM audit_log WHERE tenant_id = ?1 ORDER BY seq LIMIT 1", &[(&id).into()])?;
+    let Some(first) = first.filter(|first| *first <= last) else { return Ok(0) };
+    // A chain is cut where a signature stands in for what is gone, and nowhere else.
+    let near = "SELECT seq FROM audit_checkpoints WHERE tenant_id = ?1 AND seq >= ?2 AND seq <= ?3 \
+                ORDER BY seq DESC LIMIT 1";
+    let next = "SELECT seq FROM audit_checkpoints WHERE tenant_id = ?1 AND seq >= ?2 AND seq <= ?3 \
+                ORDER BY seq LIMIT 1";
+    let up_to = |sql, end| one(sql, &[(&id).into(), number(first), number(end)]);
+    let stop = match up_to(near, last.min(first.saturating_add(FORGET_ROWS)))? {
+        Some(stop) => stop,
+        None => match up_to(next, last)? {
+            Some(stop) => stop,
+            None => return Ok(0),
+        },
+    };
+    let cells = [(&id).into(), number(stop)];
+    db.run("DELETE FROM audit_checkpoints WHERE tenant_id = ?1 AND seq < ?2", &cells)?;
+    db.run("DELETE FROM audit_log WHERE tenant_id = ?1 AND seq <= ?2", &cells)
+}

@@ -1,0 +1,154 @@
+//! When the end of a chain is signed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use domain::audit::{CHECKPOINT_EVERY, Checkpoint, Link, due, due_at_stop};
+use domain::id::TenantId;
+use domain::store::StoreError;
+use jiff::Timestamp;
+
+use super::{Grown, audited, head, last_signed, lock_head, number};
+use crate::db::{Db, Failure, moment};
+use crate::keyring::signing::SigningKey;
+
+/// Most chains that are watched at once. A chain that is not watched any more is looked up again when it grows.
+const MAX_WATCHED: usize = 10_000;
+
+/// Most chains that are signed as the program stops, so that it does stop; those that are left out are signed when they
+/// grow again.
+const MAX_AT_STOP: usize = 1000;
+
+/// Watches the chains that one writer appends to, and signs them in its transactions. What others sign meanwhile it does
+/// not see: then there is a checkpoint more than need be.
+#[derive(Debug)]
+pub(crate) struct Sealer {
+    signing: Option<Arc<SigningKey>>,
+    chains: HashMap<TenantId, Watched>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    /// The last row that is signed.
+    signed: u64,
+    /// The last row.
+    end: u64,
+    /// Since when there is a row that is not signed.
+    since: Instant,
+}
+
+impl Watched {
+    fn is_due(&self, now: Instant) -> bool {
+        due(self.end.saturating_sub(self.signed), now.saturating_duration_since(self.since))
+    }
+}
+
+impl Sealer {
+    /// Signs with `signing`; without it, never.
+    pub(crate) fn new(signing: Option<Arc<SigningKey>>) -> Self {
+        Self { signing, chains: HashMap::new() }
+    }
+
+    /// Takes note of chains that have just grown, in their transaction, and signs those that are due. If the transaction
+    /// comes to nothing, [`Self::forget`] has to be called.
+    pub(crate) fn grown(&mut self, db: &dyn Db, grown: &[Grown], now: Instant) -> Result<(), Failure> {
+        let Some(signing) = self.signing.clone() else { return Ok(()) };
+        for Grown { tenant, from, to } in grown {
+            let mut watched = match self.chains.get(tenant) {
+                Some(watched) => *watched,
+                None => first_sight(db, tenant, from, now)?,
+            };
+            if watched.signed >= watched.end {
+                watched.since = now;
+            }
+            watched.end = to.seq;
+            if watched.is_due(now) {
+                sign(db, &signing, tenant, to)?;
+                watched.signed = to.seq;
+            }
+            if self.chains.len() >= MAX_WATCHED {
+                self.chains.clear();
+            }
+            self.chains.insert(tenant.clone(), watched);
+        }
+        Ok(())
+    }
+
+    /// Remembers nothing: what was noted last is not so.
+    pub(crate) fn forget(&mut self) {
+        self.chains.clear();
+    }
+
+    /// How long until a chain is due if nothing comes; nothing if all are signed.
+    pub(crate) fn due_in(&self, now: Instant) -> Option<Duration> {
+        let open = self.chains.values().filter(|watched| watched.signed < watched.end);
+        open.map(|watched| (watched.since + CHECKPOINT_EVERY).saturating_duration_since(now)).min()
+    }
+
+    /// Signs the chains that are due although they did not grow.
+    pub(crate) fn tend(&mut self, db: &dyn Db, now: Instant) -> Result<(), Failure> {
+        let Some(signing) = self.signing.clone() else { return Ok(()) };
+        let waiting = self.chains.iter_mut().filter(|(_, watched)| watched.is_due(now));
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.sort_by(|a, b| a.0.cmp(b.0));
+        for (tenant, watched) in waiting {
+            let end = lock_head(db, tenant)?;
+            sign(db, &signing, tenant, &end)?;
+            *watched = Watched { signed: end.seq, end: end.seq, since: now };
+        }
+        Ok(())
+    }
+}
+
+/// What is to be known of a chain whose end was `end` and that nobody watched. Rows that somebody left unsigned are due.
+fn first_sight(db: &dyn Db, tenant: &TenantId, end: &Link, now: Instant) -> Result<Watched, Failure> {
+    let signed = last_signed(db, tenant)?.map_or(0, |link| link.seq);
+    let since = if signed < end.seq { now.checked_sub(CHECKPOINT_EVERY).unwrap_or(now) } else { now };
+    Ok(Watched { signed, end: end.seq, since })
+}
+
+fn sign(db: &dyn Db, signing: &SigningKey, tenant: &TenantId, end: &Link) -> Result<(), Failure> {
+    let point: Checkpoint = signing.checkpoint(tenant, end, Timestamp::now());
+    let signature = STANDARD.decode(&point.signature).map_err(|_| {
+        Failure::Said(StoreError::Unavailable("audit checkpoint could not be signed: no base64".into()))
+    })?;
+    // Another process may have signed the same row.
+    let sql = "INSERT INTO audit_checkpoints (tenant_id, seq, hash, at, kid, signature) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING";
+    let cells = [
+        tenant.as_str().into(),
+        number(point.seq),
+        point.hash.to_string().into(),
+        moment(point.at).into(),
+        (&point.kid).into(),
+        crate::db::Cell::Bytes(signature.into()),
+    ];
+    db.run(sql, &cells).map(drop)
+}
+
+/// The chains with rows that are not signed, but for those beyond what is signed at once.
+pub(crate) fn unsealed(db: &dyn Db) -> Result<Vec<TenantId>, Failure> {
+    let mut found = Vec::new();
+    for tenant in audited(db)? {
+        let signed = last_signed(db, &tenant)?.map_or(0, |link| link.seq);
+        if due_at_stop(head(db, &tenant)?.seq.saturating_sub(signed)) {
+            found.push(tenant);
+        }
+        if found.len() == MAX_AT_STOP {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Signs the ends of `chains`, which stand in the order of their names.
+pub(crate) fn seal_all(db: &dyn Db, signing: &SigningKey, chains: &[TenantId]) -> Result<(), Failure> {
+    for tenant in chains {
+        let end = lock_head(db, tenant)?;
+        sign(db, signing, tenant, &end)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! What is handed over to the thread that writes: what waits is joined into one transaction, then everybody is told.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use domain::execution::Execution;
+use domain::record::EventRecord;
+use domain::store::{Append, Done, OutboxJob, SessionKey, StoreError, StoredEvent};
+
+use super::audit::{self, Sealer};
+use super::journal::Lines;
+use super::{executions, outbox, records};
+use crate::db::{Db, Dialect, Failure, Statement};
+use crate::evidence::{Executed, Note, Traces, executed, traces};
+use crate::row::stored;
+use crate::sealing::Sealing;
+
+/// Most batches that wait for the writer. At one batch a tool call this is far more than the writer can lag behind
+/// by while the disk works at all; beyond it, waiting longer would not help.
+pub const QUEUE_BATCHES: usize = 2048;
+
+/// Most batches that share a commit. Enough to make the cost of a commit vanish, few enough that the first of them
+/// does not wait for long.
+pub const MAX_GROUP_BATCHES: usize = 256;
+
+/// Fewest batches that are worth a thread of their own to be put into words while others are written.
+const WORTH_A_THREAD: usize = 16;
+
+/// What is on its way to the database. Whatever becomes of it, `done` is called once.
+pub(crate) struct Batch {
+    append: Option<Append>,
+    records: Vec<EventRecord>,
+    /// Those that belong to no event.
+    executions: Vec<Execution>,
+    jobs: Vec<OutboxJob>,
+    done: Option<Done>,
+}
+
+impl Batch {
+    /// Only records.
+    pub(crate) fn records(records: Vec<EventRecord>, done: Done) -> Self {
+        Self { append: None, records, executions: Vec::new(), jobs: Vec::new(), done: Some(done) }
+    }
+
+    /// Only executions.
+    pub(crate) fn executions(executions: Vec<Execution>, done: Done) -> Self {
+        Self { append: None, records: Vec::new(), executions, jobs: Vec::new(), done: Some(done) }
+    }
+
+    /// Only jobs of the outbox.
+    pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: Done) -> Self {
+        Self { append: None, records: Vec::new(), executions: Vec::new(), jobs, done: Some(done) }
+    }
+
+    /// Entries of a journal, and the records that belong to them.
+    pub(crate) fn append(mut append: Append, done: Done) -> Self {
+        let records = std::mem::take(&mut append.records);
+        Self { append: Some(append), records, executions: Vec::new(), jobs: Vec::new(), done: Some(done) }
+    }
+
+    /// Says how it went.
+    pub(crate) fn finish(mut self, how: Result<(), StoreError>) {
+        if let Some(done) = self.done.take() {
+            done(how);
+        }
+    }
+}
+
+/// A batch that nobody finished was on a writer that is gone.
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if let Some(done) = self.done.take() {
+            done(Err(StoreError::Unavailable("the writer of the store has ended; restart the program".into())));
+        }
+    }
+}
+
+/// The next batches, in their order; `None` once the store is dropped and nothing waits, an empty group if nothing
+/// came within `patience`.
+pub(crate) fn next_group(batches: &Receiver<Batch>, patience: Duration) -> Option<Vec<Batch>> {
+    match batches.recv_timeout(patience) {
+        Ok(first) => Some(std::iter::once(first).chain(batches.try_iter().take(MAX_GROUP_BATCHES - 1)).collect()),
+        Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
+        Err(RecvTimeoutError::Disconnected) => None,
+    }
+}
+
+/// Tells everybody of a group how it went.
+fn finish(group: Vec<Batch>, hows: impl Iterator<Item = Result<(), StoreError>>) {
+    for (batch, how) in group.into_iter().zip(hows) {
+        // A caller's panic is its own; the others still want to know.
+        drop(catch_unwind(AssertUnwindSafe(|| batch.finish(how))));
+    }
+}
+
+/// A group as it is written.
+pub(crate) struct Ready {
+    batches: Vec<Batch>,
+    rows: Vec<Result<Rows, StoreError>>,
+}
+
+impl Ready {
+    /// Puts a group into words; a batch that cannot be fails alone.
+    pub(crate) fn of(mut batches: Vec<Batch>, sealing: &Sealing) -> Self {
+        let rows = batches.iter_mut().map(|batch| Rows::of(batch, sealing)).collect();
+        Self { batches, rows }
+    }
+
+    /// Whether nothing came.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// Writes it by way of `write`, which says how it went for each of the rows, while what waits is put into words.
+    /// Then everybody is told. What is returned comes next.
+    pub(crate) fn write(
+        self,
+        batches: &Receiver<Batch>,
+        sealing: &Sealing,
+        write: impl FnOnce(&[&Rows]) -> Vec<Result<(), StoreError>>,
+    ) -> Option<Self> {
+        let Self { batches: group, rows } = self;
+        let good: Vec<&Rows> = rows.iter().flatten().collect();
+        let waiting: Vec<Batch> = batches.try_iter().take(MAX_GROUP_BATCHES).collect();
+        let (hows, next) = if waiting.len() >= WORTH_A_THREAD {
+            thread::scope(|scope| {
+                let next = scope.spawn(|| Self::of(waiting, sealing));
+                let hows = write(&good);
+                let next = next.join().unwrap_or_else(|panic| resume_unwind(panic));
+                (hows, Some(next))
+            })
+        } else {
+            let hows = write(&good);
+            (hows, (!waiting.is_empty()).then(|| Self::of(waiting, sealing)))
+        };
+        let mut hows = hows.into_iter();
+        let hows = rows.into_iter().map(|rows| rows.and_then(|_| hows.next().expect("one for each that is good")));
+        finish(group, hows);
+        next
+    }
+}
+
+/// A batch as it is written. Rows are made before the transaction begins, since others wait for it.
+pub(crate) struct Rows {
+    lines: Option<Lines>,
+    events: Vec<(StoredEvent, Traces)>,
+    executions: Vec<Executed>,
+    jobs: Vec<outbox::Job>,
+}
+
+/// Whether this store may append to a session.
+pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey) -> Result<(), Failure> + 'a;
+
+impl Rows {
+    /// Puts a batch into words. What is left of it is whom to tell.
+    fn of(batch: &mut Batch, sealing: &Sealing) -> Result<Self, StoreError> {
+        let lines = batch.append.take().map(Lines::of).transpose()?;
+        let records = std::mem::take(&mut batch.records);
+        let events = records.iter().map(stored).zip(traces(&records, sealing)?).collect();
+        let executions = std::mem::take(&mut batch.executions).into_iter();
+        let executions = executions.map(|execution| executed(execution, sealing)).collect::<Result<_, _>>()?;
+        let jobs = batch.jobs.iter().map(|job| outbox::Job::of(job, sealing)).collect::<Result<_, _>>()?;
+        Ok(Self { lines, events, executions, jobs })
+    }
+
+    /// Writes what stands in the journals.
+    fn insert(&self, db: &dyn Db, may_append: &MayAppend<'_>) -> Result<(), Failure> {
+        let Some(lines) = &self.lines else { return Ok(()) };
+        may_append(lines.key())?;
+        lines.insert(db)
+    }
+
+    /// Adds the statements for everything else, and what is to be noted in the audit chains.
+    fn state<'r>(&'r self, dialect: Dialect, statements: &mut Vec<Statement<'r>>, notes: &mut Vec<Pending<'r>>) {
+        for (event, traces) in &self.events {
+            statements.push(records::insert(event));
+            state_executions(&traces.executions, dialect, statements, notes);
+            notes.extend(traces.decision.as_ref().map(|note| Pending { note, statement: None }));
+        }
+        state_executions(&self.executions, dialect, statements, notes);
+        statements.extend(self.jobs.iter().map(outbox::Job::insert));
+    }
+}
+
+/// A note, which is left out if the statement of its row touches nothing: the row was there already, and so was the
+/// note.
+struct Pending<'r> {
+    note: &'r Note,
+    statement: Option<usize>,
+}
+
+fn state_executions<'r>(
+    executions: &'r [Executed],
+    dialect: Dialect,
+    statements: &mut Vec<Statement<'r>>,
+    notes: &mut Vec<Pending<'r>>,
+) {
+    for executed in executions {
+        notes.push(Pending { note: &executed.note, statement: Some(statements.len()) });
+        statements.push(executions::insert(executed, dialect));
+    }
+}
+
+/// Writes batches within one transaction; says for each whether it was refused by a rule, which leaves the others
+/// alone.
+///
+/// # Errors
+/// The database failed, and nothing counts; `sealer` has to be told.
+pub(crate) fn insert_all(
+    db: &dyn Db,
+    rows: &[&Rows],
+    may_append: &MayAppend<'_>,
+    sealer: &mut Sealer,
+) -> Result<Vec<Result<(), StoreError>>, Failure> {
+    let (mut statements, mut notes) = (Vec::new(), Vec::new());
+    let mut hows = Vec::with_capacity(rows.len());
+    for rows in rows {
+        hows.push(match rows.insert(db, may_append) {
+            Ok(()) => {
+                rows.state(db.dialect(), &mut statements, &mut notes);
+                Ok(())
+            }
+            Err(Failure::Said(why)) => Err(why),
+            Err(failure) => return Err(failure),
+        });
+    }
+    let touched = db.run_each(&statements)?;
+    let is_new = |pending: &Pending<'_>| pending.statement.is_none_or(|statement| touched[statement] > 0);
+    let notes: Vec<&Note> = notes.iter().filter(|pending| is_new(pending)).map(|pending| pending.note).collect();
+    if !notes.is_empty() {
+        let grown = audit::append_all(db, &notes)?;
+        sealer.grown(db, &grown, Instant::now())?;
+    }
+    Ok(hows)
+}

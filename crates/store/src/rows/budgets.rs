@@ -1,0 +1,95 @@
+//! What tenants may spend, as rows.
+
+use std::borrow::Cow;
+
+use domain::id::TenantId;
+use domain::store::Budget;
+use jiff::Timestamp;
+
+use crate::db::{Db, Failure};
+use crate::rules::{self, Account, month_of};
+
+/// What is left this month.
+pub(crate) fn budget(db: &dyn Db, tenant: &TenantId, now: Timestamp) -> Result<Budget, Failure> {
+    Ok(touched(db, tenant, now)?.shown())
+}
+
+/// Books `tokens` in one statement, which looks and books at once. Says whether they fitted.
+pub(crate) fn reserve(db: &dyn Db, tenant: &TenantId, tokens: u64, now: Timestamp) -> Result<bool, Failure> {
+    // More than any budget has.
+    let Ok(tokens) = i64::try_from(tokens) else { return touched(db, tenant, now).map(|_| false) };
+    if booked(db, tenant, tokens, now)? {
+        return Ok(true);
+    }
+    // There may be no row yet, or one of another month.
+    touched(db, tenant, now)?;
+    booked(db, tenant, tokens, now)
+}
+
+fn booked(db: &dyn Db, tenant: &TenantId, tokens: i64, now: Timestamp) -> Result<bool, Failure> {
+    let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(false) };
+    let sql = "UPDATE tenant_hook_budget SET used = used + ?2, updated_at = ?3 \
+               WHERE tenant_id = ?1 AND month_start >= ?4 AND budget_total - used >= ?2";
+    let cells = [id.into(), tokens.into(), rules::column(now).into(), month_of(now).to_string().into()];
+    Ok(db.run(sql, &cells)? == 1)
+}
+
+/// Corrects what was booked. Says what is left, and whether that is little for the first time this month.
+pub(crate) fn settle(db: &dyn Db, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), Failure> {
+    let mut account = touched(db, tenant, now)?;
+    let warns = account.settle(delta);
+    let sql = "UPDATE tenant_hook_budget SET used = ?2, last_warned_at = coalesce(?3, last_warned_at), updated_at = ?4 \
+               WHERE tenant_id = ?1";
+    // Never before the month it is about: a slower clock may have said it.
+    let warned_at = warns.then(|| rules::column(now.max(account.begin())));
+    let id = rules::uuid(tenant.as_str());
+    db.run(sql, &[id.into(), account.used.into(), warned_at.into(), rules::column(now).into()])?;
+    Ok((account.shown(), warns))
+}
+
+/// Sets what may be spent a month.
+pub(crate) fn set(db: &dyn Db, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, Failure> {
+    let account = Account { total, ..touched(db, tenant, now)? };
+    let id = rules::uuid(tenant.as_str());
+    db.run(
+        "UPDATE tenant_hook_budget SET budget_total = ?2, updated_at = ?3 WHERE tenant_id = ?1",
+        &[id.into(), total.into(), rules::column(now).into()],
+    )?;
+    Ok(account.shown())
+}
+
+/// The row of `tenant` in the month of `now`, or in a later one if somebody with a faster clock was there. Nobody else
+/// changes it until the end of the transaction.
+fn touched(db: &dyn Db, tenant: &TenantId, now: Timestamp) -> Result<Account, Failure> {
+    let unknown = || Failure::Said(rules::no_tenant(tenant));
+    let id = rules::uuid(tenant.as_str()).ok_or_else(unknown)?;
+    let (month, at) = (month_of(now).to_string(), rules::column(now));
+    db.run(
+        "INSERT INTO tenant_hook_budget (tenant_id, month_start, updated_at) SELECT id, ?2, ?3 FROM tenants \
+         WHERE id = ?1 ON CONFLICT (tenant_id) DO NOTHING",
+        &[(&id).into(), (&month).into(), (&at).into()],
+    )?;
+    db.run(
+        "UPDATE tenant_hook_budget SET month_start = ?2, used = 0, updated_at = ?3 \
+         WHERE tenant_id = ?1 AND month_start < ?2",
+        &[(&id).into(), (&month).into(), (&at).into()],
+    )?;
+    let sql = format!(
+        "SELECT month_start, budget_total, used, last_warned_at FROM tenant_hook_budget WHERE tenant_id = ?1{}",
+        db.dialect().for_update()
+    );
+    let found = db.one(&sql, &[(&id).into()], |row| {
+        let month = row.text("month_start")?;
+        let foreign =
+            |e: jiff::Error| Failure::Foreign { what: format!("the budget of `{tenant}`"), why: e.to_string() };
+        let warned_at = row.maybe_text("last_warned_at")?.map(Cow::into_owned);
+        Ok(Account {
+            month: month.parse().map_err(foreign)?,
+            total: row.int("budget_total")?,
+            used: row.int("used")?,
+            // Both are written the same way, so that texts sort as days.
+            warned: warned_at.is_some_and(|at| at.get(..month.len()).is_some_and(|day| day >= month.as_ref())),
+        })
+    })?;
+    found.ok_or_else(unknown)
+}

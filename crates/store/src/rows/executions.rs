@@ -1,0 +1,203 @@
+//! Executions: keeping, listing and forgetting them.
+
+use domain::agent_hook::{Decision, HandlerType};
+use domain::checkpoint::CheckpointKind;
+use domain::execution::Execution;
+use domain::id::{HookId, TenantId};
+use domain::store::{ExecutionQuery, StoreError};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::body;
+use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of, moment};
+use crate::evidence::{Executed, fit_session};
+
+const COLUMNS: &str = "id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, session_id, turn_id, \
+                       event_id, trace_id, event, tool_name, tool_call_id, input_hash, decision, reason, duration_ms, \
+                       retry, dedup_key, error, metadata, created_at";
+
+/// The condition in place of a filter that names nothing that can be there.
+const NOTHING: &str = "FALSE";
+
+macro_rules! insert {
+    ($lock:literal) => {
+        concat!(
+            "INSERT INTO hook_executions (id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, \
+             session_id, turn_id, event_id, trace_id, event, tool_name, tool_call_id, input_hash, decision, reason, \
+             duration_ms, retry, dedup_key, error, error_detail, metadata, created_at) \
+             VALUES (?1, (SELECT id FROM agent_hooks WHERE id = ?2",
+            $lock,
+            "), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) \
+             ON CONFLICT DO NOTHING"
+        )
+    };
+}
+
+/// The statement that keeps `executed`; one that is there already is left as it is. It outlives its hook, which may be
+/// gone already, or be deleted at this moment.
+pub(crate) fn insert(executed: &Executed, dialect: Dialect) -> Statement<'_> {
+    let sql = match dialect {
+        Dialect::Sqlite => insert!(""),
+        Dialect::Postgres => insert!(" FOR KEY SHARE"),
+    };
+    let Executed { execution, detail, .. } = executed;
+    let metadata = serde_json::to_string(&execution.metadata).expect("JSON values are plain JSON");
+    let cells = vec![
+        (&execution.id).into(),
+        execution.hook_id.as_ref().map(HookId::as_str).into(),
+        (&execution.hook_name).into(),
+        execution.hook_version.into(),
+        execution.handler_type.word().into(),
+        execution.tenant_id.as_str().into(),
+        execution.agent_id.as_ref().into(),
+        execution.session_id.as_ref().into(),
+        execution.turn_id.as_ref().into(),
+        (&execution.event_id).into(),
+        execution.trace_id.as_ref().into(),
+        execution.event.name().into(),
+        execution.tool_name.as_ref().into(),
+        execution.tool_call_id.as_ref().into(),
+        execution.input_hash.as_ref().into(),
+        execution.decision.word().into(),
+        execution.reason.as_ref().into(),
+        i64::try_from(execution.duration_ms).unwrap_or(i64::MAX).into(),
+        execution.retry.into(),
+        execution.dedup_key.as_ref().into(),
+        execution.error.as_ref().into(),
+        detail.as_deref().map_or(Cell::Null, |detail| Cell::Bytes(detail.into())),
+        metadata.into(),
+        moment(execution.created_at).into(),
+    ];
+    Statement { sql, cells }
+}
+
+/// The executions that `query` asks for, newest first.
+pub(crate) fn list(db: &dyn Db, query: &ExecutionQuery) -> Result<Vec<Execution>, Failure> {
+    let (sql, cells) = select(query).map_err(Failure::Said)?;
+    db.all(&sql, &cells, execution)
+}
+
+/// Only the conditions that are asked for, so that each can use its index.
+fn select(query: &ExecutionQuery) -> Result<(String, Vec<Cell<'_>>), StoreError> {
+    let mut wanted = Wanted::default();
+    wanted.id("tenant_id", query.tenant.as_ref().map(TenantId::as_str));
+    wanted.id("hook_id", query.hook.as_ref().map(HookId::as_str));
+    wanted.id("agent_id", query.agent.as_deref());
+    wanted.is("event =", query.event.map(|event| event.name().into()));
+    wanted.is("decision =", query.decision.map(|decision| decision.word().into()));
+    wanted.is("session_id =", query.session.as_deref().map(|session| fit_session(session).into()));
+    wanted.is("created_at >=", query.since.map(|at| moment(micros_up(at)).into()));
+    wanted.is("created_at <", query.until.map(|at| moment(micros_up(at)).into()));
+    if let Some((at, id)) = &query.after {
+        let (at, id) = place(at, id)?;
+        wanted.cells.extend([moment(at).into(), id.into()]);
+        let n = wanted.cells.len();
+        wanted.conditions.push(format!("(created_at, id) < (?{}, ?{n})", n - 1));
+    }
+    wanted.cells.push(limit_of(query.limit).into());
+    let (limit, conditions) = (wanted.cells.len(), wanted.conditions.join(" AND "));
+    let conditions = if conditions.is_empty() { "TRUE" } else { &conditions };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM hook_executions WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?{limit}"
+    );
+    Ok((sql, wanted.cells))
+}
+
+#[derive(Default)]
+struct Wanted<'a> {
+    conditions: Vec<String>,
+    cells: Vec<Cell<'a>>,
+}
+
+impl<'a> Wanted<'a> {
+    fn is(&mut self, condition: &str, cell: Option<Cell<'a>>) {
+        if let Some(cell) = cell {
+            self.cells.push(cell);
+            self.conditions.push(format!("{condition} ?{}", self.cells.len()));
+        }
+    }
+
+    /// What is no UUID is nobody's id.
+    fn id(&mut self, column: &str, id: Option<&str>) {
+        match id.map(Uuid::parse_str) {
+            Some(Ok(id)) => self.is(&format!("{column} ="), Some(id.to_string().into())),
+            Some(Err(_)) => self.conditions.push(NOTHING.to_owned()),
+            None => {}
+        }
+    }
+}
+
+/// A place in a listing.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn place(at: &str, id: &str) -> Result<(Timestamp, String), StoreError> {
+    let place = at.parse::<Timestamp>().ok().zip(Uuid::parse_str(id).ok());
+    let place = place.map(|(at, id)| (at, id.to_string()));
+    place.ok_or_else(|| StoreError::NotFound(format!("no execution stands at {at:?}, {id:?}; list from the beginning")))
+}
+
+/// The first moment not before `at` that a column can hold.
+fn micros_up(at: Timestamp) -> Timestamp {
+    let micros = at.as_microsecond() + i64::from(at.as_nanosecond() % 1000 > 0);
+    // The last microsecond of all time has nothing behind it.
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+}
+
+/// An execution with the detail of its fault as it stands there.
+pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<(Execution, Option<Vec<u8>>)>, Failure> {
+    let Ok(id) = Uuid::parse_str(id) else { return Ok(None) };
+    let sql = format!("SELECT {COLUMNS}, error_detail FROM hook_executions WHERE id = ?1");
+    db.one(&sql, &[id.to_string().into()], |row| Ok((execution(row)?, row.maybe_bytes("error_detail")?)))
+}
+
+/// Forgets the oldest executions and details, at most `limit` of each.
+pub(crate) fn forget(
+    db: &dyn Db,
+    rows_before: Timestamp,
+    details_before: Timestamp,
+    limit: usize,
+) -> Result<usize, Failure> {
+    let rows = "DELETE FROM hook_executions WHERE id IN \
+                (SELECT id FROM hook_executions WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)";
+    let details = "UPDATE hook_executions SET error_detail = NULL WHERE id IN (SELECT id FROM hook_executions \
+                   WHERE error_detail IS NOT NULL AND created_at < ?1 ORDER BY created_at LIMIT ?2)";
+    let gone = |sql, before| db.run(sql, &[moment(micros_up(before)).into(), limit_of(limit).into()]);
+    let gone = gone(rows, rows_before)? + gone(details, details_before)?;
+    Ok(usize::try_from(gone).unwrap_or(usize::MAX))
+}
+
+fn execution(row: &dyn Columns) -> Result<Execution, Failure> {
+    let foreign =
+        |why: String| Failure::Foreign { what: format!("execution `{}`", row.string("id").unwrap_or_default()), why };
+    let unknown = |column: &str, word: &str| foreign(format!("`{column}` is {word:?}"));
+    let (handler, event, decision) = (row.text("handler_type")?, row.text("event")?, row.text("decision")?);
+    let at = row.text("created_at")?;
+    let number = |column| Ok::<_, Failure>(u32::try_from(row.int(column)?).unwrap_or(0));
+    Ok(Execution {
+        id: row.string("id")?,
+        hook_id: row.maybe_text("hook_id")?.map(|id| HookId::from(&*id)),
+        hook_name: row.string("hook_name")?,
+        hook_version: number("hook_version")?,
+        handler_type: HandlerType::named(&handler).ok_or_else(|| unknown("handler_type", &handler))?,
+        tenant_id: TenantId::from(&*row.text("tenant_id")?),
+        agent_id: row.maybe_string("agent_id")?,
+        session_id: row.maybe_string("session_id")?,
+        turn_id: row.maybe_string("turn_id")?,
+        event_id: row.string("event_id")?,
+        trace_id: row.maybe_string("trace_id")?,
+        event: CheckpointKind::named(&event).ok_or_else(|| unknown("event", &event))?,
+        tool_name: row.maybe_string("tool_name")?,
+        tool_call_id: row.maybe_string("tool_call_id")?,
+        input_hash: row.maybe_string("input_hash")?,
+        decision: Decision::named(&decision).ok_or_else(|| unknown("decision", &decision))?,
+        reason: row.maybe_string("reason")?,
+        duration_ms: row.count("duration_ms")?,
+        retry: number("retry")?,
+        dedup_key: row.maybe_string("dedup_key")?,
+        error: row.maybe_string("error")?,
+        error_detail: None,
+        metadata: body::read(&row.text("metadata")?).map_err(foreign)?,
+        created_at: at.parse().map_err(|_| unknown("created_at", &at))?,
+    })
+}

@@ -1,0 +1,309 @@
+//! Stored hooks as rows: changing them, their circuit breakers, and reading everything that puts them in force.
+//!
+//! Every transaction that changes rules raises the epoch first: that row is their queue, so no two of them meet further
+//! on, and the numbers come in the order of the commits.
+
+mod columns;
+
+use std::collections::BTreeMap;
+
+use domain::agent_hook::AgentHook;
+use domain::breaker::Run;
+use domain::id::{HookId, TenantId};
+use domain::store::{Actor, Changed, HookChange, LoggedChange, StoredRules, Trip};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{audit, tenants};
+use crate::db::{Cell, Columns, Db, Dialect, Failure, limit_of};
+use crate::evidence::Note;
+use crate::rules::{self, CREATED, DELETED, RESET, TRIPPED};
+use crate::{body, jsonb};
+use columns::{COLUMNS, cells, hook};
+
+/// Where processes that share a database of PostgreSQL listen for changes.
+const CHANNEL: &str = "pintle_hooks";
+
+/// Everything that puts rules in force. In one transaction, or the parts do not fit together.
+pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
+    let hooks =
+        db.all(&format!("SELECT {COLUMNS} FROM agent_hooks ORDER BY id"), &[], |row| hook(db.dialect(), row))?;
+    let mut found = StoredRules { epoch: epoch(db)?, hooks, tenants: tenants::all(db)?, ..StoredRules::default() };
+    let sql = "SELECT hook_id, tenant_id, run, tripped_at FROM hook_breakers ORDER BY hook_id, tenant_id";
+    db.each(sql, &[], &mut |row| {
+        let hook_id = HookId::new(row.string("hook_id")?);
+        let tenant_id = TenantId::new(row.string("tenant_id")?);
+        let run: Run = body::read(&row.text("run")?).map_err(|why| columns::foreign(&hook_id, why))?;
+        if !run.is_empty() {
+            found.runs.push((hook_id.clone(), tenant_id.clone(), run));
+        }
+        if let Some(since) = row.maybe_text("tripped_at")? {
+            found.trips.push(Trip { tripped_at: columns::moment(&since)?, hook_id, tenant_id });
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// What counts the changes.
+pub(crate) fn epoch(db: &dyn Db) -> Result<u64, Failure> {
+    let found = db.one("SELECT epoch FROM hook_epoch WHERE id = 1", &[], |row| row.count("epoch"))?;
+    found.ok_or_else(no_epoch)
+}
+
+/// Raises the epoch and tells the processes that listen. Nobody else changes rules until the end of the transaction.
+pub(crate) fn raise_epoch(db: &dyn Db) -> Result<u64, Failure> {
+    let sql = "UPDATE hook_epoch SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch";
+    let epoch = db.one(sql, &[], |row| row.count("epoch"))?.ok_or_else(no_epoch)?;
+    if db.dialect() == Dialect::Postgres {
+        db.script(&format!("NOTIFY {CHANNEL}, '{epoch}'"))?;
+    }
+    Ok(epoch)
+}
+
+fn no_epoch() -> Failure {
+    Failure::Foreign { what: "table `hook_epoch`".into(), why: "its row is gone".into() }
+}
+
+/// The row `id`.
+pub(crate) fn by_id(db: &dyn Db, id: &HookId) -> Result<Option<AgentHook>, Failure> {
+    // No UUID, no row.
+    let Some(id) = rules::uuid(id.as_str()) else { return Ok(None) };
+    let sql = format!("SELECT {COLUMNS} FROM agent_hooks WHERE id = ?1");
+    db.one(&sql, &[id.into()], |row| hook(db.dialect(), row))
+}
+
+/// The row `id`, which is there.
+fn row(db: &dyn Db, id: &HookId) -> Result<AgentHook, Failure> {
+    by_id(db, id)?.ok_or_else(|| Failure::Said(rules::no_hook(id)))
+}
+
+/// Carries `changes` out in their order.
+pub(crate) fn change(db: &dyn Db, changes: &[HookChange], by: &Actor) -> Result<Changed, Failure> {
+    let epoch = raise_epoch(db)?;
+    let mut lines = Vec::with_capacity(changes.len());
+    let versions = changes.iter().map(|change| one(db, change, by, &mut lines)).collect::<Result<_, _>>()?;
+    let note = |line: &LoggedChange| rules::note(line, by.at).map_err(Failure::Said);
+    let notes: Vec<Note> = lines.iter().map(note).collect::<Result<_, _>>()?;
+    // Last, after all locks of rows.
+    audit::append_all(db, &notes.iter().collect::<Vec<_>>())?;
+    Ok(Changed { epoch, versions })
+}
+
+/// Carries one change out, and gives the version that it left.
+fn one(db: &dyn Db, change: &HookChange, by: &Actor, lines: &mut Vec<LoggedChange>) -> Result<u32, Failure> {
+    match change {
+        HookChange::Create(hook) => {
+            let new = rules::created(AgentHook::clone(hook), by.at).map_err(Failure::Said)?;
+            tenants::known(db, &new.tenant_id)?;
+            insert(db, &new)?;
+            lines.push(log(db, (&new, &new.tenant_id), (CREATED, rules::diff(None, Some(&new))), by)?);
+            Ok(new.version)
+        }
+        HookChange::Update { hook, if_version, action } => {
+            tenants::known(db, &hook.tenant_id)?;
+            let old = row(db, &hook.id)?;
+            let new = rules::updated(&old, AgentHook::clone(hook), *if_version, by.at).map_err(Failure::Said)?;
+            update(db, &new)?;
+            lines.push(log(db, (&new, &new.tenant_id), (action, rules::diff(Some(&old), Some(&new))), by)?);
+            Ok(new.version)
+        }
+        HookChange::Delete(id) => {
+            let old = row(db, id)?;
+            db.run("DELETE FROM agent_hooks WHERE id = ?1", &[old.id.as_str().into()])?;
+            let gone = AgentHook { version: 0, ..old.clone() };
+            lines.push(log(db, (&gone, &old.tenant_id), (DELETED, rules::diff(Some(&old), None)), by)?);
+            Ok(gone.version)
+        }
+    }
+}
+
+fn insert(db: &dyn Db, new: &AgentHook) -> Result<(), Failure> {
+    let sql = format!(
+        "INSERT INTO agent_hooks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
+         ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25) ON CONFLICT (id) DO NOTHING"
+    );
+    if db.run(&sql, &cells(db.dialect(), new)?)? == 0 {
+        return Err(Failure::Said(rules::hook_taken(&new.id)));
+    }
+    Ok(())
+}
+
+fn update(db: &dyn Db, new: &AgentHook) -> Result<(), Failure> {
+    let sql = "UPDATE agent_hooks SET tenant_id = ?2, agent_ids = ?3, event = ?4, handler_type = ?5, scope = ?6, \
+               name = ?7, config = ?8, matcher = ?9, if_expr = ?10, timeout_ms = ?11, on_timeout = ?12, \
+               priority = ?13, enabled = ?14, version = ?15, source = ?16, may_rewrite = ?17, breaker = ?18, \
+               on_trip = ?19, tripped_at = ?20, disabled_reason = ?21, metadata = ?22, created_by = ?23, \
+               created_at = ?24, updated_at = ?25 WHERE id = ?1";
+    db.run(sql, &cells(db.dialect(), new)?).map(drop)
+}
+
+/// Forgets what is open beside the row, and what counts: for everybody, or for one tenant.
+fn forget_breakers(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>) -> Result<u64, Failure> {
+    match tenant {
+        None => db.run("DELETE FROM hook_breakers WHERE hook_id = ?1", &[id.as_str().into()]),
+        Some(tenant) => {
+            let sql = "DELETE FROM hook_breakers WHERE hook_id = ?1 AND tenant_id = ?2";
+            db.run(sql, &[id.as_str().into(), tenant.as_str().into()])
+        }
+    }
+}
+
+/// Forgets what counts, for everybody.
+fn forget_runs(db: &dyn Db, id: &HookId) -> Result<(), Failure> {
+    db.run("DELETE FROM hook_breakers WHERE hook_id = ?1 AND tripped_at IS NULL", &[id.as_str().into()])?;
+    db.run("UPDATE hook_breakers SET run = '[]' WHERE hook_id = ?1", &[id.as_str().into()]).map(drop)
+}
+
+/// One line in the change log in the name of `tenant`, whom it is about.
+fn log(
+    db: &dyn Db,
+    (hook, tenant): (&AgentHook, &TenantId),
+    what: (&str, Value),
+    by: &Actor,
+) -> Result<LoggedChange, Failure> {
+    let line = rules::logged(hook, tenant, what, by);
+    let diff = jsonb::kept(db.dialect(), &line.diff)
+        .map_err(|why| Failure::Said(rules::unkeepable(&format!("the change of hook `{}`", hook.id), &why)))?;
+    db.run(
+        "INSERT INTO hook_changes (id, tenant_id, hook_id, at, actor, action, version, diff) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &[
+            (&line.id).into(),
+            line.tenant_id.as_str().into(),
+            line.hook_id.as_str().into(),
+            rules::column(by.at).into(),
+            (&line.actor).into(),
+            (&line.action).into(),
+            line.version.into(),
+            diff.into(),
+        ],
+    )?;
+    Ok(line)
+}
+
+/// The same, and an entry in the audit chain: where nothing else is to be changed.
+fn log_alone(db: &dyn Db, whose: (&AgentHook, &TenantId), what: (&str, Value), by: &Actor) -> Result<(), Failure> {
+    let line = log(db, whose, what, by)?;
+    let (kind, data) = rules::noted(&line);
+    audit::append(db, &line.tenant_id, by.at, kind, data)
+}
+
+/// The newest `limit` changes of a hook, newest first. Identifiers sort by time, for those of one moment.
+pub(crate) fn changes(db: &dyn Db, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, Failure> {
+    let Some(uuid) = rules::uuid(id.as_str()) else { return Ok(Vec::new()) };
+    let sql = "SELECT id, tenant_id, hook_id, at, actor, action, version, diff FROM hook_changes WHERE hook_id = ?1 \
+               ORDER BY at DESC, id DESC LIMIT ?2";
+    db.all(sql, &[uuid.into(), limit_of(limit).into()], |row| {
+        Ok(LoggedChange {
+            id: row.string("id")?,
+            tenant_id: TenantId::new(row.string("tenant_id")?),
+            hook_id: HookId::new(row.string("hook_id")?),
+            at: columns::moment(&row.text("at")?)?,
+            actor: row.string("actor")?,
+            action: row.string("action")?,
+            version: columns::number(row, "version")?,
+            diff: jsonb::read(db.dialect(), &row.text("diff")?).map_err(|why| columns::foreign(id, why))?,
+        })
+    })
+}
+
+/// Opens a circuit breaker and clears the run; the epoch stays where nothing else changes.
+pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, Failure> {
+    let epoch = raise_epoch(db)?;
+    let old = row(db, id)?;
+    let opened = if rules::trips_itself(&old) {
+        forget_runs(db, &old.id)?;
+        trip_row(db, &old, by)?
+    } else {
+        trip_beside(db, &old, tenant, by)?
+    };
+    if opened { Ok(epoch) } else { lower_epoch(db, epoch) }
+}
+
+/// Nothing was changed that others have to read.
+fn lower_epoch(db: &dyn Db, raised: u64) -> Result<u64, Failure> {
+    // Nobody has seen the number: it is still this transaction's.
+    db.run("UPDATE hook_epoch SET epoch = epoch - 1 WHERE id = 1", &[])?;
+    Ok(raised.saturating_sub(1))
+}
+
+fn trip_row(db: &dyn Db, old: &AgentHook, by: &Actor) -> Result<bool, Failure> {
+    let Some(new) = rules::tripped(old, by.at) else { return Ok(false) };
+    update(db, &new)?;
+    log_alone(db, (&new, &new.tenant_id), (TRIPPED, rules::diff(Some(old), Some(&new))), by)?;
+    Ok(true)
+}
+
+fn trip_beside(db: &dyn Db, old: &AgentHook, tenant: &TenantId, by: &Actor) -> Result<bool, Failure> {
+    let tenant = tenants::spelled(tenant)?;
+    let before = open_for(db, &old.id)?;
+    if !old.enabled || before.contains_key(&tenant) {
+        keep_run(db, &old.id, &tenant, &Run::default(), by.at)?;
+        return Ok(false);
+    }
+    db.run(
+        "INSERT INTO hook_breakers (hook_id, tenant_id, run, tripped_at, updated_at) VALUES (?1, ?2, '[]', ?3, ?4) \
+         ON CONFLICT (hook_id, tenant_id) DO UPDATE SET run = '[]', tripped_at = excluded.tripped_at, \
+         updated_at = excluded.updated_at",
+        &[old.id.as_str().into(), tenant.as_str().into(), rules::column(by.at).into(), rules::column(by.at).into()],
+    )?;
+    let diff = rules::trips_diff(&before, &open_for(db, &old.id)?);
+    log_alone(db, (old, &tenant), (TRIPPED, diff), by)?;
+    Ok(true)
+}
+
+/// For whom a global hook is off, and since when.
+fn open_for(db: &dyn Db, id: &HookId) -> Result<BTreeMap<TenantId, String>, Failure> {
+    let sql = "SELECT tenant_id, tripped_at FROM hook_breakers WHERE hook_id = ?1 AND tripped_at IS NOT NULL";
+    let read =
+        |row: &dyn Columns| Ok((TenantId::new(row.string("tenant_id")?), columns::moment(&row.text("tripped_at")?)?));
+    Ok(db.all(sql, &[id.as_str().into()], read)?.into_iter().collect())
+}
+
+/// Closes circuit breakers and clears runs; where there is nothing to close or to clear, nothing changes, and where
+/// something only counts, there is no line about it.
+pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, Failure> {
+    let epoch = raise_epoch(db)?;
+    let old = row(db, id)?;
+    let only = tenant.filter(|_| !rules::trips_itself(&old)).map(tenants::spelled).transpose()?;
+    let before = open_for(db, &old.id)?;
+    let forgotten = forget_breakers(db, &old.id, only.as_ref())?;
+    if let Some(new) = rules::closed(&old, by.at) {
+        update(db, &new)?;
+        log_alone(db, (&new, &new.tenant_id), (RESET, rules::diff(Some(&old), Some(&new))), by)?;
+        return Ok(epoch);
+    }
+    let after = open_for(db, &old.id)?;
+    if before != after {
+        let diff = rules::trips_diff(&before, &after);
+        log_alone(db, (&old, only.as_ref().unwrap_or(&old.tenant_id)), (RESET, diff), by)?;
+    }
+    if forgotten == 0 { lower_epoch(db, epoch) } else { Ok(epoch) }
+}
+
+/// Keeps a run; an empty one, and one of a hook that is gone, are forgotten.
+pub(crate) fn keep_run(db: &dyn Db, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), Failure> {
+    let Some(id) = rules::uuid(id.as_str()) else { return Ok(()) };
+    let tenant = tenants::spelled(tenant)?;
+    let key = || -> Vec<Cell<'_>> { vec![(&id).into(), tenant.as_str().into()] };
+    if run.is_empty() {
+        db.run("DELETE FROM hook_breakers WHERE hook_id = ?1 AND tenant_id = ?2 AND tripped_at IS NULL", &key())?;
+        let sql = "UPDATE hook_breakers SET run = '[]' WHERE hook_id = ?1 AND tenant_id = ?2";
+        return db.run(sql, &key()).map(drop);
+    }
+    // Whoever deletes the hook waits, or has done so before.
+    let sql = format!("SELECT id FROM agent_hooks WHERE id = ?1{}", db.dialect().for_update());
+    if db.one(&sql, &[(&id).into()], |row| row.string("id"))?.is_none() {
+        return Ok(());
+    }
+    let text = body::write(run).map_err(|why| Failure::Said(rules::unkeepable("the run of a breaker", &why)))?;
+    let mut cells = key();
+    cells.extend([text.into(), rules::column(now).into()]);
+    db.run(
+        "INSERT INTO hook_breakers (hook_id, tenant_id, run, updated_at) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (hook_id, tenant_id) DO UPDATE SET run = excluded.run, updated_at = excluded.updated_at",
+        &cells,
+    )
+    .map(drop)
+}

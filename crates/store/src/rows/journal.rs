@@ -1,0 +1,137 @@
+//! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
+
+use domain::session::Entry;
+use domain::store::{Append, SessionKey, StoreError};
+
+use super::approvals;
+use crate::body;
+use crate::db::{Db, Dialect, Failure, Statement};
+use crate::progress::Progress;
+
+/// An append with its entries as they are written.
+pub(crate) struct Lines {
+    append: Append,
+    bodies: Vec<String>,
+}
+
+/// What a session's row says before an append.
+struct Before {
+    number: i64,
+    open_turn: Option<String>,
+    opened: bool,
+}
+
+impl Lines {
+    /// Writes the entries of `append` as JSON.
+    pub(crate) fn of(append: Append) -> Result<Self, StoreError> {
+        let write = |(i, entry)| {
+            body::write(entry).map_err(|why| {
+                let session = &append.key.session;
+                StoreError::Unavailable(format!("entry {} for session {session:?} cannot be kept: {why}", i + 1))
+            })
+        };
+        let bodies = append.entries.iter().enumerate().map(write).collect::<Result<_, _>>()?;
+        Ok(Self { append, bodies })
+    }
+
+    /// Whose they are.
+    pub(crate) fn key(&self) -> &SessionKey {
+        &self.append.key
+    }
+
+    /// Puts them into the journal, and brings the session's row and its approvals up to date.
+    pub(crate) fn insert(&self, db: &dyn Db) -> Result<(), Failure> {
+        if self.bodies.is_empty() {
+            return Ok(());
+        }
+        let Append { key, agent, at, .. } = &self.append;
+        let now = at.to_string();
+        let before = self.before(db, &now)?;
+        let progress = Progress::of(before.open_turn, before.opened, &self.append.entries);
+        let mut statements: Vec<Statement<'_>> = Vec::with_capacity(self.bodies.len() + 1 + progress.ended.len());
+        statements.extend(self.bodies.iter().map(|body| {
+            let sql = "INSERT INTO journal (session, at, body) VALUES (?1, ?2, ?3)";
+            Statement { sql, cells: vec![before.number.into(), now.as_str().into(), body.into()] }
+        }));
+        statements.push(Statement {
+            sql: update(db.dialect()),
+            cells: vec![
+                before.number.into(),
+                agent.as_str().into(),
+                now.as_str().into(),
+                progress.title.into(),
+                i64::try_from(progress.turns).unwrap_or(i64::MAX).into(),
+                progress.open_turn.into(),
+                progress.opened.into(),
+                progress.last_end.map(|cause| cause.word()).into(),
+            ],
+        });
+        statements.extend(progress.ended.iter().map(|turn| approvals::void_turn(key, turn)));
+        db.run_all(&statements)
+    }
+
+    /// How the session stands; it begins with its first entries.
+    fn before(&self, db: &dyn Db, now: &str) -> Result<Before, Failure> {
+        let key = &self.append.key;
+        if let Some(before) = before(db, key)? {
+            return Ok(before);
+        }
+        db.run(
+            "INSERT INTO sessions (tenant_id, session_id, agent_id, parent, created_at, updated_at, title, turns, \
+             opened, last_entry) VALUES (?1, ?2, ?3, ?4, ?5, ?5, '', 0, ?6, 0) ON CONFLICT DO NOTHING",
+            &[
+                key.tenant.as_str().into(),
+                key.session.as_str().into(),
+                self.append.agent.as_str().into(),
+                self.append.parent.as_ref().map(|it| it.as_str()).into(),
+                now.into(),
+                false.into(),
+            ],
+        )?;
+        before(db, key)?.ok_or_else(|| Failure::Foreign {
+            what: format!("session {:?}", key.session),
+            why: "it was made and is not there".into(),
+        })
+    }
+}
+
+fn before(db: &dyn Db, key: &SessionKey) -> Result<Option<Before>, Failure> {
+    let sql = format!(
+        "SELECT number, open_turn, opened FROM sessions WHERE tenant_id = ?1 AND session_id = ?2{}",
+        db.dialect().for_update()
+    );
+    db.one(&sql, &[key.tenant.as_str().into(), key.session.as_str().into()], |row| {
+        Ok(Before {
+            number: row.int("number")?,
+            open_turn: row.maybe_string("open_turn")?,
+            opened: row.flag("opened")?,
+        })
+    })
+}
+
+fn update(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => {
+            "UPDATE sessions SET agent_id = ?2, updated_at = ?3, title = CASE title WHEN '' THEN ?4 ELSE title END, \
+             turns = turns + ?5, open_turn = ?6, opened = ?7, last_end = coalesce(?8, last_end), \
+             last_entry = last_insert_rowid() WHERE number = ?1"
+        }
+        Dialect::Postgres => {
+            "UPDATE sessions SET agent_id = ?2, updated_at = ?3, title = CASE title WHEN '' THEN ?4 ELSE title END, \
+             turns = turns + ?5, open_turn = ?6, opened = ?7, last_end = coalesce(?8, last_end), \
+             last_entry = currval('journal_seq') WHERE number = ?1"
+        }
+    }
+}
+
+/// The journal of a session, oldest first.
+pub(crate) fn read(db: &dyn Db, key: &SessionKey) -> Result<Vec<Entry>, Failure> {
+    let number = "SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2";
+    let number = db.one(number, &[key.tenant.as_str().into(), key.session.as_str().into()], |row| row.int("number"))?;
+    let Some(number) = number else { return Ok(Vec::new()) };
+    db.all("SELECT seq, body FROM journal WHERE session = ?1 ORDER BY seq", &[number.into()], |row| {
+        let foreign =
+            |why| Failure::Foreign { what: format!("journal entry {}", row.int("seq").unwrap_or_default()), why };
+        body::read(&row.text("body")?).map_err(foreign)
+    })
+}

@@ -1,0 +1,76 @@
+//! Sessions as rows: listing and deleting them. Who holds one is known outside.
+
+use domain::id::{SessionId, TenantId};
+use domain::store::{SessionKey, SessionRow};
+
+use crate::db::{Columns, Db, Exclusive, Failure, Statement};
+use crate::refusal;
+
+/// Who works on a session now, such as `process 4711`, if anybody does.
+pub(crate) type HeldBy<'a> = dyn Fn(&SessionKey) -> Result<Option<String>, Failure> + 'a;
+
+/// The session that `?2` names and all that began for it, however far down. `UNION` ends where a chain closes.
+const FAMILY: &str = "WITH RECURSIVE family (session_id) AS (\
+                        SELECT session_id FROM sessions WHERE tenant_id = ?1 AND session_id = ?2 \
+                        UNION \
+                        SELECT child.session_id FROM sessions AS child \
+                        JOIN family ON child.tenant_id = ?1 AND child.parent = family.session_id\
+                      ) SELECT session_id FROM family";
+
+/// What goes with a session, in this order. The first changes nothing: it waits for whoever appends right now, so that
+/// what they append goes too.
+const GONE: [&str; 5] = [
+    "UPDATE sessions SET turns = turns WHERE tenant_id = ?1 AND session_id = ?2",
+    "DELETE FROM journal WHERE session IN (SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2)",
+    "DELETE FROM approvals WHERE tenant_id = ?1 AND session_id = ?2",
+    "DELETE FROM holders WHERE tenant_id = ?1 AND session_id = ?2",
+    "DELETE FROM sessions WHERE tenant_id = ?1 AND session_id = ?2",
+];
+
+/// The sessions of a tenant, the one used last first. Reads no journal.
+pub(crate) fn list(db: &dyn Db, tenant: &TenantId, held_by: &HeldBy<'_>) -> Result<Vec<SessionRow>, Failure> {
+    let sql = "SELECT session_id, agent_id, parent, created_at, updated_at, title, turns, open_turn, last_end, \
+               (SELECT count(*) FROM approvals AS it WHERE it.tenant_id = sessions.tenant_id \
+                AND it.session_id = sessions.session_id AND it.state = 'waiting') AS waiting \
+               FROM sessions WHERE tenant_id = ?1 ORDER BY last_entry DESC";
+    let rows = db.all(sql, &[tenant.as_str().into()], session)?;
+    rows.into_iter()
+        .map(|row| {
+            let key = SessionKey { tenant: tenant.clone(), session: SessionId::from(row.session_id.as_str()) };
+            Ok(SessionRow { held_by: held_by(&key)?, ..row })
+        })
+        .collect()
+}
+
+fn session(row: &dyn Columns) -> Result<SessionRow, Failure> {
+    Ok(SessionRow {
+        session_id: row.string("session_id")?,
+        agent_id: row.string("agent_id")?,
+        parent: row.maybe_string("parent")?,
+        created_at: row.string("created_at")?,
+        updated_at: row.string("updated_at")?,
+        title: row.string("title")?,
+        turns: row.count("turns")?,
+        open_turn: row.maybe_string("open_turn")?,
+        waiting: row.count("waiting")?,
+        held_by: None,
+        last_end: row.maybe_string("last_end")?,
+    })
+}
+
+/// Deletes a session and those that began for it. Nobody can take one meanwhile.
+pub(crate) fn delete(db: &dyn Db, key: &SessionKey, held_by: &HeldBy<'_>) -> Result<bool, Failure> {
+    db.exclude(Exclusive::Sessions)?;
+    let tenant = key.tenant.as_str();
+    let family = db.all(FAMILY, &[tenant.into(), key.session.as_str().into()], |row| row.string("session_id"))?;
+    for session in &family {
+        let member = SessionKey { tenant: key.tenant.clone(), session: SessionId::from(session.as_str()) };
+        if let Some(by) = held_by(&member)? {
+            return Err(Failure::Said(refusal::in_use(&member.session, &by)));
+        }
+    }
+    let of_family = |sql| family.iter().map(move |it| Statement { sql, cells: vec![tenant.into(), it.into()] });
+    let gone: Vec<_> = GONE.into_iter().flat_map(of_family).collect();
+    db.run_all(&gone)?;
+    Ok(!family.is_empty())
+}

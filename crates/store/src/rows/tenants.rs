@@ -1,0 +1,54 @@
+//! Tenants, as rows.
+
+use domain::id::TenantId;
+use domain::store::Tenant;
+use jiff::Timestamp;
+
+use super::hooks;
+use crate::db::{Db, Failure};
+use crate::rules;
+
+/// All tenants, the sentinel among them.
+pub(crate) fn all(db: &dyn Db) -> Result<Vec<Tenant>, Failure> {
+    db.all("SELECT id, slug, name, created_at FROM tenants ORDER BY id", &[], |row| {
+        let id = row.string("id")?;
+        let at = row.text("created_at")?;
+        let at: Timestamp = at
+            .parse()
+            .map_err(|e: jiff::Error| Failure::Foreign { what: format!("tenant `{id}`"), why: e.to_string() })?;
+        Ok(Tenant {
+            id: TenantId::new(id),
+            slug: row.string("slug")?,
+            name: row.string("name")?,
+            created_at: rules::moment(at),
+        })
+    })
+}
+
+/// Adds a tenant, which changes for whom there are rules.
+pub(crate) fn add(db: &dyn Db, tenant: &Tenant) -> Result<(), Failure> {
+    let kept = rules::tenant(tenant).map_err(Failure::Said)?;
+    hooks::raise_epoch(db)?;
+    let at = kept.created_at.parse().map_or_else(|_| kept.created_at.clone(), rules::column);
+    let inserted = db.run(
+        "INSERT INTO tenants (id, slug, name, created_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+        &[kept.id.as_str().into(), (&kept.slug).into(), (&kept.name).into(), at.into()],
+    )?;
+    if inserted == 0 {
+        return Err(Failure::Said(rules::tenant_taken(&kept.id, &kept.slug)));
+    }
+    Ok(())
+}
+
+/// Whether there is such a tenant.
+pub(crate) fn known(db: &dyn Db, id: &TenantId) -> Result<(), Failure> {
+    let unknown = || Failure::Said(rules::no_tenant(id));
+    let uuid = rules::uuid(id.as_str()).ok_or_else(unknown)?;
+    let found = db.one("SELECT id FROM tenants WHERE id = ?1", &[uuid.into()], |row| row.string("id"))?;
+    found.map(drop).ok_or_else(unknown)
+}
+
+/// The id of a tenant as columns have it.
+pub(crate) fn spelled(id: &TenantId) -> Result<TenantId, Failure> {
+    rules::uuid(id.as_str()).map(TenantId::new).ok_or_else(|| Failure::Said(rules::no_tenant(id)))
+}

@@ -1,0 +1,183 @@
+//! What becomes of a stored hook when it is changed, tripped or reset, the same whichever store keeps it.
+
+mod account;
+mod diff;
+
+use domain::agent_hook::{AgentHook, HookScope};
+use domain::audit::Kind;
+use domain::id::{HookId, TenantId};
+use domain::json::Object;
+use domain::store::{Actor, LoggedChange, StoreError, Tenant};
+use jiff::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::evidence::{self, Note};
+
+pub(crate) use crate::db::moment as column;
+pub(crate) use account::{Account, month_of};
+pub(crate) use diff::{diff, trips_diff};
+
+/// The reason of a hook that its circuit breaker took out.
+const BREAKER: &str = "breaker";
+
+/// A moment as it is shown, without what no column keeps.
+pub(crate) fn moment(at: Timestamp) -> String {
+    whole_micros(at).to_string()
+}
+
+/// `at` without what is finer than a microsecond.
+pub(crate) fn whole_micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).expect("it comes from a timestamp, so it is within its bounds")
+}
+
+/// A UUID as it is kept; `None` if `text` is none.
+pub(crate) fn uuid(text: &str) -> Option<String> {
+    Uuid::parse_str(text).ok().map(|uuid| uuid.to_string())
+}
+
+/// There is no such hook.
+pub(crate) fn no_hook(id: &HookId) -> StoreError {
+    StoreError::NotFound(format!("hook not found: {id}"))
+}
+
+/// There is no such tenant.
+pub(crate) fn no_tenant(id: &TenantId) -> StoreError {
+    StoreError::NotFound(format!("tenant not found: {id}"))
+}
+
+/// There is such a hook already.
+pub(crate) fn hook_taken(id: &HookId) -> StoreError {
+    StoreError::Conflict(format!("there is a hook `{id}` already; create it with a fresh id"))
+}
+
+/// There is a tenant with this id or this slug already.
+pub(crate) fn tenant_taken(id: &TenantId, slug: &str) -> StoreError {
+    StoreError::Conflict(format!("there is a tenant with the id `{id}` or the slug `{slug}` already"))
+}
+
+/// A row that is to be kept says something that no row can say.
+pub(crate) fn unkeepable(what: &str, why: &str) -> StoreError {
+    StoreError::Unavailable(format!("{what} cannot be kept: {why}"))
+}
+
+/// A new row. It may be older than the store: when it was made is its own.
+pub(crate) fn created(hook: AgentHook, at: Timestamp) -> Result<AgentHook, StoreError> {
+    Ok(AgentHook { version: 1, updated_at: moment(at), ..spelled(hook)? })
+}
+
+/// The row that follows `before`. What is open beside it for one tenant, and what counts, stays.
+pub(crate) fn updated(
+    before: &AgentHook,
+    hook: AgentHook,
+    if_version: Option<u32>,
+    at: Timestamp,
+) -> Result<AgentHook, StoreError> {
+    if if_version.is_some_and(|wanted| wanted != before.version) {
+        return Err(StoreError::Conflict(format!("version conflict: have {}", before.version)));
+    }
+    Ok(AgentHook {
+        id: before.id.clone(),
+        version: before.version.saturating_add(1),
+        created_at: before.created_at.clone(),
+        updated_at: moment(at),
+        ..spelled(hook)?
+    })
+}
+
+/// The row once its circuit breaker is open; `None` if it does not act anyway, or is open already: who switched it off
+/// does not want it to answer, and the breaker answers.
+pub(crate) fn tripped(before: &AgentHook, at: Timestamp) -> Option<AgentHook> {
+    let after = || AgentHook {
+        enabled: false,
+        tripped_at: Some(moment(at)),
+        disabled_reason: BREAKER.to_owned(),
+        version: before.version.saturating_add(1),
+        updated_at: moment(at),
+        ..before.clone()
+    };
+    before.enabled.then(after)
+}
+
+/// The row once its circuit breaker is closed; `None` if it was not open: who switched it off otherwise has not changed
+/// their mind.
+pub(crate) fn closed(before: &AgentHook, at: Timestamp) -> Option<AgentHook> {
+    let after = || AgentHook {
+        enabled: true,
+        tripped_at: None,
+        disabled_reason: String::new(),
+        version: before.version.saturating_add(1),
+        updated_at: moment(at),
+        ..before.clone()
+    };
+    before.tripped_at.is_some().then(after)
+}
+
+/// The line of the change log about `hook`, in the name of `tenant`.
+pub(crate) fn logged(hook: &AgentHook, tenant: &TenantId, (action, diff): (&str, Value), by: &Actor) -> LoggedChange {
+    LoggedChange {
+        id: Uuid::now_v7().to_string(),
+        tenant_id: tenant.clone(),
+        hook_id: hook.id.clone(),
+        at: moment(by.at),
+        actor: by.name.clone(),
+        action: action.to_owned(),
+        version: hook.version,
+        diff,
+    }
+}
+
+/// What the audit chain says of a line of the change log.
+pub(crate) fn noted(line: &LoggedChange) -> (Kind, Object) {
+    let kind = if line.action == TRIPPED { Kind::Trip } else { Kind::Change };
+    match serde_json::to_value(line) {
+        Ok(Value::Object(data)) => (kind, data),
+        Ok(_) | Err(_) => unreachable!("a line is a struct of texts, numbers and JSON"),
+    }
+}
+
+/// The entry of the audit chain about a line of the change log.
+pub(crate) fn note(line: &LoggedChange, at: Timestamp) -> Result<Note, StoreError> {
+    let (kind, data) = noted(line);
+    evidence::note(&line.tenant_id, at, kind, data)
+}
+
+/// Words of the change log that the store itself says.
+pub(crate) const CREATED: &str = "created";
+pub(crate) const DELETED: &str = "deleted";
+pub(crate) const TRIPPED: &str = "tripped";
+pub(crate) const RESET: &str = "reset";
+
+/// Whether the circuit breaker of a hook stands in its row, and not beside it for each tenant.
+pub(crate) fn trips_itself(hook: &AgentHook) -> bool {
+    hook.scope != HookScope::Global
+}
+
+/// Its ids and moments as they are kept.
+fn spelled(hook: AgentHook) -> Result<AgentHook, StoreError> {
+    let what = format!("hook `{}`", hook.id);
+    let id = |name: &str, text: &str| {
+        uuid(text).ok_or_else(|| unkeepable(&what, &format!("its {name} `{}` is no UUID", text.escape_debug())))
+    };
+    let since = |name: &str, text: &String| {
+        let at: Timestamp = text.parse().map_err(|e| unkeepable(&what, &format!("its {name}: {e}")))?;
+        Ok(moment(at))
+    };
+    Ok(AgentHook {
+        id: HookId::new(id("id", hook.id.as_str())?),
+        tenant_id: TenantId::new(id("tenant_id", hook.tenant_id.as_str())?),
+        agent_ids: hook.agent_ids.iter().map(|agent| id("agent_ids", agent)).collect::<Result<_, _>>()?,
+        tripped_at: hook.tripped_at.as_ref().map(|text| since("tripped_at", text)).transpose()?,
+        created_at: since("created_at", &hook.created_at)?,
+        ..hook
+    })
+}
+
+/// `tenant` as it is kept.
+pub(crate) fn tenant(tenant: &Tenant) -> Result<Tenant, StoreError> {
+    let what = format!("tenant `{}`", tenant.slug);
+    let id = uuid(tenant.id.as_str())
+        .ok_or_else(|| unkeepable(&what, &format!("its id `{}` is no UUID", tenant.id.as_str().escape_debug())))?;
+    let at: Timestamp = tenant.created_at.parse().map_err(|e| unkeepable(&what, &format!("its created_at: {e}")))?;
+    Ok(Tenant { id: TenantId::new(id), created_at: moment(at), ..tenant.clone() })
+}

@@ -1,0 +1,16 @@
+//! The keys that a store works with.
+
+use std::sync::Arc;
+
+use crate::keyring::Keyring;
+use crate::keyring::signing::SigningKey;
+
+/// What a store seals and signs with. Without a keyring, what would have to be encrypted is not kept; without a key that
+/// signs, the audit chain has no checkpoints, and nothing in it can be proven to others.
+#[derive(Clone, Debug, Default)]
+pub struct Sealing {
+    /// For the details of faults, and whatever else is secret in a row.
+    pub keyring: Option<Arc<Keyring>>,
+    /// For the checkpoints of the audit chain.
+    pub signing: Option<Arc<SigningKey>>,
+}

@@ -1,0 +1,265 @@
+//! The schema in both databases: up, down and up again, and what becomes of rows on the way.
+
+use std::path::Path;
+
+use domain::approval::{Approval, Standing, State};
+use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
+use domain::identity::Identity;
+use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionKey, SessionStore};
+use domain::tool::ToolCall;
+use pintle_store::{Durability, Store, migrate_to};
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use testkit::conformance::approvals::{call, moment, question, said};
+use testkit::conformance::sessions::{append_of, appended, begun, queued};
+use testkit::conformance::store::{event, keep};
+use testkit::postgres::Server;
+
+/// The schemas that there are.
+const NUMBERS: [u32; 6] = [0, 1, 2, 51, 52, 53];
+
+/// A database of one kind, looked at from outside.
+struct Database<'a> {
+    url: String,
+    server: Option<&'a Server>,
+}
+
+impl Database<'_> {
+    fn migrate(&self, to: u32) {
+        migrate_to(&self.url, Path::new("/"), to).unwrap();
+    }
+
+    fn open(&self) -> Store {
+        pintle_store::open(&self.url, Path::new("/"), Durability::Commit).unwrap()
+    }
+
+    /// Everything that there is but rows.
+    fn schema(&self) -> String {
+        match self.server {
+            Some(server) => server.schema(&self.url),
+            None => self.ask("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY 1"),
+        }
+    }
+
+    /// A line for each row.
+    fn ask(&self, sql: &str) -> String {
+        let Some(file) = self.url.strip_prefix("sqlite://") else {
+            return self.server.unwrap().execute(&self.url, sql);
+        };
+        let connection = Connection::open(file).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).unwrap();
+        let mut lines = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            let cell = |i| match row.get_ref(i).unwrap() {
+                ValueRef::Null => String::new(),
+                ValueRef::Integer(number) => number.to_string(),
+                other @ (ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_)) => {
+                    other.as_str().unwrap().to_owned()
+                }
+            };
+            lines.push((0..columns).map(cell).collect::<Vec<_>>().join("|"));
+        }
+        lines.join("\n")
+    }
+
+    /// What the database says to a change.
+    fn tell(&self, sql: &str) -> Result<(), String> {
+        match self.url.strip_prefix("sqlite://") {
+            Some(file) => Connection::open(file).unwrap().execute_batch(sql).map_err(|e| e.to_string()),
+            None => {
+                let said = std::panic::catch_unwind(|| self.server.unwrap().execute(&self.url, sql));
+                said.map(drop).map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
+            }
+        }
+    }
+}
+
+fn in_both(check: impl Fn(&Database<'_>)) {
+    let folder = tempfile::tempdir().unwrap();
+    check(&Database { url: format!("sqlite://{}", folder.path().join("pintle.db").display()), server: None });
+    let server = Server::start();
+    check(&Database { url: server.fresh_database(), server: Some(&server) });
+}
+
+#[test]
+fn a_schema_goes_up_and_down_and_up_again() {
+    in_both(|database| {
+        let mut schemas = Vec::new();
+        for number in NUMBERS {
+            database.migrate(number);
+            schemas.push(database.schema());
+        }
+        assert_eq!(
+            schemas.iter().collect::<std::collections::HashSet<_>>().len(),
+            NUMBERS.len(),
+            "each adds something"
+        );
+        for (number, schema) in NUMBERS.iter().zip(&schemas).rev() {
+            database.migrate(*number);
+            assert_eq!(&database.schema(), schema, "down to {number}");
+        }
+        database.migrate(53);
+        assert_eq!(Some(&database.schema()), schemas.last(), "up in one go");
+        database.migrate(2);
+        drop(database.open());
+        assert_eq!(Some(&database.schema()), schemas.last(), "opening brings it up to date");
+        assert_eq!(database.ask("SELECT epoch FROM hook_epoch"), "0");
+        let tenants = format!("{SENTINEL_TENANT}|global\n{DEFAULT_TENANT}|default");
+        assert_eq!(database.ask("SELECT id, slug FROM tenants ORDER BY id"), tenants);
+    });
+}
+
+#[test]
+fn an_unknown_schema_is_named() {
+    for (url, number, why) in [
+        ("sqlite://x.db", 3, "there is no schema 3; expected one of 0, 1, 2, 51, 52, 53"),
+        ("memory:", 2, "store url: `memory:` has no schema; expected "),
+        ("x", 2, "store url: `x` has no scheme; expected "),
+    ] {
+        let said = migrate_to(url, Path::new("/nowhere"), number).unwrap_err().to_string();
+        assert!(said.starts_with(why), "{said}");
+    }
+}
+
+/// Somebody of the only tenant there was.
+fn before_tenants() -> Identity {
+    Identity { tenant_id: TenantId::from("default"), ..Identity::top("main", "s", TurnId::from("t")) }
+}
+
+#[test]
+fn what_was_kept_before_tenants_belongs_to_the_default_one() {
+    in_both(|database| {
+        let (before, after) = (before_tenants(), Identity::top("main", "s", TurnId::from("t")));
+        let others = Identity { tenant_id: TenantId::from("other"), ..before.clone() };
+        let arguments = r#"{"tenant_id":"default","amount":12345678901234567890.10,"huge":1e400,"nul":"\u0000"}"#;
+        let old = question("old", &before, &call(arguments));
+        let another = ToolCall { id: "call_2".into(), ..call("{}") };
+        let forged = Approval { digest: "00".into(), ..question("forged", &before, &another) };
+        let store = database.open();
+        let key = SessionKey { tenant: before.tenant_id.clone(), session: before.session_id.clone() };
+        appended(&store, append_of(&key, vec![begun(&before.turn_id, "hello"), queued("x")]));
+        keep(&store, vec![domain::record::EventRecord { who: before.clone(), ..event(&before.turn_id) }]).unwrap();
+        store.ask(old.clone(), moment(0)).unwrap();
+        store.answer("old", said(true), moment(1)).unwrap();
+        store.ask(forged.clone(), moment(0)).unwrap();
+        store.ask(question("foreign", &others, &call("{}")), moment(0)).unwrap();
+        drop(store);
+        // As if all that had been written by a program of that time.
+        database.migrate(2);
+        let store = database.open();
+
+        let now = SessionKey { tenant: after.tenant_id.clone(), session: after.session_id.clone() };
+        assert_eq!(store.journal(&now).unwrap().len(), 2);
+        assert_eq!((store.journal(&key).unwrap().len(), store.sessions(&key.tenant).unwrap().len()), (0, 0));
+        let found = store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap();
+        assert_eq!(found[0].tenant_id, DEFAULT_TENANT);
+        let fresh = question("new", &after, &call(arguments));
+        let expected = Approval {
+            id: "old".into(),
+            state: State::Approved,
+            answered_by: Some("ada".into()),
+            note: "as we said".into(),
+            ..fresh.clone()
+        };
+        assert_eq!(store.approval("old"), Ok(Some(expected)), "it is about the same call, to the last digit");
+        assert_eq!(store.ask(fresh, moment(2)), Ok(Standing::Approved { id: "old".into() }), "and good for it");
+        assert_eq!(store.approval("forged").unwrap().unwrap().digest, "00", "what was no call's does not become one's");
+        assert_eq!(store.approval("foreign").unwrap().unwrap().tenant_id, others.tenant_id);
+        drop(store);
+        database.migrate(2);
+        assert_eq!(database.ask("SELECT DISTINCT tenant_id FROM sessions"), "default");
+        let held = "SELECT id, tenant_id, state FROM approvals ORDER BY seq";
+        assert_eq!(database.ask(held), "old|default|approved\nforged|default|waiting\nforeign|other|waiting");
+    });
+}
+
+/// A hook with only what has no default.
+fn hook(id: u8, more: &str) -> String {
+    let (columns, values) =
+        more.split_once('=').map_or_else(Default::default, |(name, value)| (format!(", {name}"), format!(", {value}")));
+    format!(
+        "INSERT INTO agent_hooks (id, tenant_id, event, handler_type, scope{columns}) VALUES \
+         ('{}', '{DEFAULT_TENANT}', 'pre_tool_use', 'script', 'tenant'{values});",
+        uuid(id)
+    )
+}
+
+fn execution(id: u8, hook: u8, key: &str) -> String {
+    format!(
+        "INSERT INTO hook_executions (id, hook_id, hook_name, hook_version, handler_type, tenant_id, event_id, event, \
+         decision, dedup_key) VALUES ('{}', '{}', 'guard', 1, 'script', '{DEFAULT_TENANT}', '{}', 'stop', 'allow', {key});",
+        uuid(id),
+        uuid(hook),
+        uuid(9)
+    )
+}
+
+fn uuid(id: u8) -> String {
+    format!("0193a5b0-7000-7000-8000-0000000001{id:02}")
+}
+
+#[test]
+fn hooks_have_their_defaults_and_only_words_that_exist() {
+    in_both(|database| {
+        drop(database.open());
+        database.tell(&hook(1, "")).unwrap();
+        let defaults = "SELECT config, timeout_ms, on_timeout, priority, version, source, breaker, on_trip, \
+                        disabled_reason, metadata, matcher, name FROM agent_hooks WHERE enabled AND NOT may_rewrite";
+        assert_eq!(database.ask(defaults), "{}|5000|block|0|1|user|all|block||{}||");
+        for refused in [
+            "event='stopp'",
+            "source='ui'",
+            "breaker='some'",
+            "on_trip='ask'",
+            "on_timeout='ask'",
+            "disabled_reason='a reason that is longer than it may be'",
+            "timeout_ms=NULL",
+        ] {
+            let (name, value) = refused.split_once('=').unwrap();
+            let sql = format!("UPDATE agent_hooks SET {name} = {value}");
+            let said = database.tell(&sql).expect_err(refused);
+            assert!(
+                ["CHECK", "check", "too long", "NOT NULL", "not-null"].iter().any(|word| said.contains(word)),
+                "{said}"
+            );
+        }
+        let foreign = hook(2, "").replace(DEFAULT_TENANT, &uuid(77));
+        assert!(database.tell(&foreign).is_err(), "a tenant that is not there has no hooks");
+        assert!(database.tell("INSERT INTO hook_epoch (id, epoch) VALUES (2, 7)").is_err(), "there is one row");
+    });
+}
+
+#[test]
+fn executions_outlive_their_hook_and_stand_once() {
+    in_both(|database| {
+        drop(database.open());
+        for sql in [hook(1, ""), execution(2, 1, "'k'"), execution(3, 1, "NULL"), execution(4, 1, "NULL")] {
+            database.tell(&sql).unwrap();
+        }
+        assert!(database.tell(&execution(5, 1, "'k'")).is_err(), "a retry leaves no second row");
+        let breaker =
+            format!("INSERT INTO hook_breakers (hook_id, tenant_id) VALUES ('{}', '{DEFAULT_TENANT}');", uuid(1));
+        database.tell(&breaker).unwrap();
+        database.tell("DELETE FROM agent_hooks").unwrap();
+        assert_eq!(database.ask("SELECT count(*), count(hook_id) FROM hook_executions"), "3|0");
+        assert_eq!(database.ask("SELECT count(*) FROM hook_breakers"), "0");
+    });
+}
+
+#[test]
+fn a_budget_knows_what_remains() {
+    in_both(|database| {
+        drop(database.open());
+        let budget = format!(
+            "INSERT INTO tenant_hook_budget (tenant_id, month_start) VALUES ('{DEFAULT_TENANT}', '2026-11-01');"
+        );
+        database.tell(&budget).unwrap();
+        database.tell("UPDATE tenant_hook_budget SET used = used + 400000").unwrap();
+        let told = "SELECT month_start, budget_total, used, remaining, metadata FROM tenant_hook_budget";
+        assert_eq!(database.ask(told), "2026-11-01|1000000|400000|600000|{}");
+        database.tell(&format!("DELETE FROM tenants WHERE id = '{DEFAULT_TENANT}'")).unwrap();
+        assert_eq!(database.ask("SELECT count(*) FROM tenant_hook_budget"), "0", "it goes with its tenant");
+    });
+}

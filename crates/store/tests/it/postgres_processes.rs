@@ -1,0 +1,185 @@
+//! Several processes at one server: who holds a session, and who is let go on after an interruption.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use domain::id::{DEFAULT_TENANT, TurnId};
+use domain::identity::Identity;
+use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError};
+use pintle_store::Postgres;
+use testkit::conformance::approvals::{call, moment, question, said};
+use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued};
+use testkit::postgres::Server;
+
+use crate::child::{self, KEPT};
+use crate::postgres::open;
+
+/// How long something may take that another process or the server does by itself: it takes milliseconds.
+const SOON: Duration = Duration::from_secs(30);
+
+fn session() -> SessionKey {
+    key(DEFAULT_TENANT, "shared")
+}
+
+/// The URL of the child, if this process is one.
+fn url() -> Option<String> {
+    child::file().map(|url| url.into_os_string().into_string().unwrap())
+}
+
+fn start(name: &str, url: &str) -> Child {
+    child::start_with_input(&format!("postgres_processes::{name}"), Path::new(url))
+}
+
+/// Says `what` to the parent, then waits until the parent has gone or kills it.
+fn say_and_stay(what: &str) {
+    println!("{KEPT}{what}");
+    std::io::stdout().flush().unwrap();
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// What the child says first.
+fn heard(child: &mut Child) -> String {
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
+    let mut said = lines.filter_map(|line| line.split_once(KEPT).map(|(_, what)| what.to_owned()));
+    said.next().expect("the child says something")
+}
+
+/// Waits until `it` is so: the server notices the end of a process by itself.
+pub(crate) fn until(what: &str, mut it: impl FnMut() -> bool) {
+    let end = Instant::now() + SOON;
+    while !it() {
+        assert!(Instant::now() < end, "{what}: not after {SOON:?}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn held_by(store: &Postgres) -> Option<String> {
+    holder(store, &session())
+}
+
+/// Who holds a session that has begun. Asking takes nothing from anybody.
+fn holder(store: &Postgres, key: &SessionKey) -> Option<String> {
+    let rows = store.sessions(&key.tenant).unwrap();
+    rows.into_iter().find(|row| row.session_id == key.session.as_str()).unwrap().held_by
+}
+
+#[test]
+fn a_session_is_held_until_its_process_dies() {
+    if let Some(url) = url() {
+        let store = open(&url);
+        let _hold = store.hold(&session()).unwrap();
+        return say_and_stay("held");
+    }
+    let server = Server::start();
+    let url = server.fresh_database();
+    let store = open(&url);
+    appended(&store, append_of(&session(), vec![queued("x")]));
+    let mut child = start("a_session_is_held_until_its_process_dies", &url);
+    assert_eq!(heard(&mut child), "held");
+    let name = format!("process {}", child.id());
+    let conflict = StoreError::Conflict(format!("session \"shared\" is in use by {name}"));
+    assert_eq!(store.hold(&session()).err(), Some(conflict.clone()));
+    assert_eq!(store.delete(&session()), Err(conflict));
+    assert_eq!(held_by(&store), Some(name));
+    drop(store.hold(&key(DEFAULT_TENANT, "another")).expect("only the one is held"));
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the lock ends with its process", || held_by(&store).is_none());
+    let hold = store.hold(&session()).expect("the server gave it back");
+    assert_eq!(held_by(&store), Some(format!("process {}", std::process::id())));
+    // Another store of this process is somebody else too.
+    let other = open(&url);
+    assert!(matches!(other.hold(&session()), Err(StoreError::Conflict(_))));
+    assert_eq!(held_by(&other), held_by(&store));
+    drop(hold);
+    drop(other.hold(&session()).expect("it was given back"));
+}
+
+#[test]
+fn processes_share_a_database() {
+    let who = Identity::top("main", "shared", TurnId::from("t"));
+    if let Some(url) = url() {
+        let store = open(&url);
+        for i in 0..25 {
+            let pair = ["a", "b"].map(|half| queued(&format!("{} {i} {half}", std::process::id())));
+            appended(&store, append_of(&session(), pair.into()));
+        }
+        let used = store.use_up("asked-1", moment(1));
+        assert!(matches!(used, Ok(()) | Err(StoreError::Conflict(_))), "{used:?}");
+        return println!("{KEPT}{}", if used.is_ok() { "used" } else { "late" });
+    }
+    let server = Server::start();
+    let url = server.fresh_database();
+    // They also make the schema together.
+    let names = ["processes_make_the_schema_together"; 3];
+    let mut makers: Vec<_> = names.iter().map(|name| start(name, &url)).collect();
+    makers.iter_mut().for_each(|maker| assert_eq!(heard(maker), "made"));
+    makers.into_iter().for_each(|mut maker| assert!(maker.wait().unwrap().success()));
+    let store = open(&url);
+    store.ask(question("asked-1", &who, &call("{}")), moment(0)).unwrap();
+    store.answer("asked-1", said(true), moment(1)).unwrap();
+    let mut children: Vec<_> = (0..4).map(|_| start("processes_share_a_database", &url)).collect();
+    let mut said: Vec<_> = children.iter_mut().map(heard).collect();
+    children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    said.sort();
+    assert_eq!(said, ["late", "late", "late", "used"]);
+    let entries = store.journal(&session()).unwrap();
+    assert_eq!(entries.len(), 4 * 25 * 2);
+    let texts: Vec<String> = entries.iter().map(|entry| format!("{entry:?}")).collect();
+    assert!(texts.chunks(2).all(|pair| pair[0].replace(" a\"", " b\"") == pair[1]), "no append is torn");
+}
+
+#[test]
+fn processes_make_the_schema_together() {
+    let Some(url) = url() else { return };
+    drop(open(&url));
+    println!("{KEPT}made");
+}
+
+#[test]
+fn who_lost_a_session_meanwhile_cannot_append_to_it() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    server.execute(&url, "CREATE ROLE ada LOGIN SUPERUSER");
+    let (ours, theirs) = (open(&url.replace("pintle@", "ada@")), open(&url));
+    let (key, kept, other) = (session(), key(DEFAULT_TENANT, "kept"), key(DEFAULT_TENANT, "other"));
+    let holds = [&key, &kept].map(|key| ours.hold(key).unwrap());
+    [&key, &kept].into_iter().for_each(|key| appended(&ours, append_of(key, vec![queued("before")])));
+    let cut = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE usename = 'ada'";
+
+    // Only cut off: it comes back by itself and has what it had.
+    server.execute(&url, cut);
+    until("the locks are taken anew", || [&key, &kept].iter().all(|key| holder(&theirs, key).is_some()));
+    until("writing works again", || hand_over(&ours, append_of(&key, vec![queued("more")])).recv().unwrap().is_ok());
+
+    // Kept away while somebody else comes, and goes.
+    server.execute(&url, "ALTER ROLE ada NOLOGIN");
+    server.execute(&url, cut);
+    assert!(matches!(ours.journal(&key), Err(StoreError::Unavailable(_))));
+    drop(theirs.hold(&key).expect("its lock is gone"));
+    appended(&theirs, append_of(&key, vec![queued("theirs")]));
+    server.execute(&url, "ALTER ROLE ada LOGIN");
+    let mut said = None;
+    until("ours is connected again", || {
+        said = hand_over(&ours, append_of(&key, vec![queued("late")])).recv().unwrap().err();
+        !matches!(said, Some(StoreError::Unavailable(_)))
+    });
+    let me = std::process::id();
+    let why = format!(
+        "session \"shared\" was taken by process {me} while the database was out of reach; end this and resume it"
+    );
+    assert_eq!(said, Some(StoreError::Conflict(why)));
+    let texts = ours.journal(&key).unwrap();
+    assert_eq!((texts.first(), texts.last()), (Some(&queued("before")), Some(&queued("theirs"))));
+    // The others are as they were.
+    appended(&ours, append_of(&kept, vec![queued("x")]));
+    appended(&ours, append_of(&other, vec![queued("x")]));
+    until("the other lock is taken anew", || holder(&theirs, &kept).is_some());
+    drop(holds);
+    drop(ours.hold(&key).expect("after a new hold it is ours again"));
+    appended(&ours, append_of(&key, vec![queued("again")]));
+}

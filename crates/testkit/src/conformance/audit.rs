@@ -1,0 +1,241 @@
+//! What every store of audit chains has to do.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use domain::audit::{CHECKPOINT_ROWS, Entry, Finding, Kind, Link, Proof, Report, Verifier};
+use domain::checkpoint::CheckpointKind;
+use domain::id::{CallId, DEFAULT_TENANT, HookId, TenantId, TurnId};
+use domain::json::{self, Object};
+use domain::record::{EventRecord, Ruled};
+use domain::store::AuditStore;
+use domain::tool::{Digest, ToolCall};
+use domain::verdict::Word;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::executions::{EvidenceStore, MakeHook, OTHER_TENANT, all, failed, ran, said};
+use super::store::{event, keep};
+
+/// How many entries are read at once.
+const PAGE: usize = 500;
+
+/// Says what a signature is worth.
+pub type Check<'a> = dyn Fn(&str, &[u8], &str) -> Proof + 'a;
+
+/// Runs the suite on a store that is empty, signs and encrypts.
+///
+/// # Panics
+/// The store does not do what it has to.
+pub fn audit(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>, check: &Check<'_>) {
+    assert_eq!(store.audited(), Ok(Vec::new()), "the suite needs an empty store");
+    assert_eq!(store.audit_entries(&TenantId::default_tenant(), 0, 9), Ok(Vec::new()));
+    every_row_has_its_entry(store, make_hook);
+    every_decision_has_its_entry(store);
+    chains_hold_whoever_appends(store, check);
+    what_is_signed_can_be_cut(store, check);
+}
+
+/// What a verifier says of all chains of `store`.
+///
+/// # Panics
+/// The store cannot be read.
+pub fn verified(store: &dyn AuditStore, check: &Check<'_>) -> Report {
+    let mut verifier = Verifier::new(check);
+    for tenant in store.audited().expect("the store can be read") {
+        store.checkpoints(&tenant).expect("the store can be read").iter().for_each(|it| verifier.checkpoint(it));
+        chain(store, &tenant).into_iter().for_each(|entry| verifier.entry(entry));
+    }
+    verifier.finish()
+}
+
+/// Everything that is wrong, in the order of the tenants.
+pub fn findings(report: &Report) -> Vec<&Finding> {
+    report.tenants.iter().flat_map(|tenant| &tenant.findings).collect()
+}
+
+/// All entries of a tenant.
+///
+/// # Panics
+/// The store cannot be read.
+pub fn chain(store: &dyn AuditStore, tenant: &TenantId) -> Vec<Entry> {
+    let mut found: Vec<Entry> = Vec::new();
+    loop {
+        let from = found.last().map_or(0, |last| last.seq + 1);
+        let page = store.audit_entries(tenant, from, PAGE).expect("the store can be read");
+        let is_last = page.len() < PAGE;
+        found.extend(page);
+        if is_last {
+            return found;
+        }
+    }
+}
+
+fn newest(store: &dyn EvidenceStore, tenant: &str, count: usize) -> Vec<(Kind, Value)> {
+    let mut entries = chain(store, &TenantId::from(tenant));
+    let entries = entries.split_off(entries.len() - count);
+    entries.into_iter().map(|entry| (entry.kind, json::parse(&entry.body).expect("JSON")["data"].take())).collect()
+}
+
+fn length(store: &dyn EvidenceStore, tenant: &str) -> usize {
+    chain(store, &TenantId::from(tenant)).len()
+}
+
+fn every_row_has_its_entry(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
+    let id = HookId::fresh();
+    make_hook(&id);
+    let events = [ran(&id, failed()), ran(&id, said(Word::Continue))];
+    keep(store, events.to_vec()).expect("they are kept");
+    let rows = all(store);
+    for (event, (kind, data)) in events.iter().zip(newest(store, DEFAULT_TENANT, 2)) {
+        let row = rows.iter().find(|row| row.event_id == event.event_id.as_str()).expect("it is kept");
+        let Value::Object(mut data) = data else { panic!("{data} is no object") };
+        let detail = data.shift_remove("error_detail_sha256").expect("it says so in any case");
+        assert_eq!((kind, json::canonical(&data.into())), (Kind::Record, json::canonical(&row.to_json().into())));
+        match row.error {
+            Some(_) => assert_eq!(detail.as_str().map(str::len), Some(64)),
+            None => assert_eq!(detail, Value::Null),
+        }
+    }
+}
+
+/// The events of one call, one for each ruling.
+fn clearing(rulings: &[(CheckpointKind, Word)]) -> Vec<EventRecord> {
+    let turn = TurnId::fresh();
+    let call = CallId::from("call_1");
+    let one = |(checkpoint, word): &(CheckpointKind, Word)| {
+        let ruling = Ruled { text: Some("told ann@example.org".into()), ..Ruled::word(*word) };
+        let event = event(&turn);
+        let who = event.who.for_call(&call);
+        EventRecord { checkpoint: *checkpoint, ruling, tool: Some("exec".into()), who, ..event }
+    };
+    rulings.iter().map(one).collect()
+}
+
+/// The events of a call that may run.
+pub fn cleared() -> Vec<EventRecord> {
+    let mut events =
+        clearing(&[(CheckpointKind::PreToolUse, Word::Continue), (CheckpointKind::ApproveTool, Word::Continue)]);
+    let last = events.last_mut().expect("there are two");
+    let call =
+        ToolCall { id: CallId::from("call_1"), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
+    last.ruling.permit = Some(Digest::of(&last.who, &call));
+    events
+}
+
+fn every_decision_has_its_entry(store: &dyn EvidenceStore) {
+    use CheckpointKind::{AfterLlm, ApproveTool, BeforeTool, PreToolUse, UserPromptSubmit};
+    let check = |rulings: &[(CheckpointKind, Word)], decisive: Option<CheckpointKind>| {
+        let events = clearing(rulings);
+        let before = length(store, DEFAULT_TENANT);
+        keep(store, events.clone()).expect("they are kept");
+        let entries = newest(store, DEFAULT_TENANT, length(store, DEFAULT_TENANT) - before);
+        let told: Vec<_> = entries.iter().map(|(kind, data)| (*kind, data["checkpoint"].as_str())).collect();
+        let expected: Vec<_> = decisive.iter().map(|it| (Kind::Decision, Some(it.name()))).collect();
+        assert_eq!(told, expected, "{rulings:?}");
+    };
+    check(&[(PreToolUse, Word::Deny)], Some(PreToolUse));
+    check(&[(BeforeTool, Word::Continue), (PreToolUse, Word::Ask), (ApproveTool, Word::Ask)], Some(PreToolUse));
+    check(&[(BeforeTool, Word::Deny), (PreToolUse, Word::Deny), (ApproveTool, Word::Deny)], Some(BeforeTool));
+    check(&[(ApproveTool, Word::AbortTurn)], Some(ApproveTool));
+    check(&[(UserPromptSubmit, Word::HardAbort)], Some(UserPromptSubmit));
+    check(&[(BeforeTool, Word::Respond), (PreToolUse, Word::Continue)], None);
+    check(&[(AfterLlm, Word::AbortTurn)], None);
+
+    let mut events = cleared();
+    keep(store, events.clone()).expect("they are kept");
+    let last = events.last().expect("there are two");
+    let (event_id, turn_id) = (last.event_id.as_str(), last.who.turn_id.as_str());
+    let expected = json!({
+        "event_id": event_id, "checkpoint": "approve_tool", "ruling": "continue",
+        "permit": last.ruling.permit.map(|it| it.to_string()), "tool": "exec", "tool_call_id": "call_1",
+        "agent_id": "main", "session_id": "cli:1", "turn_id": turn_id, "text": "told [REDACTED]",
+    });
+    assert_eq!(newest(store, DEFAULT_TENANT, 1), [(Kind::Decision, expected)]);
+    let before = length(store, DEFAULT_TENANT);
+    events.iter_mut().for_each(|event| event.who.is_test = true);
+    keep(store, events).expect("they are kept");
+    assert_eq!(length(store, DEFAULT_TENANT), before, "a test decides nothing");
+}
+
+fn chains_hold_whoever_appends(store: &dyn EvidenceStore, check: &Check<'_>) {
+    let before: BTreeMap<&str, usize> = [DEFAULT_TENANT, OTHER_TENANT].map(|it| (it, length(store, it))).into();
+    let (writers, batches) = (4, 40);
+    thread::scope(|scope| {
+        for writer in 0..writers {
+            scope.spawn(move || (0..batches).for_each(|n| keep(store, batch(writer + n)).expect("they are kept")));
+        }
+    });
+    for (tenant, before) in before {
+        let grown: usize =
+            (0..writers).map(|writer| (0..batches).map(|n| in_chain(tenant, writer + n)).sum::<usize>()).sum();
+        assert_eq!(length(store, tenant), before + grown, "{tenant}");
+    }
+    let report = verified(store, check);
+    assert!(report.is_intact(), "{report}");
+    assert_eq!(report.tenants.len(), 2);
+}
+
+/// A batch with entries for both tenants, more or less of them.
+fn batch(n: usize) -> Vec<EventRecord> {
+    let of = |tenant: &str, mut event: EventRecord| {
+        event.who.tenant_id = tenant.into();
+        event
+    };
+    let hook = HookId::fresh();
+    let mut events: Vec<EventRecord> = (0..n % 5).map(|_| of(OTHER_TENANT, ran(&hook, failed()))).collect();
+    events.extend(cleared().into_iter().map(|event| of(DEFAULT_TENANT, event)));
+    events.extend((0..n % 3).map(|_| of(DEFAULT_TENANT, ran(&hook, said(Word::Continue)))));
+    events
+}
+
+fn in_chain(tenant: &str, n: usize) -> usize {
+    if tenant == OTHER_TENANT { n % 5 } else { 1 + n % 3 }
+}
+
+fn what_is_signed_can_be_cut(store: &dyn EvidenceStore, check: &Check<'_>) {
+    let tenant = TenantId::default_tenant();
+    let rows = usize::try_from(CHECKPOINT_ROWS).expect("a small number");
+    let hook = HookId::fresh();
+    for _ in 0..3 {
+        keep(store, (0..rows).map(|_| ran(&hook, said(Word::Continue))).collect()).expect("they are kept");
+    }
+    let points = store.checkpoints(&tenant).expect("the store can be read");
+    assert!(points.len() >= 3, "one each {rows} rows: {points:?}");
+    let whole = chain(store, &tenant);
+    let report = verified(store, check);
+    assert!(report.is_intact(), "{report}");
+
+    let long_ago = Timestamp::UNIX_EPOCH;
+    assert_eq!(store.forget_audit(&tenant, long_ago), Ok(0));
+    assert_eq!(store.forget_audit(&TenantId::from(SENTINEL), Timestamp::MAX), Ok(0), "there is no such chain");
+    let middle = &points[points.len() - 2];
+    // Signed later or at the same moment as the middle one, so that is the newest before.
+    let soon_after = points[points.len() - 1].at;
+    if middle.at < soon_after {
+        let gone = store.forget_audit(&tenant, soon_after).expect("it can be done");
+        assert_eq!(gone as u64, middle.seq);
+        let left = chain(store, &tenant);
+        assert_eq!(left, whole[gone..]);
+    }
+    let report = verified(store, check);
+    assert!(report.is_intact(), "{report}");
+    store.forget_audit(&tenant, Timestamp::MAX).expect("it can be done");
+    let last = store.checkpoints(&tenant).expect("the store can be read").pop().expect("one stays").link();
+    assert_eq!(last, points[points.len() - 1].link(), "the newest stays as anchor");
+    the_chain_goes_on(store, &tenant, last, check);
+}
+
+const SENTINEL: &str = domain::id::SENTINEL_TENANT;
+
+/// Where a chain was cut, also where nothing of it is left.
+fn the_chain_goes_on(store: &dyn EvidenceStore, tenant: &TenantId, last: Link, check: &Check<'_>) {
+    keep(store, cleared()).expect("it is kept");
+    let left = chain(store, tenant);
+    let first = left.first().expect("one was appended");
+    assert_eq!((first.seq, first.prev), (last.seq + 1, last.hash));
+    let report = verified(store, check);
+    assert!(report.is_intact(), "{report}");
+    let anchors: Vec<Option<u64>> = report.tenants.iter().map(|it| it.anchor).collect();
+    assert!(anchors.contains(&Some(last.seq)), "{anchors:?}");
+}

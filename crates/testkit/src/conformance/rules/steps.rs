@@ -1,0 +1,27 @@
+//! What can be done.
+
+use domain::breaker::Run;
+use domain::id::{HookId, TenantId};
+use domain::store::{Actor, HookChange, OutboxJob, Tenant};
+use jiff::Timestamp;
+
+/// One call of a store.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    AddTenant(Tenant),
+    Change(Vec<HookChange>, Actor),
+    Trip(HookId, TenantId, Actor),
+    Reset(HookId, Option<TenantId>, Actor),
+    KeepRun(HookId, TenantId, Run, Timestamp),
+    Hook(HookId),
+    Changes(HookId, usize),
+    Rules,
+    Budget(TenantId, Timestamp),
+    Reserve(TenantId, u64, Timestamp),
+    Settle(TenantId, i64, Timestamp),
+    SetBudget(TenantId, i64, Timestamp),
+    Enqueue(Vec<OutboxJob>),
+    TakeDue(Timestamp, Timestamp, usize),
+    Finish(String),
+    TryAgain(String, u32, Timestamp),
+}

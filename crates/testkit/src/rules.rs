@@ -1,0 +1,153 @@
+//! A store of rules that is nothing but what the ports say: for tests of whoever uses a store, and the model with which
+//! the real stores are compared.
+//!
+//! One mutex guards everything, so each method is one transaction. What the ports leave open is settled here:
+//!
+//! * The epoch of a new store is 1. Whatever changes what [`HookStore::rules`] gives adds 1, runs excepted.
+//! * Moments are kept in whole microseconds, since databases keep no more.
+//! * An update leaves what is open for tenants of a global hook, and the runs: whoever wants them gone resets the hook.
+//!   Whether the hook's own breaker is open is what the update says.
+//! * To open a breaker that is open, or that of a hook which is switched off, changes nothing but the run. To reset a
+//!   hook of which nothing is open and nothing counts changes nothing; where something only counts, it leaves no line.
+//! * Opening and resetting are updates of the row where the row has the breaker: its version becomes one more. What is
+//!   open for one tenant of a global hook stands beside the row, which stays as it is.
+
+mod audit;
+mod books;
+mod budget;
+mod executions;
+mod outbox;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use domain::agent_hook::AgentHook;
+use domain::breaker::Run;
+use domain::id::{HookId, TenantId};
+use domain::store::{Actor, Changed, HookChange, HookStore, LoggedChange, StoreError, StoredRules, Tenant};
+use jiff::Timestamp;
+
+use books::Books;
+
+pub use books::diff;
+
+/// The model.
+#[derive(Default)]
+pub struct MemoryRules {
+    books: Mutex<Books>,
+    down: Mutex<Option<String>>,
+    calls: AtomicU64,
+}
+
+impl MemoryRules {
+    /// A store as the migrations leave it: the owner of global hooks and one tenant.
+    pub fn new() -> Self {
+        Self { books: Mutex::new(Books::fresh()), ..Self::default() }
+    }
+
+    /// From now on every method fails.
+    pub fn break_down(&self, why: &str) {
+        *self.down.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+    }
+
+    /// It works again.
+    pub fn mend(&self) {
+        *self.down.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// How often it was asked for anything, in vain or not.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// What a transaction works on.
+    fn books(&self) -> Result<MutexGuard<'_, Books>, StoreError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        match &*self.down.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(why) => Err(StoreError::Unavailable(why.clone())),
+            None => Ok(self.books.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// One transaction: what `work` does counts only if it succeeds.
+    fn transaction<T>(&self, work: impl FnOnce(&mut Books) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut books = self.books()?;
+        let mut copy = books.clone();
+        let done = work(&mut copy)?;
+        *books = copy;
+        Ok(done)
+    }
+}
+
+impl HookStore for MemoryRules {
+    fn rules(&self) -> Result<StoredRules, StoreError> {
+        Ok(self.books()?.rules())
+    }
+
+    fn epoch(&self) -> Result<u64, StoreError> {
+        Ok(self.books()?.epoch)
+    }
+
+    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
+        Ok(self.books()?.hooks.get(id).cloned())
+    }
+
+    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
+        self.transaction(|books| {
+            let versions = changes.into_iter().map(|change| books.change(change, by)).collect::<Result<_, _>>()?;
+            books.epoch += 1;
+            Ok(Changed { epoch: books.epoch, versions })
+        })
+    }
+
+    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+        let books = self.books()?;
+        Ok(books.log.iter().rev().filter(|line| line.hook_id == *id).take(limit).cloned().collect())
+    }
+
+    fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
+        self.transaction(|books| books.trip(id, tenant, by))
+    }
+
+    fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
+        self.transaction(|books| books.reset(id, tenant, by))
+    }
+
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, _now: Timestamp) -> Result<(), StoreError> {
+        let mut books = self.books()?;
+        let key = (id.clone(), tenant.clone());
+        if run.is_empty() {
+            books.runs.remove(&key);
+        } else if books.hooks.contains_key(id) {
+            books.runs.insert(key, run.clone());
+        }
+        Ok(())
+    }
+
+    fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
+        Ok(self.books()?.tenants.clone())
+    }
+
+    fn add_tenant(&self, tenant: &Tenant) -> Result<(), StoreError> {
+        let mut books = self.books()?;
+        if books.tenants.iter().any(|other| other.id == tenant.id || other.slug == tenant.slug) {
+            return Err(StoreError::Conflict(format!("tenant `{}` ({}) exists already", tenant.slug, tenant.id)));
+        }
+        books.tenants.push(tenant.clone());
+        books.tenants.sort_by(|a, b| a.id.cmp(&b.id));
+        books.epoch += 1;
+        Ok(())
+    }
+}
+
+/// `at` without what is finer than a microsecond.
+fn whole_micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
+}
+
+/// By hook and tenant.
+type Beside<T> = BTreeMap<(HookId, TenantId), T>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! The audit chain of the model. Its rows are those of the stores but for what is random in these: identifiers, and the
+//! fingerprint of an encrypted detail, which is not here.
+
+use domain::audit::{self, Checkpoint, Entry, Kind, Link};
+use domain::execution::Execution;
+use domain::id::TenantId;
+use domain::json::Object;
+use domain::store::{AuditStore, LoggedChange, StoreError};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::MemoryRules;
+use super::books::Books;
+
+impl MemoryRules {
+    /// Adds a checkpoint, as a store does from time to time.
+    ///
+    /// # Panics
+    /// The store was broken down by the test.
+    pub fn add_checkpoint(&self, checkpoint: Checkpoint) {
+        self.books().expect("the test has not broken it down").checkpoints.push(checkpoint);
+    }
+}
+
+impl Books {
+    pub(super) fn audit_change(&mut self, line: &LoggedChange, at: Timestamp) {
+        let kind = if line.action == "tripped" { Kind::Trip } else { Kind::Change };
+        let data = match json!(line) {
+            Value::Object(data) => data,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Object::new(),
+        };
+        self.audit(&line.tenant_id, at, kind, data);
+    }
+
+    pub(super) fn audit_execution(&mut self, row: &Execution) {
+        self.audit(&row.tenant_id, row.created_at, Kind::Record, row.to_json());
+    }
+
+    fn audit(&mut self, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) {
+        let own = self.entries.iter().filter(|entry| entry.tenant_id == *tenant);
+        let anchor = self.checkpoints.iter().filter(|point| point.tenant_id == *tenant).map(Checkpoint::link);
+        let ends = own.map(|entry| Link { seq: entry.seq, hash: entry.hash }).chain(anchor);
+        let head = ends.max_by_key(|link| link.seq).unwrap_or(Link::GENESIS);
+        let (entry, _) = audit::append(&head, tenant, at, kind, data).expect("rows of tests are short");
+        self.entries.push(entry);
+    }
+}
+
+impl AuditStore for MemoryRules {
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let books = self.books()?;
+        let wanted = |entry: &&Entry| entry.tenant_id == *tenant && entry.seq >= from_seq;
+        Ok(books.entries.iter().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
+        let books = self.books()?;
+        let mut own: Vec<Checkpoint> =
+            books.checkpoints.iter().filter(|point| point.tenant_id == *tenant).cloned().collect();
+        own.sort_by_key(|point| point.seq);
+        Ok(own)
+    }
+
+    fn audited(&self) -> Result<Vec<TenantId>, StoreError> {
+        let mut tenants: Vec<TenantId> = self.books()?.entries.iter().map(|entry| entry.tenant_id.clone()).collect();
+        tenants.sort();
+        tenants.dedup();
+        Ok(tenants)
+    }
+
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError> {
+        let mut books = self.books()?;
+        let old = books.checkpoints.iter().filter(|point| point.tenant_id == *tenant && point.at < before);
+        let Some(anchor) = old.map(|point| point.seq).max() else { return Ok(0) };
+        let many = books.entries.len();
+        books.entries.retain(|entry| entry.tenant_id != *tenant || entry.seq > anchor);
+        books.checkpoints.retain(|point| point.tenant_id != *tenant || point.seq >= anchor);
+        Ok(many - books.entries.len())
+    }
+}

@@ -1,0 +1,251 @@
+//! Everything that is kept, and what happens to rules.
+
+use std::collections::BTreeMap;
+
+use domain::agent_hook::{AgentHook, HookScope};
+use domain::audit::{Checkpoint, Entry};
+use domain::breaker::Run;
+use domain::execution::Execution;
+use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use domain::store::{Actor, HookChange, LoggedChange, OutboxJob, StoreError, StoredRules, Tenant, Trip};
+use serde_json::{Value, json};
+
+use super::budget::Account;
+use super::{Beside, whole_micros};
+
+/// When the tenants of a new store were made, for a store without a clock.
+const FOUNDED: &str = "2026-01-01T00:00:00Z";
+
+/// How what is encrypted begins.
+const SEALED: &str = "aes-gcm:";
+
+/// What stands for it in the change log.
+const MASK: &str = "********";
+
+/// What one mutex guards.
+#[derive(Clone, Default)]
+pub(super) struct Books {
+    pub(super) epoch: u64,
+    pub(super) hooks: BTreeMap<HookId, AgentHook>,
+    /// Since when global hooks are off for one tenant.
+    pub(super) trips: Beside<String>,
+    pub(super) runs: Beside<Run>,
+    pub(super) tenants: Vec<Tenant>,
+    /// Oldest first.
+    pub(super) log: Vec<LoggedChange>,
+    pub(super) executions: Vec<Execution>,
+    pub(super) budgets: BTreeMap<TenantId, Account>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) checkpoints: Vec<Checkpoint>,
+    pub(super) jobs: Vec<OutboxJob>,
+}
+
+impl Books {
+    pub(super) fn fresh() -> Self {
+        let tenant = |id: &str, slug: &str, name: &str| Tenant {
+            id: TenantId::from(id),
+            slug: slug.to_owned(),
+            name: name.to_owned(),
+            created_at: FOUNDED.to_owned(),
+        };
+        let tenants =
+            vec![tenant(SENTINEL_TENANT, "global", "Global hooks"), tenant(DEFAULT_TENANT, "default", "Default")];
+        Self { epoch: 1, tenants, ..Self::default() }
+    }
+
+    pub(super) fn rules(&self) -> StoredRules {
+        let trip = |((hook, tenant), at): (&(HookId, TenantId), &String)| Trip {
+            hook_id: hook.clone(),
+            tenant_id: tenant.clone(),
+            tripped_at: at.clone(),
+        };
+        StoredRules {
+            epoch: self.epoch,
+            hooks: self.hooks.values().cloned().collect(),
+            trips: self.trips.iter().map(trip).collect(),
+            runs: self.runs.iter().map(|((hook, tenant), run)| (hook.clone(), tenant.clone(), run.clone())).collect(),
+            tenants: self.tenants.clone(),
+        }
+    }
+
+    pub(super) fn knows(&self, tenant: &TenantId) -> Result<(), StoreError> {
+        let known = self.tenants.iter().any(|known| known.id == *tenant);
+        if known { Ok(()) } else { Err(StoreError::NotFound(format!("tenant not found: {tenant}"))) }
+    }
+
+    /// Carries one change out, and gives the version that it left.
+    pub(super) fn change(&mut self, change: HookChange, by: &Actor) -> Result<u32, StoreError> {
+        match change {
+            HookChange::Create(hook) => self.create(*hook, by),
+            HookChange::Update { hook, if_version, action } => self.update(*hook, (if_version, action), by),
+            HookChange::Delete(id) => self.delete(&id, by),
+        }
+    }
+
+    fn create(&mut self, hook: AgentHook, by: &Actor) -> Result<u32, StoreError> {
+        self.knows(&hook.tenant_id)?;
+        if self.hooks.contains_key(&hook.id) {
+            return Err(StoreError::Conflict(format!("hook {} exists already", hook.id)));
+        }
+        let hook = AgentHook { version: 1, updated_at: at(by), ..hook };
+        let diff = diff(None, Some(&hook));
+        self.log((&hook, &hook.tenant_id), "created", diff, by);
+        self.hooks.insert(hook.id.clone(), hook);
+        Ok(1)
+    }
+
+    fn update(
+        &mut self,
+        hook: AgentHook,
+        (if_version, action): (Option<u32>, &str),
+        by: &Actor,
+    ) -> Result<u32, StoreError> {
+        self.knows(&hook.tenant_id)?;
+        let old = self.row(&hook.id)?;
+        if if_version.is_some_and(|wanted| wanted != old.version) {
+            return Err(StoreError::Conflict(format!("version conflict: have {}", old.version)));
+        }
+        let hook =
+            AgentHook { version: old.version + 1, created_at: old.created_at.clone(), updated_at: at(by), ..hook };
+        let diff = diff(Some(&old), Some(&hook));
+        self.log((&hook, &hook.tenant_id), action, diff, by);
+        let version = hook.version;
+        self.hooks.insert(hook.id.clone(), hook);
+        Ok(version)
+    }
+
+    fn delete(&mut self, id: &HookId, by: &Actor) -> Result<u32, StoreError> {
+        let old = self.row(id)?;
+        let diff = diff(Some(&old), None);
+        self.log((&AgentHook { version: 0, ..old.clone() }, &old.tenant_id), "deleted", diff, by);
+        self.trips.retain(|(hook, _), _| hook != id);
+        self.runs.retain(|(hook, _), _| hook != id);
+        self.hooks.remove(id);
+        let own = self.executions.iter_mut().filter(|row| row.hook_id.as_ref() == Some(id));
+        own.for_each(|row| row.hook_id = None);
+        Ok(0)
+    }
+
+    /// Opens a breaker.
+    pub(super) fn trip(&mut self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
+        let old = self.row(id)?;
+        if old.scope != HookScope::Global {
+            self.runs.retain(|(hook, _), _| hook != id);
+            if !old.enabled {
+                return Ok(self.epoch);
+            }
+            let new = AgentHook {
+                enabled: false,
+                tripped_at: Some(at(by)),
+                disabled_reason: "breaker".to_owned(),
+                version: old.version + 1,
+                updated_at: at(by),
+                ..old.clone()
+            };
+            let diff = diff(Some(&old), Some(&new));
+            self.log((&new, &new.tenant_id), "tripped", diff, by);
+            self.hooks.insert(id.clone(), new);
+        } else {
+            let key = (id.clone(), tenant.clone());
+            self.runs.remove(&key);
+            if !old.enabled || self.trips.contains_key(&key) {
+                return Ok(self.epoch);
+            }
+            let before = self.open_for(id);
+            self.trips.insert(key, at(by));
+            let diff = patch(&before, &self.open_for(id));
+            self.log((&old, tenant), "tripped", diff, by);
+        }
+        self.epoch += 1;
+        Ok(self.epoch)
+    }
+
+    /// Closes breakers and clears runs.
+    pub(super) fn reset(&mut self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
+        let old = self.row(id)?;
+        let only = tenant.filter(|_| old.scope == HookScope::Global);
+        let meant = |(hook, of): &(HookId, TenantId)| hook == id && only.is_none_or(|only| only == of);
+        let open = old.tripped_at.is_some() || self.trips.keys().any(meant);
+        if !open && !self.runs.keys().any(meant) {
+            return Ok(self.epoch);
+        }
+        let before = self.open_for(id);
+        self.trips.retain(|key, _| !meant(key));
+        self.runs.retain(|key, _| !meant(key));
+        if old.tripped_at.is_some() {
+            let new = AgentHook {
+                enabled: true,
+                tripped_at: None,
+                disabled_reason: String::new(),
+                version: old.version + 1,
+                updated_at: at(by),
+                ..old.clone()
+            };
+            let diff = diff(Some(&old), Some(&new));
+            self.log((&new, &new.tenant_id), "reset", diff, by);
+            self.hooks.insert(id.clone(), new);
+        } else if open {
+            let diff = patch(&before, &self.open_for(id));
+            self.log((&old, only.unwrap_or(&old.tenant_id)), "reset", diff, by);
+        }
+        self.epoch += 1;
+        Ok(self.epoch)
+    }
+
+    fn row(&self, id: &HookId) -> Result<AgentHook, StoreError> {
+        self.hooks.get(id).cloned().ok_or_else(|| StoreError::NotFound(format!("hook not found: {id}")))
+    }
+
+    /// For whom a global hook is off, as its owner sees it.
+    fn open_for(&self, id: &HookId) -> Value {
+        let own = self.trips.iter().filter(|((hook, _), _)| hook == id);
+        let trips: Vec<Value> = own.map(|((_, tenant), at)| json!({ "tenant_id": tenant, "tripped_at": at })).collect();
+        json!({ "trips": trips })
+    }
+
+    /// One line in the change log and in the audit chain of `tenant`, whom it is about.
+    fn log(&mut self, (hook, tenant): (&AgentHook, &TenantId), action: &str, diff: Value, by: &Actor) {
+        let line = LoggedChange {
+            id: uuid::Uuid::now_v7().to_string(),
+            tenant_id: tenant.clone(),
+            hook_id: hook.id.clone(),
+            at: at(by),
+            actor: by.name.clone(),
+            action: action.to_owned(),
+            version: hook.version,
+            diff,
+        };
+        self.audit_change(&line, by.at);
+        self.log.push(line);
+    }
+}
+
+fn at(by: &Actor) -> String {
+    whole_micros(by.at).to_string()
+}
+
+/// What differs between two contents of a row, as a JSON Patch: without its version and its times, which are in the line,
+/// and with a mask for everything that is encrypted.
+pub fn diff(before: Option<&AgentHook>, after: Option<&AgentHook>) -> Value {
+    let shown = |hook: Option<&AgentHook>| match hook.map(|hook| json!(hook)) {
+        Some(Value::Object(mut members)) => {
+            members.retain(|name, _| !["version", "created_at", "updated_at"].contains(&name.as_str()));
+            masked(Value::Object(members))
+        }
+        Some(_) | None => Value::Null,
+    };
+    patch(&shown(before), &shown(after))
+}
+
+fn patch(before: &Value, after: &Value) -> Value {
+    json!(json_patch::diff(before, after))
+}
+
+fn masked(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with(SEALED) => Value::from(MASK),
+        Value::Array(items) => items.into_iter().map(masked).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, masked(value))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}

@@ -1,0 +1,83 @@
+//! The budgets of the model.
+
+use domain::id::TenantId;
+use domain::store::{Budget, BudgetStore, StoreError};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::MemoryRules;
+use super::books::Books;
+
+/// What a tenant may spend a month unless somebody said otherwise. Source: the seed.
+const TOTAL: i64 = 1_000_000;
+
+/// One tenant's.
+#[derive(Clone)]
+pub(super) struct Account {
+    month: Date,
+    total: i64,
+    used: i64,
+    /// Whether it was said this month that little is left.
+    warned: bool,
+}
+
+impl Account {
+    fn shown(&self) -> Budget {
+        Budget {
+            month_start: self.month.to_string(),
+            budget_total: self.total,
+            used: self.used,
+            remaining: self.total.saturating_sub(self.used),
+        }
+    }
+}
+
+impl Books {
+    /// The account of `tenant` in the month of `now`, or in a later one if somebody with a faster clock was there.
+    fn account(&mut self, tenant: &TenantId, now: Timestamp) -> Result<&mut Account, StoreError> {
+        self.knows(tenant)?;
+        let month = now.to_zoned(TimeZone::UTC).date().first_of_month();
+        let fresh = || Account { month, total: TOTAL, used: 0, warned: false };
+        let account = self.budgets.entry(tenant.clone()).or_insert_with(fresh);
+        if month > account.month {
+            *account = Account { total: account.total, ..fresh() };
+        }
+        Ok(account)
+    }
+}
+
+impl BudgetStore for MemoryRules {
+    fn budget(&self, tenant: &TenantId, now: Timestamp) -> Result<Budget, StoreError> {
+        Ok(self.books()?.account(tenant, now)?.shown())
+    }
+
+    fn reserve(&self, tenant: &TenantId, tokens: u64, now: Timestamp) -> Result<bool, StoreError> {
+        let mut books = self.books()?;
+        let account = books.account(tenant, now)?;
+        let used = i64::try_from(tokens).ok().and_then(|tokens| account.used.checked_add(tokens));
+        let fitting = used.filter(|used| *used <= account.total);
+        if let Some(used) = fitting {
+            account.used = used;
+        }
+        Ok(fitting.is_some())
+    }
+
+    fn settle(&self, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), StoreError> {
+        let mut books = self.books()?;
+        let account = books.account(tenant, now)?;
+        // What was reserved last month may come back in this one, where it was never taken.
+        account.used = account.used.saturating_add(delta).max(0);
+        let left = i128::from(account.total) - i128::from(account.used);
+        let low = left * 5 < i128::from(account.total) && !account.warned;
+        account.warned |= low;
+        Ok((account.shown(), low))
+    }
+
+    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
+        let mut books = self.books()?;
+        let account = books.account(tenant, now)?;
+        account.total = total;
+        Ok(account.shown())
+    }
+}
