@@ -35,6 +35,9 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How often a trip is tried to be written before it is left to this process alone.
 const ATTEMPTS: u32 = 60;
 
+/// Why a rule is off whose breaker is open, in its row.
+const BY_BREAKER: &str = "breaker";
+
 /// Who closes what a breaker opened, in the change log.
 const BREAKER: &str = "system:breaker";
 
@@ -57,7 +60,13 @@ pub struct Rulebook {
 /// What is in force now.
 #[derive(Default)]
 struct Page {
+    /// As they are in force: those of the store, and of files those of this host.
     rules: StoredRules,
+    /// All rows of the store, those of files of other hosts among them.
+    rows: Vec<AgentHook>,
+    /// The rules of this host's files. Their rows in the store are for breakers and histories; what counts stands here,
+    /// since hosts that share a store need not share their files.
+    files: Vec<AgentHook>,
     /// The runs of breakers that are under way.
     runs: BTreeMap<(HookId, TenantId), Run>,
     /// How many writes of a run are on their way: until they are there, what the store has of it is old.
@@ -150,10 +159,14 @@ impl Rulebook {
         self.publish(&mut page);
     }
 
-    /// Keeps shut what rules were to guard that could not be read; replaces what was kept shut before.
-    pub fn hold(&self, stubs: Vec<Mounted>) {
+    /// Takes the rules of this host's files, and keeps shut what those were to guard that could not be read. Replaces
+    /// what was taken before.
+    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Mounted>) {
         let mut page = self.page();
+        page.files = files;
         page.stubs = stubs;
+        page.lay_over();
+        page.open_held();
         self.publish(&mut page);
     }
 
@@ -339,8 +352,28 @@ impl Page {
             };
         }
         self.runs = runs;
+        self.rows.clone_from(&rules.hooks);
         self.rules = rules;
+        self.lay_over();
         self.open_held();
+    }
+
+    /// Puts the rules of this host's files in the place of all rows of files. Their breakers stay as the store has them.
+    fn lay_over(&mut self) {
+        let own = self.files.iter().map(|file| {
+            let row = self.rows.iter().find(|row| row.id == file.id);
+            let tripped_at = row.and_then(|row| row.tripped_at.clone());
+            AgentHook {
+                enabled: file.enabled && tripped_at.is_none(),
+                disabled_reason: tripped_at.as_ref().map(|_| BY_BREAKER.to_owned()).unwrap_or_default(),
+                tripped_at,
+                version: row.map_or(file.version, |row| row.version),
+                created_at: row.map_or_else(|| file.created_at.clone(), |row| row.created_at.clone()),
+                updated_at: row.map_or_else(|| file.updated_at.clone(), |row| row.updated_at.clone()),
+                ..file.clone()
+            }
+        });
+        self.rules.hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
     }
 
     /// Whether somebody has to write a run that changed. Of two that are on their way one has not begun, and it will
@@ -371,7 +404,7 @@ impl Page {
             for hook in own {
                 hook.enabled = false;
                 hook.tripped_at = Some(trip.tripped_at.clone());
-                hook.disabled_reason = "breaker".to_owned();
+                hook.disabled_reason = BY_BREAKER.to_owned();
             }
         }
     }
@@ -428,7 +461,9 @@ mod tests {
         let run = |outcomes: i64| {
             let at = |second: i64| jiff::Timestamp::from_second(second).unwrap();
             let mut run = Run::default();
-            (0..outcomes).for_each(|second| drop(run.take(domain::breaker::Policy::All, Counted::Block, at(second))));
+            for second in 0..outcomes {
+                run.take(domain::breaker::Policy::All, Counted::Block, at(second));
+            }
             run
         };
         let stored = [("longer", run(1)), ("over", run(1)), ("settled", run(1))];
@@ -436,8 +471,8 @@ mod tests {
             runs: stored.map(|(hook, run)| (HookId::from(hook), TenantId::from("t"), run)).into(),
             ..StoredRules::default()
         };
-        let mut page = Page::default();
-        page.runs = BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(2)), (key("gone"), run(2))]);
+        let runs = BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(2)), (key("gone"), run(2))]);
+        let mut page = Page { runs, ..Page::default() };
         for hook in ["longer", "over"] {
             assert!(page.is_to_write(&key(hook)));
         }

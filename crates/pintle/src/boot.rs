@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dialects::agent::builtin::{self, Write};
 use dialects::agent::condition::compile_matcher;
@@ -38,6 +38,8 @@ const GATES: [CheckpointKind; 3] =
 pub(crate) struct Booted {
     /// A line each, for the operator.
     pub diagnostics: Vec<String>,
+    /// The rules of files.
+    pub files: Vec<AgentHook>,
     /// What is kept shut because its rule cannot be read.
     pub stubs: Vec<Mounted>,
 }
@@ -123,9 +125,14 @@ impl Boot<'_> {
     fn mirror(&self, rules: &StoredRules, booted: &mut Booted) {
         let mut wanted: BTreeMap<HookId, AgentHook> = BTreeMap::new();
         let mut unread = false;
+        let folders: Vec<String> = self.config.agent_hooks.dirs.iter().map(|dir| folder_of(dir)).collect();
         for dir in &self.config.agent_hooks.dirs {
             match rule_files::read(dir) {
-                Ok(files) => files.into_iter().for_each(|file| self.one(rules, dir, file, (&mut wanted, booted))),
+                Ok(files) => {
+                    for file in files {
+                        unread |= !self.one(rules, dir, file, (&mut wanted, booted));
+                    }
+                }
                 Err(why) => {
                     unread = true;
                     booted.stubs.push(stub("a folder of rules", &why, &GATES, None));
@@ -136,9 +143,7 @@ impl Boot<'_> {
         let mut changes = Vec::new();
         for (id, hook) in wanted.iter().filter(|_| self.config.agent_hooks.changed.is_none()) {
             let stored = rules.hooks.iter().find(|stored| stored.id == *id);
-            if stored.is_some_and(|stored| same(&self.opened(stored), hook)) {
-                continue;
-            }
+            let plain = hook;
             let hook = match self.kept(hook.clone()) {
                 Ok(hook) => hook,
                 Err(why) => {
@@ -148,8 +153,12 @@ impl Boot<'_> {
                     continue;
                 }
             };
+            booted.files.push(hook.clone());
             match stored {
                 None => changes.push(HookChange::Create(Box::new(hook))),
+                Some(stored) if same(&self.opened(stored), plain) => {}
+                // Another host's file of this name: its row is for breakers and histories, and serves both.
+                Some(stored) if stored.metadata.get(IN_FOLDER) != plain.metadata.get(IN_FOLDER) => {}
                 Some(stored) => {
                     // A reload closes no circuit breaker.
                     let hook = AgentHook {
@@ -165,7 +174,11 @@ impl Boot<'_> {
         }
         // What cannot be read may still be meant.
         if !unread && self.config.agent_hooks.changed.is_none() {
-            let gone = rules.hooks.iter().filter(|hook| hook.file().is_some() && !wanted.contains_key(&hook.id));
+            let ours = |hook: &AgentHook| {
+                let folder = hook.metadata.get(IN_FOLDER).and_then(Value::as_str);
+                hook.file().is_some() && folder.is_some_and(|folder| folders.iter().any(|own| own == folder))
+            };
+            let gone = rules.hooks.iter().filter(|hook| ours(hook) && !wanted.contains_key(&hook.id));
             changes.extend(gone.map(|hook| HookChange::Delete(hook.id.clone())));
         }
         if let Err(error) = self.change(changes) {
@@ -175,24 +188,27 @@ impl Boot<'_> {
         }
     }
 
+    /// Takes the rules of one file. Says whether all of it could be read.
     fn one(
         &self,
         rules: &StoredRules,
         dir: &PathBuf,
         file: RuleFile,
         (wanted, booted): (&mut BTreeMap<HookId, AgentHook>, &mut Booted),
-    ) {
+    ) -> bool {
         let document = match file.read {
             Ok(document) => document,
             Err(why) => {
                 booted.stubs.push(stub(&file.name, &why, &GATES, None));
-                return booted.diagnostics.push(why);
+                booted.diagnostics.push(why);
+                return false;
             }
         };
         let known = self.known(&rules.tenants);
         let parts = Rests { known: &known, tenants: &rules.tenants };
         let raw: Vec<Value> =
             record::records(&document).map(|all| all.into_iter().cloned().collect()).unwrap_or_default();
+        let mut all = true;
         for read in self.read(&file.name, &document, &parts) {
             match read {
                 Ok(read) => {
@@ -201,15 +217,18 @@ impl Boot<'_> {
                     }
                     let mut hook = read.hook;
                     hook.metadata.insert(IN_FILE.to_owned(), Value::from(file.name.as_str()));
+                    hook.metadata.insert(IN_FOLDER.to_owned(), Value::from(folder_of(dir)));
                     wanted.insert(hook.id.clone(), hook);
                 }
                 Err(bad) => {
                     let why = format!("{}: {bad}", dir.join(&file.name).display());
                     booted.stubs.extend(in_place_of(raw.get(bad.index), &file.name, &why));
                     booted.diagnostics.push(why);
+                    all = false;
                 }
             }
         }
+        all
     }
 
     fn read(&self, name: &str, document: &Value, rests: &Rests<'_>) -> Vec<Result<record::Read, record::BadRecord>> {
@@ -297,6 +316,13 @@ impl Boot<'_> {
             booted.diagnostics.push(format!("{count} command hooks were switched off: this is edition standard"));
         }
     }
+}
+
+/// The member of `metadata` that names the folder of a rule's file: hosts that share a store need not share it.
+const IN_FOLDER: &str = "folder";
+
+fn folder_of(dir: &Path) -> String {
+    std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string()
 }
 
 /// What files are read against beside the configuration.

@@ -353,7 +353,7 @@ pub fn open_store_with(config: &Config, sealing: Sealing) -> Result<Arc<Store>, 
             store::OpenError::Url(_) | store::OpenError::Schema { .. } => {
                 CliError::usage(format!("store.url: {error}"))
             }
-            store::OpenError::Store(StoreError::Unavailable(_)) => {
+            store::OpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
                 CliError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
             }
             store::OpenError::Store(

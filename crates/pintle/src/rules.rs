@@ -25,7 +25,7 @@ use engine::handlers::http::Exchange;
 use engine::rulebook::{Agents, Rulebook};
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
-use sandbox::{Launcher, Sandbox, ScriptFault};
+use sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
 use store::keyring::signing::SigningKey;
 use store::keyring::{Form, KeySource, Keyring, Place};
 use store::{Sealing, Store};
@@ -76,7 +76,7 @@ impl Book {
         if config.agent_hooks.durable_outbox && !grounds.has_outbox(config) {
             diagnostics.push(NO_OUTBOX.to_owned());
         }
-        rulebook.hold(booted.stubs);
+        rulebook.hold(booted.files, booted.stubs);
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
         let watching = CancellationToken::new();
         engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
@@ -105,7 +105,7 @@ impl Book {
         let booted = self.grounds.boot(config, &self.store);
         self.diagnostics = booted.diagnostics;
         self.diagnostics.extend(self.rulebook.reload().err().map(|error| error.to_string()));
-        self.rulebook.hold(booted.stubs);
+        self.rulebook.hold(booted.files, booted.stubs);
         self.rulebook.remount();
     }
 
@@ -407,8 +407,14 @@ impl Scripts for InSandbox {
     }
 
     fn check<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async move { self.0.compile(source).await.map_err(|error| error.to_string()) })
+        Box::pin(async move { self.0.compile(source).await.map_err(|error| bare(&error)) })
     }
+}
+
+/// What is wrong with a script; whoever validates a record says that it is one.
+fn bare(error: &CompileError) -> String {
+    let text = error.to_string();
+    text.strip_prefix("script compile error: ").map_or(text.clone(), str::to_owned)
 }
 
 fn failure(fault: ScriptFault) -> ScriptFailure {
@@ -445,7 +451,7 @@ pub fn check_script(source: &str) -> Result<(), String> {
     let check = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("scripts cannot be checked: {error}"))?;
-        runtime.block_on(Sandbox::new(launcher()).compile(source)).map_err(|error| error.to_string())
+        runtime.block_on(Sandbox::new(launcher()).compile(source)).map_err(|error| bare(&error))
     };
     std::thread::scope(|scope| {
         let checked = scope.spawn(check).join();

@@ -154,7 +154,7 @@ impl Bench {
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let (say, hear) = channel();
         let (store, say, hear) = (&store, &say, &hear);
-        let turn = |share: Vec<_>| async move {
+        let turn = |share: Vec<Vec<EventRecord>>| async move {
             for batch in share {
                 let (say, room) = (say.clone(), store.room(&batch).await);
                 let done = move |how| {

@@ -129,7 +129,7 @@ fn rows(connection: &Connection, table: &str, file: &Path) -> Result<Vec<Object>
         StoreError::Unavailable(format!("table `{table}` of `{}` cannot be read: {why}", file.display()))
     };
     let mut statement = connection.prepare(&format!("SELECT * FROM \"{table}\"")).map_err(failed)?;
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut found = Rows::default();
     let mut read = statement.query([]).map_err(failed)?;
     while let Some(row) = read.next().map_err(failed)? {

@@ -30,7 +30,7 @@ mod trying;
 
 pub use judging::{Evaluator, JudgeSettings, Judged, Judges, Wanted};
 pub use observing::{ATTEMPTS, Kept, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS, Pool, PoolLimits};
-pub use parts::{CommandSurroundings, Parts, ScriptCall, ScriptFailure, ScriptRan, Scripts, Vault};
+pub use parts::{CommandSurroundings, Parts, ScriptCall, ScriptFailure, ScriptRan, Scripts, SlugOf, Vault};
 pub use running::{Asked, Runs};
 pub(crate) use trying::Tried;
 

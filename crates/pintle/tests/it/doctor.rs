@@ -50,8 +50,8 @@ fn a_guard_that_answers_the_canary_is_armed() {
     ✓ hook           words  it answered hook.hello
     ! order          guard  hook "both" may answer for a tool before this one, which also matches it, is asked
     ✓ store                 sqlite://pintle.db
-    ✓ audit                nothing is signed yet
-    ✓ keys                 secrets are encrypted with the key [kid]
+    ✓ audit                 nothing is signed yet
+    ✓ keys                  secrets are encrypted with the key [kid]
     ✓ provider       play   its script can be played
 
     guards armed 2/2
@@ -97,8 +97,8 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     ! order          slow   hook "odd" may answer for a tool before this one, which also matches it, is asked
     ! order          slow   hook "rude" may answer for a tool before this one, which also matches it, is asked
     ✓ store                 sqlite://pintle.db
-    ✓ audit                nothing is signed yet
-    ✓ keys                 secrets are encrypted with the key [kid]
+    ✓ audit                 nothing is signed yet
+    ✓ keys                  secrets are encrypted with the key [kid]
     ✓ provider       play   its script can be played
 
     guards armed 0/8
@@ -116,8 +116,8 @@ fn a_found_guard_is_untrusted() {
     ! configuration        [root]/here/pintle.toml is not trusted; left out: hooks.processes.g (`pintle trust` shows what it would run, and accepts it)
     ✗ guard          g     unproven at trust: nobody accepted it; see `pintle trust`
     ✓ store                sqlite://pintle.db
-    ✓ audit               nothing is signed yet
-    ✓ keys                secrets are encrypted with the key [kid]
+    ✓ audit                nothing is signed yet
+    ✓ keys                 secrets are encrypted with the key [kid]
     ✓ provider       play  its script can be played
 
     guards armed 0/1
@@ -135,7 +135,7 @@ fn what_is_no_guard_fails_with_another_code() {
     ✓ configuration         [root]/config/pintle/pintle.toml
     ✗ hook           words  failed at spawn: could not start: program `no-such-program` was not found through PATH
     ✗ store                 the store is unavailable: `[root]/data/pintle/pintle.db` cannot be made: Not a directory (os error 20); choose another place in `store.url`
-    ✗ keys                 encryption key: `[root]/data/pintle/encryption.key` cannot be read: Not a directory (os error 20)
+    ✗ keys                  encryption key: `[root]/data/pintle/encryption.key` cannot be read: Not a directory (os error 20)
     ✗ provider       play   the script `[root]/config/pintle/reply.json` is not a list of replies: expected ident at line 1 column 2
 
     guards armed 0/0
@@ -182,8 +182,8 @@ fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
     ✗ guard          lost   unproven at matcher: `^nothing$` matches no tool of any agent
     ✓ guard          sky    before_tool answered continue in [time]
     ✓ store                 sqlite://pintle.db
-    ✓ audit                nothing is signed yet
-    ✓ keys                 secrets are encrypted with the key [kid]
+    ✓ audit                 nothing is signed yet
+    ✓ keys                  secrets are encrypted with the key [kid]
     ✓ provider       play   its script can be played
 
     guards armed 2/3

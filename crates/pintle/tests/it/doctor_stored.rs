@@ -1,6 +1,9 @@
 //! `pintle doctor` and the hooks of the store.
 
+use domain::store::{Actor, HookStore as _};
+
 use super::env::TestEnv;
+use super::secrets::{HOOK, on_terminal};
 
 /// What `doctor` says of rules and guards.
 fn doctor(env: &TestEnv) -> String {
@@ -77,34 +80,27 @@ fn a_stored_guard_is_unproven_at_the_step_that_failed() {
 
 #[test]
 fn a_tripped_guard_and_a_secret_that_does_not_open_are_told() {
-    let env = with_rules(&rule(
-        "web",
-        "pre_tool_use",
-        "http",
-        "config.url = 'https://example.com/check'\nconfig.headers.Authorization = 'Bearer secret'",
-    ));
-    let run = |key: &str, args: &[&str]| {
-        let mut command = env.command(super::env::PINTLE);
-        env.run(command.env("PINTLE_ENCRYPTION_KEY", key.repeat(32)).args(args), "")
-    };
-    assert_eq!(run("01", &["hooks", "list"]).code, Some(0));
-    // What is in the file is written into the store once more, unless the file cannot be read for the moment.
-    std::fs::remove_file(env.path("config/pintle/hooks.d/rules.toml")).unwrap();
-    std::fs::remove_dir(env.path("config/pintle/hooks.d")).unwrap();
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n[agent_hooks]\ndir = 'hooks.d'\n");
+    env.write("here/hooks.json", HOOK);
+    let [first, second] = ["01", "02"].map(|digits| digits.repeat(32));
+    let seen = on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", &first)], &["import", "goclaw", "hooks.json"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
     env.write("config/pintle/hooks.d", "a file where the folder should be");
-    let seen = run("02", &["doctor"]);
+    let doctor = |key: &str| {
+        let mut command = env.command(super::env::PINTLE);
+        env.run(command.env("PINTLE_ENCRYPTION_KEY", key).arg("doctor"), "")
+    };
+    let seen = doctor(&second);
     let said = "unproven at secrets: config.headers.authorization: decrypt failed: no key";
     assert!(seen.code == Some(5) && seen.out.contains(said), "{seen}");
     assert!(seen.out.contains("hooks.d` cannot be read"), "{seen}");
-    use domain::store::{Actor, HookStore as _};
     let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
     let web = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "web").unwrap();
     let by = Actor { name: "system:breaker".into(), at: jiff::Timestamp::now() };
     store.trip(&web.id, &web.tenant_id, &by).unwrap();
     drop(store);
-    let seen = run("01", &["doctor"]);
-    assert!(
-        seen.code == Some(5) && seen.out.contains("unproven at breaker: its circuit breaker is open since"),
-        "{seen}"
-    );
+    let seen = doctor(&first);
+    let said = "unproven at breaker: its circuit breaker is open since";
+    assert!(seen.code == Some(5) && seen.out.contains(said), "{seen}");
 }

@@ -21,6 +21,7 @@ mod kill;
 mod mcp;
 mod mcp_serve;
 mod media;
+mod observers;
 mod notes;
 mod redactor;
 mod reload;

@@ -8,8 +8,8 @@ use super::env::{Seen, TestEnv};
 const OLD: &str = "0000000000000000000000000000000000000000000000000000000000000001";
 const NEW: &str = "0000000000000000000000000000000000000000000000000000000000000002";
 
-/// A row that came over from elsewhere: its secrets are in clear text, or under an old key without a place.
-const HOOK: &str = r#"{"hooks": [{"id": "0193a5b0-7000-7000-8000-0000000000aa", "event": "pre_tool_use",
+/// A row that came over from elsewhere: its secret is in clear text.
+pub(crate) const HOOK: &str = r#"{"hooks": [{"id": "0193a5b0-7000-7000-8000-0000000000aa", "event": "pre_tool_use",
   "handler_type": "http", "scope": "tenant", "name": "web", "enabled": true,
   "config": {"url": "https://example.com/check", "headers": {"Authorization": "Bearer secret"}}}]}"#;
 
@@ -22,7 +22,7 @@ fn authorization(env: &TestEnv) -> String {
 }
 
 /// Runs a command on a terminal with these variables.
-fn run(env: &TestEnv, vars: &[(&str, &str)], args: &[&str]) -> Seen {
+pub(crate) fn on_terminal(env: &TestEnv, vars: &[(&str, &str)], args: &[&str]) -> Seen {
     let mut line: Vec<String> = vars.iter().map(|(name, value)| format!("{name}={value}")).collect();
     line.insert(0, "env".into());
     line.push(env.terminal_line(&args.join(" ")).split_once("env -i ").unwrap().1.to_owned());
@@ -33,20 +33,20 @@ fn run(env: &TestEnv, vars: &[(&str, &str)], args: &[&str]) -> Seen {
 fn secrets_move_to_the_key_of_now() {
     let env = TestEnv::new();
     env.write("here/hooks.json", HOOK);
-    let seen = run(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], &["import", "goclaw", "hooks.json"]);
+    let seen = on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], &["import", "goclaw", "hooks.json"]);
     assert_eq!(seen.code, Some(0), "{seen}");
     let before = authorization(&env);
     assert!(before.starts_with("aes-gcm:"), "{before}");
-    let without = run(&env, &[("PINTLE_ENCRYPTION_KEY", NEW)], &["secrets", "rotate"]);
+    let without = on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", NEW)], &["secrets", "rotate"]);
     assert!(without.code == Some(1) && without.out.contains("cannot be opened     1"), "{without}");
     assert!(without.out.contains("config.headers.authorization of hook \"web\": decrypt failed: no key"), "{without}");
     assert_eq!(authorization(&env), before);
     let both = [("PINTLE_ENCRYPTION_KEY", NEW), ("PINTLE_ENCRYPTION_KEYS_OLD", OLD)];
-    let seen = run(&env, &both, &["secrets", "rotate"]);
+    let seen = on_terminal(&env, &both, &["secrets", "rotate"]);
     assert!(seen.code == Some(0) && seen.out.contains("secrets of hooks     1 of 1 rewritten"), "{seen}");
     let after = authorization(&env);
     assert_ne!(after, before);
-    let again = run(&env, &[("PINTLE_ENCRYPTION_KEY", NEW)], &["secrets", "rotate"]);
+    let again = on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", NEW)], &["secrets", "rotate"]);
     assert!(again.code == Some(0) && again.out.contains("secrets of hooks     0 of 1 rewritten"), "{again}");
     assert_eq!(authorization(&env), after);
 }

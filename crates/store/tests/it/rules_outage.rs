@@ -2,6 +2,7 @@
 //! store anew.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,10 +11,12 @@ use domain::id::{HookId, TenantId};
 use domain::store::{
     Actor, AuditStore, BudgetStore, HookChange, HookStore, OutboxJob, OutboxStore, StoreError, StoredRules,
 };
+use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::rules::enqueued;
 use testkit::postgres::Server;
+use tokio_postgres::AsyncMessage;
 
 use crate::postgres_processes::until;
 use crate::rules::{hook, id, postgres};
@@ -163,4 +166,48 @@ fn nothing_is_lost(store: &Postgres, before: u64, came: &Came) {
     let jobs: HashSet<String> =
         store.take_due(now(), now(), usize::MAX).unwrap().into_iter().map(|job| job.id).collect();
     assert!(came.jobs.iter().all(|id| jobs.contains(id)), "a job is lost");
+}
+
+/// What a client hears on the channel of rules while `work` is done, as soon as it is over.
+fn heard(url: &str, work: impl FnOnce()) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, mut connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+        let mut messages = Box::pin(stream::poll_fn(move |context| connection.poll_message(context)));
+        let mut heard = Vec::new();
+        // Messages come before the answer to what is asked next.
+        let mut ask = async |sql: &'static str, heard: &mut Vec<String>| {
+            let mut asked = pin!(client.batch_execute(sql));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(message) = messages.next() => {
+                        if let AsyncMessage::Notification(it) = message.unwrap() {
+                            heard.push(format!("{} {}", it.channel(), it.payload()));
+                        }
+                    }
+                    answer = &mut asked => return answer.unwrap(),
+                }
+            }
+        };
+        ask("LISTEN pintle_hooks", &mut heard).await;
+        work();
+        ask("SELECT 1", &mut heard).await;
+        heard
+    })
+}
+
+#[test]
+fn whoever_listens_hears_of_every_change_that_counts() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    let store = postgres(&url, Durability::Commit);
+    let before = store.epoch().unwrap();
+    let said = heard(&url, || {
+        let create = || vec![HookChange::Create(Box::new(hook(1)))];
+        store.change(create(), &by()).unwrap();
+        store.change(create(), &by()).unwrap_err();
+        store.trip(&HookId::from(id(1).as_str()), &TenantId::default_tenant(), &by()).unwrap();
+    });
+    assert_eq!(said, [1, 2].map(|more| format!("pintle_hooks {}", before + more)));
 }

@@ -17,6 +17,9 @@ use super::judging::{Evaluator, JudgeSettings, Judges};
 use super::observing::Pool;
 use crate::handlers::http::Exchange;
 
+/// The name of a tenant in addresses and lists; nothing for the owner of global hooks.
+pub type SlugOf = Arc<dyn Fn(&TenantId) -> Option<String> + Send + Sync>;
+
 /// Everything that stored hooks need to run, shared by all of them.
 pub struct Parts {
     /// What kinds of hooks there are.
@@ -36,7 +39,7 @@ pub struct Parts {
     /// Decrypts the secrets of rows.
     pub vault: Arc<dyn Vault>,
     /// The name of a tenant in the operator's allow-list.
-    pub slug_of: Arc<dyn Fn(&TenantId) -> Option<String> + Send + Sync>,
+    pub slug_of: SlugOf,
     /// What judges said lately, and how often each was asked.
     pub judges: Judges,
     /// Which model judges where a hook names none.

@@ -62,7 +62,7 @@ fn bad_changes(id: &str) -> Vec<(Role, &'static str, Value)> {
         (Role::Admin, "hooks.create", json!({"event": "pre_tool_use", "timeout": 5})),
         (Role::Admin, "hooks.create", script("global", "guard", "allow")),
         (
-            &admin,
+            Role::Admin,
             "hooks.create",
             json!({"event": "pre_tool_use", "handler_type": "script", "scope": "tenant", "config": {"source": "retrun"}}),
         ),
@@ -94,7 +94,7 @@ fn bad_questions(id: &str) -> Vec<(Role, &'static str, Value)> {
         (Role::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": {"toolInput": "ls"}})),
         (Role::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": []})),
         (
-            &admin,
+            Role::Admin,
             "hooks.test",
             json!({"config": {"event": "pre_tool_use", "handler_type": "prompt", "scope": "tenant"}}),
         ),

@@ -141,7 +141,10 @@ fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<E
     let end = head(store, tenant)?;
     let mut pages = Pages::new(store, tenant, (end + 1).saturating_sub(count).max(1));
     let mut found = Vec::new();
-    while count > 0 {
+    if count == 0 {
+        return Ok(found);
+    }
+    loop {
         let page = pages.next()?;
         if page.is_empty() {
             break;

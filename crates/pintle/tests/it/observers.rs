@@ -1,0 +1,58 @@
+//! Hooks that only observe, at the end of a short run: they hear of it all the same.
+
+use serde_json::Value;
+
+use crate::env::TestEnv;
+use crate::run::scripted;
+
+/// A turn with one call, which waits for a hook if it is told to.
+const WAITS: &str = r#"{"tool_calls": [{"name": "exec", "arguments": {
+    "command": "test ! -e wait || until test -e heard; do sleep 0.05; done"}}]}, {"text": "Done."}"#;
+
+fn with(outbox: &str, command: &str) -> TestEnv {
+    let env = scripted(WAITS, &format!("tools = ['exec']\n[agent_hooks]\noutbox = '{outbox}'\n"));
+    let hook = format!(
+        "[[hook]]\nname = 'tells'\nevent = 'stop'\nhandler_type = 'command'\nscope = 'tenant'\n\
+         [hook.config]\ncommand = '''{command}'''\n"
+    );
+    let file = env.write("here/rules.toml", &hook);
+    let seen = env.on_terminal("", &["hooks", "add", file.to_str().unwrap()]);
+    assert_eq!(seen.code, Some(0), "{}{}", seen.out, seen.err);
+    env
+}
+
+fn runs(env: &TestEnv) {
+    let seen = env.pintle(&["run", "--quiet", "go"]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Done.\n"), "{}", seen.err);
+}
+
+/// The rows of the hook, oldest first: what was decided, and after how many attempts more than one.
+fn rows(env: &TestEnv) -> Vec<(String, u64)> {
+    let page: Value = serde_json::from_str(&env.raw(&["hooks", "history", "tells", "--json"])).unwrap();
+    let rows = page["executions"].as_array().unwrap().iter().rev();
+    rows.map(|row| (row["decision"].as_str().unwrap().to_owned(), row["retry"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn a_slow_observer_hears_of_the_end_of_a_short_run() {
+    for outbox in ["memory", "durable"] {
+        let env = with(outbox, "sleep 0.5; cat >heard");
+        runs(&env);
+        let heard: Value = serde_json::from_str(&std::fs::read_to_string(env.path("here/heard")).unwrap()).unwrap();
+        assert_eq!((&heard["hook_event_name"], &heard["final_text"]), (&"stop".into(), &"Done.".into()), "{outbox}");
+        assert_eq!(rows(&env), [("allow".to_owned(), 0)], "{outbox}");
+    }
+}
+
+#[test]
+fn what_failed_in_one_run_is_tried_again_in_the_next() {
+    let env = with("durable", "echo >>tries; if [ $(wc -l <tries) = 1 ]; then exit 1; fi; touch heard");
+    runs(&env);
+    assert_eq!(rows(&env), [], "there are attempts left");
+    env.write("here/wait", "");
+    runs(&env);
+    let mut rows = rows(&env);
+    rows.sort();
+    assert_eq!(rows, [("allow".to_owned(), 0), ("allow".to_owned(), 1)]);
+    assert_eq!(std::fs::read_to_string(env.path("here/tries")).unwrap(), "\n\n\n");
+}
