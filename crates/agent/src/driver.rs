@@ -1,23 +1,22 @@
 //! Works turns: does what the pure turn asks for, notes what came of it, and reports back.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use domain::approval::Approval;
 use domain::chain::Note;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{Known, Observed, RuntimeEvent, UserPromptSubmit};
-use domain::id::{AgentId, HookName, TraceId, TurnId, agent_uuid};
+use domain::id::{HookName, TraceId, TurnId, agent_uuid};
 use domain::identity::Identity;
-use domain::json::{Object, Rendered};
+use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::message::{CallPart, Message, Role};
 use domain::ruling::{Aborted, Denied, Ground, Ruling};
 use domain::session::{Cause, Entry, OpenTurn};
-use domain::shell::ShellFacts;
 use domain::store::StoreError;
-use domain::tool::{Annotations, ToolOutput};
+use domain::tool::ToolOutput;
 use domain::turn::{End, Fact, Turn, Waiting};
 use engine::approvals::Unsettled;
 use engine::{Approvals, Dispatcher, Engine, TurnCx};
@@ -36,11 +35,13 @@ mod calls;
 mod compact;
 mod deltas;
 mod files;
+mod known;
 mod model;
 mod polls;
 mod subturns;
 mod work;
 
+use known::KnownAgent;
 use subturns::Errand;
 pub use subturns::{MAX_CHILDREN, MAX_DEPTH, SUBTURN_TIME};
 use work::{Out, Work};
@@ -126,73 +127,6 @@ impl Around {
     }
 }
 
-/// What hooks' answers are checked against: the agent's tools and models, who brought which tool, whom it works for.
-struct KnownAgent {
-    tools: Arc<Tools>,
-    models: Arc<Models>,
-    owners: BTreeMap<String, HookName>,
-    agents: Vec<AgentId>,
-    /// The id under which stored hooks know the agent.
-    agent_uuid: String,
-    /// The shell text that was read last: the hooks of one event all want the same one.
-    read: Mutex<Option<ReadShell>>,
-}
-
-/// A shell text that was read.
-struct ReadShell {
-    name: String,
-    arguments: Object,
-    facts: Arc<ShellFacts>,
-}
-
-impl Known for KnownAgent {
-    fn tool(&self, name: &str) -> Option<String> {
-        if self.owners.contains_key(name) {
-            return Some(name.to_owned());
-        }
-        self.tools.canonical(name).map(str::to_owned)
-    }
-
-    fn model(&self, model: &str) -> bool {
-        self.models.resolve(model).is_ok()
-    }
-
-    fn owner(&self, name: &str) -> Option<HookName> {
-        self.owners.get(name).cloned()
-    }
-
-    fn annotations(&self, name: &str) -> Annotations {
-        match self.owners.contains_key(name) {
-            true => Annotations::default(),
-            false => self.tools.get(name).map(|tool| tool.annotations()).unwrap_or_default(),
-        }
-    }
-
-    fn acting_for(&self) -> &[AgentId] {
-        &self.agents
-    }
-
-    fn agent_uuid(&self) -> &str {
-        &self.agent_uuid
-    }
-
-    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
-        if self.owners.contains_key(name) {
-            return Arc::default();
-        }
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = &*read
-            && last.name == name
-            && last.arguments == *arguments
-        {
-            return last.facts.clone();
-        }
-        let facts = Arc::new(self.tools.shell_facts(name, arguments).unwrap_or_default());
-        *read = Some(ReadShell { name: name.to_owned(), arguments: arguments.clone(), facts: facts.clone() });
-        facts
-    }
-}
-
 impl Runner {
     /// An agent with these settings, models and tools, whose hooks are those of `engine`.
     pub fn new(settings: Settings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
@@ -237,14 +171,7 @@ impl Runner {
     fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn Known> {
         let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
         let agent_uuid = agent_uuid(&who.tenant_id, who.agent_id.as_str());
-        Arc::new(KnownAgent {
-            tools: self.tools.clone(),
-            models: self.models.clone(),
-            owners,
-            agents,
-            agent_uuid,
-            read: Mutex::default(),
-        })
+        Arc::new(KnownAgent::new((self.tools.clone(), self.models.clone()), owners, agents, agent_uuid))
     }
 
     /// Works `prompt` to its end, after what waits in the conversation. What it did so far stays in the conversation,

@@ -13,13 +13,17 @@ use crate::hook::{Hook, OnFailure, State};
 use crate::id::HookName;
 use crate::record::{Change, NotRun, Outcome, Record};
 use crate::roster::Roster;
-use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
-use crate::verdict::{Abort, Extent, Heard, Reason, Verdict, Word};
+use crate::ruling::{Ground, Ruling};
+use crate::verdict::{Heard, Reason, Verdict};
 
 mod failing;
+mod ruling;
 mod wanting;
 
 use failing::{fault_reason, on_failure};
+pub use ruling::Note;
+use ruling::{Told, kept_rewriting, rule};
+pub(crate) use ruling::{hide_replaced, unreached};
 use wanting::About;
 pub use wanting::wanted;
 
@@ -74,17 +78,6 @@ pub struct Chain<'a, C: Checkpoint> {
     /// What the answers took so far.
     spent: Duration,
     records: Vec<Record>,
-}
-
-/// What a hook wants the model to read besides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// The hook.
-    pub by: HookName,
-    /// The text.
-    pub text: String,
-    /// Whether a judge wrote it: a model, whose words never stand among the operator's.
-    pub judged: bool,
 }
 
 /// Which time the row is walked.
@@ -497,61 +490,6 @@ impl<C: Checkpoint> Asks for Chain<'_, C> {
         self.take(&hook, heard, account, took);
         self.at += 1;
         self.due = None;
-    }
-}
-
-/// Why a hook that was not reached did not run.
-pub(crate) fn unreached(hook: &Hook, by: &HookName) -> NotRun {
-    match hook.state {
-        State::Disabled => NotRun::Disabled,
-        State::Untrusted => NotRun::Untrusted,
-        State::Armed | State::Broken(_) | State::Tripped { .. } => NotRun::Decided { by: by.clone() },
-    }
-}
-
-fn kept_rewriting<C: Checkpoint>(hook: &Hook) -> Ruling<C> {
-    Ruling::Deny(Denied {
-        by: hook.name.clone(),
-        at: C::KIND,
-        reason: Reason::new(KEPT_REWRITING),
-        ground: Ground::Said,
-    })
-}
-
-/// The ruling that a refusal or an abort is.
-fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, ground: Ground) -> Ruling<C> {
-    let (word, reason) = verdict.told();
-    let reason = reason.cloned().unwrap_or_default();
-    let (by, at) = (hook.name.clone(), C::KIND);
-    match word {
-        Word::AbortTurn => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } }),
-        Word::HardAbort => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } }),
-        Word::Deny | Word::Ask | Word::Respond | Word::Modify | Word::Continue => {
-            Ruling::Deny(Denied { by, at, reason, ground })
-        }
-    }
-}
-
-/// Of an event's changes only those of the last rewriter may be read: what an earlier one left there may be just what
-/// the later one took out.
-pub(crate) fn hide_replaced(records: &mut [Record]) {
-    let mut changes =
-        records.iter_mut().rev().filter_map(|record| record.change.as_mut()).filter(|change| !change.places_only);
-    changes.next();
-    changes.for_each(|change| change.places_only = true);
-}
-
-/// What is recorded of a hook, beside who it is.
-struct Told {
-    outcome: Outcome,
-    warnings: Vec<String>,
-    change: Option<Box<Change>>,
-    account: Option<Box<Account>>,
-}
-
-impl Told {
-    fn of(outcome: Outcome) -> Self {
-        Self { outcome, warnings: Vec::new(), change: None, account: None }
     }
 }
 

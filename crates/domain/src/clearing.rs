@@ -15,8 +15,9 @@ use crate::record::{NotRun, Outcome as Ran, Record};
 use crate::roster::Roster;
 use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Reason, Word};
+use crate::verdict::Reason;
 
+mod outcome;
 mod rows;
 
 pub use rows::{Row, rows, time_of_substitute};
@@ -442,39 +443,6 @@ impl<'a> Clearing<'a> {
             Phase::Before(_) | Phase::Gates(..) | Phase::Again(..) | Phase::Approve(_) | Phase::Between => {
                 unreachable!("a clearing that asks nobody is done, or waits for a person")
             }
-        }
-    }
-}
-
-impl Outcome {
-    /// The hook that decided, where one did.
-    pub fn decided_by(&self) -> Option<&HookName> {
-        match self {
-            Self::Run(_) => None,
-            Self::Substituted { by, .. } | Self::Ask { by, .. } => Some(by),
-            Self::Refused { denied, .. } => Some(&denied.by),
-            Self::Abort(aborted) => Some(&aborted.by),
-        }
-    }
-
-    /// The call as it stands; an abort leaves none.
-    pub fn call(&self) -> Option<&ToolCall> {
-        match self {
-            Self::Run(call) | Self::Substituted { call, .. } | Self::Ask { call, .. } | Self::Refused { call, .. } => {
-                Some(call)
-            }
-            Self::Abort(_) => None,
-        }
-    }
-
-    /// The word of the whole clearing, for the record.
-    pub fn word(&self) -> Word {
-        match self {
-            Self::Run(_) => Word::Continue,
-            Self::Substituted { .. } => Word::Respond,
-            Self::Ask { .. } => Word::Ask,
-            Self::Refused { .. } => Word::Deny,
-            Self::Abort(aborted) => aborted.word(),
         }
     }
 }

@@ -9,18 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::agent_hook::{AgentHook, HookScope, Source};
-use domain::breaker::{Counted, Run, Step};
-use domain::hook::Hook;
+use domain::breaker::Run;
 use domain::id::{AgentId, HookId, TenantId};
-use domain::identity::Identity;
-use domain::store::{Actor, HookStore, StoreError, StoredRules, Trip};
+use domain::store::{HookStore, StoreError, StoredRules, Trip};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::{Clock, SystemClock};
 use crate::handlers::agent::Parts;
-use crate::live::{Live, Outcomes, Rules};
+use crate::live::{Live, Rules};
 use crate::set::Mounted;
 
+mod breaking;
 mod mounting;
 
 pub(crate) use mounting::handler;
@@ -29,17 +28,8 @@ pub use mounting::{mount, shut, stub};
 /// How often it is looked whether another process changed a rule. Source: agent hooks, resolution: within 5 s.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a trip that could not be written waits for the next attempt.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
-
-/// How often a trip is tried to be written before it is left to this process alone.
-const ATTEMPTS: u32 = 60;
-
 /// Why a rule is off whose breaker is open, in its row.
 const BY_BREAKER: &str = "breaker";
-
-/// Who closes what a breaker opened, in the change log.
-const BREAKER: &str = "system:breaker";
 
 /// The agents of the host: hooks know them by ids that are made from these names.
 pub type Agents = Arc<dyn Fn() -> Vec<AgentId> + Send + Sync>;
@@ -105,8 +95,9 @@ impl Rulebook {
         if let Err(error) = &read {
             book.live.replace(shut(&error.to_string()));
         }
-        book.live.count_by(Arc::new(book.clone()));
-        book.parts.pool.count_by(Arc::new(book.clone()));
+        // What the rulebook itself holds must not hold it: nothing of this would ever be dropped, the store least of all.
+        book.live.count_by(Arc::new(Arc::downgrade(&book)));
+        book.parts.pool.count_by(Arc::new(Arc::downgrade(&book)));
         (book, read)
     }
 
@@ -198,12 +189,16 @@ impl Rulebook {
 
     /// Forgets what this process alone knows of the breakers of a hook: those that opened and that could not be written
     /// yet, and runs; everywhere, or for one tenant. Somebody closes them. What is in force changes with the next
-    /// [`Rulebook::reload`].
+    /// [`Rulebook::reload`]. Blocks.
     pub fn release(&self, id: &HookId, tenant: Option<&TenantId>) {
         let meant = |hook: &HookId, of: &TenantId| hook == id && tenant.is_none_or(|tenant| of == tenant);
+        // A write that has begun with the old run must not come after whoever clears it in the store.
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut page = self.page();
         page.held.retain(|trip| !meant(&trip.hook_id, &trip.tenant_id));
         page.runs.retain(|(hook, of), _| !meant(hook, of));
+        drop(page);
+        drop(writing);
     }
 
     /// Stops trying to write. What is not written by now is lost with this process.
@@ -272,72 +267,6 @@ impl Rulebook {
         let mounted = mount(hook, agents, &self.parts);
         page.mounted.insert(hook.id.clone(), (hook.clone(), Arc::new([mounted.clone()])));
         mounted
-    }
-
-    /// Opens the breaker of a hook, here at once and in the store as soon as it takes it.
-    fn trip(self: &Arc<Self>, hook: &Hook, id: &HookId, tenant: &TenantId) {
-        let at = self.clock.now();
-        tracing::error!(
-            hook_id = %id, %tenant, window = domain::breaker::WINDOW_SECONDS, threshold = domain::breaker::THRESHOLD,
-            "security.hook.circuit_breaker: hook \"{}\"", hook.name
-        );
-        {
-            let mut page = self.page();
-            let trip = Trip { hook_id: id.clone(), tenant_id: tenant.clone(), tripped_at: at.to_string() };
-            page.held.push(trip);
-            page.open_held();
-            self.publish(&mut page);
-        }
-        let (book, id, tenant) = (self.clone(), id.clone(), tenant.clone());
-        let actor = Actor { name: BREAKER.to_owned(), at };
-        self.parts.tasks.spawn(async move { book.keep_trip(id, tenant, actor).await });
-    }
-
-    async fn keep_trip(self: Arc<Self>, id: HookId, tenant: TenantId, actor: Actor) {
-        for _ in 0..ATTEMPTS {
-            // Somebody has closed it meanwhile.
-            if !self.holds(&id, &tenant) {
-                return;
-            }
-            let (book, hook, whose, by) = (self.clone(), id.clone(), tenant.clone(), actor.clone());
-            let kept = tokio::task::spawn_blocking(move || book.store.trip(&hook, &whose, &by)).await;
-            match kept {
-                Ok(Ok(_)) => {
-                    self.page().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
-                    let book = self.clone();
-                    // A reload that fails is tried again by the next look.
-                    drop(tokio::task::spawn_blocking(move || book.reload()).await);
-                    return;
-                }
-                // Nothing is left to close.
-                Ok(Err(StoreError::NotFound(_))) => {
-                    self.page().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
-                    return;
-                }
-                Ok(Err(error)) => {
-                    tracing::error!(hook_id = %id, "security.hook.circuit_breaker_persist_failed: {error}")
-                }
-                Err(error) => tracing::error!(hook_id = %id, "security.hook.circuit_breaker_persist_failed: {error}"),
-            }
-            tokio::select! {
-                () = self.closing.cancelled() => return,
-                () = tokio::time::sleep(TRY_AGAIN) => {}
-            }
-        }
-    }
-
-    /// Writes the run of a breaker, as it is by the time that it is written.
-    fn keep_run(self: &Arc<Self>, key: (HookId, TenantId)) {
-        let (book, now) = (self.clone(), self.clock.now());
-        self.parts.tasks.spawn_blocking(move || {
-            let writing = book.writing.lock().unwrap_or_else(PoisonError::into_inner);
-            let run = book.page().runs.get(&key).cloned().unwrap_or_default();
-            if let Err(error) = book.store.keep_run(&key.0, &key.1, &run, now) {
-                tracing::warn!(hook_id = %key.0, "the run of a circuit breaker could not be kept: {error}");
-            }
-            book.page().written(&key);
-            drop(writing);
-        });
     }
 }
 
@@ -419,40 +348,10 @@ impl Page {
     }
 }
 
-/// Counts what became of handlers. Held by the engine, so that no rulebook is dropped while events need it.
-impl Outcomes for Arc<Rulebook> {
-    fn took(&self, who: &Identity, hook: &Hook, what: Counted) {
-        Rulebook::took(self, who, hook, what);
-    }
-}
-
-impl Rulebook {
-    fn took(self: &Arc<Self>, who: &Identity, hook: &Hook, what: Counted) {
-        let Some(stored) = &hook.stored else { return };
-        // A test says nothing of how a hook does.
-        if who.is_test {
-            return;
-        }
-        let key = (stored.id.clone(), who.tenant_id.clone());
-        let (step, is_to_write) = {
-            let mut page = self.page();
-            let run = page.runs.entry(key.clone()).or_default();
-            let step = run.take(stored.breaker, what, self.clock.now());
-            if run.is_empty() {
-                page.runs.remove(&key);
-            }
-            (step, step == Step::Changed && page.is_to_write(&key))
-        };
-        match step {
-            Step::Changed if is_to_write => self.keep_run(key),
-            Step::Same | Step::Changed => {}
-            Step::Trips => self.trip(hook, &key.0, &key.1),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use domain::breaker::Counted;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dialects::agent::builtin::{self, Write};
 use dialects::agent::condition::compile_matcher;
@@ -192,7 +192,7 @@ impl Boot<'_> {
     fn one(
         &self,
         rules: &StoredRules,
-        dir: &PathBuf,
+        dir: &Path,
         file: RuleFile,
         (wanted, booted): (&mut BTreeMap<HookId, AgentHook>, &mut Booted),
     ) -> bool {

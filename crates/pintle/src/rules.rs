@@ -175,7 +175,7 @@ async fn forget_old(store: Arc<Store>, terms: Terms, cancel: CancellationToken) 
 pub fn edition(config: &Config, env: &Env) -> Result<Edition, CliError> {
     for name in EDITIONS {
         if let Some(word) = env.text(name).filter(|word| !word.is_empty()) {
-            return Edition::named(&word)
+            return Edition::named(word)
                 .ok_or_else(|| CliError::usage(format!("{name} is \"{word}\", expected lite or standard")));
         }
     }

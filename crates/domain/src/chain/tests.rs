@@ -16,8 +16,10 @@ use crate::hook::Family;
 use crate::json::{Object, Rendered};
 use crate::llm::{LlmReply, LlmRequest, ToolDef, Usage};
 use crate::message::{CallPart, Message, Private, Role};
+use crate::ruling::KEPT_REWRITING;
 use crate::testing::{Agent, Says, Script, args, call, hook, lines};
 use crate::tool::ToolOutput;
+use crate::verdict::{Abort, Extent, Word};
 
 mod budget;
 mod faults;

@@ -57,12 +57,7 @@ impl<'a> About<'a> {
 }
 
 /// Whether the condition of `hook` wants the event.
-fn meets(
-    hook: &Hook,
-    event: &'static str,
-    facts: &Facts<'_>,
-    occasion: Occasion<'_>,
-) -> Result<Option<Fault>, NotRun> {
+fn meets(hook: &Hook, event: &'static str, facts: &Facts<'_>, occasion: Occasion<'_>) -> Result<Option<Fault>, NotRun> {
     let condition = hook.stored.as_ref().and_then(|stored| stored.condition.as_ref());
     let Some(condition) = condition else { return Ok(None) };
     match holds(&**condition, event, facts, occasion) {

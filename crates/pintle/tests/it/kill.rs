@@ -7,17 +7,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use domain::audit::{Kind, Verifier};
 use domain::id::TenantId;
 use domain::message::{Message, Role};
 use domain::session::{Cause, Entry, Session};
-use domain::store::{RecordQuery, RecordStore as _, SessionKey, SessionStore as _};
+use domain::store::{AuditStore as _, RecordQuery, RecordStore as _, SessionKey, SessionStore as _};
 use domain::turn::{Fact, OUTCOME_UNKNOWN};
+use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
 use super::env::{PINTLE, TestEnv};
 use super::run::scripted;
 
-/// How often the program is killed.
-const KILLS: usize = 200;
+/// How many lives each kind of host has; in each of them the program is killed once or twice.
+const LIVES: usize = 50;
 
 /// How many programs run at once: more than the processors of a small machine, so that kills hit odd places.
 const AT_ONCE: usize = 4;
@@ -42,6 +44,37 @@ fn script() -> String {
     let text = replies.to_string();
     text[1..text.len() - 1].to_owned()
 }
+
+/// Rules that take part in every call and every message, each in a way of its own.
+const RULES: &str = r#"
+[[hook]]
+name = "allows"
+event = "pre_tool_use"
+handler_type = "script"
+scope = "tenant"
+config = { source = "function handle(event) { return { decision: 'allow' }; }" }
+
+[[hook]]
+name = "sees"
+event = "pre_tool_use"
+handler_type = "command"
+scope = "tenant"
+config = { command = "cat >/dev/null" }
+
+[[hook]]
+name = "counts"
+event = "post_tool_use"
+handler_type = "command"
+scope = "tenant"
+config = { command = "cat >/dev/null" }
+
+[[hook]]
+name = "greets"
+event = "user_prompt_submit"
+handler_type = "script"
+scope = "global"
+config = { source = "function handle(event) { return { decision: 'allow', additionalContext: event.rawInput }; }" }
+"#;
 
 /// Where a program was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,12 +128,14 @@ impl Life<'_> {
         std::thread::sleep(moment);
         child.kill().unwrap();
         child.wait().unwrap();
+        self.check_evidence();
         if self.number.is_multiple_of(2) {
             if self.number.is_multiple_of(4) {
                 let mut resumed = self.pintle(&["sessions", "resume", "--quiet", "s"]).spawn().unwrap();
                 std::thread::sleep(second);
                 resumed.kill().unwrap();
                 resumed.wait().unwrap();
+                self.check_evidence();
             }
             // There may be no session yet, or nothing open in it.
             self.done(&["sessions", "resume", "--quiet", "s"], &[0, 1]);
@@ -109,10 +144,53 @@ impl Life<'_> {
         self.check()
     }
 
+    fn store(&self) -> store::Store {
+        store::open("sqlite://pintle.db", &self.home(), store::Durability::Commit).unwrap()
+    }
+
+    /// Every call that began to run has its decision in the audit chain, and no chain has a break.
+    fn check_evidence(&self) {
+        if !self.home().join("pintle.db").exists() {
+            return;
+        }
+        let store = self.store();
+        let journal = store.journal(&key()).unwrap();
+        let used = journal.iter().filter_map(|entry| match entry {
+            Entry::Turn(Fact::Used { digest, .. }) => Some(digest.clone()),
+            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+        });
+        let (used, decided) = (used.collect::<Vec<_>>(), self.decided(&store));
+        for digest in &used {
+            // A kill between the decision and the use has it decided twice.
+            assert!(decided.contains(digest), "life {}: {digest} was never decided: {decided:?}", self.number);
+        }
+    }
+
+    /// The permits of the decisions in the audit chains, which are whole.
+    fn decided(&self, store: &store::Store) -> Vec<String> {
+        let keys = std::fs::read_to_string(self.home().join(PUBLIC_KEY_FILE)).unwrap_or_default();
+        let keys = PublicKeys::parse(&keys).unwrap_or_default();
+        let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
+        let (mut verifier, mut permits) = (Verifier::new(&check), Vec::new());
+        for tenant in store.audited().unwrap() {
+            store.checkpoints(&tenant).unwrap().iter().for_each(|point| verifier.checkpoint(point));
+            for entry in store.audit_entries(&tenant, 1, 100_000).unwrap() {
+                let body: serde_json::Value = serde_json::from_str(&entry.body).unwrap();
+                if entry.kind == Kind::Decision {
+                    permits.extend(body["data"]["permit"].as_str().map(str::to_owned));
+                }
+                verifier.entry(entry);
+            }
+        }
+        let report = verifier.finish();
+        assert!(report.is_intact(), "life {}: {report}", self.number);
+        permits
+    }
+
     /// What must hold whenever the program was killed. Says where it was.
     fn check(&self) -> Cut {
-        let store = store::open("sqlite://pintle.db", &self.home(), store::Durability::Commit).unwrap();
-        let key = SessionKey { tenant: TenantId::default_tenant(), session: "s".into() };
+        self.check_evidence();
+        let (store, key) = (self.store(), key());
         let journal = store.journal(&key).unwrap();
         let turns = paired(&journal).unwrap_or_else(|why| panic!("life {}: {why}: {journal:#?}", self.number));
         let query = RecordQuery { limit: 100_000, ..RecordQuery::default() };
@@ -156,6 +234,10 @@ impl Life<'_> {
     }
 }
 
+fn key() -> SessionKey {
+    SessionKey { tenant: TenantId::default_tenant(), session: "s".into() }
+}
+
 /// How often the call that leaves `word` ran.
 fn times(ran: &str, word: &str) -> usize {
     ran.lines().filter(|line| *line == word).count()
@@ -184,28 +266,31 @@ fn paired(journal: &[Entry]) -> Result<Vec<String>, &'static str> {
     if held || open { Err("it was left open") } else { Ok(turns) }
 }
 
-#[test]
-fn killed_anywhere_nothing_is_lost_and_nothing_runs_twice() {
-    let env = scripted(&script(), "tools = ['exec']\n");
+/// Kills programs of a host with `audit.durability = durability` and these rules, and checks each of their lives.
+fn survives(durability: &str, rules: &str) {
+    let more = format!("tools = ['exec']\n[agent_hooks]\ndir = 'hooks.d'\n[audit]\ndurability = '{durability}'\n");
+    let env = scripted(&script(), &more);
+    env.write("config/pintle/hooks.d/rules.toml", rules);
     let seed = std::env::var("PINTLE_KILL_SEED").ok().map_or(SEED, |seed| seed.parse().unwrap());
     eprintln!("PINTLE_KILL_SEED={seed}");
-    let whole = Life { env: &env, number: KILLS };
+    let whole = Life { env: &env, number: LIVES };
     let began = Instant::now();
     let output = whole.begin().output().unwrap();
     let length = began.elapsed();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"All done.\n"[..]));
     whole.done(&["run", "--quiet", "--session", "s", "again"], &[0]);
     whole.check();
+    assert_eq!(whole.decided(&whole.store()).len(), WORDS.len(), "one decision for each call");
     // Several run at once, each slower than one alone.
     let mut random = fastrand::Rng::with_seed(seed);
-    let moments: Vec<Duration> = (0..KILLS).map(|_| length.mul_f64(random.f64() * 1.5)).collect();
+    let moments: Vec<Duration> = (0..LIVES).map(|_| length.mul_f64(random.f64() * 1.5)).collect();
     let (next, cuts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<Cut, usize>::new()));
     std::thread::scope(|threads| {
         for _ in 0..AT_ONCE {
             threads.spawn(|| {
                 let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-                for number in numbers.take_while(|number| *number < KILLS) {
-                    let cut = Life { env: &env, number }.live(moments[number], moments[KILLS - 1 - number]);
+                for number in numbers.take_while(|number| *number < LIVES) {
+                    let cut = Life { env: &env, number }.live(moments[number], moments[LIVES - 1 - number]);
                     *cuts.lock().unwrap().entry(cut).or_default() += 1;
                 }
             });
@@ -214,4 +299,24 @@ fn killed_anywhere_nothing_is_lost_and_nothing_runs_twice() {
     let cuts = cuts.into_inner().unwrap();
     eprintln!("{cuts:?}");
     assert!(cuts.contains_key(&Cut::InACall), "no kill hit anything: {cuts:?}");
+}
+
+#[test]
+fn killed_anywhere_nothing_is_lost_and_nothing_runs_twice() {
+    survives("commit", "");
+}
+
+#[test]
+fn killed_anywhere_with_the_disk_written_first() {
+    survives("before_effect", "");
+}
+
+#[test]
+fn killed_anywhere_with_rules_that_take_part() {
+    survives("commit", RULES);
+}
+
+#[test]
+fn killed_anywhere_with_rules_and_the_disk_written_first() {
+    survives("before_effect", RULES);
 }

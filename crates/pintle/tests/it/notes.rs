@@ -22,7 +22,9 @@ fn note(hook: &str, text: &str) -> String {
 fn behind(request: &Value, n: usize) -> String {
     let text = |content: &Value| match content {
         Value::Array(parts) => parts.iter().map(|part| part["text"].as_str().unwrap()).collect::<Vec<_>>().join("\n"),
-        content => content.as_str().unwrap_or_default().to_owned(),
+        content @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
+            content.as_str().unwrap_or_default().to_owned()
+        }
     };
     let messages = request["messages"].as_array().unwrap();
     let behind = messages.iter().skip(n);

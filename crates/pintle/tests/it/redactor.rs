@@ -143,7 +143,7 @@ fn long_texts_are_read_whole() {
         "1".repeat(1 << 19),
     ];
     for text in texts {
-        assert_eq!(redacted(std::slice::from_ref(&text)), [text.clone()], "{}…", &text[..20]);
+        assert_eq!(redacted(std::slice::from_ref(&text)), std::slice::from_ref(&text), "{}…", &text[..20]);
     }
     let hidden = format!("{} bob@example.com {}", "a@".repeat(1 << 16), "1+".repeat(1 << 16));
     let shown = hidden.replace("bob@example.com", "[REDACTED_EMAIL]");

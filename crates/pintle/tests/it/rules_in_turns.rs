@@ -57,7 +57,10 @@ fn each_of_the_seven_events_fires_its_hook() {
     let env = two_turns();
     let child = "s/delegate:helper:[id]";
     let starts = "SessionID Depth agent_key RawInput first_prompt";
-    assert_eq!(told(&env, "session_start", starts), [json!(["s", 0, "main", "", false]), json!([child, 1, "helper", "", false])]);
+    assert_eq!(
+        told(&env, "session_start", starts),
+        [json!(["s", 0, "main", "", false]), json!([child, 1, "helper", "", false])]
+    );
     let prompts = "SessionID Depth agent_key RawInput raw_input first_prompt input_kind";
     let expected = [
         json!(["s", 0, "main", "go", "go", true, "first"]),
@@ -72,7 +75,8 @@ fn each_of_the_seven_events_fires_its_hook() {
         json!([child, 1, "helper", "exec", "exec", echo, echo, "c2", 1]),
     ];
     assert_eq!(told(&env, "pre_tool_use", tools), expected);
-    let results = "agent_key ToolName ToolInput tool_call_id tool_output tool_output_truncated is_error error substituted";
+    let results =
+        "agent_key ToolName ToolInput tool_call_id tool_output tool_output_truncated is_error error substituted";
     let expected = [
         json!(["helper", "exec", echo, "c2", "hi\n", false, false, null, false]),
         json!(["main", "delegate", task, "c1", "I looked.", false, false, null, false]),
@@ -123,4 +127,20 @@ fn every_payload_has_the_published_members_and_the_history_a_row() {
     let rows = history(&env);
     assert_eq!((count, rows.len()), (14, 14), "{rows:#?}");
     assert!(rows.iter().all(|row| row["hook_name"] == row["event"] && row["decision"] == "allow"), "{rows:#?}");
+}
+
+#[test]
+fn all_that_a_turn_left_is_written_and_signed_as_the_program_ends() {
+    let env = two_turns();
+    let left: Vec<String> = std::fs::read_dir(env.path("data/pintle"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with("-wal"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new(), "the store was closed");
+    let seen = env.pintle(&["audit", "verify"]);
+    assert!(
+        seen.code == Some(0) && seen.out.contains("proven up to row") && !seen.out.contains("not proven"),
+        "{seen}"
+    );
 }

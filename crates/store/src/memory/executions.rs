@@ -1,10 +1,12 @@
 //! Executions and the audit chains of this process alone.
 
+use std::collections::BTreeSet;
+
 use domain::audit::{Checkpoint, Entry, Kind};
 use domain::execution::Execution;
-use domain::id::TenantId;
+use domain::id::{HookId, TenantId};
 use domain::json::Object;
-use domain::store::{AuditStore, Done, ExecutionQuery, ExecutionStore, StoreError};
+use domain::store::{AuditStore, Done, ExecutionQuery, ExecutionStore, HookStore, StoreError};
 use jiff::Timestamp;
 
 use super::Memory;
@@ -24,13 +26,33 @@ impl ExecutionStore for Memory {
     }
 
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {
-        self.history().executions(query)
+        let found = self.history().executions(query)?;
+        let hooks: BTreeSet<HookId> = found.iter().filter_map(|it| it.hook_id.clone()).collect();
+        let mut gone = BTreeSet::new();
+        for id in hooks {
+            if self.hook(&id)?.is_none() {
+                gone.insert(id);
+            }
+        }
+        if query.hook.is_some() && !gone.is_empty() {
+            return Ok(Vec::new());
+        }
+        let outlives = |it: Execution| Execution { hook_id: it.hook_id.filter(|id| !gone.contains(id)), ..it };
+        Ok(found.into_iter().map(outlives).collect())
     }
 
     fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
         let mut history = self.history();
-        let found = history.execution(id);
-        found.map(|it| opened(it.execution, it.detail, &history.sealing)).transpose()
+        let (found, sealing) = (history.execution(id), history.sealing.clone());
+        drop(history);
+        let Some(found) = found else { return Ok(None) };
+        let mut execution = opened(found.execution, found.detail, &sealing)?;
+        if let Some(id) = &execution.hook_id
+            && self.hook(id)?.is_none()
+        {
+            execution.hook_id = None;
+        }
+        Ok(Some(execution))
     }
 
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

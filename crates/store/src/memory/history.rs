@@ -179,7 +179,7 @@ impl History {
         self.executions = kept;
         gone.iter().for_each(|it| self.unlearn(&it.execution));
         let mut oldest: Vec<&mut Executed> = self.executions.iter_mut().filter(|it| it.detail.is_some()).collect();
-        oldest.sort_by(|a, b| a.execution.created_at.cmp(&b.execution.created_at));
+        oldest.sort_by_key(|it| it.execution.created_at);
         let old = oldest.into_iter().filter(|it| it.execution.created_at < details_before).take(limit);
         gone.len() + old.map(|it| it.detail = None).count()
     }

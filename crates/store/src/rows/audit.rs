@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of, moment};
+use crate::db::{Cell, Columns, Db, Dialect, Exclusive, Failure, Statement, limit_of, moment};
 use crate::evidence::{Note, note};
 
 mod seal;
@@ -95,7 +95,12 @@ fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
 
 /// The end of a chain. Where retention has cut all rows, the checkpoint that stayed knows it.
 fn head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
-    let row = "SELECT seq, hash FROM audit_log WHERE tenant_id = ?1 ORDER BY seq DESC LIMIT 1";
+    let row = match db.dialect() {
+        // SQLite prepares a statement that orders anew whenever a bare parameter is bound, which costs more than running
+        // it; behind the sign it does not.
+        Dialect::Sqlite => "SELECT seq, hash FROM audit_log WHERE tenant_id = +?1 ORDER BY seq DESC LIMIT 1",
+        Dialect::Postgres => "SELECT seq, hash FROM audit_log WHERE tenant_id = ?1 ORDER BY seq DESC LIMIT 1",
+    };
     if let Some(link) = db.one(row, &[tenant.as_str().into()], link)? {
         return Ok(link);
     }

@@ -144,8 +144,11 @@ fn micros_up(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
-/// An execution with the detail of its fault as it stands there.
-pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<(Execution, Option<Vec<u8>>)>, Failure> {
+/// An execution, and the detail of its fault as it stands in the row.
+pub(crate) type WithDetail = (Execution, Option<Vec<u8>>);
+
+/// The execution `id`.
+pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<WithDetail>, Failure> {
     let Ok(id) = Uuid::parse_str(id) else { return Ok(None) };
     let sql = format!("SELECT {COLUMNS}, error_detail FROM hook_executions WHERE id = ?1");
     db.one(&sql, &[id.to_string().into()], |row| Ok((execution(row)?, row.maybe_bytes("error_detail")?)))

@@ -9,15 +9,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
 use domain::audit::{Finding, Member, Proof};
+use domain::breaker::Policy;
+use domain::checkpoint::CheckpointKind;
 use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
-use domain::record::EventRecord;
-use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, RecordQuery, RecordStore, StoreError};
+use domain::json::Object;
+use domain::record::{EventRecord, Outcome};
+use domain::store::{
+    Actor, AuditStore, ExecutionQuery, ExecutionStore, HookChange, HookStore, RecordQuery, RecordStore, StoreError,
+};
 use domain::verdict::Word;
+use jiff::Timestamp;
 use pintle_store::keyring::signing::{PublicKeys, SigningKey};
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
-use pintle_store::{Durability, Memory, Postgres, Sealing, Sqlite, room};
+use pintle_store::{Durability, Memory, Postgres, Sealing, Sqlite, Store, room};
 use rusqlite::Connection;
 use testkit::conformance::audit::{audit, chain, cleared, findings, verified};
 use testkit::conformance::executions::{EvidenceStore, all, executions, failed, ran, said};
@@ -91,14 +98,72 @@ fn sqlite_keeps_evidence() {
     }
 }
 
+fn actor() -> Actor {
+    Actor { name: "cli".into(), at: Timestamp::UNIX_EPOCH }
+}
+
+/// A hook, by way of its own port.
+fn make_hook(store: &dyn HookStore, id: &HookId) {
+    let event = CheckpointKind::PreToolUse;
+    let hook = AgentHook {
+        id: id.clone(),
+        tenant_id: tenant(),
+        agent_ids: Vec::new(),
+        event,
+        handler_type: HandlerType::Script,
+        scope: HookScope::Tenant,
+        name: String::new(),
+        config: Object::new(),
+        matcher: String::new(),
+        if_expr: String::new(),
+        timeout_ms: 5000,
+        on_timeout: Instead::default_at(event),
+        priority: 0,
+        enabled: true,
+        version: 1,
+        source: Source::User,
+        may_rewrite: false,
+        breaker: Policy::All,
+        on_trip: Instead::default_at(event),
+        tripped_at: None,
+        disabled_reason: String::new(),
+        metadata: Object::new(),
+        created_by: None,
+        created_at: actor().at.to_string(),
+        updated_at: actor().at.to_string(),
+    };
+    store.change(vec![HookChange::Create(Box::new(hook))], &actor()).unwrap();
+}
+
 #[test]
 fn memory_keeps_evidence() {
     let folder = tempfile::tempdir().unwrap();
     let keys = public(folder.path());
-    let fresh =
-        || pintle_store::open_with("memory:", folder.path(), Durability::Commit, sealing(folder.path())).unwrap();
-    executions(&fresh(), &|_| ());
-    audit(&fresh(), &|_| (), &|kid, message, signature| keys.verify(kid, message, signature));
+    let fresh = || Memory::with_sealing(sealing(folder.path()));
+    let store = fresh();
+    executions(&store, &|id| make_hook(&store, id));
+    executions_outlive_their_hooks_by_way_of_ports(&store);
+    let store = fresh();
+    audit(&store, &|id| make_hook(&store, id), &|kid, message, signature| keys.verify(kid, message, signature));
+    let url = pintle_store::open_with("memory:", folder.path(), Durability::Commit, sealing(folder.path())).unwrap();
+    executions(&url, &|id| match &url {
+        Store::Memory(store) => make_hook(store, id),
+        Store::Sqlite(_) | Store::Postgres(_) => panic!("{url:?}"),
+    });
+}
+
+/// The same whichever store it is.
+fn executions_outlive_their_hooks_by_way_of_ports<S: EvidenceStore + HookStore>(store: &S) {
+    let hook = HookId::fresh();
+    make_hook(store, &hook);
+    let event = ran(&hook, failed());
+    keep(store, vec![event.clone()]).unwrap();
+    let of_hook = ExecutionQuery { hook: Some(hook.clone()), limit: 9, ..ExecutionQuery::default() };
+    let row = store.executions(&of_hook).unwrap().pop().unwrap();
+    store.change(vec![HookChange::Delete(hook)], &actor()).unwrap();
+    assert_eq!(store.executions(&of_hook), Ok(Vec::new()));
+    assert_eq!(store.execution(&row.id).unwrap().unwrap().hook_id, None);
+    assert!(all(store).iter().any(|it| it.id == row.id && it.hook_id.is_none()));
 }
 
 #[test]
@@ -346,8 +411,8 @@ fn details_are_secret_and_stay_in_their_place() {
 
 fn failed_text() -> String {
     match failed() {
-        domain::record::Outcome::Failed { fault, .. } => fault.to_string(),
-        other => panic!("{other:?}"),
+        Outcome::Failed { fault, .. } => fault.to_string(),
+        other @ (Outcome::Said { .. } | Outcome::Told | Outcome::NotRun(_)) => panic!("{other:?}"),
     }
 }
 
@@ -384,15 +449,17 @@ fn what_stays_unsigned_is_signed_with_what_comes_next() {
 fn executions_outlive_their_hook() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
+    executions_outlive_their_hooks_by_way_of_ports(&store);
+    let before = all(&store).len();
     let hook = HookId::fresh();
     let raw = Connection::open(store.path()).unwrap();
     raw.execute_batch(&hook_row(&hook)).unwrap();
     let hooks = |store: &Sqlite| all(store).into_iter().map(|it| it.hook_id).collect::<Vec<_>>();
     keep(&store, vec![ran(&hook, failed())]).unwrap();
-    assert_eq!(hooks(&store), [Some(hook.clone())]);
+    assert_eq!(hooks(&store).iter().flatten().collect::<Vec<_>>(), [&hook]);
     raw.execute_batch(&format!("PRAGMA foreign_keys = on; DELETE FROM agent_hooks WHERE id = '{hook}'")).unwrap();
     keep(&store, vec![ran(&hook, failed())]).unwrap();
-    assert_eq!(hooks(&store), [None, None]);
+    assert_eq!(hooks(&store), vec![None; before + 2]);
     let query = ExecutionQuery { hook: Some(hook), limit: 9, ..ExecutionQuery::default() };
     assert_eq!(store.executions(&query), Ok(Vec::new()));
 }

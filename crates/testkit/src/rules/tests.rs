@@ -1,3 +1,5 @@
+//! What the model does, one area a test.
+
 use domain::agent_hook::{Decision, HandlerType, HookScope, Instead, Source};
 use domain::breaker::{Counted, Policy};
 use domain::checkpoint::CheckpointKind;

@@ -1,6 +1,7 @@
 //! Calls that wait for a person.
 
 use super::*;
+use crate::verdict::Word;
 
 #[test]
 fn a_human_is_asked_before_the_owner() {

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dialects::agent::reply::Decision;
 use domain::account::Account;
@@ -16,6 +16,7 @@ use domain::store::ExecutionStore;
 use domain::verdict::Word;
 use futures_util::FutureExt as _;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::agent::reply::{self, Exit};
@@ -13,6 +13,7 @@ use domain::id::EventId;
 use domain::identity::Identity;
 use futures_util::FutureExt as _;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Failure, Shown, shape};

@@ -62,7 +62,7 @@ mod tests {
 
     const HOST: [(&str, &str); 16] = [
         ("PATH", "/opt/bin"),
-        ("HOME", "/home/me"),
+        ("HOME", "/srv/me"),
         ("LANG", "de_DE"),
         ("MY_VAR", "mine"),
         ("my_var", "other"),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     const BARE: [(&str, &str); 3] =
-        [("HOME", "/home/me"), ("LANG", "C.UTF-8"), ("PATH", "/usr/local/bin:/usr/bin:/bin")];
+        [("HOME", "/srv/me"), ("LANG", "C.UTF-8"), ("PATH", "/usr/local/bin:/usr/bin:/bin")];
 
     #[test]
     fn an_empty_list_adds_nothing() {

@@ -101,7 +101,7 @@ async fn five_blocks_open_the_breaker_at_once_and_for_good() {
 }
 
 #[tokio::test]
-async fn an_allow_ends_the_run() {
+async fn a_change_clears_the_run() {
     let stage = Stage::new();
     let admin = of_default(Role::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "block")).await;
@@ -110,7 +110,6 @@ async fn an_allow_ends_the_run() {
         stage.gate(DEFAULT, "exec").await;
     }
     stage.until(|stage| stage.store.rules().unwrap().runs.iter().any(|(_, _, run)| run.len() == 4)).await;
-    // A change clears the run, too.
     stage.ok(&admin, "hooks.update", json!({"hookId": id, "updates": source("block")})).await;
     assert_eq!(stage.store.rules().unwrap().runs, []);
     for _ in 0..4 {

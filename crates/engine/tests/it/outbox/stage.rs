@@ -21,7 +21,8 @@ use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use pintle_engine::egress::{Egress, KeepAlive};
 use pintle_engine::handlers::agent::{
-    CommandSurroundings, Outbox, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts, Vault,
+    CommandSurroundings, Evaluator, Outbox, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts,
+    Vault,
 };
 use pintle_engine::handlers::http::Exchange;
 use pintle_engine::rulebook::Rulebook;
@@ -175,13 +176,14 @@ pub(crate) struct Host {
 pub(crate) struct Plan {
     pub(crate) durable: bool,
     pub(crate) limits: PoolLimits,
-    /// How long after the beginning of the world it starts.
+    /// How long after the beginning of the world it starts, in seconds.
     pub(crate) after: u64,
+    pub(crate) judge: Option<Arc<dyn Evaluator>>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { durable: true, limits: PoolLimits::default(), after: 0 }
+        Self { durable: true, limits: PoolLimits::default(), after: 0, judge: None }
     }
 }
 
@@ -258,7 +260,7 @@ impl World {
             },
             exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new()))),
             scripts: Arc::new(Plays { log: self.log.clone(), clock: clock.clone() }),
-            evaluator: None,
+            evaluator: plan.judge,
             budgets: self.store.clone(),
             vault: Arc::new(NoSecrets),
             slug_of: Arc::new(|_| None),
@@ -267,8 +269,8 @@ impl World {
             pool: pool.clone(),
         };
         let agents = Arc::new(|| vec![AgentId::from("main")]);
-        let (rulebook, read) = Rulebook::open(self.store.clone(), engine.live().clone(), Arc::new(parts), agents);
-        read.unwrap();
+        // A store that is down is a test's own doing.
+        let (rulebook, _) = Rulebook::open(self.store.clone(), engine.live().clone(), Arc::new(parts), agents);
         Host { engine, pool, rulebook, clock }
     }
 

@@ -9,7 +9,12 @@ use crate::run::scripted;
 const RULES: &str = "config/pintle/hooks.d/rules.toml";
 
 fn refuses(reason: &str) -> String {
-    script("guard", "pre_tool_use", "matcher = '^exec$'", &format!("return {{ decision: 'block', reason: '{reason}' }};"))
+    script(
+        "guard",
+        "pre_tool_use",
+        "matcher = '^exec$'",
+        &format!("return {{ decision: 'block', reason: '{reason}' }};"),
+    )
 }
 
 /// What a call of `exec` comes to in a turn of its own, as the model reads it.

@@ -42,8 +42,7 @@ fn a_blocked_call_runs_nothing_and_both_are_told_why() {
     let seen = env.pintle(&["run", "--session", "s", "go"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Then not.\n"), "{seen}");
     assert_eq!(result(&model), "tool: Hook blocked: pre_tool_use: guard: not here");
-    assert!(seen.err.contains("hook \"guard\" blocked it: not here") || seen.err.contains("guard"), "{seen}");
-    assert!(seen.err.contains("not here"), "{seen}");
+    assert!(seen.err.contains("guard") && seen.err.contains("not here"), "{seen}");
     assert_eq!((ran(&env).as_str(), dumped(&env, "post").len()), ("", 0));
 }
 
@@ -60,7 +59,10 @@ fn a_blocked_spawn_starts_no_agent() {
 #[test]
 fn what_a_rule_asks_waits_for_a_person_and_runs_once() {
     let model = Model::giving(vec![runs("c1", "echo once >>ran; echo written"), says("It is written.")]);
-    let env = model.env("tools = ['exec']\n", &script("asks", "pre_tool_use", "", "return { decision: 'ask', reason: 'is it meant?' };"));
+    let env = model.env(
+        "tools = ['exec']\n",
+        &script("asks", "pre_tool_use", "", "return { decision: 'ask', reason: 'is it meant?' };"),
+    );
     let seen = turn(&env, "go");
     assert_eq!((seen.code, ran(&env).as_str()), (Some(75), ""), "{seen}");
     assert!(seen.err.contains("hook \"asks\" asks: is it meant?"), "{seen}");
@@ -80,7 +82,10 @@ fn a_gate_that_is_silent_does_what_it_says_of_that() {
         let more = format!("timeout_ms = 200\non_timeout = '{on_timeout}'");
         command("silent", "pre_tool_use", &more, "mkfifo never; read line <never")
     };
-    let cases = [("block", "tool: Hook blocked: pre_tool_use: silent: hook \"silent\" did not answer within 200ms", ""), ("allow", "tool: hi\n", "hi\n")];
+    let cases = [
+        ("block", "tool: Hook blocked: pre_tool_use: silent: hook \"silent\" did not answer within 200ms", ""),
+        ("allow", "tool: hi\n", "hi\n"),
+    ];
     for (word, result_is, ran_is) in cases {
         let model = Model::giving(vec![runs("c1", "echo hi >>ran; cat ran"), says("Done.")]);
         let env = model.env("tools = ['exec']\n", &silent(word));
@@ -96,19 +101,22 @@ fn a_rewrite_takes_the_right_to_it() {
         let handle = "return { decision: 'allow', updatedInput: { toolInput: { command: 'echo new >>ran' } } };";
         script("rewrites", "pre_tool_use", more, handle)
     };
-    for (may, ran_is, change) in [("may_rewrite = false", "old\n", "not applied"), ("may_rewrite = true", "new\n", "applied")] {
+    let dropped = "dropped: it may not change command";
+    for (may, ran_is, said) in [("may_rewrite = false", "old\n", dropped), ("may_rewrite = true", "new\n", "applied")] {
         let model = Model::giving(vec![runs("c1", "echo old >>ran"), says("Done.")]);
         let env = model.env("tools = ['exec']\n", &(rewrites(may) + &dumps("post", "post_tool_use", "")));
         let seen = env.pintle(&["run", "-v", "--session", "s", "go"]);
         assert_eq!((seen.code, ran(&env).as_str()), (Some(0), ran_is), "{seen}");
-        assert_eq!(seen.err.contains("hooks.script_mutation_denied"), ran_is == "old\n", "{seen}");
         let command = format!("echo {} >>ran", ran_is.trim());
         assert_eq!(dumped(&env, "post")[0]["ToolInput"], json!({ "command": command }));
-        assert!(model.asked(1)[1].ends_with(&format!("[exec({})]", json!({ "command": command }))), "{:?}", model.asked(1));
+        assert!(
+            model.asked(1)[1].ends_with(&format!("[exec({})]", json!({ "command": command }))),
+            "{:?}",
+            model.asked(1)
+        );
         let rows = history(&env);
         let row = rows.iter().find(|row| row["hook_name"] == "rewrites").unwrap();
-        assert_eq!(row["decision"], "allow", "{change}");
-        eprintln!("{row:#}");
+        assert_eq!((&row["decision"], &row["metadata"]["rewrite"]), (&json!("allow"), &json!(said)));
     }
 }
 
@@ -117,9 +125,17 @@ fn five_blocks_open_a_breaker_and_a_person_closes_it() {
     let push = |id: &str| runs(id, "echo forbidden");
     let (blocked, done) = ("tool: Hook blocked: pre_tool_use: guard: not here", says("Well."));
     let model = Model::giving(vec![
-        push("c1"), push("c2"), push("c3"), done.clone(),
-        push("c4"), push("c5"), push("c6"), runs("c7", "echo harmless >>ran"), done.clone(),
-        push("c8"), done,
+        push("c1"),
+        push("c2"),
+        push("c3"),
+        done.clone(),
+        push("c4"),
+        push("c5"),
+        push("c6"),
+        runs("c7", "echo harmless >>ran"),
+        done.clone(),
+        push("c8"),
+        done,
     ]);
     let env = model.env("tools = ['exec']\n", "");
     let rule = env.write("here/guard.toml", &refuses("pre_tool_use", "matcher = '^exec$'"));
@@ -129,8 +145,8 @@ fn five_blocks_open_a_breaker_and_a_person_closes_it() {
     assert_eq!([1, 2, 3].map(last), [blocked; 3]);
     whole_turn(&env, "go on");
     assert_eq!([5, 6].map(last), [blocked; 2]);
-    let off = "tool: Hook blocked: pre_tool_use: guard: hook \"guard\" ([id]) is off since [at]: circuit breaker, 5 blocks in \
-               60 s; matching calls are refused until an administrator re-enables it (hooks.toggle enabled=true)";
+    let off = "tool: Hook blocked: pre_tool_use: guard: hook \"guard\" ([id]) is off since [at]: circuit breaker, 5 blocks/timeouts in \
+               [time]; matching calls are refused until an administrator re-enables it (hooks.toggle enabled=true)";
     // Also what it would have allowed.
     assert_eq!([7, 8].map(last), [off; 2]);
     assert_eq!(ran(&env), "");

@@ -1,3 +1,5 @@
+//! What an update may change, and what it may not.
+
 use super::*;
 
 fn stored() -> AgentHook {

@@ -1,3 +1,5 @@
+//! Files of rules.
+
 use super::*;
 
 fn read_file(world: &World, document: &Value) -> Vec<Result<AgentHook, String>> {

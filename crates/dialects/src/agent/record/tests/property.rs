@@ -1,3 +1,5 @@
+//! Records at random.
+
 use proptest::prelude::*;
 
 use super::*;

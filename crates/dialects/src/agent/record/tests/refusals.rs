@@ -1,3 +1,5 @@
+//! Every message of the table, in its order.
+
 use super::*;
 
 fn check(world: &World, cases: &[(Value, &str)]) {

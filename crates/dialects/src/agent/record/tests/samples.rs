@@ -1,3 +1,5 @@
+//! The published samples.
+
 use domain::agent_hook::{HandlerType, Instead};
 
 use super::*;

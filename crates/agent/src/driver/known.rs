@@ -1,0 +1,91 @@
+//! What hooks may know of the agent whose turn it is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use domain::checkpoint::Known;
+use domain::id::{AgentId, HookName};
+use domain::json::Object;
+use domain::shell::ShellFacts;
+use domain::tool::Annotations;
+
+use crate::models::Models;
+use crate::tools::Tools;
+
+/// What hooks' answers are checked against: the agent's tools and models, who brought which tool, whom it works for.
+pub(super) struct KnownAgent {
+    tools: Arc<Tools>,
+    models: Arc<Models>,
+    owners: BTreeMap<String, HookName>,
+    agents: Vec<AgentId>,
+    /// The id under which stored hooks know the agent.
+    agent_uuid: String,
+    /// The shell text that was read last: the hooks of one event all want the same one.
+    read: Mutex<Option<ReadShell>>,
+}
+
+/// A shell text that was read.
+struct ReadShell {
+    name: String,
+    arguments: Object,
+    facts: Arc<ShellFacts>,
+}
+
+impl KnownAgent {
+    pub(super) fn new(
+        (tools, models): (Arc<Tools>, Arc<Models>),
+        owners: BTreeMap<String, HookName>,
+        agents: Vec<AgentId>,
+        agent_uuid: String,
+    ) -> Self {
+        Self { tools, models, owners, agents, agent_uuid, read: Mutex::default() }
+    }
+}
+
+impl Known for KnownAgent {
+    fn tool(&self, name: &str) -> Option<String> {
+        if self.owners.contains_key(name) {
+            return Some(name.to_owned());
+        }
+        self.tools.canonical(name).map(str::to_owned)
+    }
+
+    fn model(&self, model: &str) -> bool {
+        self.models.resolve(model).is_ok()
+    }
+
+    fn owner(&self, name: &str) -> Option<HookName> {
+        self.owners.get(name).cloned()
+    }
+
+    fn annotations(&self, name: &str) -> Annotations {
+        match self.owners.contains_key(name) {
+            true => Annotations::default(),
+            false => self.tools.get(name).map(|tool| tool.annotations()).unwrap_or_default(),
+        }
+    }
+
+    fn acting_for(&self) -> &[AgentId] {
+        &self.agents
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
+    }
+
+    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
+        if self.owners.contains_key(name) {
+            return Arc::default();
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = &*read
+            && last.name == name
+            && last.arguments == *arguments
+        {
+            return last.facts.clone();
+        }
+        let facts = Arc::new(self.tools.shell_facts(name, arguments).unwrap_or_default());
+        *read = Some(ReadShell { name: name.to_owned(), arguments: arguments.clone(), facts: facts.clone() });
+        facts
+    }
+}
