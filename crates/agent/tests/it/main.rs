@@ -19,6 +19,7 @@ mod evidence;
 mod long;
 mod checkpoints;
 mod steering;
+mod stored;
 mod interrupts;
 mod subagents;
 mod sessions;

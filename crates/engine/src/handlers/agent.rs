@@ -21,6 +21,7 @@ use self::running::Heard;
 use crate::handler::{Call, Handler};
 
 mod answer;
+mod denied;
 mod judging;
 mod observing;
 mod parts;
@@ -109,6 +110,9 @@ impl Handler for AgentHandler {
                 again: call.again,
             };
             let heard = asked.run(|answer| answer::reply(&call.subject, answer).map_err(Failure::from)).await;
+            if let Ok(reply) = &heard.said {
+                about.log_denied(&call.subject, reply);
+            }
             answered(heard)
         })
     }

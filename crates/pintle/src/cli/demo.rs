@@ -15,16 +15,19 @@ use crate::error::CliError;
 use crate::timeline::Timeline;
 
 /// What the demo asks.
-const PROMPT: &str = "What is the weather in Beijing, what do my notes say, and force-push main for me.";
+const PROMPT: &str =
+    "What is the weather in Beijing, what do my notes say, what is my key, and force-push main for me.";
 
 /// The demo's files, as they are written.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("pintle.toml", include_str!("../demo/pintle.toml")),
     ("replies.json", include_str!("../demo/replies.json")),
     ("weather.sh", include_str!("../demo/weather.sh")),
     ("guard.sh", include_str!("../demo/guard.sh")),
     ("redactor.sh", include_str!("../demo/redactor.sh")),
+    ("hooks.d/secrets.toml", include_str!("../demo/secrets.toml")),
     ("workspace/notes.txt", include_str!("../demo/notes.txt")),
+    ("workspace/.env", include_str!("../demo/env.txt")),
 ];
 
 /// Flags of `demo`.
@@ -137,10 +140,10 @@ fn write(folder: &Path) -> Result<(), CliError> {
     let failed = |what: &Path, error: std::io::Error| {
         CliError::failed(format!("the demo's files cannot be written: {}: {error}", what.display()))
     };
-    let workspace = folder.join("workspace");
-    std::fs::create_dir_all(&workspace).map_err(|error| failed(&workspace, error))?;
     for (name, text) in FILES {
         let file = folder.join(name);
+        let around = file.parent().unwrap_or(folder);
+        std::fs::create_dir_all(around).map_err(|error| failed(around, error))?;
         if !file.exists() {
             std::fs::write(&file, text).map_err(|error| failed(&file, error))?;
         }

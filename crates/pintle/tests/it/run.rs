@@ -184,13 +184,28 @@ fn a_denied_call_reaches_the_model_the_user_and_the_record_with_one_text() {
 }
 
 #[test]
+fn a_configuration_with_a_relative_path_cannot_be_changed_from_elsewhere() {
+    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "echo '# mine' >>../pintle.toml; echo it >>ran"}}]}"#;
+    let env = TestEnv::new();
+    env.write("here/replies.json", &format!("{{\"replies\": [{call},{DONE}]}}"));
+    std::fs::create_dir(env.path("here/work")).unwrap();
+    let text = format!("{MODEL}tools = ['exec']\nworkspace = 'work'\n");
+    let config = env.found_config(&text);
+    let seen = env.pintle(&["-c", "pintle.toml", "run", "--quiet", "go"]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
+    assert_eq!(std::fs::read_to_string(config).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(env.path("here/work/ran")).unwrap(), "it\n");
+}
+
+#[test]
 fn the_demo_runs_offline_and_leaves_nothing_behind() {
     let env = TestEnv::new();
     let temp = env.path("temp");
     std::fs::create_dir(&temp).unwrap();
     let seen = env.run(env.command(PINTLE).arg("demo").env("TMPDIR", &temp), "");
     assert_eq!((seen.code, seen.err.as_str()), (Some(0), ""));
-    for said in ["answered by weather", "a forced push rewrites what others have", "the result", "turn completed"] {
+    let said = ["answered by weather", "a forced push rewrites what others have", "the result", "turn completed"];
+    for said in said.into_iter().chain(["Hook blocked: pre_tool_use: secrets: keys stay where they are"]) {
         assert!(seen.out.contains(said), "{said} in {}", seen.out);
     }
     assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0);
@@ -204,6 +219,7 @@ fn a_kept_demo_can_be_asked_why() {
     let seen = env.pintle(&["why", "--last", "-c", "tour/pintle.toml", "--home", "tour/home"]);
     assert!(seen.out.contains("read_file  cleared"), "{}", seen.out);
     assert!(seen.out.contains("token=[hidden]"), "{}", seen.out);
+    assert!(seen.out.contains("keys stay where they are") && !seen.out.contains("sk_demo"), "{}", seen.out);
 }
 
 #[test]

@@ -107,6 +107,7 @@ fn a_rewrite_takes_the_right_to_it() {
         let env = model.env("tools = ['exec']\n", &(rewrites(may) + &dumps("post", "post_tool_use", "")));
         let seen = env.pintle(&["run", "-v", "--session", "s", "go"]);
         assert_eq!((seen.code, ran(&env).as_str()), (Some(0), ran_is), "{seen}");
+        assert_eq!(seen.err.contains("hooks.script_mutation_denied"), ran_is == "old\n", "{seen}");
         let command = format!("echo {} >>ran", ran_is.trim());
         assert_eq!(dumped(&env, "post")[0]["ToolInput"], json!({ "command": command }));
         assert!(
