@@ -84,6 +84,8 @@ struct Slot {
     part: CallPart,
     read_only: bool,
     state: Call,
+    /// The arguments that a gate put in the place of the model's, once the call runs.
+    rewritten: Option<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -145,7 +145,13 @@ fn turn(session: usize, number: usize) -> Append {
     let facts = [
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20 },
         replied(1, asked, vec![true]),
-        Fact::Used { place: 0, read_only: true, tool: "read_file".into(), digest: "0123456789abcdef".repeat(4) },
+        Fact::Used {
+            place: 0,
+            read_only: true,
+            tool: "read_file".into(),
+            digest: "0123456789abcdef".repeat(4),
+            rewritten: None,
+        },
         Fact::Answered { place: 0, answer: Answer { execution, ..Answer::not_run(text) } },
         replied(2, said, Vec::new()),
         Fact::Ended {

@@ -172,6 +172,7 @@ impl Work<'_> {
             read_only: self.changes_nothing(&call),
             tool: call.tool.clone(),
             digest: permit.digest().to_string(),
+            rewritten: self.flights.asides.get(&place).and_then(|aside| rewritten(aside, &call)),
         };
         if self.note(used).kept().await.is_err() {
             return self.pass_over(place, &call, NOT_NOTED.into(), None);

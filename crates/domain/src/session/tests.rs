@@ -41,7 +41,7 @@ fn asks(iteration: u32, tools: &[&str]) -> Entry {
 
 fn used(place: usize) -> Entry {
     let (tool, digest) = ("exec".into(), "d".into());
-    Entry::Turn(Fact::Used { place, read_only: false, tool, digest })
+    Entry::Turn(Fact::Used { place, read_only: false, tool, digest, rewritten: None })
 }
 
 fn answered(place: usize, text: &str) -> Entry {

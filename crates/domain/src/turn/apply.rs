@@ -25,7 +25,12 @@ impl Turn {
                 let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
                 self.take_reply(iteration, message, &read_only, then);
             }
-            Fact::Used { place, read_only, .. } => self.take_use(place, read_only),
+            Fact::Used { place, read_only, rewritten, .. } => {
+                self.take_use(place, read_only);
+                if let Some(slot) = self.batch.get_mut(place) {
+                    slot.rewritten = rewritten;
+                }
+            }
             Fact::Answered { place, answer } => self.take_answer(place, answer),
             Fact::Compacted { upto, summary } => self.compact(upto, summary),
             Fact::Ended { status, roll_back, error, reply } => {
@@ -76,7 +81,7 @@ impl Turn {
         let text = message.content.clone();
         let read_only = read_only.iter().copied().chain(std::iter::repeat(false));
         self.batch = std::iter::zip(&message.tool_calls, read_only)
-            .map(|(part, read_only)| Slot { part: part.clone(), read_only, state: Call::Waiting })
+            .map(|(part, read_only)| Slot { part: part.clone(), read_only, state: Call::Waiting, rewritten: None })
             .collect();
         self.messages.push(message.into());
         self.phase = Phase::Batch(then);

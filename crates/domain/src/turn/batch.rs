@@ -45,8 +45,8 @@ impl Turn {
     /// Puts the arguments that gates left into the message that asked for the calls.
     fn take_rewrites(&mut self) {
         let rewritten = |slot: &Slot| match &slot.state {
-            Call::Answered(answer) => answer.rewritten.clone(),
-            Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => None,
+            Call::Answered(answer) => answer.rewritten.clone().or_else(|| slot.rewritten.clone()),
+            Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => slot.rewritten.clone(),
         };
         let rewrites: Vec<Option<String>> = self.batch.iter().map(rewritten).collect();
         if rewrites.iter().all(Option::is_none) {

@@ -57,6 +57,10 @@ pub enum Fact {
         tool: String,
         /// The digest of the permit.
         digest: String,
+        /// The arguments that a gate put in the place of the model's, as JSON text: they stand from now on, also if the
+        /// process dies before there is an answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rewritten: Option<String>,
     },
     /// A call has its answer, run or not.
     Answered {

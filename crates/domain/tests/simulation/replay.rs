@@ -126,7 +126,7 @@ impl Kept<'_> {
                 self.turn.started(call);
                 let read_only = self.cleared[&call];
                 let (tool, digest) = ("exec".into(), "d".into());
-                self.keep(Fact::Used { place: call, read_only, tool, digest });
+                self.keep(Fact::Used { place: call, read_only, tool, digest, rewritten: None });
             }
             Step::Await { call } => {
                 let execution = Some(ToolExecution { name: "exec".into(), success: true, error_summary: None });

@@ -385,7 +385,7 @@ impl Worker {
         let alone = self.running.is_empty() || read_only(&call.tool);
         assert!(alone && self.running.values().all(|it| read_only(&it.call().tool)), "a writing call overlaps");
         let (tool, digest) = (call.tool.clone(), Digest::of(&self.who, &call).to_string());
-        self.tell(world, Fact::Used { place, read_only: read_only(&call.tool), tool, digest });
+        self.tell(world, Fact::Used { place, read_only: read_only(&call.tool), tool, digest, rewritten: None });
         world.disk.effect((self.who.turn_id.to_string(), self.turn().iteration(), place));
         let running = match call.tool.as_str() {
             "delegate" => self.delegate(world, call),

@@ -29,7 +29,7 @@ fn rich() -> KeptMessage {
 }
 
 fn used(place: usize) -> Fact {
-    Fact::Used { place, read_only: true, tool: "exec".into(), digest: "d".into() }
+    Fact::Used { place, read_only: true, tool: "exec".into(), digest: "d".into(), rewritten: None }
 }
 
 fn ended(status: TurnStatus, roll_back: bool, reply: &str) -> Fact {
@@ -148,6 +148,20 @@ fn a_killed_turn_goes_on_where_it_was() {
     reports(&mut turn, &["clear 2 write", "start 2", "await 2"]);
     assert_eq!(step(&mut turn), "model 2");
     assert_eq!(said(turn)[2..], [format!("c0: {OUTCOME_UNKNOWN}"), "c1: r1".into(), "c2: r2".into()]);
+}
+
+#[test]
+fn what_a_gate_took_out_of_a_call_stays_out_when_its_answer_is_lost() {
+    let Fact::Used { place, read_only, tool, digest, .. } = used(0) else { unreachable!() };
+    let used = Fact::Used { place, read_only, tool, digest, rewritten: Some(r#"{"key":"[gone]"}"#.into()) };
+    let text = serde_json::to_string(&used).unwrap();
+    assert_eq!(serde_json::from_str::<Fact>(&text).unwrap(), used);
+    let mut turn = folded(vec![replied(1, &["write"], false), used]);
+    assert_eq!(step(&mut turn), "await 0");
+    turn.answered(0, Answer::not_run(OUTCOME_UNKNOWN));
+    assert_eq!(step(&mut turn), "model 2");
+    let asked = turn.messages().iter().find(|message| !message.get().tool_calls.is_empty()).unwrap();
+    assert_eq!(asked.get().tool_calls[0].function.arguments, r#"{"key":"[gone]"}"#);
 }
 
 #[test]

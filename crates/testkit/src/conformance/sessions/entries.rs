@@ -56,7 +56,7 @@ fn every_entry() -> Vec<Entry> {
             terminal: true,
             owners: [("exec".into(), HookName::from("guard"))].into(),
         },
-        Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into() },
+        Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into(), rewritten: None },
         Fact::Answered { place: 0, answer },
         Fact::Compacted { upto: 2, summary: Some(full.into()) },
         Fact::Compacted { upto: 1, summary: None },
