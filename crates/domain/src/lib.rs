@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`checkpoint`] and [`verdict`] (what can be asked and said), [`hook`] and [`fault`],
 //! [`chain`] (a row of hooks concludes), [`clearing`] (what one tool call still needs before it may run),
-//! [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`approval`] (what a person is asked),
+//! [`skill`] (texts that skills bring), [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`approval`] (what a person is asked),
 //! [`record`] (the evidence).
 
 pub mod id;
@@ -25,6 +25,7 @@ pub mod breaker;
 pub mod roster;
 pub mod chain;
 pub mod clearing;
+pub mod skill;
 pub mod turn;
 pub mod session;
 pub mod approval;
