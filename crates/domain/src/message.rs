@@ -67,6 +67,25 @@ pub const FROM_HOOK: &str = "hook";
 pub struct Private {
     /// The provider's own content blocks for this message, if it needs them again.
     pub blocks: Vec<Value>,
+    /// How long it stands in the conversation.
+    pub lifetime: Lifetime,
+}
+
+impl Private {
+    /// What a provider keeps of a message, and nothing else.
+    pub fn of(blocks: Vec<Value>) -> Self {
+        Self { blocks, ..Self::default() }
+    }
+}
+
+/// How long a message stands in the conversation of its turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lifetime {
+    /// The turn's next call sees it too.
+    #[default]
+    Stays,
+    /// It leaves before the turn's next call.
+    Passing,
 }
 
 impl Message {

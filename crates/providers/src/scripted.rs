@@ -196,7 +196,7 @@ impl Reply {
             finish_reason: self.finish_reason.clone().unwrap_or_else(|| usual.into()),
             usage: self.usage.as_ref().map(file::Tokens::to_usage),
             reasoning_details: json!({"scripted": true}),
-            private: Private { blocks: vec![json!({"type": "scripted"})] },
+            private: Private::of(vec![json!({"type": "scripted"})]),
             ..LlmReply::text(self.text.0.concat())
         }
     }

@@ -110,7 +110,7 @@ impl From<Message> for KeptMessage {
 
 impl From<KeptMessage> for Message {
     fn from(kept: KeptMessage) -> Self {
-        Self { private: Private { blocks: kept.private }, ..kept.message }
+        Self { private: Private::of(kept.private), ..kept.message }
     }
 }
 

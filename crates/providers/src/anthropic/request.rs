@@ -321,7 +321,7 @@ mod tests {
             json!({"type": "scripted"}),
         ];
         let mut message = calling(vec![CallPart::new("c1", "x", r#"{"n":1.0}"#)], "now ");
-        message.private = Private { blocks: kept };
+        message.private = Private::of(kept);
         let types = |message: &Message| -> Vec<String> {
             assistant_blocks(message).iter().map(|b| b["type"].as_str().unwrap().to_owned()).collect()
         };

@@ -93,7 +93,7 @@ fn nobody_else_writes_the_marks() {
         json!({"type": "thinking", "thinking": MARKED, "signature": "s"}),
         json!({"type": "text", "text": MARKED}),
     ];
-    let replayed = Message { private: Private { blocks: blocks.clone() }, ..Message::text(Role::Assistant, MARKED) };
+    let replayed = Message { private: Private::of(blocks.clone()), ..Message::text(Role::Assistant, MARKED) };
     let safe = guard(replayed).private.blocks;
     assert_eq!((&safe[0], &safe[1]["text"]), (&blocks[0], &json!(SAFE)));
 }

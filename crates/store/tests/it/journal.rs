@@ -35,7 +35,7 @@ fn execute(store: &Sqlite, sql: &str) {
 
 /// A message that brings `private` along.
 fn with_private(private: Value) -> Entry {
-    let message = Message { private: Private { blocks: vec![private] }, ..Message::text(Role::User, "x") };
+    let message = Message { private: Private::of(vec![private]), ..Message::text(Role::User, "x") };
     Entry::Turn(Fact::Queued(Waiting::new(message, Origin::Person)))
 }
 

@@ -23,7 +23,7 @@ fn rich() -> KeptMessage {
         tool_call_id: "c0".into(),
         model_name: "m".into(),
         created_at: Some("2026-01-01T00:00:00Z".into()),
-        private: Private { blocks: vec![foreign, serde_json::json!({"signature": "\u{2028}é"})] },
+        private: Private::of(vec![foreign, serde_json::json!({"signature": "\u{2028}é"})]),
         ..Message::text(Role::Assistant, "a\nb\0")
     })
 }

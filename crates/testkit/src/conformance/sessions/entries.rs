@@ -31,7 +31,7 @@ fn every_entry() -> Vec<Entry> {
         tool_call_id: "call_0".into(),
         model_name: "m".into(),
         created_at: Some("2026-01-02T03:04:05Z".into()),
-        private: Private { blocks: vec![json::parse(r#"{"signature":"x","n":1.10}"#).expect("JSON")] },
+        private: Private::of(vec![json::parse(r#"{"signature":"x","n":1.10}"#).expect("JSON")]),
         ..Message::text(Role::Assistant, "I will")
     };
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
@@ -98,7 +98,7 @@ pub(super) fn hostile_entries_are_only_entries<S: SessionStore>(store: &S) {
         attachments: vec![deepest.clone()],
         system_parts: vec![part_of_system],
         tool_calls: vec![part],
-        private: Private { blocks: vec![deepest] },
+        private: Private::of(vec![deepest]),
         ..Message::text(Role::User, "")
     };
     let key = key("'); DROP TABLE journal; --", "nul \0 and \u{1b}[2J\u{202e}\u{10ffff}");
