@@ -252,13 +252,14 @@ impl World {
         let parts = Parts {
             edition: Edition::Lite,
             tasks: engine.tasks().clone(),
+            deadlines: engine.deadlines().clone(),
             commands: CommandSurroundings {
                 vars: Vec::new(),
                 operator_env: Vec::new(),
                 secrets: BTreeSet::new(),
                 workspace_of: Arc::new(|_| std::env::temp_dir()),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new()))),
+            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
             scripts: Arc::new(Plays { log: self.log.clone(), clock: clock.clone() }),
             evaluator: plan.judge,
             budgets: self.store.clone(),
