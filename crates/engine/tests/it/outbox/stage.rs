@@ -149,7 +149,7 @@ struct Rows(Arc<MemoryRules>);
 
 impl RecordStore for Rows {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
-        let rows = records.iter().flat_map(|event| event.hooks.iter().filter_map(|hook| Execution::of(event, hook)));
+        let rows = records.iter().flat_map(|event| event.hooks.iter().filter_map(|hook| Execution::of(event, &hook)));
         self.0.keep_executions(rows.collect(), done);
     }
 
