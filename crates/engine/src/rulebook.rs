@@ -2,7 +2,7 @@
 //! circuit breaker opens.
 //!
 //! Nothing here is asked for on the way of an event: the snapshot is replaced whole, by whoever changes a rule and by a
-//! task that looks whether somebody else did.
+//! task that hears, or looks, whether somebody else did.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,7 @@ use domain::agent_hook::{AgentHook, HookScope, Source};
 use domain::breaker::Run;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::store::{HookStore, StoreError, StoredRules, Trip};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::{Clock, SystemClock};
@@ -25,8 +26,11 @@ mod mounting;
 pub(crate) use mounting::handler;
 pub use mounting::{mount, shut, stub};
 
-/// How often it is looked whether another process changed a rule. Source: agent hooks, resolution: within 5 s.
+/// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it is looked although the store tells: a connection may hang unnoticed. Source: the same; within 5 s.
+pub const LOOK_WHILE_TOLD: Duration = Duration::from_secs(5);
 
 /// Why a rule is off whose breaker is open, in its row.
 const BY_BREAKER: &str = "breaker";
@@ -161,13 +165,19 @@ impl Rulebook {
         self.publish(&mut page);
     }
 
-    /// Looks for changes until it is cancelled.
+    /// Puts changes in force until it is cancelled: at once where the store tells of them, else when it looks.
     pub async fn watch(self: Arc<Self>, cancel: CancellationToken) {
+        let told = Arc::new(Notify::new());
+        let bell = told.clone();
+        // However often it rings during one look, one more look sees it all.
+        let listening = self.store.listen(Box::new(move || bell.notify_one()));
         let mut lost = false;
         loop {
+            let pause = if listening.is_told() { LOOK_WHILE_TOLD } else { LOOK_EVERY };
             tokio::select! {
                 () = cancel.cancelled() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = told.notified() => {}
+                () = tokio::time::sleep(pause) => {}
             }
             let book = self.clone();
             let looked = tokio::task::spawn_blocking(move || book.refresh()).await;

@@ -66,6 +66,62 @@ async fn the_watch_looks_and_ends() {
     assert_eq!(stage.rulebook.rules().hooks, []);
 }
 
+/// Waits while no time passes.
+async fn at_once(what: &str, is_so: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_so() {
+        assert!(std::time::Instant::now() < end, "{what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_store_tells_is_in_force_before_anybody_looks() {
+    let stage = Stage::new();
+    let admin = of_default(Role::Admin);
+    let ids = [stage.create(&admin, script("tenant", "a", "block")).await];
+    let cancel = CancellationToken::new();
+    let began = tokio::time::Instant::now();
+    let story = async {
+        // Whoever is busy lets no time pass, so nobody looks.
+        let watched = stage.store.calls();
+        stage.store.tell(true);
+        at_once("it is heard from the beginning", || stage.store.calls() > watched).await;
+        stage.write(HookChange::Delete(HookId::from(ids[0].as_str())));
+        stage.store.tell(true);
+        at_once("the change is in force", || stage.rulebook.rules().hooks.is_empty()).await;
+        assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
+        assert_eq!(began.elapsed(), std::time::Duration::ZERO);
+        cancel.cancel();
+    };
+    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_looks_less_often_until_the_line_is_cut() {
+    let stage = Stage::new();
+    let cancel = CancellationToken::new();
+    let looks = |before: u64| stage.store.calls() - before;
+    let pass = async |seconds: u64| {
+        for _ in 0..seconds * 10 {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    };
+    let story = async {
+        stage.store.tell(true);
+        pass(1).await;
+        let before = stage.store.calls();
+        pass(20).await;
+        assert_eq!(looks(before), 4, "every five seconds");
+        let before = stage.store.calls();
+        stage.store.tell(false);
+        pass(20).await;
+        assert!((20..=21).contains(&looks(before)), "{} looks, one for the cut and one each second", looks(before));
+        cancel.cancel();
+    };
+    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+}
+
 #[tokio::test]
 async fn events_never_ask_the_store() {
     let stage = Stage::new();
