@@ -4,7 +4,7 @@
 //! Nothing here is asked for on the way of an event: the snapshot is replaced whole, by whoever changes a rule and by a
 //! task that hears, or looks, whether somebody else did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,8 +54,8 @@ pub struct Rulebook {
 /// What is in force now.
 #[derive(Default)]
 struct Page {
-    /// As they are in force: those of the store, and of files those of this host.
-    rules: StoredRules,
+    /// As they are in force: those of the store, and of files those of this host. Shared with whoever reads them.
+    rules: Arc<StoredRules>,
     /// All rows of the store, those of files of other hosts among them.
     rows: Vec<AgentHook>,
     /// The rules of this host's files. Their rows in the store are for breakers and histories; what counts stands here,
@@ -109,10 +109,14 @@ impl Rulebook {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rules as they are in force, breakers that only this process knows of among them.
-    pub fn rules(&self) -> StoredRules {
+    /// The rules as they are in force, breakers that only this process knows of among them. Nothing is copied unless
+    /// there is such a breaker of a global hook.
+    pub fn rules(&self) -> Arc<StoredRules> {
         let page = self.page();
-        StoredRules { trips: page.trips(), ..page.rules.clone() }
+        match page.held_beside().next() {
+            None => page.rules.clone(),
+            Some(_) => Arc::new(StoredRules { trips: page.trips(), ..(*page.rules).clone() }),
+        }
     }
 
     /// Puts the rules in force if the store has others. Says whether it had. Blocks.
@@ -224,15 +228,15 @@ impl Rulebook {
     /// Puts what the page says in force.
     fn publish(&self, page: &mut Page) {
         let agents = (self.agents)();
-        let hooks = page.rules.hooks.clone();
-        page.mounted.retain(|id, _| hooks.iter().any(|hook| hook.id == *id));
+        let stored = page.rules.clone();
+        let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
+        page.mounted.retain(|id, _| ids.contains(id));
         let trips = page.trips();
         let mut rules = Rules::default();
-        let tenants: Vec<TenantId> = page.rules.tenants.iter().map(|tenant| tenant.id.clone()).collect();
-        rules.others = self.of_tenant(page, None, (&hooks, &trips, &agents));
-        for tenant in tenants {
-            let own = self.of_tenant(page, Some(&tenant), (&hooks, &trips, &agents));
-            rules.tenants.insert(tenant, own);
+        rules.others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
+        for tenant in &stored.tenants {
+            let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
+            rules.tenants.insert(tenant.id.clone(), own);
         }
         self.live.replace(rules);
     }
@@ -292,7 +296,7 @@ impl Page {
         }
         self.runs = runs;
         self.rows.clone_from(&rules.hooks);
-        self.rules = rules;
+        self.rules = Arc::new(rules);
         self.lay_over();
         self.open_held();
     }
@@ -312,7 +316,8 @@ impl Page {
                 ..file.clone()
             }
         });
-        self.rules.hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
+        let hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
+        Arc::make_mut(&mut self.rules).hooks = hooks;
     }
 
     /// Whether somebody has to write a run that changed. Of two that are on their way one has not begun, and it will
@@ -336,9 +341,12 @@ impl Page {
 
     /// Applies the trips that the store does not know of yet.
     fn open_held(&mut self) {
-        let held = self.held.clone();
-        for trip in held {
-            let rows = self.rules.hooks.iter_mut();
+        if self.held.is_empty() {
+            return;
+        }
+        let rules = Arc::make_mut(&mut self.rules);
+        for trip in &self.held {
+            let rows = rules.hooks.iter_mut();
             let own = rows.filter(|hook| hook.id == trip.hook_id && hook.scope != HookScope::Global && hook.enabled);
             for hook in own {
                 hook.enabled = false;
@@ -348,13 +356,17 @@ impl Page {
         }
     }
 
-    /// The trips of global hooks.
-    fn trips(&self) -> Vec<Trip> {
-        let global = |trip: &&Trip| {
+    /// The trips of global hooks that the store does not know of yet: they stand beside the hooks.
+    fn held_beside(&self) -> impl Iterator<Item = &Trip> {
+        self.held.iter().filter(|trip| {
             let of = |hook: &AgentHook| hook.id == trip.hook_id && hook.scope == HookScope::Global;
             self.rules.hooks.iter().any(of)
-        };
-        self.rules.trips.iter().chain(self.held.iter().filter(global)).cloned().collect()
+        })
+    }
+
+    /// The trips of global hooks.
+    fn trips(&self) -> Vec<Trip> {
+        self.rules.trips.iter().chain(self.held_beside()).cloned().collect()
     }
 }
 

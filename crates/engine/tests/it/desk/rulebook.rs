@@ -252,6 +252,26 @@ async fn a_breaker_that_somebody_closes_is_not_opened_by_an_old_attempt() {
 }
 
 #[tokio::test]
+async fn whoever_reads_the_rules_shares_them() {
+    let stage = Stage::new();
+    let (admin, owner) = (of_default(Role::Admin), of_default(Role::Owner));
+    stage.create(&admin, script("tenant", "a", "allow")).await;
+    let before = stage.rulebook.rules();
+    stage.ok(&admin, "hooks.list", json!({"enabled": true})).await;
+    stage.ok(&admin, "hooks.chain", json!({"event": "pre_tool_use"})).await;
+    assert!(Arc::ptr_eq(&before, &stage.rulebook.rules()));
+    let id = stage.create(&owner, script("global", "b", "block")).await;
+    assert_eq!((before.hooks.len(), stage.rulebook.rules().hooks.len()), (1, 2), "who reads keeps what they have");
+    // What only this process knows of its breakers is part of what is read.
+    stage.store.break_down("the disk is full");
+    for _ in 0..5 {
+        stage.gate(ACME, "exec").await;
+    }
+    let trips: Vec<String> = stage.rulebook.rules().trips.iter().map(|trip| trip.hook_id.to_string()).collect();
+    assert_eq!(trips, [id]);
+}
+
+#[tokio::test]
 async fn the_last_rules_stay_when_the_store_is_lost() {
     let stage = Stage::new();
     stage.create(&of_default(Role::Admin), script("tenant", "guard", "block")).await;
