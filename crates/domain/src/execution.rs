@@ -72,6 +72,15 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// Whether [`Execution::of`] makes a row of `record`; then its event has to say what it was about.
+    pub fn is_left_by(record: &Record) -> bool {
+        let leaves = match &record.outcome {
+            Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::NotRun(NotRun::Dropped) => true,
+            Outcome::Told | Outcome::NotRun(_) => false,
+        };
+        leaves && record.stored.is_some()
+    }
+
     /// What is kept of `record`, a line of `event`; nothing if no stored hook ran there.
     pub fn of(event: &EventRecord, record: &Record) -> Option<Self> {
         let stored = record.stored.as_ref()?;
