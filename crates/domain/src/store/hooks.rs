@@ -300,11 +300,17 @@ pub trait AuditStore: Send + Sync {
     /// The store cannot be read.
     fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
-    /// The checkpoints of `tenant`, in order.
+    /// The checkpoints of `tenant` of the rows from `from_seq` on, at most `limit`, in order.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError>;
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError>;
+
+    /// The last checkpoint of `tenant`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError>;
 
     /// The tenants that have entries.
     ///

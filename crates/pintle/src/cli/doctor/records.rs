@@ -73,7 +73,7 @@ fn signatures(store: &Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Res
     let said = |error: domain::store::StoreError| error.to_string();
     let mut signed = 0;
     for tenant in store.audited().map_err(said)? {
-        let Some(last) = store.checkpoints(&tenant).map_err(said)?.pop() else { continue };
+        let Some(last) = store.last_checkpoint(&tenant).map_err(said)? else { continue };
         let of = format!("the signature of entry {} of tenant {tenant}", last.seq);
         match verify(&last.kid, &last.message(), &last.signature) {
             Proof::Good => {}
