@@ -237,6 +237,7 @@ impl Rulebook {
         for tenant in &stored.tenants {
             let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
             rules.tenants.insert(tenant.id.clone(), own);
+            rules.slugs.insert(tenant.id.clone(), tenant.slug.clone());
         }
         self.live.replace(rules);
     }

@@ -244,8 +244,9 @@ impl Boot<'_> {
             held: &|_| 0,
             birth: &birth,
             checks: Checks {
-                url: &|url| {
-                    egress.for_tenant(Some("default")).check_url(url).map(|_| ()).map_err(|why| why.to_string())
+                url: &|tenant, url| {
+                    let slug = rests.slug(tenant);
+                    egress.for_tenant(slug).check_url(url).map(|_| ()).map_err(|why| why.to_string())
                 },
                 header: &|name, value| engine::handlers::http::check_header(name, value),
                 signing_secret: &|secret| {
@@ -329,6 +330,14 @@ fn folder_of(dir: &Path) -> String {
 struct Rests<'a> {
     known: &'a [KnownAgent],
     tenants: &'a [Tenant],
+}
+
+impl Rests<'_> {
+    /// What a tenant is called in the operator's allow-list; global hooks have no name there, and no slug is empty.
+    fn slug(&self, tenant: &TenantId) -> Option<&str> {
+        let known = || self.tenants.iter().find(|known| known.id == *tenant).map(|known| known.slug.as_str());
+        (*tenant != TenantId::sentinel()).then(|| known().unwrap_or_default())
+    }
 }
 
 /// Whether a row is what its file says, but for what the store adds and its breaker.

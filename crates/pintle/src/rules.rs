@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use domain::agent_hook::Edition;
 use domain::checkpoint::Known;
-use domain::id::{AgentId, DEFAULT_TENANT, HookId, HookName, SENTINEL_TENANT, TenantId};
+use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
 use domain::shell::ShellFacts;
 use domain::store::ExecutionStore as _;
@@ -22,6 +22,7 @@ use engine::handlers::agent::{
     ScriptRan, Scripts, Vault,
 };
 use engine::handlers::http::Exchange;
+use engine::live::Live;
 use engine::rulebook::{Agents, Rulebook};
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
@@ -323,7 +324,11 @@ impl Grounds {
             evaluator,
             budgets: store.clone(),
             vault: Arc::new(Sealed(self.keyring.clone())),
-            slug_of: Arc::new(slug_of),
+            slug_of: {
+                // What is in force holds these parts; they must not hold it.
+                let live = Arc::downgrade(engine.live());
+                Arc::new(move |tenant| slug_of(&live, tenant))
+            },
             judges: Judges::default(),
             judge: JudgeSettings { prompt: named(&hooks.judge), background: named(&hooks.background) },
             pool: if self.has_outbox(config) {
@@ -345,13 +350,11 @@ fn named(judge: &JudgeConfig) -> Option<String> {
     }
 }
 
-/// The name of a tenant in the operator's allow-list; global hooks have none.
-fn slug_of(tenant: &TenantId) -> Option<String> {
-    match tenant.as_str() {
-        SENTINEL_TENANT => None,
-        DEFAULT_TENANT => Some("default".to_owned()),
-        other => Some(other.to_owned()),
-    }
+/// The name of a tenant in the operator's allow-list, as the rules in force have it; global hooks have none. A tenant
+/// that these do not know has its id, which is in no list.
+fn slug_of(live: &Weak<Live>, tenant: &TenantId) -> Option<String> {
+    let known = || live.upgrade().and_then(|live| live.slug(tenant));
+    (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
 }
 
 /// This program as a worker for scripts.
@@ -487,5 +490,27 @@ impl Vault for Sealed {
             tracing::warn!(hook_id = %hook, path, "crypto.unencrypted_value_read");
         }
         opened.plain.as_str().map(str::to_owned).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::live::Rules;
+
+    use super::*;
+
+    #[test]
+    fn a_tenant_is_called_what_the_rules_in_force_call_it() {
+        let live = Arc::new(Live::default());
+        let of = |tenant: &str| slug_of(&Arc::downgrade(&live), &TenantId::from(tenant));
+        let acme = "0193a5b0-7000-7000-8000-00000000000a";
+        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some(acme)), "nobody knows it yet");
+        let named = |slug: &str| Rules { slugs: [(TenantId::from(acme), slug.to_owned())].into(), ..Rules::default() };
+        live.replace(named("acme"));
+        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some("acme")));
+        live.replace(named("acme-2"));
+        assert_eq!(of(acme).as_deref(), Some("acme-2"));
+        // Where nothing is in force any more, nobody has the rights of global hooks.
+        assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use domain::agent_hook::AgentHook;
 use domain::id::{HookId, TenantId};
-use domain::store::{HookChange, HookStore as _};
+use domain::store::{HookChange, HookStore as _, Tenant};
 use pintle_engine::desk::Role;
 use pintle_engine::domain;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{ACME, Plan, Stage, of_acme, of_default, script};
+use super::stage::{ACME, Plan, Stage, UNKNOWN, of_acme, of_default, script};
 
 const DEFAULT: &str = domain::id::DEFAULT_TENANT;
 
@@ -120,6 +120,23 @@ async fn who_is_told_looks_less_often_until_the_line_is_cut() {
         cancel.cancel();
     };
     tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+}
+
+#[tokio::test]
+async fn a_new_tenant_has_its_name_where_it_has_rules() {
+    let stage = Stage::new();
+    let live = stage.engine.live().clone();
+    assert_eq!(live.slug(&TenantId::from(DEFAULT)).as_deref(), Some("default"));
+    assert_eq!(live.slug(&TenantId::from(ACME)).as_deref(), Some("acme"));
+    let id = TenantId::from(UNKNOWN);
+    assert_eq!(live.slug(&id), None);
+    let new =
+        Tenant { id: id.clone(), slug: "new".into(), name: "New".into(), created_at: "2026-01-01T00:00:00Z".into() };
+    stage.store.add_tenant(&new).unwrap();
+    assert_eq!(stage.rulebook.refresh(), Ok(true));
+    let before = stage.store.calls();
+    assert_eq!(live.slug(&id).as_deref(), Some("new"));
+    assert_eq!(stage.store.calls(), before, "nobody asks the store for it");
 }
 
 #[tokio::test]
