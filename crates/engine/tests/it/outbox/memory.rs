@@ -52,6 +52,27 @@ async fn a_job_without_room_leaves_a_row_and_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_observer_that_is_broken_is_recorded_and_skipped() {
+    let world = World::new();
+    for (name, matcher) in [("torn", "("), ("others", "^exec$"), ("empty", "")] {
+        let hook = world.hook(DEFAULT_TENANT, name);
+        // Of the last two nobody can read what they run.
+        let config = if name == "torn" { hook.config.clone() } else { Object::new() };
+        let hook = AgentHook { matcher: matcher.into(), config, ..hook };
+        world.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+    }
+    let host = world.host(Plan { durable: false, ..Plan::default() });
+    host.stop(DEFAULT_TENANT);
+    sleep(secs(100)).await;
+    let mut rows: Vec<_> = world.rows().into_iter().map(|row| (row.hook_name, row.error.unwrap_or_default())).collect();
+    rows.sort();
+    let [(empty, no_source), (torn, no_matcher)] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((empty.as_str(), torn.as_str()), ("empty", "torn"), "the event is not what the other one is about");
+    assert!(no_source.contains("config.source") && no_matcher.contains("compile matcher"), "{rows:?}");
+    assert_eq!(world.runs().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_row_says_what_it_was_about_whether_its_hook_was_told_or_not() {
     let world = World::new();
     for (source, if_expr) in [("ok", ""), ("no room", ""), ("never", "tool_input.gone == 1")] {
