@@ -28,7 +28,7 @@ use crate::error::CliError;
 use crate::files::Files;
 use crate::home;
 use crate::orphans::Orphans;
-use crate::rules::{Book, Grounds};
+use crate::rules::{Book, Grounds, Prepared};
 use crate::servers::{Servers, is_wanted};
 use crate::tool_names::is_mcp;
 
@@ -256,9 +256,9 @@ impl Host {
         provider_spec(&self.env, name, provider)
     }
 
-    /// Puts the rules in force that the configuration in force now names. Says on the log what is wrong with them.
-    pub(crate) fn rules_of_loaded(&mut self) {
-        self.book.take(&self.loaded.config);
+    /// Puts the rules in force that were read for the configuration in force now. Says on the log what is wrong with them.
+    pub(crate) fn rules_of_loaded(&mut self, prepared: Prepared) {
+        self.book.take(&self.loaded.config, prepared);
         self.book.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
     }
 

@@ -18,7 +18,7 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
     let folders = host.loaded.config.agent_hooks.dirs.iter().map(|dir| {
         let read =
             rule_files::read(dir).and_then(|files| match files.iter().find_map(|file| file.read.as_ref().err()) {
-                Some(why) => Err(why.clone()),
+                Some(why) => Err(why.to_string()),
                 None => Ok(files.len()),
             });
         match read {
