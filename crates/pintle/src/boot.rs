@@ -113,6 +113,7 @@ impl Boot<'_> {
             Booted { diagnostics: filed.odd.iter().map(ToString::to_string).collect(), ..Booted::default() };
         booted.bad = filed.bad;
         self.seed(rules, &mut booted);
+        self.seal_plain(rules, &mut booted);
         self.mirror(rules, filed.good, &mut booted);
         self.take_commands_out(&mut booted);
         booted
@@ -158,6 +159,31 @@ impl Boot<'_> {
         for id in disable {
             if builtin::mutable_fields(id).is_none() {
                 booted.diagnostics.push(format!("agent_hooks.builtin_disable: there is no built-in rule `{id}`"));
+            }
+        }
+    }
+
+    /// Secrets that somebody wrote into the table by other means than ours stand there as they were written. Rows of
+    /// files are written from their files.
+    fn seal_plain(&self, rules: &StoredRules, booted: &mut Booted) {
+        for hook in rules.hooks.iter().filter(|hook| hook.file().is_none()) {
+            let change = match self.kept(hook.clone()) {
+                Ok(kept) if kept == *hook => continue,
+                Ok(kept) => {
+                    HookChange::Update { hook: Box::new(kept), if_version: Some(hook.version), action: "updated" }
+                }
+                Err(why) => {
+                    booted.diagnostics.push(format!("the secrets of `{}` are not encrypted: {why}", hook.label()));
+                    continue;
+                }
+            };
+            match self.change(vec![change]) {
+                Ok(()) => tracing::info!(hook_id = %hook.id, "crypto.unencrypted_value_sealed"),
+                // Somebody else changed it, and sealed it then.
+                Err(StoreError::Conflict(_) | StoreError::NotFound(_)) => {}
+                Err(error) => booted
+                    .diagnostics
+                    .push(format!("the secrets of `{}` could not be encrypted: {error}", hook.label())),
             }
         }
     }
