@@ -28,6 +28,7 @@ use crate::error::CliError;
 use crate::files::Files;
 use crate::home;
 use crate::orphans::Orphans;
+use crate::rule_files;
 use crate::rules::{Book, Grounds, Prepared};
 use crate::servers::{Servers, is_wanted};
 use crate::tool_names::is_mcp;
@@ -246,6 +247,11 @@ impl Host {
         files.extend(config.hooks.iter().flat_map(hook_files));
         files.extend(config.mcp.values().flat_map(server_files));
         files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
+        // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
+        for folder in &config.agent_hooks.dirs {
+            files.extend(rule_files::listed(folder).unwrap_or_default());
+            files.push(folder.clone());
+        }
         // They are named to programs that work somewhere else.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         Protected { files: files.into_iter().map(absolute).collect(), dirs: vec![absolute(config.home.clone())] }
