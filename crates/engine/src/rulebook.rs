@@ -232,8 +232,8 @@ impl Rulebook {
         let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
         page.mounted.retain(|id, _| ids.contains(id));
         let trips = page.trips();
-        let mut rules = Rules::default();
-        rules.others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
+        let others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
+        let mut rules = Rules { others, ..Rules::default() };
         for tenant in &stored.tenants {
             let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
             rules.tenants.insert(tenant.id.clone(), own);
