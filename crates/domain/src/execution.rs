@@ -72,6 +72,15 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// Whether [`Execution::of`] makes a row of `record`; then its event has to say what it was about.
+    pub fn is_left_by(record: &Record) -> bool {
+        let leaves = match &record.outcome {
+            Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::NotRun(NotRun::Dropped) => true,
+            Outcome::Told | Outcome::NotRun(_) => false,
+        };
+        leaves && record.stored.is_some()
+    }
+
     /// What is kept of `record`, a line of `event`; nothing if no stored hook ran there.
     pub fn of(event: &EventRecord, record: &Record) -> Option<Self> {
         let stored = record.stored.as_ref()?;
@@ -103,7 +112,7 @@ impl Execution {
             dedup_key: Some(format!("{}:{}{again}", stored.id, event.event_id)),
             error: ended.error.as_deref().map(redacted),
             error_detail: ended.error,
-            metadata: metadata(event, record, stored, account),
+            metadata: metadata(event, record, (stored, account), ended.decision),
             created_at: event.at,
         })
     }
@@ -193,7 +202,12 @@ fn millis(took: std::time::Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn metadata(event: &EventRecord, record: &Record, stored: &Stored, account: &Account) -> Object {
+fn metadata(
+    event: &EventRecord,
+    record: &Record,
+    (stored, account): (&Stored, &Account),
+    decision: Decision,
+) -> Object {
     let mut members = Object::new();
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -214,7 +228,8 @@ fn metadata(event: &EventRecord, record: &Record, stored: &Stored, account: &Acc
     put("non_json", yes(account.non_json));
     put("breaker", yes(account.breaker));
     put("pass", record.again.then(|| Value::from(2)));
-    put("effective", effective(&record.outcome).map(Value::from));
+    put("decision", Some(Value::from(decision.word())));
+    put("effective", effective(&record.outcome, decision).map(|counted| Value::from(counted.word())));
     put("fault", fault(&record.outcome).map(Value::from));
     put(
         "rewrite",
@@ -227,10 +242,14 @@ fn metadata(event: &EventRecord, record: &Record, stored: &Stored, account: &Acc
     members
 }
 
-/// What the outcome counted for.
-fn effective(outcome: &Outcome) -> Option<&'static str> {
+/// What the outcome counted for: what was said, or what a fault became.
+fn effective(outcome: &Outcome, decision: Decision) -> Option<Decision> {
     match outcome {
-        Outcome::Said { word, .. } | Outcome::Failed { became: word, .. } => Some(word.as_str()),
+        Outcome::Said { .. } => Some(decision),
+        Outcome::Failed { became, .. } => {
+            let shuts = matches!(became, Word::Deny | Word::AbortTurn | Word::HardAbort);
+            Some(if shuts { Decision::Block } else { Decision::Allow })
+        }
         Outcome::Told | Outcome::NotRun(_) => None,
     }
 }

@@ -15,8 +15,8 @@ use crate::session::Entry;
 mod hooks;
 
 pub use hooks::{
-    Actor, AuditStore, Budget, BudgetStore, Changed, ExecutionQuery, ExecutionStore, HookChange, HookStore,
-    LoggedChange, OutboxJob, OutboxStore, StoredRules, Tenant, Trip,
+    Actor, AuditStore, Budget, BudgetStore, Changed, ExecutionQuery, ExecutionStore, Heard, HookChange, HookStore,
+    Listening, LoggedChange, OutboxJob, OutboxStore, StoredRules, Tenant, Trip, Untold,
 };
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use domain::account::Answered;
 use domain::chain::{Asks, Chain, Note};
 use domain::checkpoint::{Checkpoint, CheckpointKind, Known, Notice, Observed, Occasion, Reply, RuntimeEvent};
+use domain::execution::Execution;
 use domain::fault::Fault;
 use domain::hook::State;
 use domain::id::{EventId, HookName};
@@ -172,12 +173,14 @@ impl Dispatcher {
         if !recorded {
             return Vec::new();
         }
-        let hooks = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
-        let tool = notice.what.facts().tool.map(|(tool, _)| tool.to_owned());
+        let hooks: Lines = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
+        let facts = notice.what.facts();
         vec![EventRecord {
             at: notice.at,
             kind: matches!(notice.what, Observed::Runtime(_)).then(|| notice.what.name()),
-            tool,
+            tool: facts.tool.map(|(tool, _)| tool.to_owned()),
+            // The row of a hook that was not told has the same hash as those of hooks that were.
+            input: facts.input.filter(|_| has_stored(&hooks)).cloned(),
             hooks,
             ..blank(notice.event_id.clone(), kind, who)
         }]
@@ -324,7 +327,7 @@ async fn with_files(cx: &TurnCx, by: &HookName, heard: Result<Reply, Fault>) -> 
 
 /// Whether a stored hook is among `records` that ran: then the record needs what it was asked about.
 fn has_stored(records: &Lines) -> bool {
-    records.whole().any(|record| record.stored.is_some() && !matches!(record.outcome, Ran::NotRun(_)))
+    records.whole().any(Execution::is_left_by)
 }
 
 /// The ids of the events that one clearing is made of, each made when it is first needed.

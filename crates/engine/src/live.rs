@@ -19,6 +19,8 @@ pub struct Rules {
     pub tenants: BTreeMap<TenantId, Arc<[Mounted]>>,
     /// Those of every other tenant: the global ones.
     pub others: Arc<[Mounted]>,
+    /// What the tenants are called in addresses and in the operator's allow-list.
+    pub slugs: BTreeMap<TenantId, String>,
 }
 
 impl Rules {
@@ -52,6 +54,11 @@ impl Live {
     /// The rules in force.
     pub fn rules(&self) -> Arc<Rules> {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What `tenant` is called, as of the rules in force.
+    pub fn slug(&self, tenant: &TenantId) -> Option<String> {
+        self.rules().slugs.get(tenant).cloned()
     }
 
     /// Lets `outcomes` hear what becomes of handlers. The first one stays.

@@ -2,9 +2,9 @@
 //! circuit breaker opens.
 //!
 //! Nothing here is asked for on the way of an event: the snapshot is replaced whole, by whoever changes a rule and by a
-//! task that looks whether somebody else did.
+//! task that hears, or looks, whether somebody else did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use domain::agent_hook::{AgentHook, HookScope, Source};
 use domain::breaker::Run;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::store::{HookStore, StoreError, StoredRules, Trip};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::{Clock, SystemClock};
@@ -25,8 +26,11 @@ mod mounting;
 pub(crate) use mounting::handler;
 pub use mounting::{mount, shut, stub};
 
-/// How often it is looked whether another process changed a rule. Source: agent hooks, resolution: within 5 s.
+/// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it is looked although the store tells: a connection may hang unnoticed. Source: the same; within 5 s.
+pub const LOOK_WHILE_TOLD: Duration = Duration::from_secs(5);
 
 /// Why a rule is off whose breaker is open, in its row.
 const BY_BREAKER: &str = "breaker";
@@ -50,8 +54,8 @@ pub struct Rulebook {
 /// What is in force now.
 #[derive(Default)]
 struct Page {
-    /// As they are in force: those of the store, and of files those of this host.
-    rules: StoredRules,
+    /// As they are in force: those of the store, and of files those of this host. Shared with whoever reads them.
+    rules: Arc<StoredRules>,
     /// All rows of the store, those of files of other hosts among them.
     rows: Vec<AgentHook>,
     /// The rules of this host's files. Their rows in the store are for breakers and histories; what counts stands here,
@@ -105,10 +109,14 @@ impl Rulebook {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rules as they are in force, breakers that only this process knows of among them.
-    pub fn rules(&self) -> StoredRules {
+    /// The rules as they are in force, breakers that only this process knows of among them. Nothing is copied unless
+    /// there is such a breaker of a global hook.
+    pub fn rules(&self) -> Arc<StoredRules> {
         let page = self.page();
-        StoredRules { trips: page.trips(), ..page.rules.clone() }
+        match page.held_beside().next() {
+            None => page.rules.clone(),
+            Some(_) => Arc::new(StoredRules { trips: page.trips(), ..(*page.rules).clone() }),
+        }
     }
 
     /// Puts the rules in force if the store has others. Says whether it had. Blocks.
@@ -161,13 +169,19 @@ impl Rulebook {
         self.publish(&mut page);
     }
 
-    /// Looks for changes until it is cancelled.
+    /// Puts changes in force until it is cancelled: at once where the store tells of them, else when it looks.
     pub async fn watch(self: Arc<Self>, cancel: CancellationToken) {
+        let told = Arc::new(Notify::new());
+        let bell = told.clone();
+        // However often it rings during one look, one more look sees it all.
+        let listening = self.store.listen(Box::new(move || bell.notify_one()));
         let mut lost = false;
         loop {
+            let pause = if listening.is_told() { LOOK_WHILE_TOLD } else { LOOK_EVERY };
             tokio::select! {
                 () = cancel.cancelled() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = told.notified() => {}
+                () = tokio::time::sleep(pause) => {}
             }
             let book = self.clone();
             let looked = tokio::task::spawn_blocking(move || book.refresh()).await;
@@ -214,15 +228,16 @@ impl Rulebook {
     /// Puts what the page says in force.
     fn publish(&self, page: &mut Page) {
         let agents = (self.agents)();
-        let hooks = page.rules.hooks.clone();
-        page.mounted.retain(|id, _| hooks.iter().any(|hook| hook.id == *id));
+        let stored = page.rules.clone();
+        let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
+        page.mounted.retain(|id, _| ids.contains(id));
         let trips = page.trips();
-        let mut rules = Rules::default();
-        let tenants: Vec<TenantId> = page.rules.tenants.iter().map(|tenant| tenant.id.clone()).collect();
-        rules.others = self.of_tenant(page, None, (&hooks, &trips, &agents));
-        for tenant in tenants {
-            let own = self.of_tenant(page, Some(&tenant), (&hooks, &trips, &agents));
-            rules.tenants.insert(tenant, own);
+        let others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
+        let mut rules = Rules { others, ..Rules::default() };
+        for tenant in &stored.tenants {
+            let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
+            rules.tenants.insert(tenant.id.clone(), own);
+            rules.slugs.insert(tenant.id.clone(), tenant.slug.clone());
         }
         self.live.replace(rules);
     }
@@ -282,7 +297,7 @@ impl Page {
         }
         self.runs = runs;
         self.rows.clone_from(&rules.hooks);
-        self.rules = rules;
+        self.rules = Arc::new(rules);
         self.lay_over();
         self.open_held();
     }
@@ -302,7 +317,8 @@ impl Page {
                 ..file.clone()
             }
         });
-        self.rules.hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
+        let hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
+        Arc::make_mut(&mut self.rules).hooks = hooks;
     }
 
     /// Whether somebody has to write a run that changed. Of two that are on their way one has not begun, and it will
@@ -326,9 +342,12 @@ impl Page {
 
     /// Applies the trips that the store does not know of yet.
     fn open_held(&mut self) {
-        let held = self.held.clone();
-        for trip in held {
-            let rows = self.rules.hooks.iter_mut();
+        if self.held.is_empty() {
+            return;
+        }
+        let rules = Arc::make_mut(&mut self.rules);
+        for trip in &self.held {
+            let rows = rules.hooks.iter_mut();
             let own = rows.filter(|hook| hook.id == trip.hook_id && hook.scope != HookScope::Global && hook.enabled);
             for hook in own {
                 hook.enabled = false;
@@ -338,13 +357,17 @@ impl Page {
         }
     }
 
-    /// The trips of global hooks.
-    fn trips(&self) -> Vec<Trip> {
-        let global = |trip: &&Trip| {
+    /// The trips of global hooks that the store does not know of yet: they stand beside the hooks.
+    fn held_beside(&self) -> impl Iterator<Item = &Trip> {
+        self.held.iter().filter(|trip| {
             let of = |hook: &AgentHook| hook.id == trip.hook_id && hook.scope == HookScope::Global;
             self.rules.hooks.iter().any(of)
-        };
-        self.rules.trips.iter().chain(self.held.iter().filter(global)).cloned().collect()
+        })
+    }
+
+    /// The trips of global hooks.
+    fn trips(&self) -> Vec<Trip> {
+        self.rules.trips.iter().chain(self.held_beside()).cloned().collect()
     }
 }
 

@@ -1,18 +1,14 @@
 //! What is done with the rules of a store before they come into force: rules that are shipped, those of files, and what
 //! an edition does not have.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::path::Path;
+use std::path::PathBuf;
 
 use dialects::agent::builtin::{self, Write};
-use dialects::agent::condition::compile_matcher;
-use dialects::agent::record::{self, Around, Birth, Checks, KnownAgent, Lang};
-use domain::agent_hook::{AgentHook, Edition, HandlerType, IN_FILE, Source};
-use domain::checkpoint::CheckpointKind;
-use domain::id::{AgentId, HookId, TenantId};
-use domain::store::{Actor, HookChange, HookStore, StoreError, StoredRules, Tenant};
-use engine::egress::Egress;
+use dialects::agent::record;
+use domain::agent_hook::{AgentHook, Edition, HandlerType, Source};
+use domain::id::{AgentId, HookId};
+use domain::store::{Actor, HookChange, HookStore, StoreError, StoredRules};
 use engine::handlers::agent::Vault as _;
 use engine::rulebook::stub;
 use engine::set::Mounted;
@@ -20,8 +16,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::rule_files::{self, RuleFile};
-use crate::rules::{Sealed, check_script};
+use crate::rule_files::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of};
+use crate::rules::Sealed;
 
 /// Who does this, in the change log.
 const BOOT: &str = "system:boot";
@@ -29,19 +25,36 @@ const BOOT: &str = "system:boot";
 /// Why a row is off that its edition does not have.
 const NO_COMMANDS: &str = "edition";
 
-/// The three checkpoints at which a rule that nobody can read keeps everything shut.
-const GATES: [CheckpointKind; 3] =
-    [CheckpointKind::UserPromptSubmit, CheckpointKind::PreToolUse, CheckpointKind::SubagentStart];
-
-/// What a boot found wrong.
+/// What a boot found.
 #[derive(Default)]
 pub(crate) struct Booted {
-    /// A line each, for the operator.
+    /// What is wrong beside rules of files, and what is odd about those: a line each, for the operator.
     pub diagnostics: Vec<String>,
     /// The rules of files.
     pub files: Vec<AgentHook>,
-    /// What is kept shut because its rule cannot be read.
+    /// Rules of files that are not in order.
+    pub bad: Vec<Bad>,
+    /// What is kept shut because something else than a rule of a file is wrong.
     pub stubs: Vec<Mounted>,
+    /// Why.
+    pub failed: Vec<String>,
+}
+
+impl Booted {
+    /// Everything that is kept shut.
+    pub(crate) fn shut(&self) -> Vec<Mounted> {
+        self.stubs.iter().cloned().chain(self.bad.iter().filter_map(Bad::stub)).collect()
+    }
+
+    /// Everything to tell, a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.bad
+            .iter()
+            .map(Bad::line)
+            .chain(self.failed.iter().cloned())
+            .chain(self.diagnostics.iter().cloned())
+            .collect()
+    }
 }
 
 /// Brings the store's rules up to date with what is shipped, with the files of `config` and with the edition.
@@ -61,18 +74,47 @@ pub(crate) struct Boot<'a> {
 impl Boot<'_> {
     /// Does all of it. What fails leaves the rest as it is.
     pub(crate) fn run(&self) -> Booted {
-        let mut booted = Booted::default();
-        if let Some(why) = &self.config.agent_hooks.changed {
-            booted.diagnostics.push(why.clone());
-            booted.stubs.push(stub("the rules of a changed file", why, &GATES, None));
+        match self.store.rules() {
+            Ok(rules) => self.carry_out(&rules, self.read(&rules)),
+            // The rulebook says so, and shuts the gates. It opens them once the store is back, but not without these.
+            Err(error) => {
+                let why = |dir: &PathBuf| {
+                    let dir = dir.display().to_string();
+                    let why = format!("the rules of {dir} were not read, since the store could not be: {error}");
+                    Bad::somewhere("the rules of files", &dir, format!("{why}; start Pintle again"))
+                };
+                Booted { bad: self.config.agent_hooks.dirs.iter().map(why).collect(), ..Booted::default() }
+            }
         }
-        let rules = match self.store.rules() {
-            Ok(rules) => rules,
-            // The rulebook says so, and shuts the gates.
-            Err(_) => return booted,
+    }
+
+    /// Reads the files. Nothing else happens.
+    pub(crate) fn read(&self, rules: &StoredRules) -> Filed {
+        let reader = Reader {
+            config: &self.config.agent_hooks,
+            edition: self.edition,
+            agents: &self.agents,
+            tenants: &rules.tenants,
+            stored: &rules.hooks,
+            seal: &|hook| self.kept(hook),
         };
-        self.seed(&rules, &mut booted);
-        self.mirror(&rules, &mut booted);
+        let mut filed = reader.read();
+        if let Some(why) = &self.config.agent_hooks.changed {
+            // None of them is what somebody accepted.
+            filed.good.clear();
+            filed.bad.push(Bad::somewhere("the rules of a changed file", "host", why.clone()));
+        }
+        filed
+    }
+
+    /// Puts into the store what is shipped and what the files hold.
+    pub(crate) fn carry_out(&self, rules: &StoredRules, filed: Filed) -> Booted {
+        let mut booted =
+            Booted { diagnostics: filed.odd.iter().map(ToString::to_string).collect(), ..Booted::default() };
+        booted.bad = filed.bad;
+        self.seed(rules, &mut booted);
+        self.seal_plain(rules, &mut booted);
+        self.mirror(rules, filed.good, &mut booted);
         self.take_commands_out(&mut booted);
         booted
     }
@@ -121,140 +163,72 @@ impl Boot<'_> {
         }
     }
 
-    /// The rules of files stand in the table like others; one that is in no file any more goes.
-    fn mirror(&self, rules: &StoredRules, booted: &mut Booted) {
-        let mut wanted: BTreeMap<HookId, AgentHook> = BTreeMap::new();
-        let mut unread = false;
-        let folders: Vec<String> = self.config.agent_hooks.dirs.iter().map(|dir| folder_of(dir)).collect();
-        for dir in &self.config.agent_hooks.dirs {
-            match rule_files::read(dir) {
-                Ok(files) => {
-                    for file in files {
-                        unread |= !self.one(rules, dir, file, (&mut wanted, booted));
-                    }
+    /// Secrets that somebody wrote into the table by other means than ours stand there as they were written. Rows of
+    /// files are written from their files.
+    fn seal_plain(&self, rules: &StoredRules, booted: &mut Booted) {
+        for hook in rules.hooks.iter().filter(|hook| hook.file().is_none()) {
+            let change = match self.kept(hook.clone()) {
+                Ok(kept) if kept == *hook => continue,
+                Ok(kept) => {
+                    HookChange::Update { hook: Box::new(kept), if_version: Some(hook.version), action: "updated" }
                 }
                 Err(why) => {
-                    unread = true;
-                    booted.stubs.push(stub("a folder of rules", &why, &GATES, None));
-                    booted.diagnostics.push(why);
-                }
-            }
-        }
-        let mut changes = Vec::new();
-        for (id, hook) in wanted.iter().filter(|_| self.config.agent_hooks.changed.is_none()) {
-            let stored = rules.hooks.iter().find(|stored| stored.id == *id);
-            let plain = hook;
-            let hook = match self.kept(hook.clone()) {
-                Ok(hook) => hook,
-                Err(why) => {
-                    let why = format!("{}: {why}", hook.label());
-                    booted.stubs.push(stub(hook.label(), &why, &[hook.event], None));
-                    booted.diagnostics.push(why);
+                    booted.diagnostics.push(format!("the secrets of `{}` are not encrypted: {why}", hook.label()));
                     continue;
                 }
             };
-            booted.files.push(hook.clone());
-            match stored {
-                None => changes.push(HookChange::Create(Box::new(hook))),
-                Some(stored) if same(&self.opened(stored), plain) => {}
-                // Another host's file of this name: its row is for breakers and histories, and serves both.
-                Some(stored) if stored.metadata.get(IN_FOLDER) != plain.metadata.get(IN_FOLDER) => {}
-                Some(stored) => {
-                    // A reload closes no circuit breaker.
-                    let hook = AgentHook {
-                        tripped_at: stored.tripped_at.clone(),
-                        enabled: hook.enabled && stored.tripped_at.is_none(),
-                        disabled_reason: stored.tripped_at.as_ref().map(|_| "breaker".to_owned()).unwrap_or_default(),
-                        created_at: stored.created_at.clone(),
-                        ..hook
-                    };
-                    changes.push(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
-                }
+            match self.change(vec![change]) {
+                Ok(()) => tracing::info!(hook_id = %hook.id, "crypto.unencrypted_value_sealed"),
+                // Somebody else changed it, and sealed it then.
+                Err(StoreError::Conflict(_) | StoreError::NotFound(_)) => {}
+                Err(error) => booted
+                    .diagnostics
+                    .push(format!("the secrets of `{}` could not be encrypted: {error}", hook.label())),
             }
         }
+    }
+
+    /// The rules of files stand in the table like others; one that is in no file any more goes.
+    fn mirror(&self, rules: &StoredRules, good: Vec<Good>, booted: &mut Booted) {
+        let folders: Vec<String> = self.config.agent_hooks.dirs.iter().map(|dir| folder_of(dir)).collect();
+        let mut changes: Vec<HookChange> = good.iter().filter_map(|good| self.mirrored(rules, good)).collect();
+        booted.files = good.into_iter().map(|good| good.kept).collect();
         // What cannot be read may still be meant.
-        if !unread && self.config.agent_hooks.changed.is_none() {
+        if booted.bad.is_empty() {
             let ours = |hook: &AgentHook| {
                 let folder = hook.metadata.get(IN_FOLDER).and_then(Value::as_str);
                 hook.file().is_some() && folder.is_some_and(|folder| folders.iter().any(|own| own == folder))
             };
-            let gone = rules.hooks.iter().filter(|hook| ours(hook) && !wanted.contains_key(&hook.id));
+            let is_there = |id: &HookId| booted.files.iter().any(|hook| hook.id == *id);
+            let gone = rules.hooks.iter().filter(|hook| ours(hook) && !is_there(&hook.id));
             changes.extend(gone.map(|hook| HookChange::Delete(hook.id.clone())));
         }
         if let Err(error) = self.change(changes) {
             let why = format!("the rules of files could not be kept: {error}");
-            booted.stubs.push(stub("the rules of files", &why, &GATES, None));
-            booted.diagnostics.push(why);
+            booted.stubs.push(stub(("the rules of files", "host"), &why, &GATES, None));
+            booted.failed.push(why);
         }
     }
 
-    /// Takes the rules of one file. Says whether all of it could be read.
-    fn one(
-        &self,
-        rules: &StoredRules,
-        dir: &Path,
-        file: RuleFile,
-        (wanted, booted): (&mut BTreeMap<HookId, AgentHook>, &mut Booted),
-    ) -> bool {
-        let document = match file.read {
-            Ok(document) => document,
-            Err(why) => {
-                booted.stubs.push(stub(&file.name, &why, &GATES, None));
-                booted.diagnostics.push(why);
-                return false;
-            }
+    /// What has to change for the row of a rule to be what its file says.
+    fn mirrored(&self, rules: &StoredRules, Good { plain, kept }: &Good) -> Option<HookChange> {
+        let Some(stored) = rules.hooks.iter().find(|stored| stored.id == plain.id) else {
+            return Some(HookChange::Create(Box::new(kept.clone())));
         };
-        let known = self.known(&rules.tenants);
-        let parts = Rests { known: &known, tenants: &rules.tenants };
-        let raw: Vec<Value> =
-            record::records(&document).map(|all| all.into_iter().cloned().collect()).unwrap_or_default();
-        let mut all = true;
-        for read in self.read(&file.name, &document, &parts) {
-            match read {
-                Ok(read) => {
-                    for warning in &read.warnings {
-                        booted.diagnostics.push(format!("{}: {warning}", dir.join(&file.name).display()));
-                    }
-                    let mut hook = read.hook;
-                    hook.metadata.insert(IN_FILE.to_owned(), Value::from(file.name.as_str()));
-                    hook.metadata.insert(IN_FOLDER.to_owned(), Value::from(folder_of(dir)));
-                    wanted.insert(hook.id.clone(), hook);
-                }
-                Err(bad) => {
-                    let why = format!("{}: {bad}", dir.join(&file.name).display());
-                    booted.stubs.extend(in_place_of(raw.get(bad.index), &file.name, &why));
-                    booted.diagnostics.push(why);
-                    all = false;
-                }
-            }
+        // Another host's file of this name: its row is for breakers and histories, and serves both.
+        let is_others = || stored.metadata.get(IN_FOLDER) != plain.metadata.get(IN_FOLDER);
+        if same(&self.opened(stored), plain) || is_others() {
+            return None;
         }
-        all
-    }
-
-    fn read(&self, name: &str, document: &Value, rests: &Rests<'_>) -> Vec<Result<record::Read, record::BadRecord>> {
-        let egress = Egress::new(self.config.agent_hooks.http_allow.clone());
-        let birth = Birth { id: HookId::fresh(), at: Timestamp::now().to_string(), by: Some(format!("file:{name}")) };
-        let around = Around {
-            tenant: &TenantId::default_tenant(),
-            is_master: true,
-            edition: self.edition,
-            lang: Lang::File,
-            agents: rests.known,
-            tenants: rests.tenants,
-            held: &|_| 0,
-            birth: &birth,
-            checks: Checks {
-                url: &|url| {
-                    egress.for_tenant(Some("default")).check_url(url).map(|_| ()).map_err(|why| why.to_string())
-                },
-                header: &|name, value| engine::handlers::http::check_header(name, value),
-                signing_secret: &|secret| {
-                    engine::handlers::http::SigningSecret::parse(secret).map(|_| ()).map_err(str::to_owned)
-                },
-                script: &check_script,
-            },
+        // A reload closes no circuit breaker.
+        let hook = AgentHook {
+            tripped_at: stored.tripped_at.clone(),
+            enabled: kept.enabled && stored.tripped_at.is_none(),
+            disabled_reason: stored.tripped_at.as_ref().map(|_| "breaker".to_owned()).unwrap_or_default(),
+            created_at: stored.created_at.clone(),
+            ..kept.clone()
         };
-        record::file(name, document, &around)
+        Some(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" })
     }
 
     /// The row with its secrets encrypted.
@@ -281,13 +255,6 @@ impl Boot<'_> {
             Ok(()) => hook,
             Err(never) => match never {},
         }
-    }
-
-    fn known(&self, tenants: &[Tenant]) -> Vec<KnownAgent> {
-        let of = |tenant: &Tenant| {
-            self.agents.iter().map(|agent| KnownAgent::new(&tenant.id, agent.as_str())).collect::<Vec<_>>()
-        };
-        tenants.iter().flat_map(of).collect()
     }
 
     /// On an edition without commands their rows are switched off, once.
@@ -318,19 +285,6 @@ impl Boot<'_> {
     }
 }
 
-/// The member of `metadata` that names the folder of a rule's file: hosts that share a store need not share it.
-const IN_FOLDER: &str = "folder";
-
-fn folder_of(dir: &Path) -> String {
-    std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string()
-}
-
-/// What files are read against beside the configuration.
-struct Rests<'a> {
-    known: &'a [KnownAgent],
-    tenants: &'a [Tenant],
-}
-
 /// Whether a row is what its file says, but for what the store adds and its breaker.
 fn same(stored: &AgentHook, wanted: &AgentHook) -> bool {
     let plain = |hook: &AgentHook| AgentHook {
@@ -344,18 +298,4 @@ fn same(stored: &AgentHook, wanted: &AgentHook) -> bool {
         ..hook.clone()
     };
     plain(stored) == plain(wanted)
-}
-
-/// What keeps shut what a bad record was to guard: its own gate and tools as far as they can be read, else all of them.
-fn in_place_of(raw: Option<&Value>, file: &str, why: &str) -> Option<Mounted> {
-    let text = |name: &str| raw.and_then(|raw| raw.get(name)).and_then(Value::as_str).unwrap_or_default();
-    let event = domain::agent_hook::AGENT_EVENTS.into_iter().find(|event| event.name() == text("event"));
-    let name = if text("name").is_empty() { file } else { text("name") };
-    let matcher = Some(text("matcher")).filter(|pattern| !pattern.is_empty());
-    let matcher = matcher.and_then(|pattern| compile_matcher(pattern).ok());
-    match event {
-        Some(event) if !GATES.contains(&event) => None,
-        Some(event) => Some(stub(name, why, &[event], matcher)),
-        None => Some(stub(name, why, &GATES, None)),
-    }
 }

@@ -28,7 +28,8 @@ use crate::error::CliError;
 use crate::files::Files;
 use crate::home;
 use crate::orphans::Orphans;
-use crate::rules::{Book, Grounds};
+use crate::rule_files;
+use crate::rules::{Book, Grounds, Prepared};
 use crate::servers::{Servers, is_wanted};
 use crate::tool_names::is_mcp;
 
@@ -248,6 +249,11 @@ impl Host {
         files.extend(config.hooks.iter().flat_map(hook_files));
         files.extend(config.mcp.values().flat_map(server_files));
         files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
+        // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
+        for folder in &config.agent_hooks.dirs {
+            files.extend(rule_files::listed(folder).unwrap_or_default());
+            files.push(folder.clone());
+        }
         // They are named to programs that work somewhere else.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         Protected { files: files.into_iter().map(absolute).collect(), dirs: vec![absolute(config.home.clone())] }
@@ -258,9 +264,9 @@ impl Host {
         provider_spec(&self.env, name, provider)
     }
 
-    /// Puts the rules in force that the configuration in force now names. Says on the log what is wrong with them.
-    pub(crate) fn rules_of_loaded(&mut self) {
-        self.book.take(&self.loaded.config);
+    /// Puts the rules in force that were read for the configuration in force now. Says on the log what is wrong with them.
+    pub(crate) fn rules_of_loaded(&mut self, prepared: Prepared) {
+        self.book.take(&self.loaded.config, prepared);
         self.book.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
     }
 

@@ -29,19 +29,23 @@ pub struct Wanted<'a> {
 /// Loads the configuration again and puts it in force, if everything that changed in it is good. Returns the agent
 /// as it is now, and what of the change waits for the next start.
 ///
-/// Unchanged entries keep their process and, bad or down, block nothing. Changed and new children have shaken hands,
-/// and the agent can be made, before anything is replaced.
+/// Unchanged entries keep their process and, bad or down, block nothing; so do records of files with rules. Changed and
+/// new children have shaken hands, the rules are read, and the agent can be made, before anything is replaced.
 ///
 /// # Errors
 /// What is bad, and which removals are therefore not in force. The old set then stays.
 pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<String>), CliError> {
     let loaded = match load(wanted.config, wanted.home) {
         Ok((_, loaded)) => loaded,
-        Err(error) => return Err(refused(&host.loaded.config, None, &error.message)),
+        Err(error) => return Err(refused(host, None, &error.message)),
     };
     if let Some(diagnostic) = fresh(&host.loaded.diagnostics, &loaded.diagnostics) {
-        return Err(refused(&host.loaded.config, Some(&loaded.config), &diagnostic.to_string()));
+        return Err(refused(host, Some(&loaded.config), &diagnostic.to_string()));
     }
+    let rules = match host.book.prepare(&loaded.config) {
+        Ok(rules) => rules,
+        Err(cause) => return Err(refused(host, Some(&loaded.config), &cause)),
+    };
     let unusable = host.unusables();
     let (before, servers) = (host.remember(), host.servers.remember());
     let ran = host.running();
@@ -63,7 +67,7 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<
     });
     match taken {
         Ok(runner) => {
-            host.rules_of_loaded();
+            host.rules_of_loaded(rules);
             host.odd_tools().iter().for_each(|odd| tracing::warn!("{odd}"));
             Ok((runner, later))
         }
@@ -71,7 +75,7 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<
             host.restore(before);
             host.servers.restore(servers);
             let new = std::mem::replace(&mut host.loaded, old);
-            Err(refused(&host.loaded.config, Some(&new.config), &cause))
+            Err(refused(host, Some(&new.config), &cause))
         }
     }
 }
@@ -108,9 +112,10 @@ fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
 }
 
 /// One error for the whole reload: the cause, and what was taken out and still acts.
-fn refused(old: &Config, new: Option<&Config>, cause: &str) -> CliError {
+fn refused(host: &Host, new: Option<&Config>, cause: &str) -> CliError {
     let error = CliError::usage(format!("the changed configuration is not in force: {cause}"));
-    let removed: Vec<String> = new.map(|new| removed(old, new)).unwrap_or_default();
+    let gone = |new| removed(&host.loaded.config, new).into_iter().chain(host.book.gone(new)).collect::<Vec<_>>();
+    let removed: Vec<String> = new.map(gone).unwrap_or_default();
     if removed.is_empty() {
         return error.hint("the hooks from before the change go on; mend the file and save it again");
     }

@@ -3,40 +3,46 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use domain::agent_hook::Edition;
+use domain::agent_hook::{AgentHook, Edition};
 use domain::checkpoint::Known;
-use domain::id::{AgentId, DEFAULT_TENANT, HookId, HookName, SENTINEL_TENANT, TenantId};
+use domain::hook::Hook;
+use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
 use domain::shell::ShellFacts;
-use domain::store::ExecutionStore as _;
+use domain::store::{HookStore as _, StoredRules};
 use engine::Engine;
 use engine::approvals::SystemClock;
 use engine::desk::SealingVault;
 use engine::desk::{Desk, DeskParts};
 use engine::egress::{Egress, KeepAlive};
 use engine::handlers::agent::{
-    CommandSurroundings, Evaluator, JudgeSettings, Judges, Outbox, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure,
-    ScriptRan, Scripts, Vault,
+    CommandSurroundings, Evaluator, JudgeSettings, Judges, Outbox, Parts, Pool, PoolLimits, Vault,
 };
 use engine::handlers::http::Exchange;
+use engine::live::Live;
 use engine::rulebook::{Agents, Rulebook};
-use futures_util::future::BoxFuture;
-use jiff::SignedDuration;
-use sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
+use sandbox::Sandbox;
 use store::keyring::signing::SigningKey;
 use store::keyring::{Form, KeySource, Keyring, Place};
 use store::{Sealing, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::boot::{Boot, Booted};
-use crate::cli::SCRIPT_COMMAND;
 use crate::config::{Config, Env, JudgeConfig, Loaded};
 use crate::error::CliError;
 use crate::host::{open_store_with, provider_spec};
 use crate::judges::ModelJudges;
+use crate::rule_files::{Bad, Filed};
+
+mod retention;
+mod scripts;
+
+pub use scripts::check_script;
+
+use retention::{Terms, forget_old};
+use scripts::{InSandbox, launcher};
 
 /// The variables that say what kind of host this is, the first that is set.
 const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
@@ -57,7 +63,19 @@ pub struct Book {
     desk: Desk,
     /// What is wrong with rules, a line each.
     pub diagnostics: Vec<String>,
+    /// Which of that leaves something unguarded, or shut.
+    pub unguarded: Vec<String>,
+    /// Rules of files that are not in order.
+    bad: Vec<Bad>,
+    /// The rules of files that are in force.
+    filed: Vec<AgentHook>,
     watching: CancellationToken,
+}
+
+/// The rules of files of another configuration, read and not yet in force.
+pub struct Prepared {
+    rules: StoredRules,
+    filed: Filed,
 }
 
 impl Book {
@@ -67,21 +85,40 @@ impl Book {
         let judges = ModelJudges::new(config, BTreeMap::new(), |name, provider| provider_spec(env, name, provider));
         let evaluator = (!config.providers.is_empty()).then(|| Arc::new(judges) as Arc<dyn Evaluator>);
         let parts = grounds.parts((config, env), (engine, store), evaluator);
-        let booted = grounds.boot(config, store);
+        let booted = grounds.booting(config, store, |boot| boot.run());
         let workspaces = grounds.workspaces.clone();
         let agents: Agents = Arc::new(move || workspaces.agents());
         let (rulebook, read) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), agents.clone());
-        let mut diagnostics = booted.diagnostics;
-        diagnostics.extend(read.err().map(|error| format!("the rules of the store cannot be read: {error}")));
-        if config.agent_hooks.durable_outbox && !grounds.has_outbox(config) {
-            diagnostics.push(NO_OUTBOX.to_owned());
-        }
-        rulebook.hold(booted.files, booted.stubs);
+        let unread = read.err().map(|error| format!("the rules of the store cannot be read: {error}"));
+        let no_outbox = config.agent_hooks.durable_outbox && !grounds.has_outbox(config);
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
         let watching = CancellationToken::new();
         engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
         engine.tasks().spawn(forget_old(store.clone(), Terms::of(config), watching.clone()));
-        Self { grounds, parts, rulebook, store: store.clone(), desk, diagnostics, watching }
+        let mut book = Self {
+            grounds,
+            parts,
+            rulebook,
+            store: store.clone(),
+            desk,
+            diagnostics: Vec::new(),
+            unguarded: Vec::new(),
+            bad: Vec::new(),
+            filed: Vec::new(),
+            watching,
+        };
+        book.put(booted, unread);
+        book.diagnostics.extend(no_outbox.then(|| NO_OUTBOX.to_owned()));
+        book
+    }
+
+    /// Puts the rules of files in force, and shuts what cannot be read.
+    fn put(&mut self, booted: Booted, unread: Option<String>) {
+        self.diagnostics = booted.lines().into_iter().chain(unread.clone()).collect();
+        let bad = booted.bad.iter().filter(|bad| bad.diagnostic.guard).map(Bad::line);
+        self.unguarded = bad.chain(booted.failed.iter().cloned()).chain(unread).collect();
+        self.rulebook.hold(booted.files.clone(), booted.shut());
+        (self.bad, self.filed) = (booted.bad, booted.files);
     }
 
     /// Where rules are managed.
@@ -99,13 +136,44 @@ impl Book {
         &self.parts
     }
 
+    /// The rules of files that are not in order, as hooks that fail.
+    pub fn bad(&self) -> Vec<Hook> {
+        self.bad.iter().map(Bad::listed).collect()
+    }
+
+    /// Reads the files with rules of another configuration. What runs stays as it is. Blocks.
+    ///
+    /// # Errors
+    /// Something is wrong that was not wrong before, or the store cannot be read.
+    pub fn prepare(&self, config: &Config) -> Result<Prepared, String> {
+        let rules = self.store.rules().map_err(|error| format!("the rules of the store cannot be read: {error}"))?;
+        let filed = self.grounds.booting(config, &self.store, |boot| boot.read(&rules));
+        match filed.bad.iter().find(|bad| !self.bad.iter().any(|before| before.is_same(bad))) {
+            Some(new) => Err(new.line()),
+            None => Ok(Prepared { rules, filed }),
+        }
+    }
+
+    /// The rules of files that are in force and that `prepared` has no more.
+    pub fn gone(&self, config: &Config) -> Vec<String> {
+        let Ok(rules) = self.store.rules() else { return Vec::new() };
+        let filed = self.grounds.booting(config, &self.store, |boot| boot.read(&rules));
+        let acts = |hook: &&AgentHook| hook.enabled;
+        let is_gone = |hook: &&AgentHook| {
+            let stays = filed.good.iter().any(|good| good.plain.id == hook.id && good.plain.enabled);
+            !stays && !filed.bad.iter().any(|bad| bad.may_mean(hook))
+        };
+        self.filed.iter().filter(acts).filter(is_gone).map(|hook| hook.label().to_owned()).collect()
+    }
+
     /// Takes another configuration: its agents, and its files with rules. Blocks.
-    pub fn take(&mut self, config: &Config) {
+    pub fn take(&mut self, config: &Config, prepared: Prepared) {
         self.grounds.workspaces.take(config);
-        let booted = self.grounds.boot(config, &self.store);
-        self.diagnostics = booted.diagnostics;
-        self.diagnostics.extend(self.rulebook.reload().err().map(|error| error.to_string()));
-        self.rulebook.hold(booted.files, booted.stubs);
+        let Prepared { rules, filed } = prepared;
+        let booted = self.grounds.booting(config, &self.store, |boot| boot.carry_out(&rules, filed));
+        let unread =
+            self.rulebook.reload().err().map(|error| format!("the rules of the store cannot be read: {error}"));
+        self.put(booted, unread);
         self.rulebook.remount();
     }
 
@@ -114,57 +182,6 @@ impl Book {
         self.watching.cancel();
         self.rulebook.close();
         self.parts.pool.close();
-    }
-}
-
-/// How long what is kept of hooks is kept.
-#[derive(Clone, Copy, Debug)]
-struct Terms {
-    rows: SignedDuration,
-    details: SignedDuration,
-}
-
-impl Terms {
-    fn of(config: &Config) -> Self {
-        let days = |days: u32| SignedDuration::from_hours(i64::from(days) * 24);
-        let hooks = &config.agent_hooks;
-        Self {
-            rows: days(hooks.retention_days.unwrap_or(RETENTION_DAYS)),
-            details: days(hooks.error_detail_days.unwrap_or(DETAIL_DAYS)),
-        }
-    }
-}
-
-/// How long executions are kept. Source: agent hooks, retention.
-const RETENTION_DAYS: u32 = 90;
-/// How long the details of faults are kept. Source: the same.
-const DETAIL_DAYS: u32 = 30;
-/// How often it is looked for what is too old: what is kept an hour longer harms nobody.
-const FORGET_EVERY: Duration = Duration::from_secs(3600);
-/// How much is forgotten at a time, in rows: a pause of milliseconds for those who write.
-const FORGET_ROWS: usize = 500;
-
-/// Forgets what is too old, some at a time, until it is cancelled.
-async fn forget_old(store: Arc<Store>, terms: Terms, cancel: CancellationToken) {
-    loop {
-        let forgetful = store.clone();
-        let forgotten = tokio::task::spawn_blocking(move || {
-            let now = jiff::Timestamp::now();
-            forgetful.forget(now - terms.rows, now - terms.details, FORGET_ROWS)
-        });
-        let more = match forgotten.await {
-            Ok(Ok(rows)) => rows >= FORGET_ROWS,
-            Ok(Err(error)) => {
-                tracing::warn!("old executions could not be forgotten: {error}");
-                false
-            }
-            Err(_) => return,
-        };
-        let pause = if more { Duration::from_millis(10) } else { FORGET_EVERY };
-        tokio::select! {
-            () = cancel.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
-        }
     }
 }
 
@@ -261,10 +278,11 @@ impl Grounds {
         open_store_with(config, Sealing { keyring: Some(self.keyring.clone()), signing: signing.map(Arc::new) })
     }
 
-    fn boot(&self, config: &Config, store: &Arc<Store>) -> Booted {
+    /// Does something with the rules of the files of `config`.
+    fn booting<T>(&self, config: &Config, store: &Arc<Store>, work: impl FnOnce(&Boot<'_>) -> T) -> T {
         let sealed = Sealed(self.keyring.clone());
-        let agents = self.workspaces.agents();
-        Boot { config, edition: self.edition, store: &**store, sealed: &sealed, agents }.run()
+        let agents = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
+        work(&Boot { config, edition: self.edition, store: &**store, sealed: &sealed, agents })
     }
 
     fn desk(
@@ -324,7 +342,11 @@ impl Grounds {
             evaluator,
             budgets: store.clone(),
             vault: Arc::new(Sealed(self.keyring.clone())),
-            slug_of: Arc::new(slug_of),
+            slug_of: {
+                // What is in force holds these parts; they must not hold it.
+                let live = Arc::downgrade(engine.live());
+                Arc::new(move |tenant| slug_of(&live, tenant))
+            },
             judges: Judges::default(),
             judge: JudgeSettings { prompt: named(&hooks.judge), background: named(&hooks.background) },
             pool: if self.has_outbox(config) {
@@ -346,18 +368,11 @@ fn named(judge: &JudgeConfig) -> Option<String> {
     }
 }
 
-/// The name of a tenant in the operator's allow-list; global hooks have none.
-fn slug_of(tenant: &TenantId) -> Option<String> {
-    match tenant.as_str() {
-        SENTINEL_TENANT => None,
-        DEFAULT_TENANT => Some("default".to_owned()),
-        other => Some(other.to_owned()),
-    }
-}
-
-/// This program as a worker for scripts.
-fn launcher() -> Launcher {
-    Launcher { program: "/proc/self/exe".into(), args: vec![SCRIPT_COMMAND.into()], vars: Vec::new() }
+/// The name of a tenant in the operator's allow-list, as the rules in force have it; global hooks have none. A tenant
+/// that these do not know has its id, which is in no list.
+fn slug_of(live: &Weak<Live>, tenant: &TenantId) -> Option<String> {
+    let known = || live.upgrade().and_then(|live| live.slug(tenant));
+    (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
 }
 
 /// What is known of an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
@@ -395,70 +410,8 @@ impl Known for ByWorkspace {
     }
 }
 
-/// Runs the scripts of hooks in processes of their own.
-struct InSandbox(Sandbox);
-
-impl Scripts for InSandbox {
-    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
-        Box::pin(async move {
-            let ScriptCall { tenant, source, event, timeout, budget } = call;
-            let ran = self.0.run(sandbox::Call { tenant, source, event, timeout, budget }).await;
-            ScriptRan { returned: ran.returned.map_err(failure), log: ran.log }
-        })
-    }
-
-    fn check<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async move { self.0.compile(source).await.map_err(|error| bare(&error)) })
-    }
-}
-
-/// What is wrong with a script; whoever validates a record says that it is one.
-fn bare(error: &CompileError) -> String {
-    let text = error.to_string();
-    text.strip_prefix("script compile error: ").map_or(text.clone(), str::to_owned)
-}
-
-fn failure(fault: ScriptFault) -> ScriptFailure {
-    match fault {
-        ScriptFault::Timeout { after_ms } => {
-            ScriptFailure::TimedOut { after: std::time::Duration::from_millis(after_ms) }
-        }
-        ScriptFault::NoSlot { waited_ms } => {
-            ScriptFailure::NoSlot { waited: std::time::Duration::from_millis(waited_ms) }
-        }
-        other @ (ScriptFault::Syntax(_)
-        | ScriptFault::NoHandle
-        | ScriptFault::NotObject
-        | ScriptFault::Threw(_)
-        | ScriptFault::OutOfMemory
-        | ScriptFault::TooDeep
-        | ScriptFault::ReturnTooLarge { .. }
-        | ScriptFault::Unreadable(_)
-        | ScriptFault::EventTooLarge { .. }
-        | ScriptFault::SourceTooLarge { .. }
-        | ScriptFault::Ended(_)
-        | ScriptFault::Engine(_)) => ScriptFailure::Failed(other.to_string()),
-    }
-}
-
 /// Opens and seals the secrets of rows.
 pub struct Sealed(pub Arc<Keyring>);
-
-/// Says whether a script can be used, for whoever cannot wait in a runtime: in a sandbox of its own.
-///
-/// # Errors
-/// The published message.
-pub fn check_script(source: &str) -> Result<(), String> {
-    let check = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| format!("scripts cannot be checked: {error}"))?;
-        runtime.block_on(Sandbox::new(launcher()).compile(source)).map_err(|error| bare(&error))
-    };
-    std::thread::scope(|scope| {
-        let checked = scope.spawn(check).join();
-        checked.unwrap_or_else(|_| Err("scripts cannot be checked: the check panicked".into()))
-    })
-}
 
 impl Sealed {
     /// The value at `path` of the row `hook`, encrypted.
@@ -488,5 +441,27 @@ impl Vault for Sealed {
             tracing::warn!(hook_id = %hook, path, "crypto.unencrypted_value_read");
         }
         opened.plain.as_str().map(str::to_owned).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::live::Rules;
+
+    use super::*;
+
+    #[test]
+    fn a_tenant_is_called_what_the_rules_in_force_call_it() {
+        let live = Arc::new(Live::default());
+        let of = |tenant: &str| slug_of(&Arc::downgrade(&live), &TenantId::from(tenant));
+        let acme = "0193a5b0-7000-7000-8000-00000000000a";
+        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some(acme)), "nobody knows it yet");
+        let named = |slug: &str| Rules { slugs: [(TenantId::from(acme), slug.to_owned())].into(), ..Rules::default() };
+        live.replace(named("acme"));
+        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some("acme")));
+        live.replace(named("acme-2"));
+        assert_eq!(of(acme).as_deref(), Some("acme-2"));
+        // Where nothing is in force any more, nobody has the rights of global hooks.
+        assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
     }
 }

@@ -49,8 +49,12 @@ impl AuditStore for Store {
         self.chains().audit_entries(tenant, from_seq, limit)
     }
 
-    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
-        self.chains().checkpoints(tenant)
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+        self.chains().checkpoints(tenant, from_seq, limit)
+    }
+
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+        self.chains().last_checkpoint(tenant)
     }
 
     fn audited(&self) -> Result<Vec<TenantId>, StoreError> {

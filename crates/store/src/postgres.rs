@@ -17,6 +17,7 @@ mod holder;
 mod holds;
 mod hooks;
 mod link;
+mod listening;
 mod net;
 mod schema;
 mod target;

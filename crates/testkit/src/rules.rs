@@ -19,13 +19,15 @@ mod executions;
 mod outbox;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::agent_hook::AgentHook;
 use domain::breaker::Run;
 use domain::id::{HookId, TenantId};
-use domain::store::{Actor, Changed, HookChange, HookStore, LoggedChange, StoreError, StoredRules, Tenant};
+use domain::store::{
+    Actor, Changed, Heard, HookChange, HookStore, Listening, LoggedChange, StoreError, StoredRules, Tenant,
+};
 use jiff::Timestamp;
 
 use books::Books;
@@ -38,6 +40,17 @@ pub struct MemoryRules {
     books: Mutex<Books>,
     down: Mutex<Option<String>>,
     calls: AtomicU64,
+    ear: Mutex<Option<Heard>>,
+    told: Arc<AtomicBool>,
+}
+
+/// Somebody listens to a [`MemoryRules`].
+struct Ear(Arc<AtomicBool>);
+
+impl Listening for Ear {
+    fn is_told(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
 }
 
 impl MemoryRules {
@@ -54,6 +67,14 @@ impl MemoryRules {
     /// It works again.
     pub fn mend(&self) {
         *self.down.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Tells whoever listens that something changed, and whether they are told of every change from now on.
+    pub fn tell(&self, from_now_on: bool) {
+        self.told.store(from_now_on, Ordering::SeqCst);
+        if let Some(heard) = &*self.ear.lock().unwrap_or_else(PoisonError::into_inner) {
+            heard();
+        }
     }
 
     /// How often it was asked for anything, in vain or not.
@@ -87,6 +108,11 @@ impl HookStore for MemoryRules {
 
     fn epoch(&self) -> Result<u64, StoreError> {
         Ok(self.books()?.epoch)
+    }
+
+    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+        *self.ear.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
+        Box::new(Ear(self.told.clone()))
     }
 
     fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {

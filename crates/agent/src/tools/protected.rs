@@ -11,7 +11,8 @@ use super::error::ToolError;
 /// What no tool may touch: the configuration in force, the files that trust covers, the binary, the home folder.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
-    /// These may be read, never changed. They need not exist: then they may not be created.
+    /// These, and what lies below folders among them, may be read, never changed. They need not exist: then they may
+    /// not be created.
     pub files: Vec<PathBuf>,
     /// Nothing in or below these may be read or changed.
     pub dirs: Vec<PathBuf>,
@@ -114,7 +115,9 @@ impl Ids<'_> {
     /// When nothing may be written to the real path `real`, where `of` stands already if anything does.
     pub(super) fn check_write(&self, shown: &str, real: &Path, of: Option<&fs::Metadata>) -> Result<(), ToolError> {
         let same_file = |of: &fs::Metadata| self.files.contains(&identity(of)) || self.hides_link(of);
-        let named = self.guard.files.iter().any(|file| file == real);
+        let is_protected = |dir: &Path| fs::metadata(dir).is_ok_and(|m| self.files.contains(&identity(&m)));
+        let named =
+            self.guard.files.iter().any(|file| real.starts_with(file)) || real.ancestors().skip(1).any(is_protected);
         if named || self.hides(real) || of.is_some_and(same_file) {
             return Err(ToolError::Protected(shown.into(), "change"));
         }

@@ -94,8 +94,8 @@ pub struct Birth {
 /// What cannot be judged without the rest of the host. Each says what is wrong.
 #[derive(Clone, Copy)]
 pub struct Checks<'a> {
-    /// Whether an http hook may have this URL, by its text alone.
-    pub url: &'a dyn Fn(&str) -> Result<(), String>,
+    /// Whether an http hook of this tenant may have this URL, by its text alone.
+    pub url: &'a dyn Fn(&TenantId, &str) -> Result<(), String>,
     /// Whether an http hook may send this header.
     pub header: &'a dyn Fn(&str, &str) -> Result<(), String>,
     /// Whether this can sign requests.

@@ -90,9 +90,10 @@ impl Notice {
         match &hook.state {
             State::Disabled => return not_run(NotRun::Disabled),
             State::Untrusted => return not_run(NotRun::Untrusted),
-            State::Broken(_) => return not_run(NotRun::OutOfScope),
+            // Of what a configuration says nobody can tell what it was to hear.
+            State::Broken(_) if hook.stored.is_none() => return not_run(NotRun::OutOfScope),
             State::Tripped { since } => return not_run(NotRun::BreakerOpen { since: since.clone() }),
-            State::Armed => {}
+            State::Armed | State::Broken(_) => {}
         }
         // A rule of the agent family binds those who work for its agents; what it observes is its agents' alone.
         let above = if hook.family == Family::Agent { &[] } else { self.who.ancestors.as_slice() };
@@ -106,10 +107,14 @@ impl Notice {
         }
         let known = NothingKnown { agent_uuid: agent_uuid(&self.who.tenant_id, self.who.agent_id.as_str()) };
         let occasion = Occasion { who: &self.who, known: &known };
+        let failed = |fault| Some(Outcome::Failed { fault, became: Word::Continue, took: Duration::ZERO });
         match wanted(hook, self.what.name(), &self.what.facts(), occasion) {
-            Ok(None) => None,
-            Ok(Some(fault)) => Some(Outcome::Failed { fault, became: Word::Continue, took: Duration::ZERO }),
             Err(why) => not_run(why),
+            Ok(Some(fault)) => failed(fault),
+            Ok(None) => match &hook.state {
+                State::Broken(fault) => failed(fault.clone()),
+                State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => None,
+            },
         }
     }
 }

@@ -108,6 +108,25 @@ pub struct LoggedChange {
     pub diff: Value,
 }
 
+/// Called when rules may have changed. Must not block, and must hold nothing of the store.
+pub type Heard = Box<dyn Fn() + Send + Sync>;
+
+/// Somebody listens for changes of rules, until this is dropped.
+pub trait Listening: Send + Sync {
+    /// Whether every change is told now. Otherwise only who looks at the epoch notices one.
+    fn is_told(&self) -> bool;
+}
+
+/// Nobody tells anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untold;
+
+impl Listening for Untold {
+    fn is_told(&self) -> bool {
+        false
+    }
+}
+
 /// Keeps rules. Every method blocks, shortly. A write is one transaction: the rows, the change log, the audit chain and
 /// the epoch.
 pub trait HookStore: Send + Sync {
@@ -122,6 +141,13 @@ pub trait HookStore: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn epoch(&self) -> Result<u64, StoreError>;
+
+    /// Calls `heard` whenever some process changed rules, and whenever one may have done so unheard, until what is
+    /// returned is dropped. Never blocks. Stores that are told of nothing never call it.
+    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+        drop(heard);
+        Box::new(Untold)
+    }
 
     /// The row `id`.
     ///
@@ -274,11 +300,17 @@ pub trait AuditStore: Send + Sync {
     /// The store cannot be read.
     fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
-    /// The checkpoints of `tenant`, in order.
+    /// The checkpoints of `tenant` of the rows from `from_seq` on, at most `limit`, in order.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError>;
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError>;
+
+    /// The last checkpoint of `tenant`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError>;
 
     /// The tenants that have entries.
     ///

@@ -93,8 +93,7 @@ impl Desk {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
         let tenant = if current.scope == HookScope::Global { &by.tenant } else { &current.tenant_id };
-        let scope = sent_scope(updates).or(Some(current.scope));
-        let case = Case { by, rules: &view.rules, tenant, scope, beside: None };
+        let case = Case { by, rules: &view.rules, tenant, beside: None };
         let birth = self.birth(by);
         let patched = |around: &record::Around<'_>| record::patch(&view.as_tripped(current), updates, around);
         let read = self.judge(&case, &birth, patched).map_err(Refused::from)?;
@@ -183,10 +182,6 @@ impl View<'_> {
 /// Refuses to change what is everybody's to those who are not master.
 pub(super) fn owned(by: &Caller, hook: &AgentHook) -> Result<(), Refused> {
     if hook.scope == HookScope::Global && !by.is_master() { Err(Refused::no_master()) } else { Ok(()) }
-}
-
-fn sent_scope(updates: &Value) -> Option<HookScope> {
-    updates.get("scope").and_then(Value::as_str).and_then(HookScope::named)
 }
 
 fn conflict(have: u32) -> Refused {

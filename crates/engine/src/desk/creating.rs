@@ -68,7 +68,7 @@ impl Desk {
         let scope = record.get("scope").and_then(Value::as_str).and_then(HookScope::named);
         let home = if scope == Some(HookScope::Global) { TenantId::sentinel() } else { by.tenant.clone() };
         let beside = beside.map(|beside| beside.get(&home).copied().unwrap_or_default());
-        let case = Case { by, rules, tenant: &by.tenant, scope, beside };
+        let case = Case { by, rules, tenant: &by.tenant, beside };
         let birth = self.birth(by);
         let read = self.judge(&case, &birth, |around| record::read(record, around))?;
         Ok(record::Read { hook: self.sealed(read.hook)?, ..read })

@@ -1,7 +1,7 @@
 //! What a record is judged against, and what becomes of its secrets before it is kept.
 
 use dialects::agent::record::{self, Around, Birth, Checks, KnownAgent, Lang, SEALED};
-use domain::agent_hook::{AgentHook, HookScope, Source};
+use domain::agent_hook::{AgentHook, Source};
 use domain::id::{HookId, TenantId};
 use domain::store::StoredRules;
 use tokio::runtime::Handle;
@@ -18,7 +18,6 @@ pub(super) struct Case<'a> {
     pub(super) rules: &'a StoredRules,
     /// Whose hook it is, unless it is everybody's.
     pub(super) tenant: &'a TenantId,
-    pub(super) scope: Option<HookScope>,
     /// How many hooks of the tenant there will be that are not in the rules yet; nothing if there will be no more.
     pub(super) beside: Option<usize>,
 }
@@ -27,9 +26,7 @@ impl Desk {
     /// Lets `judge` look at a record with all that is known here. Blocks, and not on a thread of the runtime.
     pub(super) fn judge<T>(&self, case: &Case<'_>, birth: &Birth, judge: impl FnOnce(&Around<'_>) -> T) -> T {
         let parts = &self.parts;
-        let is_global = case.scope == Some(HookScope::Global);
-        let slug = if is_global { None } else { (parts.parts.slug_of)(case.tenant) };
-        let url = |url: &str| (parts.check_url)(slug.as_deref(), url);
+        let url = |tenant: &TenantId, url: &str| (parts.check_url)((parts.parts.slug_of)(tenant).as_deref(), url);
         let signing_secret = |text: &str| SigningSecret::parse(text).map(drop).map_err(str::to_owned);
         let script = |source: &str| Handle::current().block_on(parts.parts.scripts.check(source));
         let own = |tenant: &TenantId| {
@@ -65,7 +62,7 @@ impl Desk {
 
     /// Looks at a row once more, before it is switched on.
     pub(super) fn fit(&self, by: &Caller, rules: &StoredRules, hook: &AgentHook) -> Result<(), Refused> {
-        let case = Case { by, rules, tenant: &hook.tenant_id, scope: Some(hook.scope), beside: None };
+        let case = Case { by, rules, tenant: &hook.tenant_id, beside: None };
         self.judge(&case, &self.birth(by), |around| record::check(hook, around))?;
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Which hooks somebody sees, and how.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use dialects::agent::record;
 use domain::agent_hook::{AgentHook, HookScope};
@@ -27,7 +29,7 @@ pub struct ListFilter {
 /// The rules as one caller may see them.
 pub(super) struct View<'a> {
     pub(super) by: &'a Caller,
-    pub(super) rules: StoredRules,
+    pub(super) rules: Arc<StoredRules>,
 }
 
 impl Desk {
@@ -43,7 +45,7 @@ impl Desk {
             filter.event.is_none_or(|event| hook.event == event)
                 && filter.scope.is_none_or(|scope| hook.scope == scope)
                 && agent.as_ref().is_none_or(|(uuid, _)| hook.agent_ids.contains(uuid))
-                && filter.enabled.is_none_or(|enabled| view.overlaid(hook).enabled == enabled)
+                && filter.enabled.is_none_or(|enabled| view.acts(hook) == enabled)
         };
         let mut hooks: Vec<&AgentHook> = view.visible().filter(wanted).collect();
         hooks.sort_by_key(|hook| (Reverse(hook.priority), &hook.created_at, &hook.id));
@@ -90,7 +92,7 @@ impl Desk {
     }
 
     /// Blocks.
-    pub(super) fn freshest(&self) -> Result<StoredRules, Refused> {
+    pub(super) fn freshest(&self) -> Result<Arc<StoredRules>, Refused> {
         let looked = self.parts.rulebook.refresh();
         let rules = self.parts.rulebook.rules();
         match looked {
@@ -142,12 +144,22 @@ impl View<'_> {
         trips.map(|trip| trip.tripped_at.as_str()).next()
     }
 
-    /// The hook as it counts for the caller's tenant. An owner has the row as it is: what they see is what they write.
-    pub(super) fn overlaid(&self, hook: &AgentHook) -> AgentHook {
-        let own = self.trip_of(hook, &self.by.tenant).filter(|_| !self.by.is_master());
-        match own {
-            Some(since) => AgentHook { enabled: false, tripped_at: Some(since.to_owned()), ..hook.clone() },
-            None => hook.clone(),
+    /// Since when a global hook is off for the caller's tenant alone. An owner has the row as it is: what they see is
+    /// what they write.
+    fn off_since(&self, hook: &AgentHook) -> Option<&str> {
+        self.trip_of(hook, &self.by.tenant).filter(|_| !self.by.is_master())
+    }
+
+    /// Whether the hook acts for the caller's tenant.
+    fn acts(&self, hook: &AgentHook) -> bool {
+        hook.enabled && self.off_since(hook).is_none()
+    }
+
+    /// The hook as it counts for the caller's tenant.
+    fn overlaid<'b>(&self, hook: &'b AgentHook) -> Cow<'b, AgentHook> {
+        match self.off_since(hook) {
+            Some(since) => Cow::Owned(AgentHook { enabled: false, tripped_at: Some(since.to_owned()), ..hook.clone() }),
+            None => Cow::Borrowed(hook),
         }
     }
 

@@ -101,8 +101,9 @@ impl Dispatcher {
         };
         let rows = rows(&outcome, digest, approval, records);
         // An abort leaves no call; it is still about the one that was asked about.
-        let tool = outcome.call().unwrap_or(&asked).tool.clone();
-        let input = || outcome.call().map(|call| call.arguments.clone());
+        let about = outcome.call().unwrap_or(&asked);
+        let tool = about.tool.clone();
+        let input = || Some(about.arguments.clone());
         let kept = |Row { kind, ruling, hooks }| EventRecord {
             input: if has_stored(&hooks) { input() } else { None },
             tool: Some(tool.clone()),

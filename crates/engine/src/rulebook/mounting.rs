@@ -167,7 +167,7 @@ fn runs(row: &AgentHook) -> Result<Runs, record::Refused> {
 
 /// What is in force while no rules could ever be read: every gate is shut.
 pub fn shut(why: &str) -> Rules {
-    let others = Arc::from(vec![stub(STORE, why, &GATES, None)]);
+    let others = Arc::from(vec![stub((STORE, "host"), why, &GATES, None)]);
     Rules { others, ..Rules::default() }
 }
 
@@ -176,8 +176,8 @@ const GATES: [CheckpointKind; 3] =
     [CheckpointKind::UserPromptSubmit, CheckpointKind::PreToolUse, CheckpointKind::SubagentStart];
 
 /// A hook that fails at each of `kinds` that is a gate, for tools that `matcher` matches: it stands for a rule that
-/// cannot be read. At no gate it does nothing.
-pub fn stub(name: &str, why: &str, kinds: &[CheckpointKind], matcher: Option<Matcher>) -> Mounted {
+/// cannot be read, which has this name and comes from there. At no gate it does nothing.
+pub fn stub((name, origin): (&str, &str), why: &str, kinds: &[CheckpointKind], matcher: Option<Matcher>) -> Mounted {
     let mut stages = Stages::default();
     for kind in kinds.iter().filter(|kind| GATES.contains(kind)) {
         stages.set(*kind, Stage { timeout: Duration::ZERO, on_failure: OnFailure::Close, paired: false });
@@ -185,7 +185,7 @@ pub fn stub(name: &str, why: &str, kinds: &[CheckpointKind], matcher: Option<Mat
     let hook = Hook {
         name: HookName::from(name),
         family: Family::Native,
-        origin: "host".into(),
+        origin: origin.to_owned(),
         priority: i32::MIN,
         state: State::Broken(Fault::Unavailable { detail: why.to_owned() }),
         scope: Scope::Everyone,

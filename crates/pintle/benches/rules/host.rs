@@ -46,6 +46,8 @@ pub(crate) struct Plan {
 /// A store in a file, and an engine with its hooks in force.
 pub(crate) struct Host {
     engine: Engine,
+    /// Counts what becomes of hooks, as in the program: nobody else holds it.
+    _rulebook: Arc<Rulebook>,
     pub(crate) store: Arc<Counted>,
     _folder: TempDir,
 }
@@ -82,9 +84,9 @@ impl Host {
         }
         let agents = Arc::new(|| vec![AgentId::from("main")]);
         // Whoever looks for changes of other processes asks the store each second; no call waits for that.
-        let (_, read) = Rulebook::open(counted.clone(), engine.live().clone(), Arc::new(parts), agents);
+        let (rulebook, read) = Rulebook::open(counted.clone(), engine.live().clone(), Arc::new(parts), agents);
         read?;
-        Ok(Self { engine, store: counted, _folder: folder })
+        Ok(Self { engine, _rulebook: rulebook, store: counted, _folder: folder })
     }
 
     /// The hooks in force, for one turn.

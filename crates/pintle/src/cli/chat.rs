@@ -408,6 +408,10 @@ impl Chat<'_> {
         match reload(&mut self.host, self.wanted).await {
             Ok((member, later)) => {
                 self.member = member;
+                // It may name other folders with rules.
+                if let Err(error) = self.changes.follow(&self.host) {
+                    terminal::complain(&error);
+                }
                 self.desk.note("the changed configuration is in force");
                 for key in later {
                     self.desk.note(&format!("warning: {} takes effect at the next start", prose(&key)));

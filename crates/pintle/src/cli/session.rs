@@ -110,7 +110,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
         })
     };
     bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
-    bad.extend(host.bad_rules().iter().cloned());
+    bad.extend(host.book.unguarded.iter().cloned());
     bad.extend(down.into_iter().map(|(name, _)| name).filter(|name| guards(name)));
     if bad.is_empty() {
         return Ok(());

@@ -39,11 +39,11 @@ fn a_stored_guard_that_answers_the_canary_is_armed() {
     ];
     insta::assert_snapshot!(doctor(&with_rules(&rules.concat())), @"
     exit 0
-    ✓ guard          any    user_prompt_submit answered continue in [time]
     ✓ guard          no-rm  pre_tool_use answered deny in [time]
-    ! hook           off    disabled
+    ✓ guard          any    user_prompt_submit answered continue in [time]
     ✓ guard          spawn  subagent_start answered continue in [time]
     ✓ hook           told   it is in force
+    ! hook           off    disabled
     ✓ rules                 [root]/config/pintle/hooks.d: 1 file
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
@@ -63,15 +63,15 @@ fn a_stored_guard_is_unproven_at_the_step_that_failed() {
     ];
     insta::assert_snapshot!(doctor(&with_rules(&rules.concat())), @r#"
     exit 5
-    ✗ guard          near   unproven at configuration: is unavailable: [root]/config/pintle/hooks.d/rules.toml: record 6 ("near"): hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
-    ✗ guard          slow   unproven at the canary: at pre_tool_use it timed out after [time]
+    ✗ guard          near   unproven at configuration: is unavailable: [root]/config/pintle/hooks.d/rules.toml:40:14: hook.5.config.url: hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
     ✗ guard          rude   unproven at the canary: at pre_tool_use it exited with status 3
+    ✗ guard          slow   unproven at the canary: at pre_tool_use it timed out after [time]
     ✗ guard          blind  unproven at matcher: `^exce$` matches no tool of any agent; did you mean `exec`?
     ✗ guard          never  unproven at matcher: `^exec$` never matches: a message of the user has no tool
     ✗ guard          judge  unproven at judge: no provider is configured, so no model can judge
     ✓ rules                 [root]/config/pintle/hooks.d: 1 file
-    ! rules                 [root]/config/pintle/hooks.d/rules.toml: matcher "^exec$" never matches: user_prompt_submit has no tool, so the name that it is compared with is empty
-    ! rules                 [root]/config/pintle/hooks.d/rules.toml: record 6 ("near"): hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
+    ! rules                 [root]/config/pintle/hooks.d/rules.toml:40:14: hook.5.config.url: hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
+    ! rules                 [root]/config/pintle/hooks.d/rules.toml:26:11: hook.3.matcher: matcher "^exec$" never matches: user_prompt_submit has no tool, so the name that it is compared with is empty
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
     guards armed 0/6

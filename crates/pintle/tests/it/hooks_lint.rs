@@ -154,3 +154,46 @@ fn a_glob_that_asks_about_no_tool_is_named_where_it_stands() {
     [root]/config/pintle/pintle.toml:4:17: agents.main.ask.5: `mcp_wiki_*` matches no tool; the tools are read_file, list_dir, find_files, search_text, write_file, edit_file, exec, web_fetch, delegate, spawn
     "#);
 }
+
+#[test]
+fn rules_in_files_are_looked_at_wherever_they_are_named() {
+    const RULE: &str = "[[hook]]\nname = 'good'\nevent = 'pre_tool_use'\nhandler_type = 'script'\nscope = 'tenant'\n\
+                        [hook.config]\nsource = 'function handle(event) { return {decision: \"allow\"}; }'\n";
+    let env = TestEnv::new();
+    env.user_config("[agent_hooks]\ndir = 'hooks.d'\n[agents.main]\n");
+    let with = |name: &str, from: &str, to: &str| RULE.replace("good", name).replace(from, to);
+    let rules = [
+        RULE.to_owned(),
+        with("typo", "scope", "timeout = 5\nscope"),
+        with("script", "return", "retrn"),
+        with("agent", "'tenant'", "'agent'\nagent_ids = ['mian']"),
+        with("odd", "pre_tool_use'", "user_prompt_submit'\nmatcher = '^exec$'"),
+        with("whose", "scope", "tenant = 'acme'\nscope"),
+    ];
+    env.write("config/pintle/hooks.d/a.toml", &rules.concat());
+    env.write("config/pintle/hooks.d/b.json", "[{\"name\": \"b\",\n  \"event\": \"stpo\"}]");
+    env.write("config/pintle/hooks.d/c.toml", "[[hook]\n");
+    // Nobody accepted these, and nothing of them runs.
+    env.found_config("[agent_hooks]\ndir = 'rules'\n");
+    env.write("here/rules/a.toml", &with("good", "'tenant'", "'global'"));
+    let seen = env.pintle(&["hooks", "lint"]);
+    insta::assert_snapshot!(seen, @r#"
+    exit 2
+    --- out
+    [root]/config/pintle/hooks.d/a.toml:12:1: hook.1.timeout: invalid request: invalid config: unknown field "timeout"; did you mean "timeout_ms"?
+    [root]/config/pintle/hooks.d/a.toml:22:10: hook.2.config.source: hook: script compile error: SyntaxError: Line 1:32 expecting ';'
+    [root]/config/pintle/hooks.d/a.toml:28:13: hook.3.agent_ids: hook: agent not found: "mian"; did you mean "main"?
+    [root]/config/pintle/hooks.d/a.toml:34:11: hook.4.matcher: matcher "^exec$" never matches: user_prompt_submit has no tool, so the name that it is compared with is empty
+    [root]/config/pintle/hooks.d/a.toml:39:1: hook.5: several tenants need edition standard
+    [root]/config/pintle/hooks.d/b.json:2:12: hook.0.event: handler_type, event, and scope are required
+    [root]/config/pintle/hooks.d/c.toml:1:8: unclosed array table, expected `]`
+    [root]/here/rules/a.toml:2:8: hook.0.name: duplicate hook name "good": [root]/config/pintle/hooks.d/a.toml has it, in a file of the same name; give each its own
+    "#);
+    let seen = env.pintle(&["hooks", "lint", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&seen.out).unwrap();
+    let typo = found.as_array().unwrap().iter().find(|found| found["path"] == "hook.1.timeout").unwrap();
+    let place = &typo["place"];
+    assert_eq!((&place["line"], &place["column"]), (&12.into(), &1.into()));
+    assert_eq!((&typo["nearest"], &typo["guard"]), (&"timeout_ms".into(), &true.into()));
+    assert!(!env.path("data/pintle/pintle.db").exists(), "looking for mistakes makes no store");
+}

@@ -173,7 +173,7 @@ impl Life<'_> {
         let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
         let (mut verifier, mut permits) = (Verifier::new(&check), Vec::new());
         for tenant in store.audited().unwrap() {
-            store.checkpoints(&tenant).unwrap().iter().for_each(|point| verifier.checkpoint(point));
+            store.checkpoints(&tenant, 0, 100_000).unwrap().iter().for_each(|point| verifier.checkpoint(point));
             for entry in store.audit_entries(&tenant, 1, 100_000).unwrap() {
                 let body: serde_json::Value = serde_json::from_str(&entry.body).unwrap();
                 if entry.kind == Kind::Decision {

@@ -125,3 +125,70 @@ fn an_agent_that_cannot_be_used_blocks_a_change_only_if_it_is_new() {
     assert!(chat.say("look").contains("▸ tool         list_dir"));
     chat.end();
 }
+
+const RULES: &str = "config/pintle/hooks.d/rules.toml";
+
+/// A rule in a file that refuses to list folders.
+fn refuses(name: &str, reason: &str) -> String {
+    format!(
+        "[[hook]]\nname = '{name}'\nevent = 'pre_tool_use'\nhandler_type = 'command'\nscope = 'tenant'\n\
+         matcher = '^list_dir$'\nbreaker = 'off'\nconfig.command = 'echo {reason} >&2; exit 2'\n"
+    )
+}
+
+fn with_rules(rules: &str) -> TestEnv {
+    let env = scripted(&[LISTS, DONE].repeat(8).join(","), "[agent_hooks]\ndir = 'hooks.d'\n");
+    env.write(RULES, rules);
+    env
+}
+
+#[test]
+fn rules_in_files_are_taken_whole_or_not_at_all() {
+    let env = with_rules(&refuses("guard", "first words"));
+    let mut chat = Chat::start(&env, &[]);
+    assert!(chat.say("look").contains("first words"));
+    // One record is bad: the good one beside it is not taken either, and the one that is gone still acts.
+    let bad = refuses("bad", "never").replace("scope", "priorty = 3\nscope");
+    std::fs::write(env.path(RULES), refuses("other", "other words") + &bad).unwrap();
+    let said = chat.until("still act");
+    let place = "rules.toml:13:1: hook.1.priorty: invalid request: invalid config: unknown field \"priorty\"";
+    assert!(said.contains("is not in force") && said.contains(place), "{said}");
+    assert!(said.contains("these were removed and still act: guard"), "{said}");
+    let seen = chat.say("look");
+    assert!(seen.contains("first words") && !seen.contains("priorty"), "{seen}");
+    std::fs::write(env.path(RULES), "[[hook]\n").unwrap();
+    assert!(chat.until("is not in force").contains("rules.toml:1:"));
+    assert!(chat.say("look").contains("first words"));
+    std::fs::write(env.path(RULES), refuses("guard", "second words")).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look").contains("second words"));
+    chat.end();
+}
+
+#[test]
+fn a_rule_that_was_bad_at_the_start_blocks_no_change() {
+    let bad = refuses("bad", "never").replace("scope", "priorty = 3\nscope");
+    let env = with_rules(&bad);
+    let mut chat = Chat::start(&env, &[]);
+    assert!(chat.say("look").contains("priorty"), "what it was to guard is shut");
+    std::fs::write(env.path(RULES), format!("# a remark\n{}{bad}", refuses("guard", "new words"))).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look").contains("priorty"), "still");
+    std::fs::write(env.path(RULES), refuses("guard", "new words")).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look").contains("new words"));
+    chat.end();
+}
+
+#[test]
+fn a_folder_of_rules_that_comes_later_is_seen() {
+    let env = scripted(&[LISTS, DONE].repeat(4).join(","), "[agent_hooks]\ndir = 'hooks.d'\n");
+    let mut chat = Chat::start(&env, &[]);
+    assert!(chat.say("look").contains("▸ tool         list_dir"));
+    std::fs::create_dir(env.path("config/pintle/hooks.d")).unwrap();
+    chat.until("the changed configuration is in force");
+    std::fs::write(env.path(RULES), refuses("guard", "late words")).unwrap();
+    chat.until("the changed configuration is in force");
+    assert!(chat.say("look").contains("late words"));
+    chat.end();
+}

@@ -1,6 +1,6 @@
 //! `pintle secrets rotate`.
 
-use domain::store::HookStore as _;
+use domain::store::{Actor, HookChange, HookStore as _};
 use store::{Durability, open};
 
 use super::env::{Seen, TestEnv};
@@ -49,6 +49,30 @@ fn secrets_move_to_the_key_of_now() {
     let again = on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", NEW)], &["secrets", "rotate"]);
     assert!(again.code == Some(0) && again.out.contains("secrets of hooks     0 of 1 rewritten"), "{again}");
     assert_eq!(authorization(&env), after);
+}
+
+#[test]
+fn what_stands_in_clear_text_is_encrypted_at_the_next_start() {
+    let env = TestEnv::new();
+    env.write("here/hooks.json", HOOK);
+    let with = |args: &[&str]| on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], args);
+    assert_eq!(with(&["import", "goclaw", "hooks.json"]).code, Some(0));
+    let kept = || {
+        let store = open("sqlite://pintle.db", &env.path("data/pintle"), Durability::Commit).unwrap();
+        let hook = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "web").unwrap();
+        (store, hook)
+    };
+    let (store, mut hook) = kept();
+    hook.config["headers"]["Authorization"] = "Bearer by hand".into();
+    let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
+    store.change(vec![HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" }], &by).unwrap();
+    drop(store);
+    assert_eq!(with(&["hooks", "list"]).code, Some(0));
+    let (_, first) = kept();
+    let sealed = first.config["headers"]["Authorization"].as_str().unwrap();
+    assert!(sealed.starts_with("aes-gcm:"), "{sealed}");
+    assert_eq!(with(&["hooks", "list"]).code, Some(0));
+    assert_eq!(kept().1, first, "once");
 }
 
 #[test]

@@ -65,8 +65,12 @@ impl AuditStore for Memory {
         Ok(self.history().entries(tenant, from_seq, limit))
     }
 
-    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
-        Ok(self.history().checkpoints(tenant))
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+        Ok(self.history().checkpoints(tenant, from_seq, limit))
+    }
+
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+        Ok(self.history().last_checkpoint(tenant))
     }
 
     fn audited(&self) -> Result<Vec<TenantId>, StoreError> {

@@ -190,9 +190,15 @@ impl History {
         entries.into_iter().flatten().filter(|entry| entry.seq >= from_seq).take(limit).cloned().collect()
     }
 
-    pub(super) fn checkpoints(&mut self, tenant: &TenantId) -> Vec<Checkpoint> {
+    pub(super) fn checkpoints(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<Checkpoint> {
         self.trace();
-        self.chains.get(tenant).map(|chain| chain.checkpoints.clone()).unwrap_or_default()
+        let points = self.chains.get(tenant).map(|chain| &chain.checkpoints);
+        points.into_iter().flatten().filter(|point| point.seq >= from_seq).take(limit).cloned().collect()
+    }
+
+    pub(super) fn last_checkpoint(&mut self, tenant: &TenantId) -> Option<Checkpoint> {
+        self.trace();
+        self.chains.get(tenant)?.checkpoints.last().cloned()
     }
 
     pub(super) fn audited(&mut self) -> Vec<TenantId> {

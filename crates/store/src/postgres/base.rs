@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::store::StoreError;
+use domain::store::{Heard, Listening, StoreError};
 
 use super::link::Link;
+use super::listening::{Ear, listen};
 use super::net::Net;
 use super::schema;
 use super::target::{Target, is_collision};
@@ -22,8 +23,8 @@ const LINK_PATIENCE: Duration = Duration::from_secs(35);
 
 /// How long nobody tries to reach a server after it could not be reached, at first and at most. Short enough that a
 /// restart is over for us a moment after it is over for the server, long enough not to trouble it meanwhile.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often a transaction is tried that stood in the way of another one.
 pub(super) const TRIES: u32 = 4;
@@ -101,6 +102,13 @@ impl Base {
         let link = Link::new(client);
         schema::greet(&link, &self.target, self.durability).map_err(|failure| self.target.error(failure))?;
         Ok(link)
+    }
+
+    /// Calls `heard` when rules change, on a connection of its own, until what is returned is dropped.
+    pub(super) fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+        let ear = Ear::default();
+        self.net.run(listen(self.target.ways(), ear.share(), heard));
+        Box::new(ear)
     }
 
     /// Does `work` on a connection of its own, out of a transaction.

@@ -35,8 +35,12 @@ impl AuditStore for Postgres {
         self.base.read(|db| audit::entries(db, tenant, from_seq, limit))
     }
 
-    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
-        self.base.read(|db| audit::checkpoints(db, tenant))
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+        self.base.read(|db| audit::checkpoints(db, tenant, from_seq, limit))
+    }
+
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+        self.base.read(|db| audit::last_checkpoint(db, tenant))
     }
 
     fn audited(&self) -> Result<Vec<TenantId>, StoreError> {

@@ -4,8 +4,8 @@ use domain::agent_hook::AgentHook;
 use domain::breaker::Run;
 use domain::id::{HookId, TenantId};
 use domain::store::{
-    Actor, Budget, BudgetStore, Changed, Done, HookChange, HookStore, LoggedChange, OutboxJob, OutboxStore, StoreError,
-    StoredRules, Tenant,
+    Actor, Budget, BudgetStore, Changed, Done, Heard, HookChange, HookStore, Listening, LoggedChange, OutboxJob,
+    OutboxStore, StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
@@ -24,6 +24,10 @@ impl HookStore for Postgres {
 
     fn epoch(&self) -> Result<u64, StoreError> {
         self.base.read(|db| hooks::epoch(db))
+    }
+
+    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+        self.base.listen(heard)
     }
 
     fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {

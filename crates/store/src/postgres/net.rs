@@ -64,7 +64,6 @@ impl Net {
     /// Makes a connection. Blocks, for [`CONNECT_TIMEOUT`] at most.
     pub(super) fn connect(&self, config: Config, tls: MakeRustlsConnect) -> Result<Client, Unconnected> {
         let (say, hear) = sync_channel(1);
-        let stopped = self.stop.clone();
         let connect = async move {
             let connection = match timeout(CONNECT_TIMEOUT, config.connect(tls)).await {
                 Ok(Ok((client, connection))) => {
@@ -78,14 +77,20 @@ impl Net {
             // It ends with its client, and what went wrong is told to whoever waits for an answer.
             drop(connection.await);
         };
+        self.run(connect);
+        hear.recv().unwrap_or(Err(Unconnected::Silence))
+    }
+
+    /// Runs `task` until it ends, or this does.
+    pub(super) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stopped = self.stop.clone();
         let unless_stopped = async move {
             tokio::select! {
-                () = connect => {}
+                () = task => {}
                 () = stopped.cancelled() => {}
             }
         };
         drop(self.tasks.spawn_on(unless_stopped, &self.handle));
-        hear.recv().unwrap_or(Err(Unconnected::Silence))
     }
 }
 

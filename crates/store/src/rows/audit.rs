@@ -147,21 +147,38 @@ fn at(row: &dyn Columns) -> Result<Timestamp, String> {
     at.parse().map_err(|_| format!("`at` is {at:?}"))
 }
 
-/// The checkpoints of a chain, in order.
-pub(crate) fn checkpoints(db: &dyn Db, tenant: &TenantId) -> Result<Vec<Checkpoint>, Failure> {
+/// The checkpoints of a chain from that of row `from_seq` on, in order.
+pub(crate) fn checkpoints(
+    db: &dyn Db,
+    tenant: &TenantId,
+    from_seq: u64,
+    limit: usize,
+) -> Result<Vec<Checkpoint>, Failure> {
     let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(Vec::new()) };
-    let sql = "SELECT seq, hash, at, kid, signature FROM audit_checkpoints WHERE tenant_id = ?1 ORDER BY seq";
-    db.all(sql, &[id.to_string().into()], |row| {
-        let seq = row.count("seq")?;
-        let foreign = |why| foreign("audit checkpoint", seq, why);
-        Ok(Checkpoint {
-            tenant_id: tenant.clone(),
-            seq,
-            hash: row.text("hash")?.parse().map_err(foreign)?,
-            at: at(row).map_err(foreign)?,
-            kid: row.string("kid")?,
-            signature: STANDARD.encode(row.maybe_bytes("signature")?.unwrap_or_default()),
-        })
+    let sql = "SELECT seq, hash, at, kid, signature FROM audit_checkpoints WHERE tenant_id = ?1 AND seq >= ?2 \
+               ORDER BY seq LIMIT ?3";
+    let cells = [id.to_string().into(), number(from_seq), limit_of(limit).into()];
+    db.all(sql, &cells, |row| checkpoint(tenant, row))
+}
+
+/// The last checkpoint of a chain.
+pub(crate) fn last_checkpoint(db: &dyn Db, tenant: &TenantId) -> Result<Option<Checkpoint>, Failure> {
+    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(None) };
+    let sql = "SELECT seq, hash, at, kid, signature FROM audit_checkpoints WHERE tenant_id = ?1 \
+               ORDER BY seq DESC LIMIT 1";
+    db.one(sql, &[id.to_string().into()], |row| checkpoint(tenant, row))
+}
+
+fn checkpoint(tenant: &TenantId, row: &dyn Columns) -> Result<Checkpoint, Failure> {
+    let seq = row.count("seq")?;
+    let foreign = |why| foreign("audit checkpoint", seq, why);
+    Ok(Checkpoint {
+        tenant_id: tenant.clone(),
+        seq,
+        hash: row.text("hash")?.parse().map_err(foreign)?,
+        at: at(row).map_err(foreign)?,
+        kid: row.string("kid")?,
+        signature: STANDARD.encode(row.maybe_bytes("signature")?.unwrap_or_default()),
     })
 }
 

@@ -22,7 +22,7 @@ use crate::{body, jsonb};
 use columns::{COLUMNS, cells, hook};
 
 /// Where processes that share a database of PostgreSQL listen for changes.
-const CHANNEL: &str = "pintle_hooks";
+pub(crate) const CHANNEL: &str = "pintle_hooks";
 
 /// Everything that puts rules in force. In one transaction, or the parts do not fit together.
 pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {

@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 use std::pin::pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use domain::id::{HookId, TenantId};
 use domain::store::{
@@ -210,4 +211,49 @@ fn whoever_listens_hears_of_every_change_that_counts() {
         store.trip(&HookId::from(id(1).as_str()), &TenantId::default_tenant(), &by()).unwrap();
     });
     assert_eq!(said, [1, 2].map(|more| format!("pintle_hooks {}", before + more)));
+}
+
+/// How long somebody waits for what comes at once, before the test has failed.
+const SOON: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_change_of_another_process_is_heard_and_so_is_the_end_of_an_outage() {
+    let mut server = Server::start();
+    let url = server.fresh_database();
+    let (own, other) = (postgres(&url, Durability::Commit), postgres(&url, Durability::Commit));
+    let (say, heard) = mpsc::channel();
+    let listening = own.listen(Box::new(move || say.send(()).unwrap_or_default()));
+    let hears = |what: &str| heard.recv_timeout(SOON).expect(what);
+    hears("what was before is read when the listening begins");
+    assert!(listening.is_told());
+    for number in 1..=3 {
+        let epoch = own.epoch().unwrap();
+        other.change(vec![HookChange::Create(Box::new(hook(number)))], &by()).unwrap();
+        hears("a change of somebody else");
+        assert_eq!(own.epoch().unwrap(), epoch + 1, "it is there by the time that it is heard");
+    }
+    server.kill();
+    hears("the line is cut");
+    assert!(!listening.is_told());
+    server.restart();
+    hears("the line is there again");
+    assert!(listening.is_told());
+    other.change(vec![HookChange::Delete(HookId::from(id(1).as_str()))], &by()).unwrap();
+    hears("a change after the outage");
+    assert_eq!(own.rules().unwrap().hooks.len(), 2);
+    drop(listening);
+    // Its end is the end of the channel's other side.
+    assert_eq!(heard.recv_timeout(SOON), Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn a_store_goes_although_somebody_listens() {
+    let server = Server::start();
+    let store = postgres(&server.fresh_database(), Durability::Commit);
+    let (say, heard) = mpsc::channel();
+    let listening = store.listen(Box::new(move || say.send(()).unwrap_or_default()));
+    heard.recv_timeout(SOON).unwrap();
+    drop(store);
+    assert_eq!(heard.recv_timeout(SOON), Err(mpsc::RecvTimeoutError::Disconnected));
+    drop(listening);
 }

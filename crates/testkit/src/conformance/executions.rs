@@ -139,6 +139,10 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
 
     let found = of_event(store, &event);
     assert_eq!(found.len(), 2, "one for each that ran");
+    let words = |row: &Execution| ["decision", "effective"].map(|name| row.metadata[name].clone());
+    let mut said: Vec<_> = found.iter().map(words).collect();
+    said.sort_by_key(|words| words[0].to_string());
+    assert_eq!(said, [["ask", "ask"], ["error", "block"]], "what was said, and what it counted for");
     for record in &event.hooks {
         let made = Execution::of(&event, &record).expect("it ran");
         let found = found.iter().find(|it| it.dedup_key == made.dedup_key).expect("it is there");

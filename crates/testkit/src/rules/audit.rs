@@ -53,12 +53,16 @@ impl AuditStore for MemoryRules {
         Ok(books.entries.iter().filter(wanted).take(limit).cloned().collect())
     }
 
-    fn checkpoints(&self, tenant: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
         let books = self.books()?;
         let mut own: Vec<Checkpoint> =
             books.checkpoints.iter().filter(|point| point.tenant_id == *tenant).cloned().collect();
         own.sort_by_key(|point| point.seq);
-        Ok(own)
+        Ok(own.into_iter().filter(|point| point.seq >= from_seq).take(limit).collect())
+    }
+
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+        Ok(self.checkpoints(tenant, 0, usize::MAX)?.pop())
     }
 
     fn audited(&self) -> Result<Vec<TenantId>, StoreError> {

@@ -54,7 +54,7 @@ pub(super) fn handler(
     let config = draft.object("config");
     match handler {
         HandlerType::Command => drop(CommandConfig::complete(&config)?),
-        HandlerType::Http => http(&HttpConfig::complete(&config)?, setting)?,
+        HandlerType::Http => http(&HttpConfig::complete(&config)?, tenant, setting)?,
         HandlerType::Prompt => {
             if draft.text("matcher").is_empty() && draft.text("if_expr").is_empty() {
                 return Err(Refused::hook("prompt handler requires a matcher or if_expr (runaway-cost guard)"));
@@ -70,10 +70,10 @@ pub(super) fn handler(
     Ok((handler, config))
 }
 
-fn http(config: &HttpConfig, setting: &Setting<'_>) -> Result<(), Refused> {
+fn http(config: &HttpConfig, tenant: &TenantId, setting: &Setting<'_>) -> Result<(), Refused> {
     let checks = setting.around.checks;
     let wrong = |why: String| Refused::hook(format!("http handler: {why}"));
-    (checks.url)(&config.url).map_err(|why| wrong(format!("ssrf check: {why}")))?;
+    (checks.url)(tenant, &config.url).map_err(|why| wrong(format!("ssrf check: {why}")))?;
     let mut seen = BTreeSet::new();
     for (name, value) in &config.headers {
         if !seen.insert(name.to_ascii_lowercase()) {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use domain::agent_hook::AgentHook;
 use domain::id::{HookId, TenantId};
-use domain::store::{HookChange, HookStore as _};
+use domain::store::{HookChange, HookStore as _, Tenant};
 use pintle_engine::desk::Role;
 use pintle_engine::domain;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{ACME, Plan, Stage, of_acme, of_default, script};
+use super::stage::{ACME, Plan, Stage, UNKNOWN, of_acme, of_default, script};
 
 const DEFAULT: &str = domain::id::DEFAULT_TENANT;
 
@@ -64,6 +64,79 @@ async fn the_watch_looks_and_ends() {
     };
     tokio::join!(watching, seen);
     assert_eq!(stage.rulebook.rules().hooks, []);
+}
+
+/// Waits while no time passes.
+async fn at_once(what: &str, is_so: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_so() {
+        assert!(std::time::Instant::now() < end, "{what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_store_tells_is_in_force_before_anybody_looks() {
+    let stage = Stage::new();
+    let admin = of_default(Role::Admin);
+    let ids = [stage.create(&admin, script("tenant", "a", "block")).await];
+    let cancel = CancellationToken::new();
+    let began = tokio::time::Instant::now();
+    let story = async {
+        // Whoever is busy lets no time pass, so nobody looks.
+        let watched = stage.store.calls();
+        stage.store.tell(true);
+        at_once("it is heard from the beginning", || stage.store.calls() > watched).await;
+        stage.write(HookChange::Delete(HookId::from(ids[0].as_str())));
+        stage.store.tell(true);
+        at_once("the change is in force", || stage.rulebook.rules().hooks.is_empty()).await;
+        assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
+        assert_eq!(began.elapsed(), std::time::Duration::ZERO);
+        cancel.cancel();
+    };
+    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_looks_less_often_until_the_line_is_cut() {
+    let stage = Stage::new();
+    let cancel = CancellationToken::new();
+    let looks = |before: u64| stage.store.calls() - before;
+    let pass = async |seconds: u64| {
+        for _ in 0..seconds * 10 {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    };
+    let story = async {
+        stage.store.tell(true);
+        pass(1).await;
+        let before = stage.store.calls();
+        pass(20).await;
+        assert_eq!(looks(before), 4, "every five seconds");
+        let before = stage.store.calls();
+        stage.store.tell(false);
+        pass(20).await;
+        assert!((20..=21).contains(&looks(before)), "{} looks, one for the cut and one each second", looks(before));
+        cancel.cancel();
+    };
+    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+}
+
+#[tokio::test]
+async fn a_new_tenant_has_its_name_where_it_has_rules() {
+    let stage = Stage::new();
+    let live = stage.engine.live().clone();
+    assert_eq!(live.slug(&TenantId::from(DEFAULT)).as_deref(), Some("default"));
+    assert_eq!(live.slug(&TenantId::from(ACME)).as_deref(), Some("acme"));
+    let id = TenantId::from(UNKNOWN);
+    assert_eq!(live.slug(&id), None);
+    let new =
+        Tenant { id: id.clone(), slug: "new".into(), name: "New".into(), created_at: "2026-01-01T00:00:00Z".into() };
+    stage.store.add_tenant(&new).unwrap();
+    assert_eq!(stage.rulebook.refresh(), Ok(true));
+    let before = stage.store.calls();
+    assert_eq!(live.slug(&id).as_deref(), Some("new"));
+    assert_eq!(stage.store.calls(), before, "nobody asks the store for it");
 }
 
 #[tokio::test]
@@ -193,6 +266,26 @@ async fn a_breaker_that_somebody_closes_is_not_opened_by_an_old_attempt() {
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     assert_eq!(stage.row(&id).tripped_at, None);
     assert_eq!(stage.gate(DEFAULT, "exec").await, "block: guard says so");
+}
+
+#[tokio::test]
+async fn whoever_reads_the_rules_shares_them() {
+    let stage = Stage::new();
+    let (admin, owner) = (of_default(Role::Admin), of_default(Role::Owner));
+    stage.create(&admin, script("tenant", "a", "allow")).await;
+    let before = stage.rulebook.rules();
+    stage.ok(&admin, "hooks.list", json!({"enabled": true})).await;
+    stage.ok(&admin, "hooks.chain", json!({"event": "pre_tool_use"})).await;
+    assert!(Arc::ptr_eq(&before, &stage.rulebook.rules()));
+    let id = stage.create(&owner, script("global", "b", "block")).await;
+    assert_eq!((before.hooks.len(), stage.rulebook.rules().hooks.len()), (1, 2), "who reads keeps what they have");
+    // What only this process knows of its breakers is part of what is read.
+    stage.store.break_down("the disk is full");
+    for _ in 0..5 {
+        stage.gate(ACME, "exec").await;
+    }
+    let trips: Vec<String> = stage.rulebook.rules().trips.iter().map(|trip| trip.hook_id.to_string()).collect();
+    assert_eq!(trips, [id]);
 }
 
 #[tokio::test]

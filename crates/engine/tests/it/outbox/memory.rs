@@ -1,7 +1,15 @@
 //! Without an outbox: one attempt, and a row for each that had no room.
 
-use domain::agent_hook::Decision;
-use domain::id::DEFAULT_TENANT;
+use std::time::Duration;
+
+use domain::agent_hook::{AgentHook, Decision};
+use domain::checkpoint::{CheckpointKind, Observed};
+use domain::execution::input_hash;
+use domain::id::{DEFAULT_TENANT, TurnId};
+use domain::identity::Identity;
+use domain::json::Object;
+use domain::store::HookChange;
+use domain::tool::{ToolCall, ToolOutput};
 use pintle_engine::domain;
 use pintle_engine::handlers::agent::PoolLimits;
 use tokio::time::sleep;
@@ -41,4 +49,49 @@ async fn a_job_without_room_leaves_a_row_and_is_counted() {
     let rows = world.decisions();
     let ran = rows.iter().filter(|row| **row == (Decision::Allow, 0, None)).count();
     assert_eq!((ran, rows.iter().filter(|row| **row == full).count()), (2, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_is_broken_is_recorded_and_skipped() {
+    let world = World::new();
+    for (name, matcher) in [("torn", "("), ("others", "^exec$"), ("empty", "")] {
+        let hook = world.hook(DEFAULT_TENANT, name);
+        // Of the last two nobody can read what they run.
+        let config = if name == "torn" { hook.config.clone() } else { Object::new() };
+        let hook = AgentHook { matcher: matcher.into(), config, ..hook };
+        world.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+    }
+    let host = world.host(Plan { durable: false, ..Plan::default() });
+    host.stop(DEFAULT_TENANT);
+    sleep(secs(100)).await;
+    let mut rows: Vec<_> = world.rows().into_iter().map(|row| (row.hook_name, row.error.unwrap_or_default())).collect();
+    rows.sort();
+    let [(empty, no_source), (torn, no_matcher)] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((empty.as_str(), torn.as_str()), ("empty", "torn"), "the event is not what the other one is about");
+    assert!(no_source.contains("config.source") && no_matcher.contains("compile matcher"), "{rows:?}");
+    assert_eq!(world.runs().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_says_what_it_was_about_whether_its_hook_was_told_or_not() {
+    let world = World::new();
+    for (source, if_expr) in [("ok", ""), ("no room", ""), ("never", "tool_input.gone == 1")] {
+        let hook = world.hook(DEFAULT_TENANT, source);
+        let hook = AgentHook { event: CheckpointKind::PostToolUse, if_expr: if_expr.into(), ..hook };
+        world.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+    }
+    // Half of the queue is one tenant's: there is room for one.
+    let host = world.host(Plan { durable: false, limits: PoolLimits { workers: 1, queue: 2 }, ..Plan::default() });
+    let arguments = Object::from_iter([("cmd".to_owned(), "ls".into())]);
+    let call = ToolCall { id: "c".into(), tool: "exec".into(), raw_tool: "bash".into(), arguments: arguments.clone() };
+    let output = ToolOutput::ok("done");
+    let who = Identity::top("main", "s", TurnId::fresh());
+    let what = Observed::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
+    host.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
+    sleep(secs(100)).await;
+    let mut rows: Vec<_> = world.rows().into_iter().map(|row| (row.hook_name, row.decision, row.input_hash)).collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let hash = Some(input_hash("exec", Some(&arguments)));
+    let expected = [("never", Decision::Error), ("no room", Decision::Error), ("ok", Decision::Allow)];
+    assert_eq!(rows, expected.map(|(name, decision)| (name.to_owned(), decision, hash.clone())));
 }

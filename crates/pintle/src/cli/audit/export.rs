@@ -6,13 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::audit::{Checkpoint, Line};
+use domain::audit::Line;
 use domain::id::TenantId;
 use domain::store::AuditStore;
 use jiff::Timestamp;
 use store::keyring::signing::PUBLIC_KEY_FILE;
 
-use super::range::{Pages, stretch, time};
+use super::range::{Pages, Points, stretch, time};
 use super::{chains, failed, is_read, put};
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
@@ -78,12 +78,12 @@ struct Export<'a> {
 impl Export<'_> {
     /// Writes one chain, each signature after its entry. Says whether somebody reads.
     fn chain(&mut self, out: &mut dyn Write, tenant: &TenantId) -> Result<bool, CliError> {
-        let points = self.store.checkpoints(tenant).map_err(failed)?;
-        let stretch = stretch(&points, self.since, self.until);
+        let points = Points::new(self.store, tenant).map_err(failed)?;
+        let stretch = stretch(points.between(0, u64::MAX), self.since, self.until).map_err(failed)?;
         let from = stretch.anchor.as_ref().map_or(1, |anchor| anchor.seq.saturating_add(1));
         let last = stretch.last.unwrap_or(u64::MAX);
         let anchor = stretch.anchor.as_ref().map_or(0, |anchor| anchor.seq);
-        let mut points = points.into_iter().filter(|point| point.seq >= anchor && point.seq <= last).peekable();
+        let mut points = points.between(anchor, last);
         let mut pages = Pages::new(self.store, tenant, from);
         loop {
             let page = pages.next().map_err(failed)?;
@@ -96,7 +96,7 @@ impl Export<'_> {
                 }
                 // Those of entries before this one: an anchor, or one whose entry is gone.
                 let (seq, line) = (entry.seq, Line::Entry(entry));
-                if !self.signatures(out, &mut points, seq - 1)? || !put(out, &line.to_string())? {
+                if !self.signatures(out, &mut points, seq.saturating_sub(1))? || !put(out, &line.to_string())? {
                     return Ok(false);
                 }
                 self.rows += 1;
@@ -109,13 +109,8 @@ impl Export<'_> {
     }
 
     /// Writes the signatures up to that of the entry `to`.
-    fn signatures(
-        &mut self,
-        out: &mut dyn Write,
-        points: &mut std::iter::Peekable<impl Iterator<Item = Checkpoint>>,
-        to: u64,
-    ) -> Result<bool, CliError> {
-        while let Some(point) = points.next_if(|point| point.seq <= to) {
+    fn signatures(&mut self, out: &mut dyn Write, points: &mut Points<'_>, to: u64) -> Result<bool, CliError> {
+        while let Some(point) = points.up_to(to).map_err(failed)? {
             self.points += 1;
             if !put(out, &Line::Checkpoint(point).to_string())? {
                 return Ok(false);
@@ -152,6 +147,7 @@ fn fill(made: File, write: impl FnOnce(&mut dyn Write) -> Result<(), CliError>) 
 mod tests {
     use domain::audit::{Lines, Proof, Verifier};
 
+    use super::super::PAGE;
     use super::super::range::tests::{Fake, at, fake};
     use super::*;
 
@@ -184,6 +180,17 @@ mod tests {
           rows up to 10 were cut; its signed checkpoint stands in for them
           proven up to row 20: 10 rows
         ");
+    }
+
+    #[test]
+    fn a_long_chain_is_never_read_at_once() {
+        let rows = 3 * PAGE as u64;
+        let store = fake(rows, &(1..=rows).collect::<Vec<_>>());
+        let whole = checked(&exported(&store, None, None));
+        assert!(whole.contains(&format!("{rows} rows (1 to {rows}), {rows} checkpoints, intact")), "{whole}");
+        let part = checked(&exported(&store, Some(rows - 1), None));
+        assert!(part.contains("2 rows (1535 to 1536), 3 checkpoints, intact"), "{part}");
+        assert_eq!(store.most.into_inner(), PAGE);
     }
 
     #[test]

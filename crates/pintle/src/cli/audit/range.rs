@@ -1,5 +1,7 @@
 //! Which part of a chain is read: the newest entries, or those of a time.
 
+use std::collections::VecDeque;
+
 use domain::audit::{Checkpoint, Entry};
 use domain::id::TenantId;
 use domain::store::{AuditStore, StoreError};
@@ -41,6 +43,38 @@ impl<'a> Pages<'a> {
     }
 }
 
+/// Reads the signatures of a chain in their order, a page at a time, up to the one that was the last when this began: of
+/// a chain that grows there are then entries for every one of them.
+pub(super) struct Points<'a> {
+    store: &'a dyn AuditStore,
+    tenant: &'a TenantId,
+    from: u64,
+    end: u64,
+    page: VecDeque<Checkpoint>,
+}
+
+impl<'a> Points<'a> {
+    pub(super) fn new(store: &'a dyn AuditStore, tenant: &'a TenantId) -> Result<Self, StoreError> {
+        let end = store.last_checkpoint(tenant)?.map_or(0, |last| last.seq);
+        Ok(Self { store, tenant, from: 0, end, page: VecDeque::new() })
+    }
+
+    /// The same signatures without those of entries before `from` and after `last`.
+    pub(super) fn between(&self, from: u64, last: u64) -> Self {
+        Self { from, end: self.end.min(last), page: VecDeque::new(), ..*self }
+    }
+
+    /// The next signature, unless it is that of an entry after `seq`.
+    pub(super) fn up_to(&mut self, seq: u64) -> Result<Option<Checkpoint>, StoreError> {
+        if self.page.is_empty() && self.from <= self.end {
+            self.page = self.store.checkpoints(self.tenant, self.from, PAGE)?.into();
+            // After an empty page there is nothing.
+            self.from = self.page.back().map_or(u64::MAX, |last| last.seq.saturating_add(1));
+        }
+        Ok(self.page.pop_front_if(|point| point.seq <= seq.min(self.end)))
+    }
+}
+
 /// The number of the newest entry; 0 if there is none. Entries can be missing, so what is asked for each time is the
 /// first one from some place on.
 pub(super) fn head(store: &dyn AuditStore, tenant: &TenantId) -> Result<u64, StoreError> {
@@ -75,10 +109,21 @@ pub(super) struct Stretch {
 }
 
 /// The shortest stretch with everything between `since` and `until`: a signature is given after its entries.
-pub(super) fn stretch(points: &[Checkpoint], since: Option<Timestamp>, until: Option<Timestamp>) -> Stretch {
-    let before = |since: Timestamp| points.iter().rev().find(|point| point.at < since).cloned();
-    let after = |until: Timestamp| points.iter().find(|point| point.at >= until).map(|point| point.seq);
-    Stretch { anchor: since.and_then(before), last: until.and_then(after) }
+pub(super) fn stretch(
+    mut points: Points<'_>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+) -> Result<Stretch, StoreError> {
+    let mut stretch = Stretch { anchor: None, last: None };
+    while let Some(point) = points.up_to(u64::MAX)? {
+        if stretch.last.is_none() && until.is_some_and(|until| point.at >= until) {
+            stretch.last = Some(point.seq);
+        }
+        if since.is_some_and(|since| point.at < since) {
+            stretch.anchor = Some(point);
+        }
+    }
+    Ok(stretch)
 }
 
 /// A moment on the command line: RFC 3339, or a day, which begins at midnight UTC.
@@ -93,6 +138,8 @@ pub(super) fn time(text: &str) -> Result<Timestamp, String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use domain::audit::{Hash, Kind, Link, append};
     use domain::json::Object;
 
@@ -102,15 +149,23 @@ pub(super) mod tests {
     pub(in super::super) struct Fake {
         pub(in super::super) entries: Vec<Entry>,
         pub(in super::super) points: Vec<Checkpoint>,
+        /// The most that was asked for at once.
+        pub(in super::super) most: AtomicUsize,
     }
 
     impl AuditStore for Fake {
         fn audit_entries(&self, _: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+            self.most.fetch_max(limit, Ordering::Relaxed);
             Ok(self.entries.iter().filter(|entry| entry.seq >= from_seq).take(limit).cloned().collect())
         }
 
-        fn checkpoints(&self, _: &TenantId) -> Result<Vec<Checkpoint>, StoreError> {
-            Ok(self.points.clone())
+        fn checkpoints(&self, _: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+            self.most.fetch_max(limit, Ordering::Relaxed);
+            Ok(self.points.iter().filter(|point| point.seq >= from_seq).take(limit).cloned().collect())
+        }
+
+        fn last_checkpoint(&self, _: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+            Ok(self.points.last().cloned())
         }
 
         fn audited(&self) -> Result<Vec<TenantId>, StoreError> {
@@ -129,7 +184,7 @@ pub(super) mod tests {
     pub(in super::super) fn fake(rows: u64, signed: &[u64]) -> Fake {
         let tenant = TenantId::default_tenant();
         let mut end = Link::GENESIS;
-        let mut fake = Fake { entries: Vec::new(), points: Vec::new() };
+        let mut fake = Fake { entries: Vec::new(), points: Vec::new(), most: AtomicUsize::new(0) };
         for seq in 1..=rows {
             let (entry, link) = append(&end, &tenant, at(seq), Kind::Record, Object::new()).unwrap();
             end = link;
@@ -176,9 +231,10 @@ pub(super) mod tests {
 
     #[test]
     fn a_stretch_goes_from_signature_to_signature() {
-        let points = fake(30, &[10, 20]).points;
+        let (store, tenant) = (fake(30, &[10, 20]), TenantId::default_tenant());
         let check = |since: Option<u64>, until: Option<u64>| {
-            let stretch = stretch(&points, since.map(at), until.map(at));
+            let points = Points::new(&store, &tenant).unwrap();
+            let stretch = stretch(points, since.map(at), until.map(at)).unwrap();
             (stretch.anchor.map(|point| point.seq), stretch.last)
         };
         assert_eq!(check(None, None), (None, None));
@@ -186,7 +242,7 @@ pub(super) mod tests {
         assert_eq!(check(Some(10), None), (None, None), "an entry of that very moment is wanted");
         assert_eq!(check(Some(15), Some(20)), (Some(10), Some(20)));
         assert_eq!(check(Some(25), Some(26)), (Some(20), None));
-        assert_ne!(points[0].hash, Hash::ZERO);
+        assert_ne!(store.points[0].hash, Hash::ZERO);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use domain::id::TenantId;
 use domain::store::AuditStore;
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
-use super::range::Pages;
+use super::range::{Pages, Points};
 use super::{chains, failed};
 use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
@@ -129,8 +129,13 @@ fn of_store(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
 
 /// Hands one chain of a store to `verifier`, each checkpoint after its row.
 fn feed(store: &dyn AuditStore, tenant: &TenantId, verifier: &mut Verifier<'_>) -> Result<(), CliError> {
-    // Read before the rows: of a chain that grows, there are then rows for every one of them.
-    let mut points = store.checkpoints(tenant).map_err(failed)?.into_iter().peekable();
+    let mut points = Points::new(store, tenant).map_err(failed)?;
+    let mut signed = |verifier: &mut Verifier<'_>, to: u64| -> Result<(), CliError> {
+        while let Some(point) = points.up_to(to).map_err(failed)? {
+            verifier.checkpoint(&point);
+        }
+        Ok(())
+    };
     let mut pages = Pages::new(store, tenant, 1);
     loop {
         let page = pages.next().map_err(failed)?;
@@ -139,17 +144,12 @@ fn feed(store: &dyn AuditStore, tenant: &TenantId, verifier: &mut Verifier<'_>) 
         }
         for entry in page {
             let seq = entry.seq;
-            while let Some(point) = points.next_if(|point| point.seq < seq) {
-                verifier.checkpoint(&point);
-            }
+            signed(verifier, seq.saturating_sub(1))?;
             verifier.entry(entry);
-            while let Some(point) = points.next_if(|point| point.seq == seq) {
-                verifier.checkpoint(&point);
-            }
+            signed(verifier, seq)?;
         }
     }
-    points.for_each(|point| verifier.checkpoint(&point));
-    Ok(())
+    signed(verifier, u64::MAX)
 }
 
 /// The public keys in `file`.

@@ -1,6 +1,7 @@
-//! Changes of configuration files while a conversation goes on.
+//! Changes of configuration files, and of files with rules, while a conversation goes on.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::Watcher as _;
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::cli::terminal;
 use crate::error::CliError;
 use crate::host::Host;
+use crate::rule_files::is_rules;
 
 /// How long a burst of changes to a file may go on before it is read: editors write twice and rename.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -18,6 +20,7 @@ const SETTLE: Duration = Duration::from_millis(300);
 pub(super) struct Changes {
     hang_ups: Signal,
     changes: mpsc::Receiver<()>,
+    changed: mpsc::Sender<()>,
     _watch: notify::RecommendedWatcher,
 }
 
@@ -29,14 +32,23 @@ impl Changes {
     pub(super) fn of(host: &Host) -> Result<Self, CliError> {
         let (changed, changes) = mpsc::channel(1);
         // The watch reports absolute paths, and one that was given with -c may be relative.
-        let files: Vec<PathBuf> = host.loaded.files.iter().filter_map(|file| std::path::absolute(file).ok()).collect();
-        let folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent().map(PathBuf::from)).collect();
+        let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect()
+        };
+        let rules = absolute(&host.loaded.config.agent_hooks.dirs);
+        // A folder with rules that is not there yet is seen when it comes.
+        let files: Vec<PathBuf> = absolute(&host.loaded.files).into_iter().chain(rules.clone()).collect();
+        let parents = files.iter().filter_map(|file| file.parent().map(PathBuf::from));
+        let folders: BTreeSet<PathBuf> =
+            parents.chain(rules.clone()).filter(|folder| folder.is_dir() || !rules.contains(folder)).collect();
+        let bell = changed.clone();
         let mut watch = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
             let reading = matches!(event.kind, notify::EventKind::Access(_));
-            if !reading && event.paths.iter().any(|path| files.contains(path)) {
+            let is_rule = |path: &Path| is_rules(path) && rules.iter().any(|dir| path.parent() == Some(dir.as_path()));
+            if !reading && event.paths.iter().any(|path| files.contains(path) || is_rule(path)) {
                 // A full queue holds a change already.
-                changed.try_send(()).ok();
+                bell.try_send(()).ok();
             }
         })
         .map_err(|error| CliError::failed(format!("configuration files cannot be watched: {error}")))?;
@@ -47,7 +59,21 @@ impl Changes {
         }
         let hang_ups = signal(SignalKind::hangup())
             .map_err(|error| CliError::failed(format!("SIGHUP cannot be handled: {error}")))?;
-        Ok(Self { hang_ups, changes, _watch: watch })
+        Ok(Self { hang_ups, changes, changed, _watch: watch })
+    }
+
+    /// Looks at what `host` names now.
+    ///
+    /// # Errors
+    /// As [`Self::of`]; what was looked at before still is.
+    pub(super) fn follow(&mut self, host: &Host) -> Result<(), CliError> {
+        let new = Self::of(host)?;
+        if self.changes.try_recv().is_ok() {
+            // What changed meanwhile was seen by the old watch; a full queue holds a change already.
+            new.changed.try_send(()).ok();
+        }
+        *self = new;
+        Ok(())
     }
 
     /// Waits for the next change.

@@ -18,7 +18,7 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
     let folders = host.loaded.config.agent_hooks.dirs.iter().map(|dir| {
         let read =
             rule_files::read(dir).and_then(|files| match files.iter().find_map(|file| file.read.as_ref().err()) {
-                Some(why) => Err(why.clone()),
+                Some(why) => Err(why.to_string()),
                 None => Ok(files.len()),
             });
         match read {
@@ -73,7 +73,7 @@ fn signatures(store: &Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Res
     let said = |error: domain::store::StoreError| error.to_string();
     let mut signed = 0;
     for tenant in store.audited().map_err(said)? {
-        let Some(last) = store.checkpoints(&tenant).map_err(said)?.pop() else { continue };
+        let Some(last) = store.last_checkpoint(&tenant).map_err(said)? else { continue };
         let of = format!("the signature of entry {} of tenant {tenant}", last.seq);
         match verify(&last.kid, &last.message(), &last.signature) {
             Proof::Good => {}

@@ -45,15 +45,15 @@ pub(super) async fn prove(host: &Host, tools: &Reachable<'_>) -> (Vec<Check>, Ve
 
 /// The rows in force. A global one stands once, and once more for each tenant that its breaker is open for.
 fn in_force(host: &Host) -> Vec<InForce> {
-    let rows = host.book.rulebook().rules().hooks;
+    let stored = host.book.rulebook().rules();
     let rules = host.engine.live().rules();
     let default = TenantId::default_tenant();
     let mut found = Vec::new();
     let tenants = rules.tenants.keys().filter(|tenant| **tenant != default && **tenant != TenantId::sentinel());
     for tenant in std::iter::once(&default).chain(tenants) {
         for mounted in rules.of(tenant).iter() {
-            let Some(stored) = &mounted.hook.stored else { continue };
-            let Some(row) = rows.iter().find(|row| row.id == stored.id) else { continue };
+            let Some(own) = &mounted.hook.stored else { continue };
+            let Some(row) = stored.hooks.iter().find(|row| row.id == own.id) else { continue };
             let again = row.scope == HookScope::Global && *tenant != default;
             let tripped = matches!(mounted.hook.state, HookState::Tripped { .. });
             if !again || tripped {
@@ -83,7 +83,8 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
     let check = match proof {
         Ok(said) => Check::new(what, name, State::Ok, said),
         Err((step, why)) => {
-            let whose = host.book.rulebook().rules().tenants.into_iter().find(|tenant| tenant.id == one.tenant);
+            let stored = host.book.rulebook().rules();
+            let whose = stored.tenants.iter().find(|tenant| tenant.id == one.tenant);
             let apart = one.tenant != TenantId::default_tenant();
             let whose = whose.filter(|_| apart).map(|tenant| format!(" (tenant {})", tenant.slug)).unwrap_or_default();
             Check { step: Some(step), guard: is_gate, ..Check::new(what, name, State::Failed, format!("{why}{whose}")) }

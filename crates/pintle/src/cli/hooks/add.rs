@@ -8,14 +8,12 @@ use domain::agent_hook::HookScope;
 use engine::desk::{Caller, Created, Desk};
 use serde_json::{Value, json};
 
-use self::document::Records;
 use super::super::{Global, terminal};
 use super::stored::{all, at_desk, is_usage, json, refused, text, warn};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
-
-pub(super) mod document;
+use crate::rule_files::Records;
 
 /// Flags of `hooks add`.
 #[derive(Debug, Args)]

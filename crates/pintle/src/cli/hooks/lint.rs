@@ -1,8 +1,10 @@
-//! `pintle hooks lint`: everything that is wrong with the configuration, and what is probably wrong with its hooks.
+//! `pintle hooks lint`: everything that is wrong with the configuration and with its files of rules, and what is probably
+//! wrong with its hooks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agent::ask::{self, AskGate};
 use agent::tools::BUILTIN;
@@ -10,6 +12,9 @@ use clap::Args;
 use dialects::process::config::{At, ProcessEntry};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, State};
+use domain::id::{AgentId, TenantId};
+use domain::store::{HookStore as _, StoredRules, Tenant};
+use store::Store;
 
 use super::super::{Global, terminal};
 use crate::clean::clean;
@@ -18,7 +23,9 @@ use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Named, Place,
 };
 use crate::error::{CliError, USAGE};
-use crate::host::{load, unreadable};
+use crate::host::{load, open_store, unreadable};
+use crate::rule_files::{Bad, Filed, Reader};
+use crate::rules::edition;
 use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
 
 /// Endings of files that are handed to an interpreter: such a word of a command is a file that has to be there.
@@ -76,15 +83,65 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
         brought: loaded.config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook)),
     };
     found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
+    found.extend(rules(env, &loaded.config)?);
     found.extend(loaded.config.agents.values().flat_map(|agent| eye.blind_asks(agent)));
     found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
     found.dedup();
     Ok(found)
 }
 
+/// What is wrong with the rules of files. They are read as at a start; nothing of it is kept.
+fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
+    let folders = &config.agent_hooks.dirs;
+    if folders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let agents: Vec<AgentId> = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
+    // Only who names a tenant beside the first has to have it; whatever is wrong with the store is not wrong with a file.
+    let known = known_store(config)
+        .and_then(|store| store.rules().ok())
+        .unwrap_or_else(|| StoredRules { tenants: vec![first_tenant()], ..StoredRules::default() });
+    let reader = Reader {
+        config: &config.agent_hooks,
+        edition: edition(config, env)?,
+        agents: &agents,
+        tenants: &known.tenants,
+        stored: &known.hooks,
+        seal: &Ok,
+    };
+    let Filed { bad, odd, good: _ } = reader.read();
+    Ok(bad.into_iter().map(Bad::placed).chain(odd).map(with_nearest).collect())
+}
+
+/// The store, if there is one already: looking for mistakes makes none.
+fn known_store(config: &Config) -> Option<Arc<Store>> {
+    let file = config.store_url.strip_prefix("sqlite://").map(|file| config.home.join(file));
+    if file.is_some_and(|file| !file.is_file()) { None } else { open_store(config).ok() }
+}
+
+fn first_tenant() -> Tenant {
+    let name = "default".to_owned();
+    Tenant { id: TenantId::default_tenant(), slug: name.clone(), name, created_at: String::new() }
+}
+
+/// A diagnostic whose message names what was probably meant, with that name by itself.
+fn with_nearest(found: Diagnostic) -> Diagnostic {
+    let split = found.message.split_once(" (did you mean \"").and_then(|(message, rest)| {
+        let (nearest, rest) = rest.rsplit_once("\"?)")?;
+        rest.is_empty().then(|| (message.to_owned(), nearest.to_owned()))
+    });
+    match split {
+        Some((message, nearest)) => Diagnostic { message, nearest: Some(nearest), ..found },
+        None => found,
+    }
+}
+
 /// Puts hooks of a file that was read by itself in the place of those that are idle because nobody accepted it.
 fn adopt(config: &mut Config, alone: Config) {
     config.mcp.extend(alone.mcp);
+    config.agent_hooks.dirs.extend(alone.agent_hooks.dirs);
+    let mut seen = BTreeSet::new();
+    config.agent_hooks.dirs.retain(|dir| seen.insert(dir.clone()));
     let mut alone: BTreeMap<String, LoadedHook> =
         alone.hooks.into_iter().map(|loaded| (loaded.hook.origin.clone(), loaded)).collect();
     for loaded in config.hooks.iter_mut().filter(|loaded| loaded.hook.state == State::Untrusted) {

@@ -14,7 +14,7 @@ use store::HookTiming;
 use self::rule::{Rules, origin};
 use super::super::{Global, terminal};
 use super::ListArgs;
-use super::stored::{all, at_desk_of, label, text as said};
+use super::stored::{all, at_book_of, label, text as said};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::host::{load, open_store};
@@ -37,11 +37,11 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     }
     let config = loaded.config.clone();
     // What the configuration says is listed even where the store cannot be read.
-    let stored = at_desk_of(env, loaded, all);
-    let hooks = stored.clone().unwrap_or_default();
+    let stored = at_book_of(env, loaded, async |book, by| Ok((all(book.desk(), by).await?, book.bad())));
+    let (hooks, bad) = stored.clone().unwrap_or_default();
     let listing = Listing {
         timings: timings(&config),
-        roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).collect()),
+        roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).chain(bad).collect()),
         rules: Rules::new(hooks, &config),
     };
     if listing.is_shipped() && stored.is_ok() && !args.json {
@@ -145,7 +145,11 @@ impl Listing {
         Row {
             name: clean(hook.name.as_str()),
             family: hook.family.word(),
-            priority: hook.priority.to_string(),
+            priority: match hook.priority {
+                // Nobody wrote this: it stands for a rule that cannot be read.
+                i32::MIN => "first".to_owned(),
+                priority => priority.to_string(),
+            },
             terms: terms.collect::<Vec<_>>().join(", "),
             origin: format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
         }

@@ -10,6 +10,7 @@ use crate::clean::{clean, prose};
 use crate::config::{Env, Loaded};
 use crate::error::{CliError, USAGE};
 use crate::host::{Host, load};
+use crate::rules::Book;
 
 /// Most hooks that are shown when a name means several: as many as a person compares.
 const MAX_CANDIDATES: usize = 5;
@@ -29,8 +30,17 @@ pub(super) fn at_desk<T>(
 /// The same for a configuration that is loaded already.
 pub(super) fn at_desk_of<T>(
     env: Env,
-    mut loaded: Loaded,
+    loaded: Loaded,
     work: impl AsyncFnOnce(&Desk, &Caller) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    at_book_of(env, loaded, async |book, by| work(book.desk(), by).await)
+}
+
+/// The same with all that is known of the rules of files.
+pub(super) fn at_book_of<T>(
+    env: Env,
+    mut loaded: Loaded,
+    work: impl AsyncFnOnce(&Book, &Caller) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     // Hooks of the configuration have no part in this, so none of their processes is started.
     loaded.config.hooks.clear();
@@ -39,7 +49,7 @@ pub(super) fn at_desk_of<T>(
         for line in &host.book.diagnostics {
             terminal::note(&format!("warning: {}", prose(line)));
         }
-        let done = work(host.desk(), &Caller::cli()).await;
+        let done = work(&host.book, &Caller::cli()).await;
         host.close().await;
         done
     })

@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use super::stage::{Model, runs, says, script};
+use serde_json::json;
+
+use super::stage::{Model, calls, runs, says, script};
 use crate::env::{PINTLE, TestEnv};
 use crate::run::scripted;
 
@@ -91,4 +93,29 @@ fn a_rule_that_comes_while_a_turn_is_worked_holds_at_its_next_call() {
     assert_eq!(seen.code, Some(0), "{seen}");
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Stopped.\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn an_agent_writes_no_rules() {
+    let write = |id, path| calls(&[(id, "write_file", json!({"path": path, "content": refuses("mine")}))]);
+    let model = Model::giving(vec![
+        write("c1", "hooks.d/new.toml"),
+        write("c2", "hooks.d/rules.toml"),
+        write("c3", "hooks.d/deep/new.toml"),
+        calls(&[("c4", "read_file", json!({"path": "hooks.d/rules.toml"}))]),
+        write("c5", "beside.toml"),
+        says("Done."),
+    ]);
+    let rules = script("sees", "stop", "", "return { decision: 'allow' };");
+    let env = model.env("workspace = '.'\ntools = ['write_file', 'read_file']\n", &rules);
+    let seen = env.pintle(&["run", "--quiet", "go"]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Done.\n"), "{seen}");
+    let told: Vec<String> = (1..=5).map(|n| model.asked(n).pop().unwrap()).collect();
+    assert!(told[..3].iter().all(|said| said.contains("change")), "{told:?}");
+    assert!(told[3].contains("sees") && !told[4].contains("change"), "{told:?}");
+    let folder = env.path("config/pintle/hooks.d");
+    let names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["rules.toml"]);
+    assert_eq!(std::fs::read_to_string(env.path(RULES)).unwrap(), rules);
+    assert!(env.path("config/pintle/beside.toml").exists());
 }

@@ -9,7 +9,6 @@ use engine::desk::{Caller, Desk, Sample, TestResult, Tested};
 use serde_json::{Value, json};
 
 use super::super::super::{Global, terminal};
-use super::super::add::document::Records;
 use super::super::history::event;
 use super::super::list::rule::state_word;
 use super::super::stored::{at_desk, at_desk_of, is_usage, json, label, lookup, missing, refused, text};
@@ -18,6 +17,7 @@ use super::question::{TEXT, TOOL, arguments};
 use super::result::Answer;
 use crate::config::{Env, Loaded};
 use crate::error::CliError;
+use crate::rule_files::Records;
 
 /// What the starter guards are called together.
 const STARTERS: &str = "the starter guards";

@@ -241,7 +241,7 @@ impl Planner<'_, '_> {
             held: &held,
             birth,
             checks: Checks {
-                url: &|url| egress.check_url(url).map(drop).map_err(|why| why.to_string()),
+                url: &|_, url| egress.check_url(url).map(drop).map_err(|why| why.to_string()),
                 header: &check_header,
                 signing_secret: &|secret| SigningSecret::parse(secret).map(drop).map_err(str::to_owned),
                 script: &check_script,

@@ -1,5 +1,6 @@
 //! A file with records, each of which knows where it stands.
 
+use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use dialects::process::config::At;
 use serde_json::Value;
 
 use crate::config::document::Document;
-use crate::config::{Diagnostic, Place};
+use crate::config::{Diagnostic, Place, diagnostic::dotted};
 use crate::error::CliError;
 
 /// Largest file that is read, in bytes: a thousand hooks with long scripts.
@@ -40,8 +41,10 @@ enum Form {
 
 /// A file with records.
 #[derive(Debug)]
-pub(in super::super) struct Records {
+pub(crate) struct Records {
     records: Vec<Value>,
+    /// All of the file.
+    whole: Value,
     /// The member that has them, if they are not the whole file.
     under: Option<&'static str>,
     document: Document,
@@ -50,29 +53,82 @@ pub(in super::super) struct Records {
     name: PathBuf,
 }
 
+/// Why a file with records cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    file: PathBuf,
+    /// Line and column; none if it is about the whole file.
+    at: Option<(usize, usize)>,
+    message: String,
+}
+
+impl Unread {
+    fn new(file: &Path, message: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), at: None, message: message.into() }
+    }
+
+    /// The same for a linter, and for whoever starts.
+    pub(crate) fn diagnostic(self) -> Diagnostic {
+        let (line, column) = self.at.unwrap_or((1, 1));
+        let place = Place { file: self.file, line, column };
+        Diagnostic { place, path: String::new(), message: self.message, nearest: None, guard: true }
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some((line, column)) => write!(f, "{}:{line}:{column}: {}", self.file.display(), self.message),
+            None => write!(f, "{}: {}", self.file.display(), self.message),
+        }
+    }
+}
+
+impl From<Unread> for CliError {
+    fn from(unread: Unread) -> Self {
+        Self::usage(unread.to_string())
+    }
+}
+
 impl Records {
     /// Reads `file`, or standard input for `-`.
     ///
     /// # Errors
     /// It is not there, or it does not parse, or holds no record.
-    pub(in super::super) fn read(file: &str) -> Result<Self, CliError> {
-        let (name, bytes) = match file {
-            STDIN => (PathBuf::from("standard input"), bounded(std::io::stdin().lock())),
-            file => (PathBuf::from(file), std::fs::File::open(file).and_then(bounded)),
-        };
-        let bytes = bytes.map_err(|why| CliError::usage(format!("{}: {why}", name.display())))?;
+    pub(crate) fn read(file: &str) -> Result<Self, CliError> {
+        let records = match file {
+            STDIN => Self::of_bytes(Path::new("standard input"), bounded(std::io::stdin().lock())),
+            file => Self::open(Path::new(file)),
+        }?;
+        if records.records.is_empty() {
+            let error = CliError::usage(format!("{}: there is no record in it", records.name.display()));
+            return Err(error.hint("write one as a JSON object, or as a table [[hook]] in TOML"));
+        }
+        Ok(records)
+    }
+
+    /// Reads `file`, which may hold no record.
+    ///
+    /// # Errors
+    /// It is not there, or it does not parse.
+    pub(crate) fn open(file: &Path) -> Result<Self, Unread> {
+        Self::of_bytes(file, std::fs::File::open(file).and_then(bounded))
+    }
+
+    fn of_bytes(name: &Path, bytes: std::io::Result<Vec<u8>>) -> Result<Self, Unread> {
+        let bytes = bytes.map_err(|why| Unread::new(name, why.to_string()))?;
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(CliError::usage(format!("{}: longer than {MAX_BYTES} bytes", name.display())));
+            return Err(Unread::new(name, format!("longer than {MAX_BYTES} bytes")));
         }
         let text = String::from_utf8(bytes).map_err(|why| {
             let at = why.utf8_error().valid_up_to();
-            CliError::usage(format!("{}: not valid UTF-8, from byte {at} on", name.display()))
+            Unread::new(name, format!("not valid UTF-8, from byte {at} on"))
         })?;
-        Self::parse(&name, &text)
+        Self::parse(name, &text)
     }
 
     /// Reads the records of `text`, which is what the file `name` holds.
-    fn parse(name: &Path, text: &str) -> Result<Self, CliError> {
+    fn parse(name: &Path, text: &str) -> Result<Self, Unread> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let form = form(name, text);
         let bare = form == Form::Json && text.trim_start().starts_with('[');
@@ -85,48 +141,68 @@ impl Records {
             Form::Json => "file.json",
             Form::Toml => "file.toml",
         };
-        let said = |found: Diagnostic| CliError::usage(shown(name, shift, &found.place, &found.said()));
-        let document = Document::parse(Path::new(suffix), whole.as_bytes()).map_err(said)?;
+        let at = |place: &Place, message: String| {
+            let place = shifted(name, shift, place);
+            Unread { at: Some((place.line, place.column)), ..Unread::new(name, message) }
+        };
+        let document =
+            Document::parse(Path::new(suffix), whole.as_bytes()).map_err(|found| at(&found.place, found.said()))?;
         if let Some(twice) = document.twice.first() {
-            let place = document.place(&twice.path, twice.at);
-            return Err(CliError::usage(shown(name, shift, &place, &twice.message)));
+            return Err(at(&document.place(&twice.path, twice.at), twice.message.clone()));
         }
         let value = document.root.to_json();
-        let found =
-            record::records(&value).map_err(|refused| CliError::usage(format!("{}: {refused}", name.display())))?;
-        if found.is_empty() {
-            return Err(CliError::usage(format!("{}: there is no record in it", name.display()))
-                .hint("write one as a JSON object, or as a table [[hook]] in TOML"));
-        }
+        let found = record::records(&value).map_err(|refused| Unread::new(name, refused.message))?;
         let under = value.get(TABLES).is_some_and(Value::is_array).then_some(TABLES);
         let records = found.into_iter().cloned().collect();
-        Ok(Self { records, under, document, shift, name: name.to_owned() })
+        Ok(Self { records, whole: value, under, document, shift, name: name.to_owned() })
     }
 
     /// The records, in the order of the file.
-    pub(in super::super) fn all(&self) -> &[Value] {
+    pub(crate) fn all(&self) -> &[Value] {
         &self.records
     }
 
+    /// All of the file.
+    pub(crate) fn whole(&self) -> &Value {
+        &self.whole
+    }
+
     /// `error`, which is about these records, with the place of what it is about, as far as that is known.
-    pub(in super::super) fn located(&self, index: Option<usize>, mut error: CliError) -> CliError {
+    pub(crate) fn located(&self, index: Option<usize>, mut error: CliError) -> CliError {
         let only = (self.records.len() == 1).then_some(0);
         error.message = match index.or(only).filter(|index| *index < self.records.len()) {
-            Some(index) => shown(&self.name, self.shift, &self.place(index, &error.message), &error.message),
+            Some(index) => {
+                let Place { file, line, column } = self.place(&self.path(index, &error.message), &error.message);
+                format!("{}:{line}:{column}: {}", file.display(), error.message)
+            }
             None => format!("{}: {}", self.name.display(), error.message),
         };
         error
     }
 
-    /// Where what `message` says of a record stands.
-    fn place(&self, index: usize, message: &str) -> Place {
+    /// What is wrong with the record `index`, with its place. The nearest name stays in the message.
+    ///
+    /// # Panics
+    /// There is no such record.
+    pub(crate) fn diagnostic(&self, index: usize, message: &str) -> Diagnostic {
+        let path = self.path(index, message);
+        let place = self.place(&path, message);
+        Diagnostic { place, path: dotted(&path), message: message.to_owned(), nearest: None, guard: false }
+    }
+
+    /// The keys that lead to what `message` says of a record.
+    fn path(&self, index: usize, message: &str) -> Vec<String> {
         let mut path: Vec<String> = Vec::new();
         if let Some(under) = self.under {
             path.extend([under.to_owned(), index.to_string()]);
         }
         path.extend(member(&self.records[index], unnamed(message, index, &self.records[index])));
+        path
+    }
+
+    fn place(&self, path: &[String], message: &str) -> Place {
         let at = if message.contains("unknown field") { At::Key } else { At::Value };
-        self.document.place(&path, at)
+        shifted(&self.name, self.shift, &self.document.place(path, at))
     }
 }
 
@@ -172,19 +248,23 @@ fn form(name: &Path, text: &str) -> Form {
     if json { Form::Json } else { Form::Toml }
 }
 
-fn alone(name: &Path, text: &str) -> Result<(), CliError> {
+fn alone(name: &Path, text: &str) -> Result<(), Unread> {
     domain::json::parse(text).map(drop).map_err(|why| {
-        CliError::usage(match why.rsplit_once(" at line ") {
-            Some((what, place)) => format!("{}:{}: {what}", name.display(), place.replace(" column ", ":")),
-            None => format!("{}: {why}", name.display()),
-        })
+        let placed = why.rsplit_once(" at line ").and_then(|(what, place)| {
+            let (line, column) = place.split_once(" column ")?;
+            Some((what, (line.parse().ok()?, column.parse().ok()?)))
+        });
+        match placed {
+            Some((what, at)) => Unread { at: Some(at), ..Unread::new(name, what) },
+            None => Unread::new(name, why),
+        }
     })
 }
 
-fn shown(name: &Path, shift: usize, place: &Place, message: &str) -> String {
+/// A place of the document as one of the file `name`.
+fn shifted(name: &Path, shift: usize, place: &Place) -> Place {
     let off = if place.line == 1 { shift } else { 0 };
-    let column = place.column.saturating_sub(off).max(1);
-    format!("{}:{}:{column}: {message}", name.display(), place.line)
+    Place { file: name.to_owned(), line: place.line, column: place.column.saturating_sub(off).max(1) }
 }
 
 #[cfg(test)]
@@ -213,18 +293,28 @@ mod tests {
     #[test]
     fn what_is_no_document_says_where() {
         let check = |name: &str, text: &str, expected: &str| {
-            let error = Records::parse(Path::new(name), text).unwrap_err();
-            assert!(error.code == 2 && error.message.starts_with(expected), "{}", error.message);
+            let error = Records::parse(Path::new(name), text).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
         };
         check("a.json", "[\n {\"name\": }]", "a.json:2:11: expected value");
         check("a.json", "[{\"name\": 1}], \"x\": {}", "a.json:1:14: trailing characters");
         check("a.json", "[{\"name\": \"a\", \"name\": 2}]", "a.json:1:16: duplicate key \"name\"");
         check("a.json", "{\"name\": \"a\"", "a.json:1:");
-        check("a.json", "[]", "a.json: there is no record in it");
         check("a.json", "7", "a.json:1:1: expected a table of keys");
         check("a.toml", "name = 'a'\nname = 'b'", "a.toml:2:1: ");
-        check("a.toml", "", "a.toml: there is no record in it");
         check("a.toml", "hook = 5", "a.toml: invalid request: invalid config: field \"hook\" must be an array");
+    }
+
+    #[test]
+    fn a_file_without_records_is_one_but_nobody_can_want_to_add_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("a.json", "[]"), ("a.toml", "")] {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            assert!(Records::open(&file).unwrap().all().is_empty());
+            let error = Records::read(file.to_str().unwrap()).unwrap_err();
+            assert_eq!((error.code, error.message), (2, format!("{}: there is no record in it", file.display())));
+        }
     }
 
     #[test]
@@ -248,6 +338,8 @@ mod tests {
         assert_eq!(check(None, "something"), "a.json: something");
         assert_eq!(check(Some(9), "something"), "a.json: something");
         let toml = parsed("a.toml", "[[hook]]\nname = 'a'\nmatcher = '('\n");
+        let found = toml.diagnostic(0, "hook: matcher invalid: x");
+        assert_eq!(found.to_string(), "a.toml:3:11: hook.0.matcher: hook: matcher invalid: x");
         assert!(toml.located(None, CliError::usage("hook: matcher invalid: x")).message.starts_with("a.toml:3:11: "));
     }
 }
