@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::child::Launch;
+use crate::deadlines::Deadlines;
 
 mod environment;
 mod life;
@@ -99,14 +100,15 @@ impl CommandSpec {
 
     /// Runs the command until it ends, but at most until `deadline`. Dropping the run ends the command too.
     ///
-    /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. Needs a runtime with time and
-    /// IO.
+    /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. The deadline is kept by
+    /// `deadlines`. Needs a runtime with time and IO.
     pub async fn run(
         &self,
         payload: Bytes,
         deadline: Duration,
         cancel: &CancellationToken,
         tasks: &TaskTracker,
+        deadlines: &Deadlines,
     ) -> Ran {
         let began = Instant::now();
         let mut heard = Heard::default();
@@ -115,7 +117,7 @@ impl CommandSpec {
             biased;
             () = cancel.cancelled() => End::Cancelled,
             end = self.live(&payload, Yard::new(tasks), &mut heard) => end,
-            () = sleep(deadline) => End::TimedOut,
+            () = deadlines.at(began + deadline) => End::TimedOut,
         };
         Ran { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
     }

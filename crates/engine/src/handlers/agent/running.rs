@@ -153,8 +153,9 @@ impl Asked<'_> {
         let vars = environment(around.vars.iter().cloned(), allowed, &around.operator_env, &around.secrets);
         let folder = command::folder(cwd, &(around.workspace_of)(&self.who.agent_id));
         let spec = CommandSpec::new(command.to_owned(), folder, vars);
-        let Ran { end, stdout, stderr, .. } =
-            spec.run(self.payload.clone(), self.timeout, self.cancel, &self.about.parts.tasks).await;
+        let Ran { end, stdout, stderr, .. } = spec
+            .run(self.payload.clone(), self.timeout, self.cancel, &self.about.parts.tasks, &self.about.parts.deadlines)
+            .await;
         account.stdout_len = Some(stdout.len());
         account.stderr_len = Some(stderr.len());
         account.stdout = shown(&stdout);

@@ -20,7 +20,10 @@ async fn timed_out(stage: &Stage, command: &str) -> (Ran, String) {
         stage.fifo("held");
         let held = stage.line("held");
         let deadline = Duration::from_millis(deadline_ms);
-        let ran = stage.spec(command).run(Bytes::from_static(b"{}"), deadline, &stage.cancel, &stage.tasks).await;
+        let ran = stage
+            .spec(command)
+            .run(Bytes::from_static(b"{}"), deadline, &stage.cancel, &stage.tasks, &stage.deadlines)
+            .await;
         if ran.stdout.is_empty() {
             // Whoever waits for its line waits no more.
             std::fs::write(stage.path("held"), "late").unwrap();
@@ -94,7 +97,7 @@ async fn a_run_that_is_given_up_while_it_starts_is_ended() {
     let stage = Stage::new();
     let spec = stage.spec("trap '' TERM; : >started.$$; while :; do sleep 1000; done");
     for _ in 0..20 {
-        let mut run = Box::pin(spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks));
+        let mut run = Box::pin(spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks, &stage.deadlines));
         // One look begins the start, on another thread.
         assert!(futures_util::poll!(&mut run).is_pending());
         drop(run);
@@ -183,9 +186,9 @@ fn a_runtime_that_ends_takes_its_commands_along() {
         let held = stage.line("held");
         // It speaks when it was spoken to, so that the runtime does not end while it starts.
         let spec = stage.spec(&format!("read -r line; {STUBBORN}"));
-        let (cancel, tasks) = (stage.cancel.clone(), stage.tasks.clone());
+        let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
         stage.tasks.spawn(async move {
-            spec.run(Bytes::from_static(b"{}\n"), LONG, &cancel, &tasks).await;
+            spec.run(Bytes::from_static(b"{}\n"), LONG, &cancel, &tasks, &deadlines).await;
         });
         held.await.unwrap().1
     });

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use pintle_engine::deadlines::Deadlines;
 use pintle_engine::handlers::command::{CommandSpec, Ran};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -19,11 +20,17 @@ pub(super) struct Stage {
     pub(super) folder: tempfile::TempDir,
     pub(super) tasks: TaskTracker,
     pub(super) cancel: CancellationToken,
+    pub(super) deadlines: Deadlines,
 }
 
 impl Stage {
     pub(super) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), tasks: TaskTracker::new(), cancel: CancellationToken::new() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            tasks: TaskTracker::new(),
+            cancel: CancellationToken::new(),
+            deadlines: Deadlines::default(),
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -36,7 +43,7 @@ impl Stage {
 
     /// Runs `command` with this payload and a generous deadline.
     pub(super) async fn run_with(&self, command: &str, payload: impl Into<Bytes>) -> Ran {
-        self.spec(command).run(payload.into(), LONG, &self.cancel, &self.tasks).await
+        self.spec(command).run(payload.into(), LONG, &self.cancel, &self.tasks, &self.deadlines).await
     }
 
     pub(super) async fn run(&self, command: &str) -> Ran {
