@@ -116,15 +116,15 @@ impl CommandSpec {
         let end = tokio::select! {
             biased;
             () = cancel.cancelled() => End::Cancelled,
-            end = self.live(&payload, Yard::new(tasks), &mut heard) => end,
+            end = self.live(payload, Yard::new(tasks), &mut heard) => end,
             () = deadlines.at(began + deadline) => End::TimedOut,
         };
         Ran { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
     }
 
-    async fn live(&self, payload: &[u8], yard: Yard, heard: &mut Heard) -> End {
-        match Life::begin(self.launch.clone(), yard).await {
-            Ok(mut life) => life.lead(payload, heard).await,
+    async fn live(&self, payload: Bytes, yard: Yard, heard: &mut Heard) -> End {
+        match Life::begin(&self.launch, payload, yard) {
+            Ok(mut life) => life.lead(heard).await,
             Err(why) => End::CannotStart(why),
         }
     }

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::deadlines::Deadlines;
 use crate::handler::{Call, Handler};
 
+mod bond;
 pub(crate) mod child;
 pub mod environment;
 mod events;

@@ -14,6 +14,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::bond::Bond;
 use super::exec;
 use super::spawn::Newborn;
 
@@ -33,6 +34,8 @@ pub(crate) struct Leash {
     /// Set once the child was waited for.
     end: Option<Fault>,
     gone: bool,
+    /// Goes with this: nothing of the child is left then.
+    _bond: Option<Bond>,
 }
 
 /// What tells that the child has ended.
@@ -61,7 +64,8 @@ impl Leash {
     /// Takes charge of `child`. On failure it is killed.
     pub(crate) fn new(child: Newborn) -> io::Result<Self> {
         let ends = Ends::of(child.id())?;
-        Ok(Self { child: child.take(), ends, end: None, gone: false })
+        let (child, bond) = child.take();
+        Ok(Self { child, ends, end: None, gone: false, _bond: bond })
     }
 
     /// The child's process id.

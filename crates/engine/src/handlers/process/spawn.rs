@@ -1,7 +1,7 @@
 //! Starts a child: directly, in a group of its own, with three descriptors, and bound to the host's life.
 //!
-//! All children are started by one thread that lives as long as the host, since the parent-death signal fires
-//! when the thread that started the child ends.
+//! The parent-death signal fires when the thread that started the child ends. So children that may live long are
+//! started by one thread that lives as long as the host; those that are soon over keep their thread (`bond.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,6 +16,7 @@ use nix::unistd::{AccessFlags, Pid, access, pipe2};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
+use super::bond::Bond;
 use super::exec::{self, Failed, Image, Step};
 
 /// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
@@ -23,11 +24,11 @@ const PIPE_BYTES: i32 = 1 << 20;
 /// Longest `#!` line that is read for a message; the kernel itself reads less.
 const SHEBANG_BYTES: u64 = 512;
 
-/// A child that runs, with its pipes.
+/// A child that runs, with its pipes; what became of its input is the caller's.
 #[derive(Debug)]
-pub(crate) struct Spawned {
+pub(crate) struct Spawned<I = pipe::Sender> {
     pub(crate) child: Newborn,
-    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdin: I,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
 }
@@ -42,48 +43,84 @@ pub(crate) struct Start<'a> {
     pub(crate) env: &'a [(OsString, OsString)],
 }
 
-/// Starts a child; an error says which program failed and why.
+/// Starts a child that may live as long as the host; an error says which program failed and why.
 pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {
-    let program = program(start)?;
-    let image = Image::new(&program, &start).map_err(|error| format!("`{}`: {error}", program.display()))?;
-    let (theirs, ours) = pipes().map_err(|error| format!("its pipes failed: {error}"))?;
+    let Prepared { program, image, theirs, ours: [stdin, stdout, stderr] } = Prepared::new(start)?;
+    let pipes = |error| format!("its pipes failed: {error}");
+    widen(&stdin);
+    widen(&stdout);
+    let stdin = pipe::Sender::from_owned_fd_unchecked(stdin).map_err(pipes)?;
+    let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout).map_err(pipes)?;
+    let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
     let (tell, told) = oneshot::channel();
     let job: Job = Box::new(move || {
+        let started = exec::start(&image, theirs).map(|pid| Newborn(Some((pid, None))));
         // Nobody listens any more when the hook is being closed; the child then goes at once.
-        tell.send(exec::start(&image, theirs).map(Newborn::new)).unwrap_or_else(drop);
+        tell.send(started).unwrap_or_else(drop);
     });
     spawner()?.send(job).map_err(|_| "the thread that starts children is gone".to_owned())?;
-    // That thread is busy meanwhile.
-    let adopted = adopt(ours);
     let outcome = told.await.map_err(|_| "the thread that starts children is gone".to_owned())?;
     let child = outcome.map_err(|failed| why(&program, start.dir, failed))?;
-    let (stdin, stdout, stderr) = adopted.map_err(|error| format!("its pipes failed: {error}"))?;
     Ok(Spawned { child, stdin, stdout, stderr })
+}
+
+/// Starts a child that is soon over, in the calling thread, which will not end before it. Its input, the end of a pipe
+/// that does not block, is given to `input` first.
+///
+/// Going to another thread and back would cost a twentieth of what a small command does. What the host does itself
+/// comes before the start, so that the child need not share its processor.
+pub(crate) fn spawn_here<I>(
+    start: Start<'_>,
+    input: impl FnOnce(OwnedFd) -> io::Result<I>,
+) -> Result<Spawned<I>, String> {
+    let Prepared { program, image, theirs, ours: [stdin, stdout, stderr] } = Prepared::new(start)?;
+    let pipes = |error| format!("its pipes failed: {error}");
+    let stdin = input(stdin).map_err(pipes)?;
+    let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout).map_err(pipes)?;
+    let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
+    let bond = Bond::here().ok_or("the thread that should start it is ending")?;
+    let pid = exec::start(&image, theirs).map_err(|failed| why(&program, start.dir, failed))?;
+    Ok(Spawned { child: Newborn(Some((pid, Some(bond)))), stdin, stdout, stderr })
+}
+
+/// What a start needs.
+struct Prepared {
+    program: PathBuf,
+    image: Image,
+    /// The child's ends of its pipes.
+    theirs: [OwnedFd; 3],
+    /// The host's, which do not block.
+    ours: [OwnedFd; 3],
+}
+
+impl Prepared {
+    fn new(start: Start<'_>) -> Result<Self, String> {
+        let program = program(start)?;
+        let image = Image::new(&program, &start).map_err(|error| format!("`{}`: {error}", program.display()))?;
+        let (theirs, ours) = pipes().map_err(|error| format!("its pipes failed: {error}"))?;
+        Ok(Self { program, image, theirs, ours })
+    }
 }
 
 /// A child that is killed unless somebody takes it over.
 #[derive(Debug)]
-pub(crate) struct Newborn(Option<Pid>);
+pub(crate) struct Newborn(Option<(Pid, Option<Bond>)>);
 
 impl Newborn {
-    fn new(pid: Pid) -> Self {
-        Self(Some(pid))
+    /// Whoever takes it sees to its end, and keeps its bond until then. It names the child, and its group.
+    pub(crate) fn take(mut self) -> (Pid, Option<Bond>) {
+        self.0.take().expect("it is there until it is taken, and taking it ends this")
     }
 
     /// Its process id.
     pub(crate) fn id(&self) -> Pid {
-        self.0.expect("it is there until it is taken, and taking it ends this")
-    }
-
-    /// Whoever takes it sees to its end. It names the child, and its group.
-    pub(crate) fn take(mut self) -> Pid {
-        self.0.take().expect("it is there until it is taken, and taking it ends this")
+        self.0.as_ref().expect("it is there until it is taken, and taking it ends this").0
     }
 }
 
 impl Drop for Newborn {
     fn drop(&mut self) {
-        if let Some(child) = self.0.take() {
+        if let Some((child, _bond)) = self.0.take() {
             // It leads a group, and what it started meanwhile goes with it.
             killpg(child, Signal::SIGKILL).unwrap_or_default();
             let gone = exec::bury(child);
@@ -92,9 +129,13 @@ impl Drop for Newborn {
     }
 }
 
-/// Three pipes: the child's ends, then the host's.
+/// Three pipes: the child's ends, then the host's, which do not block.
 fn pipes() -> io::Result<([OwnedFd; 3], [OwnedFd; 3])> {
     let ((stdin, feed), (hear, stdout), (listen, stderr)) = (pipe()?, pipe()?, pipe()?);
+    for end in [&feed, &hear, &listen] {
+        // A new pipe has no other status flag.
+        fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
     Ok(([above(stdin)?, above(stdout)?, above(stderr)?], [feed, hear, listen]))
 }
 
@@ -105,19 +146,6 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 /// The same end, not among the first three descriptors: the child puts its own there, one after the other.
 fn above(end: OwnedFd) -> io::Result<OwnedFd> {
     if end.as_raw_fd() > 2 { Ok(end) } else { end.try_clone() }
-}
-
-/// The host's ends, for its runtime.
-fn adopt([stdin, stdout, stderr]: [OwnedFd; 3]) -> io::Result<(pipe::Sender, pipe::Receiver, pipe::Receiver)> {
-    widen(&stdin);
-    widen(&stdout);
-    for end in [&stdin, &stdout, &stderr] {
-        // A new pipe has no other status flag.
-        fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    }
-    let stdin = pipe::Sender::from_owned_fd_unchecked(stdin)?;
-    let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout)?;
-    Ok((stdin, stdout, pipe::Receiver::from_owned_fd_unchecked(stderr)?))
 }
 
 /// The queue of the thread that starts children.
@@ -218,7 +246,7 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
 }
 
 /// Asks for a large pipe; where the system refuses, the default one works as well, only slower.
-fn widen(end: &impl AsFd) {
+pub(crate) fn widen(end: &impl AsFd) {
     if let Err(error) = fcntl(end, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)) {
         tracing::debug!(%error, "a pipe keeps its default capacity");
     }

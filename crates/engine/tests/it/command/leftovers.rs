@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_engine::handlers::command::{End, Ran, Stream};
+use pintle_engine::handlers::command::{CommandSpec, End, Ran, Stream};
 
-use super::stage::{LONG, Stage, is_gone, text};
+use super::stage::{LONG, Stage, env, is_gone, text};
 
 /// A command that hears nothing, with a grandchild that does not either. Both hold the pipe `held` open, through
 /// which the command says who it is; both hold its outputs open.
@@ -194,4 +194,55 @@ fn a_runtime_that_ends_takes_its_commands_along() {
     });
     drop(host);
     assert_eq!(rest(), "");
+}
+
+/// Names the folder of the stage to the process that plays the host.
+const HOST: &str = "PINTLE_TEST_COMMAND_HOST";
+
+/// Plays both parts: run by the test runner it starts itself again as a host, which it then kills.
+#[tokio::test]
+async fn a_killed_host_takes_its_command_along() {
+    if let Some(folder) = std::env::var_os(HOST) {
+        let stage = Stage::new();
+        let spec = CommandSpec::new("exec 9>held; echo $$ >&9; exec sleep 1000 9>&9".into(), folder.into(), env());
+        spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks, &stage.deadlines).await;
+        return;
+    }
+    let stage = Stage::new();
+    stage.fifo("held");
+    let held = stage.line("held");
+    let mut host = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "command::leftovers::a_killed_host_takes_its_command_along"])
+        .env(HOST, stage.folder.path())
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (leader, rest) = held.await.unwrap();
+    host.kill().await.unwrap();
+    assert_eq!(rest(), "");
+    assert!(is_gone(&leader));
+}
+
+/// The kernel would kill the command with the thread that started it.
+#[test]
+fn a_command_outlives_the_turn_of_the_thread_that_started_it() {
+    let stage = Stage::new();
+    stage.fifo("go");
+    let host = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let spec = stage.spec("read -r line <go; echo $line");
+    let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
+    let mut run = Box::pin(async move { spec.run(Bytes::new(), LONG, &cancel, &tasks, &deadlines).await });
+    let inside = host.handle().clone();
+    let (pass, passed) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let _inside = inside.enter();
+        assert!(futures_util::FutureExt::now_or_never(&mut run).is_none());
+        pass.send(run).unwrap();
+    });
+    let run = passed.recv().unwrap();
+    std::fs::write(stage.path("go"), "on\n").unwrap();
+    let ran = host.block_on(run);
+    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "on\n"));
+    thread.join().unwrap();
 }
