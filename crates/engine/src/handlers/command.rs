@@ -38,6 +38,15 @@ pub struct CommandSpec {
     launch: Arc<Launch>,
 }
 
+/// How long a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit<'a> {
+    /// From its beginning on.
+    pub time: Duration,
+    /// What keeps it.
+    pub deadlines: &'a Deadlines,
+}
+
 /// A run that is over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
@@ -98,18 +107,11 @@ impl CommandSpec {
         Self { launch: Arc::new(Launch { argv, dir: Some(cwd), vars: env }) }
     }
 
-    /// Runs the command until it ends, but at most until `deadline`. Dropping the run ends the command too.
+    /// Runs the command until it ends, but not beyond `limit`. Dropping the run ends the command too.
     ///
-    /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. The deadline is kept by
-    /// `deadlines`. Needs a runtime with time and IO.
-    pub async fn run(
-        &self,
-        payload: Bytes,
-        deadline: Duration,
-        cancel: &CancellationToken,
-        tasks: &TaskTracker,
-        deadlines: &Deadlines,
-    ) -> Ran {
+    /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. Needs a runtime with time and
+    /// IO.
+    pub async fn run(&self, payload: Bytes, limit: Limit<'_>, cancel: &CancellationToken, tasks: &TaskTracker) -> Ran {
         let began = Instant::now();
         let mut heard = Heard::default();
         // An answer that is there counts, even if it is seen a moment after the deadline.
@@ -117,7 +119,7 @@ impl CommandSpec {
             biased;
             () = cancel.cancelled() => End::Cancelled,
             end = self.live(payload, Yard::new(tasks), &mut heard) => end,
-            () = deadlines.at(began + deadline) => End::TimedOut,
+            () = limit.deadlines.at(began + limit.time) => End::TimedOut,
         };
         Ran { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
     }

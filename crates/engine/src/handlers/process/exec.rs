@@ -175,10 +175,10 @@ impl Birth<'_> {
             unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), self.vars.as_ptr()) };
             Errno::last()
         };
-        let errno = match run(&self.image.program, self.argv) {
-            Errno::ENOEXEC => run(SHELL, self.script),
-            errno => errno,
-        };
+        let mut errno = run(&self.image.program, self.argv);
+        if errno == Errno::ENOEXEC {
+            errno = run(SHELL, self.script);
+        }
         Step::Run.failed()(errno)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_engine::handlers::command::{CommandSpec, End, Ran, Stream};
+use pintle_engine::handlers::command::{CommandSpec, End, Limit, Ran, Stream};
 
 use super::stage::{LONG, Stage, env, is_gone, text};
 
@@ -22,7 +22,7 @@ async fn timed_out(stage: &Stage, command: &str) -> (Ran, String) {
         let deadline = Duration::from_millis(deadline_ms);
         let ran = stage
             .spec(command)
-            .run(Bytes::from_static(b"{}"), deadline, &stage.cancel, &stage.tasks, &stage.deadlines)
+            .run(Bytes::from_static(b"{}"), stage.limit(deadline), &stage.cancel, &stage.tasks)
             .await;
         if ran.stdout.is_empty() {
             // Whoever waits for its line waits no more.
@@ -97,7 +97,7 @@ async fn a_run_that_is_given_up_while_it_starts_is_ended() {
     let stage = Stage::new();
     let spec = stage.spec("trap '' TERM; : >started.$$; while :; do sleep 1000; done");
     for _ in 0..20 {
-        let mut run = Box::pin(spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks, &stage.deadlines));
+        let mut run = Box::pin(spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks));
         // One look begins the start, on another thread.
         assert!(futures_util::poll!(&mut run).is_pending());
         drop(run);
@@ -188,7 +188,7 @@ fn a_runtime_that_ends_takes_its_commands_along() {
         let spec = stage.spec(&format!("read -r line; {STUBBORN}"));
         let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
         stage.tasks.spawn(async move {
-            spec.run(Bytes::from_static(b"{}\n"), LONG, &cancel, &tasks, &deadlines).await;
+            spec.run(Bytes::from_static(b"{}\n"), Limit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await;
         });
         held.await.unwrap().1
     });
@@ -205,7 +205,7 @@ async fn a_killed_host_takes_its_command_along() {
     if let Some(folder) = std::env::var_os(HOST) {
         let stage = Stage::new();
         let spec = CommandSpec::new("exec 9>held; echo $$ >&9; exec sleep 1000 9>&9".into(), folder.into(), env());
-        spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks, &stage.deadlines).await;
+        spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
         return;
     }
     let stage = Stage::new();
@@ -232,7 +232,10 @@ fn a_command_outlives_the_turn_of_the_thread_that_started_it() {
     let host = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let spec = stage.spec("read -r line <go; echo $line");
     let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
-    let mut run = Box::pin(async move { spec.run(Bytes::new(), LONG, &cancel, &tasks, &deadlines).await });
+    let mut run =
+        Box::pin(
+            async move { spec.run(Bytes::new(), Limit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await },
+        );
     let inside = host.handle().clone();
     let (pass, passed) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {

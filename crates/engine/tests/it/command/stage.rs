@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_engine::deadlines::Deadlines;
-use pintle_engine::handlers::command::{CommandSpec, Ran};
+use pintle_engine::handlers::command::{CommandSpec, Limit, Ran};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -41,9 +41,14 @@ impl Stage {
         CommandSpec::new(command.to_owned(), self.folder.path().to_owned(), env())
     }
 
+    /// So much time, by the clock of this stage.
+    pub(super) fn limit(&self, time: Duration) -> Limit<'_> {
+        Limit { time, deadlines: &self.deadlines }
+    }
+
     /// Runs `command` with this payload and a generous deadline.
     pub(super) async fn run_with(&self, command: &str, payload: impl Into<Bytes>) -> Ran {
-        self.spec(command).run(payload.into(), LONG, &self.cancel, &self.tasks, &self.deadlines).await
+        self.spec(command).run(payload.into(), self.limit(LONG), &self.cancel, &self.tasks).await
     }
 
     pub(super) async fn run(&self, command: &str) -> Ran {
