@@ -4,6 +4,7 @@
 //! a connection of their own, and so do those write who want their answer at once.
 
 mod cells;
+mod checkpoints;
 mod executions;
 mod file;
 mod holder;

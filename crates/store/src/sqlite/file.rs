@@ -11,6 +11,7 @@ use std::time::Duration;
 use domain::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use super::checkpoints::MAX_LOG_PAGES;
 use crate::Durability;
 use crate::db::Failure;
 use crate::migration::{self, NEWEST};
@@ -192,6 +193,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", MAX_LOG_PAGES)?;
     Ok(connection)
 }
 
