@@ -11,7 +11,7 @@ use crate::checkpoint::{Checkpoint, Duty, Occasion, Subject};
 use crate::fault::Fault;
 use crate::hook::{Hook, OnFailure, State};
 use crate::id::HookName;
-use crate::record::{Change, NotRun, Outcome, Record};
+use crate::record::{Change, Lines, NotRun, Outcome, PassedOver, Record, Why};
 use crate::roster::Roster;
 use crate::ruling::{Ground, Ruling};
 use crate::verdict::{Heard, Reason, Verdict};
@@ -77,7 +77,7 @@ pub struct Chain<'a, C: Checkpoint> {
     decision: Option<Ruling<C>>,
     /// What the answers took so far.
     spent: Duration,
-    records: Vec<Record>,
+    records: Lines,
 }
 
 /// Which time the row is walked.
@@ -99,7 +99,7 @@ pub struct Conclusion<C: Checkpoint> {
     /// Whether a hook changed the value.
     pub changed: bool,
     /// One line per registered hook, in running order; those asked again have a second one.
-    pub records: Vec<Record>,
+    pub records: Lines,
     /// The numbers of the hooks that were asked, each once, in running order.
     pub asked: Vec<usize>,
     /// What hooks want the model to read besides, in running order; nothing if the chain does not go on.
@@ -109,7 +109,6 @@ pub struct Conclusion<C: Checkpoint> {
 impl<'a, C: Checkpoint> Chain<'a, C> {
     /// A chain over everyone in `roster` who is registered for `C`.
     pub fn new(roster: Arc<Roster>, occasion: Occasion<'a>, subject: C) -> Self {
-        let records = Vec::with_capacity(roster.at(C::KIND).len());
         Self {
             roster,
             occasion,
@@ -125,7 +124,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             notes: BTreeMap::new(),
             decision: None,
             spent: Duration::ZERO,
-            records,
+            records: Lines::new(),
         }
     }
 
@@ -162,7 +161,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
     }
 
     /// Hands over the records so far; the chain goes on without them.
-    pub(crate) fn take_records(&mut self) -> Vec<Record> {
+    pub(crate) fn take_records(&mut self) -> Lines {
         std::mem::take(&mut self.records)
     }
 
@@ -194,25 +193,32 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
     /// Goes on to the next place of this pass whose hook is about this, with the fault that it is if that cannot be said.
     /// Those before it are recorded and passed over: mostly all of a row, so little is done for each of them.
-    fn pass_over(&mut self, roster: &Roster) -> Option<(usize, Option<Fault>)> {
+    fn pass_over(&mut self, roster: &Arc<Roster>) -> Option<(usize, Option<Fault>)> {
         let row = roster.at(C::KIND);
         let about = About::new(self.subject.facts());
         let owner = about.facts.tool.and_then(|(tool, _)| self.occasion.known.owner(tool));
-        loop {
+        let mut over = Vec::new();
+        let found = loop {
             let place = match &self.pass {
-                Pass::First => self.at,
-                Pass::Again(places) => *places.get(self.at)?,
+                Pass::First => Some(self.at),
+                Pass::Again(places) => places.get(self.at).copied(),
             };
-            let hook = roster.hook(*row.get(place)?);
-            let why = match self.wants(hook, &about, owner.as_ref()) {
-                Ok(fault) => return Some((place, fault)),
-                Err(why) => why,
-            };
-            if matches!(self.pass, Pass::First) {
-                self.records.push(Record::of(hook, C::KIND, Outcome::NotRun(why)));
+            let Some((place, number)) = place.and_then(|place| Some((place, *row.get(place)?))) else { break None };
+            match self.wants(roster.hook(number), &about, owner.as_ref()) {
+                Ok(fault) => break Some((place, fault)),
+                Err(why) => {
+                    if over.is_empty() {
+                        over.reserve(row.len() - place);
+                    }
+                    over.push((number, why));
+                }
             }
             self.at += 1;
+        };
+        if matches!(self.pass, Pass::First) && !over.is_empty() {
+            self.records.pass_over(PassedOver::new(roster.clone(), C::KIND, about.value()).with(over));
         }
+        found
     }
 
     /// How long the rest of the chain may take, where its hooks share a time.
@@ -259,14 +265,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
     /// Whether `hook` is about this: if not why, and if that cannot be said, the fault that this is.
     /// A hook that brought the tool always is, at any stage.
-    fn wants(&self, hook: &Hook, about: &About<'_>, owner: Option<&HookName>) -> Result<Option<Fault>, NotRun> {
+    fn wants(&self, hook: &Hook, about: &About<'_>, owner: Option<&HookName>) -> Result<Option<Fault>, Why> {
         match hook.state {
-            State::Disabled => return Err(NotRun::Disabled),
-            State::Untrusted => return Err(NotRun::Untrusted),
+            State::Disabled => return Err(Why::Disabled),
+            State::Untrusted => return Err(Why::Untrusted),
             State::Armed | State::Broken(_) | State::Tripped { .. } => {}
         }
         if !hook.scope.covers(self.occasion.known.acting_for()) {
-            return Err(NotRun::OutOfScope);
+            return Err(Why::OutOfScope);
         }
         if owner == Some(&hook.name) || self.subject.owner() == Some(&hook.name) {
             return Ok(None);

@@ -11,7 +11,7 @@ use crate::chain::{Asks, Chain, Conclusion, Need, Note, hide_replaced, unreached
 use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, Occasion, PreToolUse, Substitute};
 use crate::fault::Fault;
 use crate::id::HookName;
-use crate::record::{NotRun, Outcome as Ran, Record};
+use crate::record::{Lines, NotRun, Outcome as Ran, Record};
 use crate::roster::Roster;
 use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
 use crate::tool::{ToolCall, ToolOutput};
@@ -39,7 +39,7 @@ pub struct Clearing<'a> {
     owner_asked: Option<HookName>,
     /// How many chains were begun; keeps the versions of their subjects apart.
     chains: u32,
-    records: Vec<Record>,
+    records: Lines,
     /// What the gates left beside their ruling, when they last ran.
     aside: Aside,
 }
@@ -152,7 +152,7 @@ impl<'a> Clearing<'a> {
             asked: Vec::new(),
             owner_asked: None,
             chains: 0,
-            records: Vec::new(),
+            records: Lines::new(),
             aside: Aside::default(),
         }
     }
@@ -164,7 +164,7 @@ impl<'a> Clearing<'a> {
                 Phase::Before(mut chain) => match chain.upcoming().map(|hook| hook.name.clone()) {
                     Some(name) if self.must_gate_before(&chain, &name) => {
                         let call = chain.subject().call.clone();
-                        self.records.extend(chain.take_records());
+                        self.records.append(chain.take_records());
                         self.phase = self.gates(call, Then::Owner(chain));
                     }
                     Some(_) => return self.phase = Phase::Before(chain),
@@ -208,7 +208,7 @@ impl<'a> Clearing<'a> {
 
     fn after_rewriters(&mut self, chain: Chain<'a, BeforeTool>) -> Phase<'a> {
         let Conclusion { subject, ruling, records, asked, .. } = chain.conclude();
-        self.records.extend(records);
+        self.records.append(records);
         self.asked = asked;
         self.owner_asked = subject.owner;
         let call = subject.call;
@@ -274,12 +274,9 @@ impl<'a> Clearing<'a> {
     }
 
     /// A second run of the gates, on another call, leaves records of its own.
-    fn take_gate_records(&mut self, mut records: Vec<Record>) {
-        let ran_before = self.records.iter().any(|record| record.checkpoint == CheckpointKind::PreToolUse);
-        if ran_before {
-            records.iter_mut().for_each(|record| record.again = true);
-        }
-        self.records.extend(records);
+    fn take_gate_records(&mut self, records: Lines) {
+        let ran_before = self.records.has(CheckpointKind::PreToolUse);
+        self.records.append(if ran_before { records.again() } else { records });
     }
 
     fn asked_but_the_owner(&self) -> Vec<usize> {
@@ -300,7 +297,7 @@ impl<'a> Clearing<'a> {
 
     fn after_again(&mut self, chain: Chain<'a, BeforeTool>, then: Then<'a>) -> Phase<'a> {
         let Conclusion { subject, ruling, records, .. } = chain.conclude();
-        self.records.extend(records);
+        self.records.append(records);
         match ruling {
             Ruling::Proceed => self.then(subject.call, then),
             Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call: subject.call, denied }),
@@ -337,7 +334,7 @@ impl<'a> Clearing<'a> {
 
     fn after_approvers(&mut self, chain: Chain<'a, ApproveTool>) -> Phase<'a> {
         let Conclusion { subject, ruling, records, .. } = chain.conclude();
-        self.records.extend(records);
+        self.records.append(records);
         let call = subject.call;
         match (ruling, self.question.take()) {
             (Ruling::Deny(denied), _) => Phase::Done(Outcome::Refused { call, denied }),
@@ -413,7 +410,7 @@ impl<'a> Clearing<'a> {
     ///
     /// A clearing that is left before its end concludes as if everyone who is still due had been cancelled, and as a
     /// question if a person is due: nothing runs.
-    pub fn conclude(mut self) -> (Outcome, Vec<Record>) {
+    pub fn conclude(mut self) -> (Outcome, Lines) {
         while self.next().is_some() {
             self.settle(Err(Fault::Cancelled), Duration::ZERO);
         }
@@ -421,7 +418,7 @@ impl<'a> Clearing<'a> {
         let by = outcome.decided_by();
         for kind in CLEARING {
             // Those that were reached are the first of their row.
-            let reached = self.records.iter().filter(|r| r.checkpoint == kind && !r.again).count();
+            let reached = self.records.reached(kind);
             for number in self.roster.at(kind).iter().skip(reached) {
                 let hook = self.roster.hook(*number);
                 let why = by.map_or(NotRun::OutOfScope, |by| unreached(hook, by));
@@ -429,7 +426,7 @@ impl<'a> Clearing<'a> {
             }
         }
         let by_gate = |record: &Record| record.checkpoint == CheckpointKind::PreToolUse && record.change.is_some();
-        if self.records.iter().any(by_gate) {
+        if self.records.whole().any(by_gate) {
             hide_replaced(&mut self.records);
         }
         (outcome, self.records)

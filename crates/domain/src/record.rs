@@ -16,6 +16,11 @@ use crate::json::Object;
 use crate::tool::Digest;
 use crate::verdict::Word;
 
+mod lines;
+
+pub(crate) use lines::Why;
+pub use lines::{Lines, PassedOver};
+
 /// Everything that is kept of one event.
 #[derive(Clone, Debug)]
 pub struct EventRecord {
@@ -36,7 +41,7 @@ pub struct EventRecord {
     /// What the loop did after the whole chain.
     pub ruling: Ruled,
     /// One line for every hook that is registered for the checkpoint, in running order.
-    pub hooks: Vec<Record>,
+    pub hooks: Lines,
 }
 
 /// What came of a whole event.

@@ -16,7 +16,7 @@ use crate::id::{AgentId, CallId, HookName, TurnId};
 use crate::identity::Identity;
 use crate::json::Object;
 use crate::matcher::{Matcher, Respond};
-use crate::record::{NotRun, Outcome, Record};
+use crate::record::{Lines, NotRun, Outcome, Record};
 use crate::roster::Roster;
 use crate::tool::ToolCall;
 use crate::verdict::Verdict;
@@ -265,6 +265,6 @@ pub(crate) fn line(record: &Record) -> String {
 }
 
 /// All records, one a line.
-pub(crate) fn lines(records: &[Record]) -> String {
-    records.iter().map(line).collect::<Vec<_>>().join("\n")
+pub(crate) fn lines(records: &Lines) -> String {
+    records.iter().map(|record| line(&record)).collect::<Vec<_>>().join("\n")
 }

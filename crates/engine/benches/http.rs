@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use pintle_engine::Deadlines;
 use pintle_engine::egress::{Allow, Egress, KeepAlive, Resolver, SystemResolver};
 use pintle_engine::handlers::http::{Delivery, Exchange, HttpSpec};
 use report::{Report, Side, shown};
@@ -151,7 +152,7 @@ impl Guarded {
     fn new(url: String, egress: Egress) -> Self {
         let headers = vec![("Authorization".to_owned(), "Bearer x".to_owned())];
         let spec = HttpSpec { url, headers, signing_secret: None, strict: false };
-        Self { exchange: Exchange::new(KeepAlive::new(egress)), spec }
+        Self { exchange: Exchange::new(KeepAlive::new(egress), Deadlines::default()), spec }
     }
 
     fn run(&self, runtime: &Runtime, times: usize) -> anyhow::Result<Duration> {

@@ -11,7 +11,7 @@ use domain::fault::Fault;
 use domain::hook::State;
 use domain::id::{EventId, HookName};
 use domain::identity::Identity;
-use domain::record::{EventRecord, NotRun, Outcome as Ran, Record, Ruled};
+use domain::record::{EventRecord, Lines, NotRun, Outcome as Ran, Record, Ruled};
 use domain::ruling::Ruling;
 use domain::tool::ToolOutput;
 use domain::verdict::{Heard, Verdict, Word};
@@ -119,7 +119,7 @@ impl Dispatcher {
         let mut concluded = chain.conclude();
         if C::KIND == CheckpointKind::UserPromptSubmit && matches!(concluded.ruling, Ruling::Deny(_)) {
             // A refused message is kept nowhere, and neither is what an earlier gate made of it.
-            concluded.records.iter_mut().for_each(|record| record.change = None);
+            concluded.records.whole_mut().for_each(|record| record.change = None);
         }
         let ruled = Ruled {
             text: match &concluded.ruling {
@@ -240,8 +240,8 @@ impl Dispatcher {
     }
 
     /// Every fault of an asked hook is an event too, but for being cancelled: then the turn is ending anyway.
-    fn tell_faults(&self, cx: &TurnCx, records: &[Record]) {
-        for record in records {
+    fn tell_faults(&self, cx: &TurnCx, records: &Lines) {
+        for record in records.whole() {
             if let Ran::Failed { fault, .. } = &record.outcome
                 && *fault != Fault::Cancelled
             {
@@ -323,8 +323,8 @@ async fn with_files(cx: &TurnCx, by: &HookName, heard: Result<Reply, Fault>) -> 
 }
 
 /// Whether a stored hook is among `records` that ran: then the record needs what it was asked about.
-fn has_stored(records: &[Record]) -> bool {
-    records.iter().any(|record| record.stored.is_some() && !matches!(record.outcome, Ran::NotRun(_)))
+fn has_stored(records: &Lines) -> bool {
+    records.whole().any(|record| record.stored.is_some() && !matches!(record.outcome, Ran::NotRun(_)))
 }
 
 /// The ids of the events that one clearing is made of, each made when it is first needed.
@@ -358,7 +358,7 @@ fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> Event
         tool: None,
         input: None,
         ruling,
-        hooks: Vec::new(),
+        hooks: Lines::default(),
     }
 }
 

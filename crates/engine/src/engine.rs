@@ -10,6 +10,7 @@ use domain::matcher::{Matcher, Respond};
 use domain::store::RecordStore;
 use tokio_util::task::TaskTracker;
 
+use crate::deadlines::Deadlines;
 use crate::dispatcher::Dispatcher;
 use crate::evidence::{Evidence, Watcher};
 use crate::handlers::native::{Native, NativeHook};
@@ -29,22 +30,30 @@ pub struct Engine {
     live: Arc<Live>,
     evidence: Arc<Evidence>,
     tasks: TaskTracker,
+    deadlines: Deadlines,
 }
 
 impl Engine {
     /// An engine without hooks whose records go to `store`, and to `watchers` as things happen.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>) -> Self {
+        let deadlines = Deadlines::default();
         Self {
             configured: RwLock::new(Arc::from(Vec::new())),
             live: Arc::default(),
-            evidence: Arc::new(Evidence::new(store, watchers)),
+            evidence: Arc::new(Evidence::new(store, watchers, deadlines.clone())),
             tasks: TaskTracker::new(),
+            deadlines,
         }
     }
 
     /// Owns the tasks of handlers; [`Engine::close`] joins them.
     pub fn tasks(&self) -> &TaskTracker {
         &self.tasks
+    }
+
+    /// The timer that handlers share.
+    pub fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
     }
 
     /// The record of what hooks did.
@@ -113,6 +122,7 @@ impl Engine {
         futures_util::future::join_all(configured.iter().chain(stored).map(|mounted| mounted.handler.close())).await;
         self.tasks.close();
         self.tasks.wait().await;
+        self.deadlines.close().await;
     }
 }
 

@@ -11,6 +11,8 @@ use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
 use domain::verdict::Word;
 use tokio::sync::oneshot;
 
+use crate::deadlines::{Deadlines, Elapsed};
+
 /// How long a tool call waits for its clearing to be on disk: far above a slow disk, far below a person's patience.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -27,12 +29,14 @@ pub struct Evidence {
     store: Arc<dyn RecordStore>,
     watchers: Vec<Arc<dyn Watcher>>,
     lost: Arc<AtomicU64>,
+    deadlines: Deadlines,
 }
 
 impl Evidence {
-    /// Evidence that goes to `store`, and to `watchers` as it happens.
-    pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>) -> Self {
-        Self { store, watchers, lost: Arc::default() }
+    /// Evidence that goes to `store`, and to `watchers` as it happens. Whoever waits for the store does so by
+    /// `deadlines`.
+    pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>, deadlines: Deadlines) -> Self {
+        Self { store, watchers, lost: Arc::default(), deadlines }
     }
 
     /// How many records the store could not take.
@@ -94,10 +98,10 @@ impl Evidence {
                 drop(sender.send(result));
             }),
         );
-        match tokio::time::timeout(COMMIT_TIMEOUT, kept).await {
+        match self.deadlines.within(COMMIT_TIMEOUT, kept).await {
             Ok(Ok(result)) => result,
             Ok(Err(_gone)) => Err(StoreError::Unavailable("its writer is gone".into())),
-            Err(_elapsed) => {
+            Err(Elapsed) => {
                 let limit = COMMIT_TIMEOUT.as_secs();
                 Err(StoreError::Unavailable(format!("nothing was written within {limit} s")))
             }

@@ -6,6 +6,7 @@
 pub mod approvals;
 pub mod builtins;
 pub mod child;
+pub mod deadlines;
 pub mod desk;
 pub mod dispatcher;
 pub mod egress;
@@ -24,6 +25,7 @@ pub mod tool;
 pub use approvals::{Approvals, Asker, Clock, SystemClock};
 pub use async_trait::async_trait;
 pub use builtins::Builtins;
+pub use deadlines::Deadlines;
 pub use dispatcher::{Clearance, Dispatcher, TakesFiles, TurnCx};
 pub use domain;
 pub use engine::Engine;

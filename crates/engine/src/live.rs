@@ -8,7 +8,7 @@ use domain::breaker::{Counted, counted};
 use domain::hook::Hook;
 use domain::id::TenantId;
 use domain::identity::Identity;
-use domain::record::{Outcome, Record};
+use domain::record::{Lines, Outcome, Record};
 
 use crate::set::{Mounted, Set};
 
@@ -65,11 +65,11 @@ impl Live {
     }
 
     /// Hands over what became of each stored hook that was asked at one event.
-    pub(crate) fn count(&self, who: &Identity, set: &Set, records: &[Record]) {
+    pub(crate) fn count(&self, who: &Identity, set: &Set, records: &Lines) {
         let Some(outcomes) = self.outcomes.get() else { return };
         // Most hooks are passed over, and a breaker counts none of those.
         let ran = |record: &&Record| record.stored.is_some() && !matches!(record.outcome, Outcome::NotRun(_));
-        let ran: Vec<&Record> = records.iter().filter(ran).collect();
+        let ran: Vec<&Record> = records.whole().filter(ran).collect();
         if ran.is_empty() {
             return;
         }

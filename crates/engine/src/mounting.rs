@@ -27,7 +27,7 @@ pub struct BadEntry {
 impl Engine {
     /// Prepares a process hook for [`Engine::replace`], and starts its child.
     pub fn process(&self, hook: Hook, spec: ProcessSpec) -> Mount {
-        Mount { hook, handler: ProcessHook::start(spec, self.tasks().clone()) }
+        Mount { hook, handler: ProcessHook::start(spec, self.tasks().clone(), self.deadlines().clone()) }
     }
 
     /// Prepares a hook that is never asked: disabled, untrusted or broken.

@@ -1,5 +1,6 @@
 //! One question to one hook, the way a turn would put it: for `hooks test`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -59,7 +60,7 @@ impl Dispatcher {
         Some(Rehearsal {
             subject: concluded.subject,
             ruling: concluded.ruling,
-            record: concluded.records.into_iter().next(),
+            record: concluded.records.iter().next().map(Cow::into_owned),
             sent: wire.sent().cloned(),
             came: wire.came().map(str::to_owned),
         })

@@ -122,7 +122,9 @@ impl Host {
             let accepted = loaded.seal.as_ref().map(|seal| seal.digest().to_owned());
             let process = match before.get(&name) {
                 Some(same) if *same.process.spec() == spec && same.accepted == accepted => same.process.clone(),
-                Some(_) | None => ProcessHook::start(spec, self.engine.tasks().clone()),
+                Some(_) | None => {
+                    ProcessHook::start(spec, self.engine.tasks().clone(), self.engine.deadlines().clone())
+                }
             };
             running.insert(name, Running { process: process.clone(), accepted });
             mounts.push(Mount { hook: loaded.hook.clone(), handler: process });

@@ -312,13 +312,14 @@ impl Grounds {
         Arc::new(Parts {
             edition: self.edition,
             tasks: engine.tasks().clone(),
+            deadlines: engine.deadlines().clone(),
             commands: CommandSurroundings {
                 vars: env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect(),
                 operator_env: hooks.command_env.clone(),
                 secrets: config.secrets.clone(),
                 workspace_of: Arc::new(move |agent| workspaces.of(agent)),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(hooks.http_allow.clone()))),
+            exchange: Exchange::new(KeepAlive::new(Egress::new(hooks.http_allow.clone())), engine.deadlines().clone()),
             scripts: Arc::new(InSandbox(Sandbox::new(launcher()))),
             evaluator,
             budgets: store.clone(),

@@ -66,7 +66,7 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         for record in &event.hooks {
             let ran = !matches!(record.outcome, Outcome::NotRun(_));
             if ran || self.everything {
-                text.push_str(&hook_line(record));
+                text.push_str(&hook_line(&record));
                 text.push('\n');
             }
         }

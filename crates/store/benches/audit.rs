@@ -81,7 +81,7 @@ fn measure() -> anyhow::Result<()> {
 /// What a permitted call leaves that one gate was asked about.
 fn call(hook: &HookId) -> Vec<EventRecord> {
     let mut events = cleared();
-    events[0].hooks = vec![by(hook, said(Word::Continue))];
+    events[0].hooks = vec![by(hook, said(Word::Continue))].into();
     events
 }
 

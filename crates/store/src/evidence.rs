@@ -80,7 +80,8 @@ fn trace<'a>(
     if event.who.is_test {
         return Ok(Traces::default());
     }
-    let ran = event.hooks.iter().filter_map(|record| Execution::of(event, record));
+    // A hook that was passed over has no execution.
+    let ran = event.hooks.whole().filter_map(|record| Execution::of(event, record));
     let executions = ran.map(|execution| executed(execution, sealing)).collect::<Result<_, _>>()?;
     let of_clearing = CLEARING.contains(&event.checkpoint);
     let call = event.who.tool_call_id.as_ref().filter(|_| of_clearing).map(|call| (&event.who.turn_id, call));

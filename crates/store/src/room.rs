@@ -19,6 +19,8 @@ pub const MIN_ROOM_BYTES: usize = ROOM_BYTES / (crate::rows::batch::QUEUE_BATCHE
 
 /// What an event or a hook's line takes beside its texts, roughly.
 const FIXED_BYTES: usize = 512;
+/// What the line of a hook that was passed over holds: a number and a byte, in their places.
+const LINE_BYTES: usize = 16;
 
 /// What a number, a member or an element takes, roughly.
 const VALUE_BYTES: usize = 32;
@@ -50,7 +52,7 @@ impl Rooms {
 fn weight(record: &EventRecord) -> usize {
     let text = record.ruling.text.as_ref().map_or(0, String::len);
     let input = record.input.as_ref().map_or(0, of_object);
-    FIXED_BYTES + text + input + record.hooks.iter().map(of_hook).sum::<usize>()
+    FIXED_BYTES + text + input + record.hooks.whole().map(of_hook).sum::<usize>() + record.hooks.len() * LINE_BYTES
 }
 
 fn of_hook(record: &Record) -> usize {

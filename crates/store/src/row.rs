@@ -34,7 +34,7 @@ pub(crate) fn stored(record: &EventRecord) -> StoredEvent {
         text: record.ruling.text.clone(),
         permit: record.ruling.permit.map(|digest| digest.to_string()),
         substituted: record.ruling.substituted,
-        hooks: record.hooks.iter().map(stored_hook).collect(),
+        hooks: record.hooks.iter().map(|record| stored_hook(&record)).collect(),
     }
 }
 

@@ -55,7 +55,7 @@ async fn deny_tool_says_its_reason_or_only_its_name() {
         assert_eq!((host.result("c1").as_str(), host.result("c2").as_str()), (text, text));
         assert_eq!((echo.calls().len(), host.seen.count("tool_exec_start")), (0, 0));
         let approvals = records_at(&host, CheckpointKind::ApproveTool);
-        assert!(approvals.iter().all(|record| record.hooks.iter().all(|hook| !ran(hook))), "{approvals:#?}");
+        assert!(approvals.iter().all(|record| record.hooks.iter().all(|hook| !ran(&hook))), "{approvals:#?}");
         host.engine.close().await;
     }
 }
@@ -195,7 +195,7 @@ struct BadStore {
 /// What matters of a record here: where, what came of it, whether a call may run, and who was asked.
 fn line(event: &EventRecord) -> String {
     let ruled = &event.ruling;
-    let hooks: Vec<&str> = event.hooks.iter().map(|record| record.hook.as_str()).collect();
+    let hooks: Vec<_> = event.hooks.iter().map(|record| record.hook.to_string()).collect();
     format!("{:?} {:?} {:?} {} {}", event.checkpoint, ruled.word, ruled.text, ruled.permit.is_some(), hooks.join(","))
 }
 

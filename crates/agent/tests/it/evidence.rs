@@ -81,7 +81,8 @@ async fn every_registered_hook_has_one_line_for_every_event() {
     host.turn("go").await;
     let records = host.seen.records.lock().unwrap().clone();
     for event in &records {
-        let names: Vec<&str> = event.hooks.iter().filter(|r| !r.again).map(|r| r.hook.as_str()).collect();
+        let lines = event.hooks.to_vec();
+        let names: Vec<&str> = lines.iter().filter(|r| !r.again).map(|r| r.hook.as_str()).collect();
         let registered: Vec<&str> =
             roster.at(event.checkpoint).iter().map(|number| roster.hook(*number).name.as_str()).collect();
         assert_eq!(names, registered, "{:?} {:?}", event.checkpoint, event.kind);
@@ -244,7 +245,7 @@ async fn the_record_of_an_event_says_what_the_loop_did() {
         ]
     );
     let records = host.seen.records.lock().unwrap();
-    let change = records[0].hooks[0].change.as_ref().unwrap().patch();
+    let change = records[0].hooks.to_vec()[0].change.as_ref().unwrap().patch();
     assert_eq!(change, json!([{"op": "replace", "path": "/prompt", "value": "go!"}]));
 }
 

@@ -42,7 +42,7 @@ async fn the_published_weather_plugin_runs_unchanged() {
         .lock()
         .unwrap()
         .iter()
-        .flat_map(|record| record.hooks.clone())
+        .flat_map(|record| record.hooks.to_vec())
         .any(|record| matches!(record.outcome, Outcome::Said { word: Word::Respond, .. }));
     assert!(responded);
     host.engine.close().await;

@@ -121,7 +121,7 @@ async fn a_message_that_one_gate_rewrote_and_another_blocked_is_in_no_record() {
         host.turn_by(prompt, &helm).await;
         assert!(!host.seen.everything().contains("PASSWORD"), "{prompt}");
         let records = host.seen.records.lock().unwrap();
-        let words: Vec<_> = records.iter().flat_map(|record| &record.hooks).map(|hook| &hook.outcome).collect();
+        let words: Vec<_> = records.iter().flat_map(|record| &record.hooks).map(|hook| hook.outcome.clone()).collect();
         assert!(words.len() >= 2, "that they were asked is kept: {words:?}");
     }
 }

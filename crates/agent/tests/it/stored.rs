@@ -87,13 +87,14 @@ impl Rules {
         let parts = Parts {
             edition: Edition::Lite,
             tasks: engine.tasks().clone(),
+            deadlines: engine.deadlines().clone(),
             commands: CommandSurroundings {
                 vars: Vec::new(),
                 operator_env: Vec::new(),
                 secrets: BTreeSet::new(),
                 workspace_of: Arc::new(|_| std::env::temp_dir()),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new()))),
+            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
             scripts: scripts.clone(),
             evaluator: None,
             budgets: store.clone(),

@@ -4,7 +4,7 @@ use crate::account::Account;
 use crate::checkpoint::Checkpoint;
 use crate::hook::{Hook, State};
 use crate::id::HookName;
-use crate::record::{Change, NotRun, Outcome, Record};
+use crate::record::{Change, Lines, NotRun, Outcome};
 use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
 use crate::verdict::{Abort, Extent, Reason, Verdict, Word};
 
@@ -53,9 +53,9 @@ pub(super) fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, ground: Gro
 
 /// Of an event's changes only those of the last rewriter may be read: what an earlier one left there may be just what
 /// the later one took out.
-pub(crate) fn hide_replaced(records: &mut [Record]) {
+pub(crate) fn hide_replaced(records: &mut Lines) {
     let mut changes =
-        records.iter_mut().rev().filter_map(|record| record.change.as_mut()).filter(|change| !change.places_only);
+        records.whole_mut().rev().filter_map(|record| record.change.as_mut()).filter(|change| !change.places_only);
     changes.next();
     changes.for_each(|change| change.places_only = true);
 }

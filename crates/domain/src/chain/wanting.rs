@@ -1,6 +1,5 @@
 //! Whether a hook is about an event.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::checkpoint::{Facts, Occasion};
@@ -8,7 +7,7 @@ use crate::condition::{Condition, Seen};
 use crate::fault::Fault;
 use crate::hook::Hook;
 use crate::json::Object;
-use crate::record::NotRun;
+use crate::record::{NotRun, Why};
 
 /// Whether the matcher and the condition of `hook` want an event about `facts`: if not why, and if that cannot be said,
 /// the fault that this is.
@@ -18,18 +17,18 @@ pub fn wanted(
     facts: &Facts<'_>,
     occasion: Occasion<'_>,
 ) -> Result<Option<Fault>, NotRun> {
-    About::new(*facts).wanted(hook, event, occasion)
+    let about = About::new(*facts);
+    about.wanted(hook, event, occasion).map_err(|why| why.of(hook, &about.value()))
 }
 
-/// What the hooks of one event are compared with. The name of its tool is written out once for all that do not match.
+/// What the hooks of one event are compared with.
 pub(super) struct About<'a> {
     pub(super) facts: Facts<'a>,
-    name: OnceCell<Arc<str>>,
 }
 
 impl<'a> About<'a> {
     pub(super) fn new(facts: Facts<'a>) -> Self {
-        Self { facts, name: OnceCell::new() }
+        Self { facts }
     }
 
     pub(super) fn wanted(
@@ -37,32 +36,30 @@ impl<'a> About<'a> {
         hook: &Hook,
         event: &'static str,
         occasion: Occasion<'_>,
-    ) -> Result<Option<Fault>, NotRun> {
+    ) -> Result<Option<Fault>, Why> {
         match &hook.matcher {
-            Some(matcher) if !hook.matches(&self.facts) => {
-                Err(NotRun::Matcher { pattern: matcher.shared_pattern(), value: self.name() })
-            }
+            Some(_) if !hook.matches(&self.facts) => Err(Why::Matcher),
             Some(_) | None => meets(hook, event, &self.facts, occasion),
         }
     }
 
-    fn name(&self) -> Arc<str> {
-        let written = || match self.facts.tool {
+    /// What matchers are compared with, written out.
+    pub(super) fn value(&self) -> Arc<str> {
+        match self.facts.tool {
             Some((tool, raw)) if tool == raw => tool.into(),
             Some((tool, raw)) => format!("{tool} ({raw})").into(),
             None => "".into(),
-        };
-        self.name.get_or_init(written).clone()
+        }
     }
 }
 
 /// Whether the condition of `hook` wants the event.
-fn meets(hook: &Hook, event: &'static str, facts: &Facts<'_>, occasion: Occasion<'_>) -> Result<Option<Fault>, NotRun> {
+fn meets(hook: &Hook, event: &'static str, facts: &Facts<'_>, occasion: Occasion<'_>) -> Result<Option<Fault>, Why> {
     let condition = hook.stored.as_ref().and_then(|stored| stored.condition.as_ref());
     let Some(condition) = condition else { return Ok(None) };
     match holds(&**condition, event, facts, occasion) {
         Ok(true) => Ok(None),
-        Ok(false) => Err(NotRun::Condition { text: condition.text().clone() }),
+        Ok(false) => Err(Why::Condition),
         Err(detail) => Ok(Some(Fault::ConditionFailed { detail })),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{CLEARING, Outcome};
 use crate::checkpoint::CheckpointKind;
-use crate::record::{Outcome as Ran, Record, Ruled};
+use crate::record::{Lines, Outcome as Ran, Ruled};
 use crate::tool::Digest;
 use crate::verdict::Word;
 
@@ -16,12 +16,12 @@ pub struct Row {
     /// What the loop did after it.
     pub ruling: Ruled,
     /// One line for every hook that is registered for it.
-    pub hooks: Vec<Record>,
+    pub hooks: Lines,
 }
 
 /// The rows of a clearing that came to `outcome`: one for each checkpoint that has hooks, and for
 /// a call that gets a `permit` always the decision at the last one. `approval` is the one that a person gave.
-pub fn rows(outcome: &Outcome, permit: Option<Digest>, approval: Option<&str>, records: Vec<Record>) -> Vec<Row> {
+pub fn rows(outcome: &Outcome, permit: Option<Digest>, approval: Option<&str>, mut records: Lines) -> Vec<Row> {
     let approved = approval.map(|id| format!("approved by a person ({id})"));
     let (text, decided_at) = match outcome {
         Outcome::Run(_) => (approved, CheckpointKind::ApproveTool),
@@ -34,34 +34,29 @@ pub fn rows(outcome: &Outcome, permit: Option<Digest>, approval: Option<&str>, r
         Outcome::Abort(aborted) => (Some(aborted.text()), aborted.at),
     };
     let substituted = matches!(outcome, Outcome::Substituted { .. });
-    let mut by_kind: Vec<(CheckpointKind, Vec<Record>)> = CLEARING.iter().map(|kind| (*kind, Vec::new())).collect();
-    for record in records {
-        if let Some((_, row)) = by_kind.iter_mut().find(|(kind, _)| *kind == record.checkpoint) {
-            row.push(record);
-        }
-    }
-    let kept = |kind: CheckpointKind, row: &[Record]| {
+    let kept = |kind: CheckpointKind, row: &Lines| {
         !row.is_empty() || (kind == CheckpointKind::ApproveTool && permit.is_some())
     };
-    let ruled = |kind: CheckpointKind, row: &[Record]| {
+    let ruled = |kind: CheckpointKind, row: &Lines| {
         if kind < decided_at {
-            let changed = row.iter().any(|record| record.change.is_some());
+            let changed = row.whole().any(|record| record.change.is_some());
             return Ruled::word(if changed { Word::Modify } else { Word::Continue });
         }
         let permit = permit.filter(|_| kind == CheckpointKind::ApproveTool);
         Ruled { word: outcome.word(), text: text.clone(), permit, substituted }
     };
-    by_kind
+    CLEARING
         .into_iter()
+        .map(|kind| (kind, records.take(kind)))
         .filter(|(kind, row)| kept(*kind, row))
         .map(|(kind, hooks)| Row { kind, ruling: ruled(kind, &hooks), hooks })
         .collect()
 }
 
 /// How long the hook took that answered in the tool's place; nothing if none did.
-pub fn time_of_substitute(records: &[Record]) -> Duration {
+pub fn time_of_substitute(records: &Lines) -> Duration {
     records
-        .iter()
+        .whole()
         .find_map(|record| match &record.outcome {
             Ran::Said { word: Word::Respond, took, .. } => Some(*took),
             Ran::Said { .. } | Ran::Failed { .. } | Ran::Told | Ran::NotRun(_) => None,

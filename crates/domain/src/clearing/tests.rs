@@ -39,7 +39,7 @@ impl Case {
         Self { script, ..self }
     }
 
-    fn clear(self, call: ToolCall) -> (Vec<String>, Outcome, Vec<Record>) {
+    fn clear(self, call: ToolCall) -> (Vec<String>, Outcome, Lines) {
         let roster = Arc::new(Roster::new(self.hooks));
         let mut clearing = Clearing::new(roster.clone(), Agent::with(&self.owned), call);
         let asked = self.script.play(&mut clearing, &roster);

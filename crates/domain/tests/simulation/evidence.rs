@@ -134,7 +134,7 @@ impl Cleared {
             }
         }
         let (outcome, records) = clearing.conclude();
-        Self { roster: roster.clone(), agent: agent.clone(), log, approved, outcome, records }
+        Self { roster: roster.clone(), agent: agent.clone(), log, approved, outcome, records: records.to_vec() }
     }
 
     /// Whether this may have an effect.
@@ -299,8 +299,9 @@ pub(crate) fn chain<C: Checkpoint>(
         assert!(kind != C::KIND || word >= said, "{said:?} was weakened to {word:?}");
     }
     assert!(log.len() <= 2 * roster.at(C::KIND).len());
-    one_record_each(roster, C::KIND, &conclusion.records);
-    faults_stay_shut(roster, &log, &conclusion.records, word);
+    let records = conclusion.records.to_vec();
+    one_record_each(roster, C::KIND, &records);
+    faults_stay_shut(roster, &log, &records, word);
     (conclusion.subject, conclusion.ruling)
 }
 

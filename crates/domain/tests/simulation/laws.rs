@@ -90,7 +90,8 @@ fn timed(tape: &Bytes, took: impl FnMut() -> Duration) -> String {
     let mut clearing = Clearing::new(roster, agent.occasion(), call);
     let log = play(&mut clearing, &mut dice, took, || false);
     let asked: Vec<_> = log.iter().map(|asked| (asked.hook, asked.kind)).collect();
-    let (outcome, mut records) = clearing.conclude();
+    let (outcome, records) = clearing.conclude();
+    let mut records = records.to_vec();
     records.iter_mut().for_each(forget_duration);
     format!("{outcome:?} {asked:?} {records:?}")
 }

@@ -1,5 +1,6 @@
 //! One made-up event for one hook: its handler runs for real, and nothing is kept of it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -284,7 +285,7 @@ impl Trial {
             chain.settle(answered, began.elapsed());
         }
         let concluded = chain.conclude();
-        let record = concluded.records.into_iter().next();
+        let record = concluded.records.iter().next().map(Cow::into_owned);
         record.map(|record| TestResult::of_record(record, &concluded.ruling, (wrote, said))).unwrap_or_default()
     }
 

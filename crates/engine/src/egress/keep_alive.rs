@@ -2,6 +2,7 @@
 
 mod connection;
 mod pool;
+mod relay;
 mod tls;
 
 use std::io;
@@ -265,7 +266,7 @@ impl Answer {
                 parts.extend_from_slice(&data);
             }
         }
-        if self.connection.is_usable() {
+        if self.connection.is_open() {
             let ip = self.connection.ip;
             self.shared.pool().put(self.target, ip, self.connection, Instant::now());
         }

@@ -15,8 +15,9 @@ use bytes::Bytes;
 pub use self::fault::HttpFault;
 pub use self::headers::check_header;
 pub use self::signature::SigningSecret;
-pub use self::timer::{Timer, TokioTimer};
+pub use self::timer::Timer;
 use crate::approvals::{Clock, SystemClock};
+use crate::deadlines::Deadlines;
 use crate::egress::KeepAlive;
 
 /// Largest reply that is read, in bytes. Source: the protocol.
@@ -71,9 +72,9 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange over `client`, for its audience, by the time of this machine.
-    pub fn new(client: KeepAlive) -> Self {
-        Self { client, timer: Arc::new(TokioTimer), clock: Arc::new(SystemClock) }
+    /// An exchange over `client`, for its audience, by the time of this machine; it waits by `deadlines`.
+    pub fn new(client: KeepAlive, deadlines: Deadlines) -> Self {
+        Self { client, timer: Arc::new(deadlines), clock: Arc::new(SystemClock) }
     }
 
     /// The same exchange by another time: `timer` waits, `clock` dates the signatures.

@@ -17,6 +17,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use crate::deadlines::Deadlines;
 use crate::handler::{Call, Handler};
 
 pub(crate) mod child;
@@ -73,9 +74,10 @@ pub struct Status {
 }
 
 impl ProcessHook {
-    /// Starts the hook and returns at once; its tasks run on `tracker`. Needs a runtime with time and IO.
-    pub fn start(spec: ProcessSpec, tracker: TaskTracker) -> Arc<Self> {
-        let inner = Arc::new(Inner::new(spec, tracker.clone()));
+    /// Starts the hook and returns at once; its tasks run on `tracker`, and its calls end by `deadlines`. Needs a
+    /// runtime with time and IO.
+    pub fn start(spec: ProcessSpec, tracker: TaskTracker, deadlines: Deadlines) -> Arc<Self> {
+        let inner = Arc::new(Inner::new(spec, tracker.clone(), deadlines));
         tracker.spawn(supervisor::supervise(inner.clone()));
         Arc::new(Self { inner })
     }

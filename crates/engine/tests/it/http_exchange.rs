@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use pintle_engine::Deadlines;
 use pintle_engine::egress::{Allow, Egress, KeepAlive, Resolver};
 use pintle_engine::handlers::http::{Delivery, Exchange, HttpFault, HttpSpec, Response};
 
@@ -67,7 +68,7 @@ fn named(server: &Server, names: Arc<Names>) -> (Exchange, Arc<StillTime>) {
 
 fn of(client: KeepAlive) -> (Exchange, Arc<StillTime>) {
     let time = StillTime::new();
-    (Exchange::new(client).with_time(time.clone(), time.clone()), time)
+    (Exchange::new(client, Deadlines::default()).with_time(time.clone(), time.clone()), time)
 }
 
 fn spec(url: impl Into<String>) -> HttpSpec {

@@ -78,7 +78,7 @@ impl Host {
         let mut parts = Parts { budgets: counted.clone(), ..parts };
         if let Some(resolver) = plan.resolver {
             let egress = Egress::new(loaded.config.agent_hooks.http_allow.clone()).with_resolver(resolver);
-            parts.exchange = Exchange::new(KeepAlive::new(egress));
+            parts.exchange = Exchange::new(KeepAlive::new(egress), parts.deadlines.clone());
         }
         let agents = Arc::new(|| vec![AgentId::from("main")]);
         // Whoever looks for changes of other processes asks the store each second; no call waits for that.

@@ -85,12 +85,14 @@ fn a_stored_hook_from_its_file_to_its_work() {
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Then not.\n"), "{}", seen.err);
     assert!(!env.path("here/ran").exists(), "a refused call runs nothing");
     let why = env.pintle(&["why"]).out;
+    // How wide the column of times is depends on how long it took.
+    let words: Vec<_> = why.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for line in [
-        "pre_tool_use exec  deny  round 1, event [id]\n",
-        "  Hook blocked: pre_tool_use: no-force: forced pushes are done by people\n",
-        "  no-force           agent    deny         [time]  forced pushes are done by people\n",
+        "pre_tool_use exec deny round 1, event [id]",
+        "Hook blocked: pre_tool_use: no-force: forced pushes are done by people",
+        "no-force agent deny [time] forced pushes are done by people",
     ] {
-        assert!(why.contains(line), "{line:?} in {why}");
+        assert!(words.iter().any(|seen| seen == line), "{line:?} in {why}");
     }
     insta::assert_snapshot!(env.pintle(&["hooks", "history", "no-force"]), @"
     exit 0

@@ -87,10 +87,10 @@ pub(crate) fn timings(store: &Store) {
     };
     let turn = TurnId::fresh();
     let mut events = vec![event(&turn), event(&turn), event(&turn), event(&turn)];
-    events[0].hooks = vec![ran("old", 99)];
-    events[1].hooks = vec![ran("guard", 5), hook("log", Outcome::Told)];
-    events[2].hooks = vec![ran("guard", 2)];
-    events[3].hooks = vec![ran("guard", 1000)];
+    events[0].hooks = vec![ran("old", 99)].into();
+    events[1].hooks = vec![ran("guard", 5), hook("log", Outcome::Told)].into();
+    events[2].hooks = vec![ran("guard", 2)].into();
+    events[3].hooks = vec![ran("guard", 1000)].into();
     events[3].who.is_test = true;
     keep(store, events).unwrap();
     let line = |hook: &str, runs, p50_ms, p95_ms| HookTiming {

@@ -49,7 +49,7 @@ pub fn executions(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
 /// An event at which the hook `id` ended as `outcome`.
 pub fn ran(id: &HookId, outcome: Outcome) -> EventRecord {
     let turn = TurnId::fresh();
-    EventRecord { tool: Some("exec".into()), hooks: vec![by(id, outcome)], ..event(&turn) }
+    EventRecord { tool: Some("exec".into()), hooks: vec![by(id, outcome)].into(), ..event(&turn) }
 }
 
 /// The line of the stored hook `id`.
@@ -125,7 +125,7 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
     event.who.trace_id = "trace-1".into();
     event.input = Some(Object::from_iter([("cmd".to_owned(), "ls".into())]));
     let detail = format!("Bearer 12345678 in {}", "a long story ".repeat(100));
-    event.hooks[0].account = Some(Box::new(Account {
+    event.hooks.whole_mut().next().expect("it has a line").account = Some(Box::new(Account {
         detail: Some(detail.clone()),
         stdout_len: Some(5),
         http_status: Some(500),
@@ -140,7 +140,7 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
     let found = of_event(store, &event);
     assert_eq!(found.len(), 2, "one for each that ran");
     for record in &event.hooks {
-        let made = Execution::of(&event, record).expect("it ran");
+        let made = Execution::of(&event, &record).expect("it ran");
         let found = found.iter().find(|it| it.dedup_key == made.dedup_key).expect("it is there");
         assert_eq!(found, &kept_form(&Execution { id: found.id.clone(), ..made }));
         let whole = store.execution(&found.id).expect("it can be read").expect("it is there");
@@ -159,7 +159,7 @@ fn only_what_ran_in_earnest_is_kept(store: &dyn EvidenceStore, make_hook: &MakeH
     let not_run = ran(&id, Outcome::NotRun(NotRun::Disabled));
     let dropped = ran(&id, Outcome::NotRun(NotRun::Dropped));
     let mut foreign = ran(&id, said(Word::Deny));
-    foreign.hooks[0].stored = None;
+    foreign.hooks.whole_mut().next().expect("it has a line").stored = None;
     let events = [test, not_run, dropped, foreign];
     keep(store, events.to_vec()).expect("they are kept");
     let counts = events.each_ref().map(|event| of_event(store, event).len());
@@ -172,7 +172,7 @@ fn an_execution_is_kept_once(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>
     let id = HookId::fresh();
     make_hook(&id);
     let event = ran(&id, said(Word::Continue));
-    let made = Execution::of(&event, &event.hooks[0]).expect("it ran");
+    let made = Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran");
     let again = Execution { id: HookId::fresh().to_string(), ..made.clone() };
     let before = entries(store, DEFAULT_TENANT);
     keep_executions(store, vec![made.clone(), again.clone()]).expect("the second is passed over");
@@ -197,7 +197,7 @@ fn whatever_does_not_fit_does_no_harm(store: &dyn EvidenceStore, make_hook: &Mak
         let long = text.repeat(2000);
         let mut hostile = ran(&id, Outcome::Said { word: Word::Deny, reason: Some(long.clone()), took: Duration::MAX });
         hostile.tool = Some(long.clone());
-        hostile.hooks[0].hook = long.as_str().into();
+        hostile.hooks.whole_mut().next().expect("it has a line").hook = long.as_str().into();
         hostile.who = Identity {
             trace_id: long.as_str().into(),
             session_id: long.as_str().into(),
@@ -244,11 +244,11 @@ fn many(make_hook: &MakeHook<'_>) -> Vec<Execution> {
         let outcome = if n.is_multiple_of(5) { failed() } else { said(Word::Continue) };
         let mut event = ran(&hooks[n % 3], outcome);
         event.at = start + Duration::from_millis(n as u64 / 4);
-        event.hooks[0].checkpoint = checkpoints[n / 3 % 3];
+        event.hooks.whole_mut().next().expect("it has a line").checkpoint = checkpoints[n / 3 % 3];
         event.who.session_id = ["pages:1", "pages:2"][n / 2 % 2].into();
         event.who.agent_id = ["main", "helper"][n / 7 % 2].into();
         event.who.tenant_id = [DEFAULT_TENANT, OTHER_TENANT][n / 11 % 2].into();
-        Execution::of(&event, &event.hooks[0]).expect("it ran")
+        Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran")
     };
     (0..90).map(one).collect()
 }
@@ -312,7 +312,7 @@ fn the_old_are_forgotten_in_batches(store: &dyn EvidenceStore) {
     let at = |n: u64| start + Duration::from_secs(n);
     let make = |n: u64| {
         let event = EventRecord { at: at(n), ..ran(&HookId::fresh(), failed()) };
-        Execution::of(&event, &event.hooks[0]).expect("it ran")
+        Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran")
     };
     let made: Vec<Execution> = (0..10).map(make).collect();
     keep_executions(store, made.clone()).expect("they are kept");

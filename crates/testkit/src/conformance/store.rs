@@ -10,7 +10,7 @@ use domain::hook::Family;
 use domain::id::{CallId, DEFAULT_TENANT, EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
-use domain::record::{Change, EventRecord, NotRun, Outcome, Record, Ruled};
+use domain::record::{Change, EventRecord, Lines, NotRun, Outcome, Record, Ruled};
 use domain::store::{Compared, RecordQuery, RecordStore, StoreError, StoredEvent, StoredRecord};
 use domain::tool::{Digest, ToolCall};
 use domain::verdict::Word;
@@ -48,7 +48,7 @@ pub fn event(turn: &TurnId) -> EventRecord {
         tool: None,
         input: None,
         ruling: Ruled::word(Word::Continue),
-        hooks: Vec::new(),
+        hooks: Lines::default(),
     }
 }
 
@@ -222,7 +222,7 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
     expected[0].again = true;
     expected[0].family = "native".into();
 
-    let event = EventRecord { hooks: records, ..event(&TurnId::fresh()) };
+    let event = EventRecord { hooks: records.into(), ..event(&TurnId::fresh()) };
     kept(store, std::slice::from_ref(&event));
     let found = find(store, &by_id(&event.event_id)).pop().expect("it was kept");
     for (found, expected) in found.hooks.iter().zip(&expected) {
@@ -300,7 +300,8 @@ fn hostile_text_is_only_text(store: &dyn RecordStore) {
         hostile.tool = Some(text.into());
         hostile.ruling.text = Some(text.into());
         let took = Duration::MAX;
-        hostile.hooks = vec![hook(text, Outcome::Said { word: Word::Continue, reason: Some(text.into()), took })];
+        hostile.hooks =
+            vec![hook(text, Outcome::Said { word: Word::Continue, reason: Some(text.into()), took })].into();
         kept(store, std::slice::from_ref(&hostile));
         let query = RecordQuery { last_turn: true, tool: Some(text.into()), ..by_id(&hostile.event_id) };
         let found = find(store, &query).pop().expect("it is found by the same text");
@@ -320,7 +321,7 @@ fn deep_and_huge_changes_stay_readable(store: &dyn RecordStore) {
     let ran = || hook("h", Outcome::Told);
     let changed = |after: serde_json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
     let hooks = vec![changed(deepest), changed(deep.clone()), changed(long.into())];
-    let event = EventRecord { hooks, ..event(&TurnId::fresh()) };
+    let event = EventRecord { hooks: hooks.into(), ..event(&TurnId::fresh()) };
     kept(store, std::slice::from_ref(&event));
 
     let found = find(store, &by_id(&event.event_id)).pop().expect("it was kept");

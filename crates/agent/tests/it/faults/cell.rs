@@ -166,7 +166,7 @@ impl Cell {
         }
         let vars = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         let spec = spec(&hook, &entry, vars, Arc::new(|| Ok(())));
-        let handler = ProcessHook::start(spec, self.host.engine.tasks().clone());
+        let handler = ProcessHook::start(spec, self.host.engine.tasks().clone(), self.host.engine.deadlines().clone());
         // Whether it can start is known before the turn begins, so that no deadline runs against a slow machine.
         drop(handler.ready().await);
         Mount { hook, handler }

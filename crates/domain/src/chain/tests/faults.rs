@@ -28,7 +28,7 @@ fn faulted<C: Says>(hook: Hook, subject: C, fault: Fault) -> (String, Word) {
     let script = Script::default().fails("h", C::KIND, fault.clone());
     let conclusion = conclude(vec![hook], Agent::with(&[]), subject.clone(), script);
     assert_eq!(conclusion.subject.snapshot(), subject.snapshot());
-    let [record] = &conclusion.records[..] else { panic!("one hook, one record") };
+    let [record] = &conclusion.records.to_vec()[..] else { panic!("one hook, one record") };
     let Outcome::Failed { fault: recorded, became, .. } = &record.outcome else { panic!("{record:?}") };
     assert_eq!(recorded, &fault);
     (ruled(&conclusion.ruling), *became)

@@ -13,7 +13,7 @@ fn offered(start: &[&str], returned: &[(&str, &[&str])]) -> (Vec<String>, Vec<(S
     let BeforeLlm { request, owners } = concluded.subject;
     let names = request.tools.iter().map(|tool| tool.get().function.name.clone()).collect();
     let owners = owners.into_iter().map(|(tool, by)| (tool, by.to_string())).collect();
-    (names, owners, concluded.records.into_iter().flat_map(|record| record.warnings).collect())
+    (names, owners, concluded.records.iter().flat_map(|record| record.warnings.clone()).collect())
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn an_unknown_model_is_a_fault_and_changes_nothing() {
     assert_eq!(conclude(patch("big")).subject.request.model, "big");
     let concluded = conclude(patch(""));
     assert_eq!(concluded.subject.request.model, "m");
-    assert_eq!(concluded.records[0].warnings, ["an empty `model` keeps the model"]);
+    assert_eq!(concluded.records.to_vec()[0].warnings, ["an empty `model` keeps the model"]);
     assert_eq!(concluded.subject.owners.len(), 1);
 }
 

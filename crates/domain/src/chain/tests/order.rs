@@ -46,7 +46,7 @@ fn native_runs_first_then_lower_priority_then_the_name_bytewise() {
 fn a_matcher_does_not_keep_an_owner_from_its_own_tool() {
     let known = || Agent::with(&[("web", "h")]);
     let narrow = |kind| vec![hook("h", &[kind]).matching("^exec$"), hook("i", &[kind]).matching("^exec$")];
-    let ran = |records: &[Record]| {
+    let ran = |records: &Lines| {
         records.iter().map(|record| !matches!(record.outcome, Outcome::NotRun(_))).collect::<Vec<_>>()
     };
     let web = || call("web", "x");

@@ -9,7 +9,7 @@ fn sees(scope: &[&str], agents: &[&str]) -> bool {
     let hooks = vec![hook("rule", &[AtPreToolUse]).of(scope)];
     let script = Script::default().says("rule", Verdict::<PreToolUse>::Deny("no".into()));
     let concluded = conclude(hooks, Agent::acting_for(agents), pre_tool_use(), script);
-    match &concluded.records[..] {
+    match &concluded.records.to_vec()[..] {
         [Record { outcome: Outcome::Said { word: Word::Deny, .. }, .. }] => true,
         [Record { outcome: Outcome::NotRun(crate::record::NotRun::OutOfScope), .. }] => false,
         other => panic!("{other:?}"),

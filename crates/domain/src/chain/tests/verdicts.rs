@@ -119,7 +119,7 @@ fn a_renamed_call_must_be_a_tool_of_this_agent() {
     assert_eq!((concluded.subject.call.tool.as_str(), concluded.subject.call.raw_tool.as_str()), ("read", "exec"));
     let concluded = conclude(rename(""));
     assert_eq!(concluded.subject.call, call("exec", "pwd"));
-    assert_eq!(concluded.records[0].warnings, ["an empty `tool` keeps the tool"]);
+    assert_eq!(concluded.records.to_vec()[0].warnings, ["an empty `tool` keeps the tool"]);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! One HTTP/1 connection, driven by whoever uses it: no task stands behind it, so dropping it closes the socket.
 
-use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use url::Host;
 
+use super::relay::Relay;
 use super::tls::Tls;
 
 /// Longest head of a response, in bytes: several times what servers themselves accept of a request's.
@@ -36,6 +37,7 @@ pub(super) struct Connection {
     driver: Pin<Box<Driver>>,
     /// Whether the driver has come to its end; it must not be polled again.
     ended: bool,
+    relay: Arc<Relay>,
     /// The socket below, which the driver owns and keeps open as long as it is there.
     socket: RawFd,
     /// The address that it was opened to.
@@ -66,13 +68,14 @@ impl Connection {
         let mut http = http1::Builder::new();
         http.max_header_size(MAX_HEAD_BYTES);
         let (sender, driver) = http.handshake(TokioIo::new(io)).await.map_err(io::Error::other)?;
-        Ok(Self { sender, driver: Box::pin(driver), ended: false, socket, ip })
+        Ok(Self { sender, driver: Box::pin(driver), ended: false, relay: Arc::default(), socket, ip })
     }
 
     /// Sends a request and waits for the head of its response.
     pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unanswered> {
         let answered = self.sender.try_send_request(request);
-        drive(&mut self.driver, &mut self.ended, answered).await.map_err(|mut error| match error.take_message() {
+        let (driver, ended) = (&mut self.driver, &mut self.ended);
+        drive(self.relay.clone(), (driver, ended), answered).await.map_err(|mut error| match error.take_message() {
             Some(request) => Unanswered::Unsent(Box::new(request)),
             None => Unanswered::Lost(error.into_error()),
         })
@@ -80,7 +83,7 @@ impl Connection {
 
     /// Waits for `future`, which needs what this connection receives.
     pub(super) async fn drive<F: Future>(&mut self, future: F) -> F::Output {
-        drive(&mut self.driver, &mut self.ended, future).await
+        drive(self.relay.clone(), (&mut self.driver, &mut self.ended), future).await
     }
 
     /// Whether it could take a request now. Never waits, and leaves nobody to be woken.
@@ -88,31 +91,41 @@ impl Connection {
     /// An idle connection is not watched. Whatever came meanwhile, a farewell or bytes that nobody asked for, makes
     /// it useless, and the socket is asked directly: the reactor may not have heard of it yet.
     pub(super) fn is_usable(&mut self) -> bool {
-        let mut context = Context::from_waker(Waker::noop());
-        if !self.ended {
-            self.ended = self.driver.as_mut().poll(&mut context).is_ready();
-        }
-        if self.ended || !matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(()))) {
+        if !self.is_open() {
             return false;
         }
         let peeked = recv(self.socket, &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
         peeked == Err(Errno::EAGAIN)
     }
+
+    /// Whether it is worth keeping, as far as it has been heard. Never waits, and leaves nobody to be woken.
+    pub(super) fn is_open(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        if !self.ended {
+            self.ended = self.driver.as_mut().poll(&mut context).is_ready();
+        }
+        !self.ended && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
+    }
 }
 
 /// Lets the connection work while `future` waits for it.
-async fn drive<F: Future>(driver: &mut Pin<Box<Driver>>, ended: &mut bool, future: F) -> F::Output {
+async fn drive<F: Future>(
+    relay: Arc<Relay>,
+    (driver, ended): (&mut Pin<Box<Driver>>, &mut bool),
+    future: F,
+) -> F::Output {
     let mut future = pin!(future);
-    poll_fn(|cx| {
-        // The future may have something for the driver, and the driver may then have something for the future.
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            return Poll::Ready(output);
-        }
-        if !*ended {
-            // An error reaches the future, whose request it ends.
-            *ended = driver.as_mut().poll(cx).is_ready();
-        }
-        future.as_mut().poll(cx)
-    })
-    .await
+    relay
+        .drive(|cx| {
+            // The future may have something for the driver, and the driver may then have something for the future.
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(output);
+            }
+            if !*ended {
+                // An error reaches the future, whose request it ends.
+                *ended = driver.as_mut().poll(cx).is_ready();
+            }
+            future.as_mut().poll(cx)
+        })
+        .await
 }

@@ -15,6 +15,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
+use crate::deadlines::Elapsed;
+
 use super::answer::Failure;
 use super::running::{Asked, Runs};
 
@@ -206,10 +208,10 @@ impl Asked<'_> {
             return Err(Failure::unavailable("hook resolver: no providers registered for tenant"));
         };
         let wanted = Wanted { provider: provider.as_deref(), model, settings: &parts.judge };
-        match tokio::time::timeout(timeout, evaluator.judge(wanted, question)).await {
+        match parts.deadlines.within(timeout, evaluator.judge(wanted, question)).await {
             Ok(Ok(judged)) => Ok(judged),
             Ok(Err(why)) => Err(Failure::unavailable(why)),
-            Err(_elapsed) => Err(self.timed_out()),
+            Err(Elapsed) => Err(self.timed_out()),
         }
     }
 

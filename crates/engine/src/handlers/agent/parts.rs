@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::judging::{Evaluator, JudgeSettings, Judges};
 use super::observing::Pool;
+use crate::deadlines::Deadlines;
 use crate::handlers::http::Exchange;
 
 /// The name of a tenant in addresses and lists; nothing for the owner of global hooks.
@@ -26,6 +27,8 @@ pub struct Parts {
     pub edition: Edition,
     /// Owns what has to be cleaned up after a run.
     pub tasks: TaskTracker,
+    /// The timer of their time limits.
+    pub deadlines: Deadlines,
     /// What commands see of the host.
     pub commands: CommandSurroundings,
     /// Sends requests, behind the guard.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Failure, Shown, shape};
 use super::{About, ScriptCall, ScriptFailure};
+use crate::deadlines::Elapsed;
 use crate::handlers::command::{self, CommandSpec, End, Ran, environment};
 use crate::handlers::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
 
@@ -121,10 +122,10 @@ impl Asked<'_> {
         let run = AssertUnwindSafe(self.by_kind(account)).catch_unwind();
         tokio::select! {
             biased;
-            heard = tokio::time::timeout(most, run) => match heard {
+            heard = self.about.parts.deadlines.within(most, run) => match heard {
                 Ok(Ok(said)) => said,
                 Ok(Err(_panic)) => Err(Failure::of(Fault::Panicked, "the handler panicked")),
-                Err(_elapsed) => Err(self.timed_out()),
+                Err(Elapsed) => Err(self.timed_out()),
             },
             () = self.cancel.cancelled() => Err(Failure::of(Fault::Cancelled, "the turn was cancelled")),
         }

@@ -1,28 +1,27 @@
 //! Time that passes while a hook is asked.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use crate::deadlines::Deadlines;
 
 /// Waits. Tests bring one that need not.
 pub trait Timer: Send + Sync {
     /// Now, for measuring.
-    fn now(&self) -> Instant;
+    fn now(&self) -> std::time::Instant;
 
     /// Comes back after `duration`.
     fn wait(&self, duration: Duration) -> BoxFuture<'_, ()>;
 }
 
-/// The runtime's timer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TokioTimer;
-
-impl Timer for TokioTimer {
-    fn now(&self) -> Instant {
-        tokio::time::Instant::now().into_std()
+impl Timer for Deadlines {
+    fn now(&self) -> std::time::Instant {
+        Instant::now().into_std()
     }
 
     fn wait(&self, duration: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(duration))
+        Box::pin(self.at(Instant::now() + duration))
     }
 }

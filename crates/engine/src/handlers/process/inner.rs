@@ -8,9 +8,11 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::deadlines::Deadlines;
+
 use super::events::EventQueue;
 use super::restart::worth_waiting;
-use super::session::Session;
+use super::session::{Lasting, Session};
 use super::spec::ProcessSpec;
 use super::stderr::Tail;
 use super::tally::Tally;
@@ -43,11 +45,22 @@ pub(super) struct Inner {
     /// Set when nothing of it runs any more.
     pub(super) done: CancellationToken,
     pub(super) tracker: TaskTracker,
+    pub(super) deadlines: Deadlines,
 }
 
 impl Inner {
+    /// What each of its children begins with.
+    pub(super) fn lasting(&self) -> Lasting {
+        Lasting {
+            spec: self.spec.clone(),
+            events: self.events.clone(),
+            tally: self.tally.clone(),
+            deadlines: self.deadlines.clone(),
+        }
+    }
+
     /// A hook whose first child is about to be started.
-    pub(super) fn new(spec: ProcessSpec, tracker: TaskTracker) -> Self {
+    pub(super) fn new(spec: ProcessSpec, tracker: TaskTracker, deadlines: Deadlines) -> Self {
         Self {
             events: Arc::new(Mutex::new(EventQueue::new(spec.observer_timeout))),
             spec: Arc::new(spec),
@@ -58,6 +71,7 @@ impl Inner {
             closing: CancellationToken::new(),
             done: CancellationToken::new(),
             tracker,
+            deadlines,
         }
     }
 

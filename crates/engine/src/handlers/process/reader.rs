@@ -276,9 +276,10 @@ mod tests {
     use futures_util::{join, poll};
 
     use super::super::events::EventQueue;
-    use super::super::session::{Request, Unanswered};
+    use super::super::session::{Lasting, Request, Unanswered};
     use super::super::spec::ProcessSpec;
     use super::*;
+    use crate::deadlines::Deadlines;
 
     /// A bound for what must happen: only a failing test ever waits that long.
     const LONG: Duration = Duration::from_secs(60);
@@ -305,8 +306,14 @@ mod tests {
             events: None,
             before_spawn: Arc::new(|| Ok(())),
         };
-        let (events, ear) = (Arc::new(Mutex::new(EventQueue::new(LONG))), Ear::at(&stdout).unwrap());
-        (Session::new(Arc::new(spec), events, Arc::default(), stdin, ear), stdout, say, heard)
+        let ear = Ear::at(&stdout).unwrap();
+        let lasting = Lasting {
+            spec: Arc::new(spec),
+            events: Arc::new(Mutex::new(EventQueue::new(LONG))),
+            tally: Arc::default(),
+            deadlines: Deadlines::default(),
+        };
+        (Session::new(lasting, stdin, ear), stdout, say, heard)
     }
 
     async fn ask(session: &Session) -> Result<RpcReply, Unanswered> {

@@ -10,8 +10,10 @@ use dialects::process::frame::{Incoming, RpcReply, read_line};
 use domain::fault::{Fault, Way};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, Semaphore, TryAcquireError, oneshot, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::deadlines::{Deadlines, Elapsed};
 
 use super::events::EventQueue;
 use super::lines::Line;
@@ -69,6 +71,15 @@ pub(super) enum Trouble {
     Hung(Duration),
 }
 
+/// What of a hook outlives its children.
+#[derive(Debug)]
+pub(super) struct Lasting {
+    pub(super) spec: Arc<ProcessSpec>,
+    pub(super) events: Arc<Mutex<EventQueue>>,
+    pub(super) tally: Arc<Tally>,
+    pub(super) deadlines: Deadlines,
+}
+
 /// The conversation with one child.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -89,6 +100,7 @@ pub(super) struct Session {
     pub(super) trouble: watch::Sender<Option<Trouble>>,
     /// For callers that hear the child themselves.
     pub(super) ear: Ear,
+    deadlines: Deadlines,
     log: Mutex<Log>,
 }
 
@@ -147,13 +159,8 @@ impl Drop for Ticket<'_> {
 
 impl Session {
     /// A conversation over `stdin` and `ear`, nothing said yet.
-    pub(super) fn new(
-        spec: Arc<ProcessSpec>,
-        events: Arc<Mutex<EventQueue>>,
-        tally: Arc<Tally>,
-        stdin: pipe::Sender,
-        ear: Ear,
-    ) -> Self {
+    pub(super) fn new(lasting: Lasting, stdin: pipe::Sender, ear: Ear) -> Self {
+        let Lasting { spec, events, tally, deadlines } = lasting;
         let state = State {
             next_id: 1,
             pending: VecDeque::new(),
@@ -179,6 +186,7 @@ impl Session {
             hush: CancellationToken::new(),
             trouble: watch::Sender::new(None),
             ear,
+            deadlines,
             log: Mutex::default(),
         }
     }
@@ -190,13 +198,13 @@ impl Session {
 
     /// Makes a call and waits for its reply, at most until its deadline. Dropping the future withdraws the call.
     pub(super) async fn call(&self, request: Request<'_>) -> Result<RpcReply, Unanswered> {
-        let late = |_elapsed| self.timed_out(&request);
+        let late = |_: Elapsed| self.timed_out(&request);
         // The place is given back by whoever takes the frame out of the queue.
         match self.room.try_acquire() {
             Ok(place) => place.forget(),
             Err(TryAcquireError::Closed) => return Err(Unanswered::Gone),
             Err(TryAcquireError::NoPermits) => {
-                let place = timeout_at(request.deadline, self.room.acquire()).await.map_err(late)?;
+                let place = self.deadlines.until(request.deadline, self.room.acquire()).await.map_err(late)?;
                 place.map_err(|_closed| Unanswered::Gone)?.forget();
             }
         }
@@ -208,7 +216,7 @@ impl Session {
         } else {
             self.pump();
         }
-        let told = timeout_at(request.deadline, self.reply(reply, ticket.reads)).await.map_err(late)?;
+        let told = self.deadlines.until(request.deadline, self.reply(reply, ticket.reads)).await.map_err(late)?;
         ticket.settled = true;
         // The sender is only dropped unused when the session goes with all that it holds.
         told.map_err(|_dropped| Unanswered::Gone)?.map_err(Unanswered::Fault)

@@ -209,8 +209,7 @@ impl Running {
         let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
         tracing::debug!(hook = %hook.spec.name, pid = leash.id(), "a child runs");
         let ear = Ear::at(&spawned.stdout).map_err(|error| format!("its output could not be shared: {error}"))?;
-        let (spec, events, tally) = (hook.spec.clone(), hook.events.clone(), hook.tally.clone());
-        let session = Arc::new(Session::new(spec, events, tally, spawned.stdin, ear));
+        let session = Arc::new(Session::new(hook.lasting(), spawned.stdin, ear));
         let stop_reading = CancellationToken::new();
         let (heard, stop) = (session.clone(), stop_reading.clone());
         let stdout = spawned.stdout;

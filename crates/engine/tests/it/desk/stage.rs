@@ -262,13 +262,14 @@ fn parts(
     Parts {
         edition,
         tasks: engine.tasks().clone(),
+        deadlines: engine.deadlines().clone(),
         commands: CommandSurroundings {
             vars: std::env::vars_os().collect(),
             operator_env: Vec::new(),
             secrets: BTreeSet::new(),
             workspace_of: Arc::new(move |_| folder.clone()),
         },
-        exchange: Exchange::new(KeepAlive::new(egress.clone())),
+        exchange: Exchange::new(KeepAlive::new(egress.clone()), engine.deadlines().clone()),
         scripts: scripts.clone(),
         evaluator: Some(judge.clone()),
         budgets: store.clone(),

@@ -149,7 +149,7 @@ struct Rows(Arc<MemoryRules>);
 
 impl RecordStore for Rows {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
-        let rows = records.iter().flat_map(|event| event.hooks.iter().filter_map(|hook| Execution::of(event, hook)));
+        let rows = records.iter().flat_map(|event| event.hooks.iter().filter_map(|hook| Execution::of(event, &hook)));
         self.0.keep_executions(rows.collect(), done);
     }
 
@@ -252,13 +252,14 @@ impl World {
         let parts = Parts {
             edition: Edition::Lite,
             tasks: engine.tasks().clone(),
+            deadlines: engine.deadlines().clone(),
             commands: CommandSurroundings {
                 vars: Vec::new(),
                 operator_env: Vec::new(),
                 secrets: BTreeSet::new(),
                 workspace_of: Arc::new(|_| std::env::temp_dir()),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new()))),
+            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
             scripts: Arc::new(Plays { log: self.log.clone(), clock: clock.clone() }),
             evaluator: plan.judge,
             budgets: self.store.clone(),

@@ -73,7 +73,7 @@ impl Stage {
     }
 
     pub(super) fn start(&self, spec: ProcessSpec) -> Arc<ProcessHook> {
-        ProcessHook::start(spec, self.tracker.clone())
+        ProcessHook::start(spec, self.tracker.clone(), pintle_engine::Deadlines::default())
     }
 
     /// A hook that answers the handshake and then does what `script` says.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pintle_engine::Deadlines;
 use pintle_engine::egress::{
     Allow, Client, Dial, Egress, EgressError, KeepAlive, Resolver, SystemDial, SystemResolver, Timeouts,
 };
@@ -134,12 +135,13 @@ impl Stage {
 
     pub(super) fn exchange(&self, egress: Egress) -> Exchange {
         let time = StillTime::new();
-        Exchange::new(KeepAlive::new(egress)).with_time(time.clone(), time)
+        Exchange::new(KeepAlive::new(egress), Deadlines::default()).with_time(time.clone(), time)
     }
 
     pub(super) fn diverted(&self, egress: Egress) -> Exchange {
         let time = StillTime::new();
-        Exchange::new(KeepAlive::new(egress).with_dial(self.diversion.clone())).with_time(time.clone(), time)
+        Exchange::new(KeepAlive::new(egress).with_dial(self.diversion.clone()), Deadlines::default())
+            .with_time(time.clone(), time)
     }
 
     /// Where diverted connections should have gone since the last look.

@@ -63,7 +63,7 @@ async fn keep(store: Arc<Store>, hooks: Vec<Record>) -> Result<(), String> {
         tool: Some(CANARY.to_owned()),
         input: None,
         ruling: Ruled::word(Word::Continue),
-        hooks,
+        hooks: hooks.into(),
     };
     let (tell, told) = oneshot::channel();
     store.keep(

@@ -5,7 +5,7 @@ use domain::checkpoint::{CheckpointKind, Notice};
 use domain::id::{AgentId, CallId, EventId, SessionId, TenantId, TraceId, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::record::{EventRecord, Ruled};
+use domain::record::{EventRecord, Lines, Ruled};
 use domain::verdict::Word;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ impl Telling {
             tool: self.tool.clone(),
             input: self.input.clone(),
             ruling: Ruled::word(Word::Continue),
-            hooks: Vec::new(),
+            hooks: Lines::default(),
         }
     }
 
