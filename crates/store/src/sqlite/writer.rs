@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use super::checkpoints::Checkpoints;
 use super::file::{self, Place};
+use crate::Durability;
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
@@ -23,13 +24,18 @@ pub(super) struct Writer {
     connection: Connection,
     sealing: Sealing,
     sealer: Sealer,
-    checkpoints: Checkpoints,
+    /// Where commits are not synced.
+    checkpoints: Option<Checkpoints>,
 }
 
 impl Writer {
-    pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: Sealing) -> Self {
+    pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: Sealing, durability: Durability) -> Self {
         let sealer = Sealer::new(sealing.signing.clone());
-        Self { place, connection, sealing, sealer, checkpoints: Checkpoints::default() }
+        let checkpoints = match durability {
+            Durability::Commit => Some(Checkpoints::default()),
+            Durability::BeforeEffect => None,
+        };
+        Self { place, connection, sealing, sealer, checkpoints }
     }
 
     /// Writes until the store is dropped and nothing waits.
@@ -91,7 +97,9 @@ impl Writer {
                 .map_err(|failure| file::into_error(failure, self.place.path()))
         });
         drop(turn);
-        self.checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
+        }
         committed.unwrap_or_else(|why| {
             self.sealer.forget();
             vec![Err(why); rows.len()]
