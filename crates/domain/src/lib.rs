@@ -5,6 +5,7 @@
 //! [`skill`] (texts that skills bring), [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`approval`] (what a person is asked),
 //! [`record`] (the evidence).
 
+pub mod hex;
 pub mod id;
 pub mod identity;
 pub mod json;
