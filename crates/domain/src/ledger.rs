@@ -132,7 +132,13 @@ impl Ledger {
         }
         if !lines.is_empty() {
             let call = at.call.map(|call| call.id.to_owned());
-            self.events.push(Event::Injected { timing: at.timing, call, first_call: at.first_call, lines });
+            self.events.push(Event::Injected {
+                timing: at.timing,
+                round: at.round,
+                call,
+                first_call: at.first_call,
+                lines,
+            });
         }
         chunks
     }

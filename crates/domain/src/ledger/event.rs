@@ -28,6 +28,8 @@ pub enum Event {
     Injected {
         /// Which.
         timing: Timing,
+        /// The round that it belongs to.
+        round: u32,
         /// The call of a tool that it was about.
         call: Option<String>,
         /// The first call of a model that sees what went in; 0 is the planning call.

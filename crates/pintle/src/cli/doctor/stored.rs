@@ -205,6 +205,11 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> Result<Word, Fault> {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => ask(PreToolUse { call }.subject()).await,
     };
     reply.map(|reply| reply.word())
@@ -247,6 +252,11 @@ async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), String> {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => tools.reached_by(hook).await,
     }
 }
