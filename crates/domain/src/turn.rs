@@ -184,7 +184,7 @@ pub enum Step {
         waiting: Vec<Waiting>,
     },
     /// Ask the model for a plan, through its checkpoints and without any tool, and report with [`Fact::Planned`] or
-    /// [`Turn::end`].
+    /// [`Turn::end`]. An interrupt is told before or after that, not in between.
     Plan,
     /// Ask the model, through its checkpoints, and report with [`Turn::replied`] or [`Turn::end`].
     CallModel {

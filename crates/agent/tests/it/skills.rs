@@ -18,7 +18,7 @@ use store::Memory;
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts, lines};
 
-fn hook(skill: &str, name: &str, timing: Timing) -> SkillHook {
+pub(crate) fn hook(skill: &str, name: &str, timing: Timing) -> SkillHook {
     SkillHook {
         skill: skill.into(),
         name: name.into(),
@@ -337,8 +337,8 @@ async fn hooks_see_the_texts_and_change_them_for_one_call_only() {
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0], "system: S0, user: U1, system: tone, user: check, system: goal");
     // It is there again for the second call, which is about its own list.
-    let list = "system: S0, user: U1, system: tone, system: goal, assistant: [c1=web_fetch({})], c2: T2";
-    assert_eq!(seen[1], format!("{}, system: cite, user: check", list.replace("c2: T2", "c1: T2")));
+    let list = "system: S0, user: U1, system: tone, system: goal, assistant: [c1=web_fetch({})], c1: T2";
+    assert_eq!(seen[1], format!("{list}, system: cite, user: check"));
     assert_eq!(host.asked(0), ["system: S0", "user: U1", "system: tone", "user: check"]);
 }
 
