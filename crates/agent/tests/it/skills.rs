@@ -128,7 +128,7 @@ fn told(event: &EventRecord) -> Vec<String> {
         Outcome::Said { word: Word::Inject, reason, .. } => reason.clone().unwrap_or_default(),
         Outcome::NotRun(NotRun::Disabled) => "disabled".into(),
         Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{value} is not {pattern}"),
-        other => format!("{other:?}"),
+        Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::Told | Outcome::NotRun(_) => format!("{outcome:?}"),
     };
     event.hooks.iter().map(|record| format!("{at} {} {}", record.hook, said(&record.outcome))).collect()
 }

@@ -201,7 +201,7 @@ fn lines(event: &Event, skills: &Skills) -> Vec<String> {
         Outcome::Said { word: crate::verdict::Word::Inject, reason, .. } => reason.clone().unwrap_or_default(),
         Outcome::NotRun(NotRun::Disabled) => "disabled".into(),
         Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{value} is none of {pattern}"),
-        other => format!("{other:?}"),
+        Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::Told | Outcome::NotRun(_) => format!("{outcome:?}"),
     };
     let hooks = records.iter().map(|record| {
         assert_eq!((record.family, record.checkpoint), (crate::hook::Family::Skill, at));
