@@ -17,11 +17,13 @@ mod apply;
 mod batch;
 mod end;
 mod fact;
+mod skip;
 mod texts;
 
 pub use apply::whole_rounds;
 pub use end::End;
 pub use fact::{Fact, KeptMessage, Origin, Waiting};
+pub use skip::Skip;
 pub use texts::{Equipment, Flow, ToolUse};
 
 /// The assistant message of a turn whose results went to the user already.
@@ -145,33 +147,6 @@ impl Answer {
     #[must_use]
     pub fn about(self, tool: impl Into<String>) -> Self {
         Self { tool: Some(tool.into()), ..self }
-    }
-}
-
-/// Why a call of a batch is not even cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
-    /// A message came in while the batch was worked.
-    Steering,
-    /// Somebody wants the turn to come to an end.
-    Graceful,
-}
-
-impl Skip {
-    /// The tool message.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Steering => "Skipped due to queued user message.",
-            Self::Graceful => "Skipped due to graceful interrupt.",
-        }
-    }
-
-    /// The reason in the event.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Steering => "queued user steering message",
-            Self::Graceful => "graceful interrupt requested",
-        }
     }
 }
 
