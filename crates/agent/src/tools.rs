@@ -67,6 +67,9 @@ pub const DELEGATE: &str = "delegate";
 /// The tool that gives a task to another agent, which works in the background.
 pub const SPAWN: &str = "spawn";
 
+/// The tool that reads what skills say. It counts for nothing where it is asked whether an agent has tools.
+pub const LOAD_SKILL: &str = "load_skill";
+
 /// The built-in tool that a model means by `asked`: its own spelling, another case, a known alias, or any of these
 /// behind a prefix such as `functions.`.
 pub fn canonical_builtin(asked: &str) -> Option<&'static str> {

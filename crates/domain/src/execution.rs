@@ -212,7 +212,7 @@ impl Ended {
         match outcome {
             Outcome::Said { word, reason, took } => {
                 let decision = match word {
-                    Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
+                    Word::Inject | Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
                     Word::Ask => Decision::Ask,
                     Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
                 };

@@ -13,6 +13,8 @@ pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
     a.family.cmp(&b.family).then_with(|| match a.family {
         Family::Native | Family::Process => (a.priority, a.name.as_str()).cmp(&(b.priority, b.name.as_str())),
         Family::Agent => b.priority.cmp(&a.priority).then_with(|| age(a).cmp(&age(b))),
+        // They stand in the order of their skills.
+        Family::Skill => Ordering::Equal,
     })
 }
 

@@ -97,11 +97,11 @@ fn trace<'a>(
 fn refuses(event: &EventRecord) -> bool {
     let decides = match event.checkpoint.duty() {
         Duty::Gate | Duty::Approver => true,
-        Duty::Observer | Duty::Rewriter => event.checkpoint == CheckpointKind::BeforeTool,
+        Duty::Observer | Duty::Rewriter | Duty::Injector => event.checkpoint == CheckpointKind::BeforeTool,
     };
     let stopped = match event.ruling.word {
         Word::Ask | Word::Deny | Word::AbortTurn | Word::HardAbort => true,
-        Word::Continue | Word::Modify | Word::Respond => false,
+        Word::Inject | Word::Continue | Word::Modify | Word::Respond => false,
     };
     decides && stopped
 }
