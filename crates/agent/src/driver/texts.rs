@@ -63,13 +63,13 @@ impl Work<'_> {
             took: std::time::Duration::ZERO,
         };
         let lines = vec![Record::of(&hook.registered(), at, outcome)];
-        Some(EventRecord { kind: Some("hook_persisted"), hooks: lines, ..self.blank(at, None) })
+        Some(EventRecord { kind: Some("hook_persisted"), hooks: lines.into(), ..self.blank(at, None) })
     }
 
     fn evidence(&self, event: &Event) -> Option<EventRecord> {
         let (at, hooks) = event.records(self.turn.skills()?);
         let text = event.text();
-        let mut record = EventRecord { hooks, kind: Some(event.name()), ..self.blank(at, text) };
+        let mut record = EventRecord { hooks: hooks.into(), kind: Some(event.name()), ..self.blank(at, text) };
         if let Event::Injected { round, call, .. } = event {
             // The lines of a point are what is kept of every hook that is registered there.
             record.kind = None;
@@ -93,7 +93,7 @@ impl Work<'_> {
             tool: None,
             input: None,
             ruling: Ruled { text, ..Ruled::word(Word::Inject) },
-            hooks: Vec::new(),
+            hooks: domain::record::Lines::default(),
         }
     }
 }
