@@ -92,6 +92,7 @@ impl Engine {
     pub fn replace(&self, mounts: Vec<Mount>) -> Result<(), DuplicateName> {
         let mounted = unique(mounts)?;
         *self.configured.write().unwrap_or_else(PoisonError::into_inner) = mounted.into();
+        self.live.forget_sets();
         Ok(())
     }
 
