@@ -86,11 +86,16 @@ impl Hash {
         sha.update(body);
         Self(sha.finalize().into())
     }
+
+    /// As it is written.
+    pub fn to_hex(&self) -> String {
+        hex(&self.0)
+    }
 }
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        f.write_str(&self.to_hex())
     }
 }
 
@@ -186,37 +191,59 @@ pub fn append(
     kind: Kind,
     data: Object,
 ) -> Result<(Entry, Link), AppendError> {
-    append_canonical(head, tenant, at, kind, &json::canonical(&Value::Object(data)))
+    Draft::new(tenant, at, kind, &json::canonical(&Value::Object(data))).append(head)
 }
 
-/// [`append`] of what is canonical JSON already: an object as [`json::canonical`] writes it. Whoever holds up others
-/// between reading `head` and inserting the row writes it before.
-///
-/// # Errors
-/// As [`append`].
-pub fn append_canonical(
-    head: &Link,
-    tenant: &TenantId,
+/// A row whose place in a chain is not known yet. Whoever holds up others between reading a head and inserting the row
+/// that follows it makes this before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    tenant_id: TenantId,
     at: Timestamp,
     kind: Kind,
-    data: &str,
-) -> Result<(Entry, Link), AppendError> {
-    if head.seq >= MAX_SEQ {
-        return Err(AppendError::Full(head.seq));
+    /// Its body up to its number, and what follows that.
+    body: [String; 2],
+}
+
+impl Draft {
+    /// About `data`, which is canonical JSON already: an object as [`json::canonical`] writes it.
+    pub fn new(tenant: &TenantId, at: Timestamp, kind: Kind, data: &str) -> Self {
+        let at = whole_micros(at);
+        // The members stand in their canonical order; a moment and the word of a kind need no escapes.
+        let (tenant_id, word) = (json::canonical(&tenant.as_str().into()), kind.word());
+        let mut before = String::with_capacity(data.len() + ENVELOPE_BYTES);
+        write!(before, r#"{{"at":"{at}","data":{data},"kind":"{word}","seq":"#).expect("a text takes everything");
+        Self { tenant_id: tenant.clone(), at, kind, body: [before, format!(r#","tenant_id":{tenant_id}}}"#)] }
     }
-    let (seq, at) = (head.seq + 1, whole_micros(at));
-    let tenant_id = json::canonical(&tenant.as_str().into());
-    // The members stand in their canonical order; a moment and the word of a kind need no escapes.
-    let kind_word = kind.word();
-    let mut body = String::with_capacity(data.len() + ENVELOPE_BYTES);
-    write!(body, r#"{{"at":"{at}","data":{data},"kind":"{kind_word}","seq":{seq},"tenant_id":{tenant_id}}}"#)
-        .expect("a text takes everything");
-    if body.len() > MAX_BODY_BYTES {
-        return Err(AppendError::TooLong(body.len()));
+
+    /// Whose chain it is for.
+    pub fn tenant_id(&self) -> &TenantId {
+        &self.tenant_id
     }
-    let hash = Hash::of(&head.hash, &body);
-    let entry = Entry { tenant_id: tenant.clone(), seq, at, kind, body, prev: head.hash, hash };
-    Ok((entry, Link { seq, hash }))
+
+    /// When it happened, in whole microseconds.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The row that it is behind `head`, and the new head.
+    ///
+    /// # Errors
+    /// As [`append`].
+    pub fn append(&self, head: &Link) -> Result<(Entry, Link), AppendError> {
+        if head.seq >= MAX_SEQ {
+            return Err(AppendError::Full(head.seq));
+        }
+        let (seq, at, kind) = (head.seq + 1, self.at, self.kind);
+        let [before, behind] = &self.body;
+        let body = [before, seq.to_string().as_str(), behind].concat();
+        if body.len() > MAX_BODY_BYTES {
+            return Err(AppendError::TooLong(body.len()));
+        }
+        let hash = Hash::of(&head.hash, &body);
+        let entry = Entry { tenant_id: self.tenant_id.clone(), seq, at, kind, body, prev: head.hash, hash };
+        Ok((entry, Link { seq, hash }))
+    }
 }
 
 /// What a row takes beside its data; one with a longer name of a tenant lets its text grow.

@@ -3,6 +3,7 @@
 //!
 //! `cargo bench -p pintle-store --bench audit` measures, anything else runs each case once, with few of them.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -141,21 +142,18 @@ impl Bench {
     /// How long our store takes for so many batches.
     fn ours(&self, durability: Durability, times: usize, make: Make<'_>, pace: Pace) -> anyhow::Result<Duration> {
         let store = Sqlite::open_with(&self.file("ours.db")?, durability, self.sealing.clone())?;
-        let mut batches: Vec<_> = (0..times).map(|_| make(&self.hook)).collect();
+        let batches: Vec<_> = (0..times).map(|_| make(&self.hook)).collect();
+        // As events happen, and as they stand below: in the order of their ids, whichever turn they are of.
+        let batches = RefCell::new(batches.into_iter());
+        let next = || batches.borrow_mut().next();
         let at_once = match pace {
             Pace::Batched => TURNS,
             Pace::OneByOne => 1,
         };
-        let share = times.div_ceil(at_once);
-        let mut shares: Vec<Vec<_>> = Vec::new();
-        while !batches.is_empty() {
-            shares.push(batches.split_off(batches.len().saturating_sub(share)));
-        }
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let (say, hear) = channel();
-        let (store, say, hear) = (&store, &say, &hear);
-        let turn = |share: Vec<Vec<EventRecord>>| async move {
-            for batch in share {
+        let turn = || async {
+            while let Some(batch) = next() {
                 let (say, room) = (say.clone(), store.room(&batch).await);
                 let done = move |how| {
                     drop(room);
@@ -169,7 +167,7 @@ impl Bench {
             anyhow::Ok(())
         };
         let start = Instant::now();
-        runtime.block_on(try_join_all(shares.into_iter().map(turn)))?;
+        runtime.block_on(try_join_all((0..at_once).map(|_| turn())))?;
         if pace == Pace::Batched {
             hear.iter().take(times).try_for_each(|how| how)?;
         }

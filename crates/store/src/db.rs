@@ -94,6 +94,15 @@ pub(crate) struct Statement<'a> {
     pub(crate) sql: &'static str,
     /// In the order of their numbers.
     pub(crate) cells: Vec<Cell<'a>>,
+    /// What runs in its place, with the same cells, if a row that it points at is not there.
+    pub(crate) orphan: Option<&'static str>,
+}
+
+impl<'a> Statement<'a> {
+    /// One that points at no row, or at one that is there for sure.
+    pub(crate) fn new(sql: &'static str, cells: Vec<Cell<'a>>) -> Self {
+        Self { sql, cells, orphan: None }
+    }
 }
 
 /// A row that was read, column by column.

@@ -2,7 +2,7 @@
 //! transaction begins, since others wait for that.
 
 use domain::agent_hook::AGENT_EVENTS;
-use domain::audit::{Kind, MAX_BODY_BYTES};
+use domain::audit::{Draft, Kind, MAX_BODY_BYTES};
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::clearing::CLEARING;
 use domain::execution::{Execution, redacted};
@@ -17,6 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::db::moment;
 use crate::keyring::{DecryptError, Form, Place, SealError};
 use crate::sealing::Sealing;
 
@@ -37,11 +38,9 @@ const HASH_CHARS: usize = 64;
 /// An entry of the chain whose place in it is not known yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Note {
-    pub(crate) tenant: TenantId,
-    pub(crate) at: Timestamp,
-    pub(crate) kind: Kind,
-    /// Canonical JSON of an object.
-    pub(crate) data: String,
+    pub(crate) draft: Draft,
+    /// When, as its column has it.
+    pub(crate) at: String,
 }
 
 /// An execution as it is written. Its row and its entry in the chain say the same.
@@ -120,14 +119,14 @@ fn decision(event: &EventRecord) -> Result<Note, StoreError> {
     data.text("tool", event.tool.as_deref());
     data.text("tool_call_id", who.tool_call_id.as_ref().map(CallId::as_str));
     data.text("turn_id", Some(who.turn_id.as_str()));
-    note(&who.tenant_id, event.at, Kind::Decision, data.finish())
+    note(&who.tenant_id, event.at, Kind::Decision, &data.finish())
 }
 
 /// The entry about `data`, canonical JSON of an object, in the chain of `tenant`.
 ///
 /// # Errors
 /// No chain can take it.
-pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: String) -> Result<Note, StoreError> {
+pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: &str) -> Result<Note, StoreError> {
     let tenant = tenant_id(tenant)?;
     if data.len() > MAX_BODY_BYTES - ENVELOPE_BYTES {
         return Err(StoreError::Unavailable(format!(
@@ -135,7 +134,8 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: String) -
             data.len()
         )));
     }
-    Ok(Note { tenant, at, kind, data })
+    let draft = Draft::new(&tenant, at, kind, data);
+    Ok(Note { at: moment(draft.at()), draft })
 }
 
 /// `execution` as it is written.
@@ -146,7 +146,7 @@ pub(crate) fn executed(execution: Execution, sealing: &Sealing) -> Result<Execut
     let mut execution = fitting(execution)?;
     let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, &detail, sealing));
     let data = execution.to_canonical(detail.as_deref().map(sha256).as_deref());
-    let note = note(&execution.tenant_id, execution.created_at, Kind::Record, data)?;
+    let note = note(&execution.tenant_id, execution.created_at, Kind::Record, &data)?;
     Ok(Executed { execution, detail, note })
 }
 

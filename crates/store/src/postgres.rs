@@ -43,7 +43,7 @@ use crate::db::{Db, Failure};
 use crate::migration::NEWEST;
 use crate::place::place;
 use crate::room::Rooms;
-use crate::rows::batch::{Batch, QUEUE_BATCHES};
+use crate::rows::batch::{Batch, QUEUE_BATCHES, is_awaited_by};
 use crate::rows::{approvals, journal, records, sessions};
 use crate::sealing::Sealing;
 use crate::timing::HookTiming;
@@ -204,7 +204,7 @@ impl Drop for Postgres {
         drop(self.queue.take());
         let Some(writer) = self.writer.take() else { return };
         // A `done` may own the last handle of the store; the writer cannot wait for itself.
-        if writer.thread().id() != thread::current().id() {
+        if !is_awaited_by(writer.thread()) {
             // If it panicked, each batch that it had taken was answered with an error as it unwound.
             drop(writer.join());
         }

@@ -139,7 +139,7 @@ pub(crate) fn noted(line: &LoggedChange) -> (Kind, Object) {
 /// The entry of the audit chain about a line of the change log.
 pub(crate) fn note(line: &LoggedChange, at: Timestamp) -> Result<Note, StoreError> {
     let (kind, data) = noted(line);
-    evidence::note(&line.tenant_id, at, kind, canonical(&data.into()))
+    evidence::note(&line.tenant_id, at, kind, &canonical(&data.into()))
 }
 
 /// Words of the change log that the store itself says.

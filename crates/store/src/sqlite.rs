@@ -35,7 +35,7 @@ pub use crate::rows::batch::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use crate::Durability;
 use crate::db::Failure;
 use crate::room::Rooms;
-use crate::rows::batch::Batch;
+use crate::rows::batch::{Batch, is_awaited_by};
 use crate::rows::{approvals, journal, records, sessions};
 use crate::sealing::Sealing;
 use crate::timing::HookTiming;
@@ -225,7 +225,7 @@ impl Drop for Sqlite {
         drop(self.queue.take());
         let Some(writer) = self.writer.take() else { return };
         // A `done` may own the last handle of the store; the writer cannot wait for itself.
-        if writer.thread().id() != thread::current().id() {
+        if !is_awaited_by(writer.thread()) {
             // If it panicked, each batch that it had taken was answered with an error as it unwound.
             drop(writer.join());
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::audit::{Checkpoint, Entry, Kind, Link, append_canonical, due};
+use domain::audit::{Checkpoint, Entry, Kind, Link, due};
 use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::{Object, canonical};
@@ -124,7 +124,7 @@ impl History {
         kind: Kind,
         data: Object,
     ) -> Result<(), StoreError> {
-        let note = note(tenant, at, kind, canonical(&data.into()))?;
+        let note = note(tenant, at, kind, &canonical(&data.into()))?;
         self.trace();
         self.append(&note);
         Ok(())
@@ -132,8 +132,8 @@ impl History {
 
     fn append(&mut self, note: &Note) {
         let now = Instant::now();
-        let chain = self.chains.entry(note.tenant.clone()).or_insert_with(|| Chain::new(now));
-        match append_canonical(&chain.end, &note.tenant, note.at, note.kind, &note.data) {
+        let chain = self.chains.entry(note.draft.tenant_id().clone()).or_insert_with(|| Chain::new(now));
+        match note.draft.append(&chain.end) {
             Ok((entry, end)) => chain.extend(entry, end, now, self.sealing.signing.as_ref()),
             Err(why) => tracing::error!("security.hook.audit_write_failed: {why}"),
         }

@@ -202,9 +202,9 @@ mod tests {
             };
             let nothing = vec![Cell::Null; 10];
             db.run_all(&[
-                Statement { sql, cells: full("2026-11-22T08:09:10.123456789Z", "1999-12-31") },
-                Statement { sql, cells: full("1969-12-31T23:59:59+00:00", "2026-02-28") },
-                Statement { sql, cells: nothing },
+                Statement::new(sql, full("2026-11-22T08:09:10.123456789Z", "1999-12-31")),
+                Statement::new(sql, full("1969-12-31T23:59:59+00:00", "2026-02-28")),
+                Statement::new(sql, nothing),
             ])?;
             let found = db.all("SELECT * FROM kinds ORDER BY row", &[], texts)?;
             let kept = |at: &str, day: &str| {

@@ -89,7 +89,7 @@ pub(crate) fn newest(db: &dyn Db, waiting_only: bool, limit: usize) -> Result<Ve
 pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a> {
     let sql = "UPDATE approvals SET state = 'void' WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 \
                AND state IN ('waiting', 'approved')";
-    Statement { sql, cells: vec![key.tenant.as_str().into(), key.session.as_str().into(), turn.into()] }
+    Statement::new(sql, vec![key.tenant.as_str().into(), key.session.as_str().into(), turn.into()])
 }
 
 /// Gives the questions of the tenant `from` to the tenant `to`, in what was asked and in its digest too: the owner of

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{Checkpoint, Entry, Kind, Link, append_canonical};
+use domain::audit::{Checkpoint, Entry, Kind, Link};
 use domain::id::TenantId;
 use domain::json::{Object, canonical};
 use domain::store::StoreError;
@@ -28,7 +28,7 @@ const FORGET_ROWS: u64 = 5000;
 /// Appends an entry about `data` to the chain of `tenant`, in the transaction of whoever calls. They have locked all
 /// other rows by then.
 pub(crate) fn append(db: &dyn Db, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<(), Failure> {
-    let note = note(tenant, at, kind, canonical(&data.into())).map_err(Failure::Said)?;
+    let note = note(tenant, at, kind, &canonical(&data.into())).map_err(Failure::Said)?;
     append_all(db, &[&note]).map(drop)
 }
 
@@ -46,38 +46,37 @@ pub(crate) struct Grown {
 pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<Grown>, Failure> {
     let mut by_tenant: BTreeMap<&TenantId, Vec<&Note>> = BTreeMap::new();
     for note in notes {
-        by_tenant.entry(&note.tenant).or_default().push(note);
+        by_tenant.entry(note.draft.tenant_id()).or_default().push(note);
     }
-    let (mut grown, mut entries) = (Vec::with_capacity(by_tenant.len()), Vec::with_capacity(notes.len()));
+    let (mut grown, mut statements) = (Vec::with_capacity(by_tenant.len()), Vec::with_capacity(notes.len()));
     // By the order of their names, so that two who append to the same chains do not wait for one another for ever.
     for (tenant, notes) in by_tenant {
         let from = lock_head(db, tenant)?;
         let mut to = from;
         for note in notes {
-            let (entry, next) = append_canonical(&to, tenant, note.at, note.kind, &note.data)
-                .map_err(|why| Failure::Said(StoreError::Unavailable(why.to_string())))?;
-            entries.push(entry);
+            let (entry, next) =
+                note.draft.append(&to).map_err(|why| Failure::Said(StoreError::Unavailable(why.to_string())))?;
+            statements.push(insert(tenant, entry, &note.at));
             to = next;
         }
         grown.push(Grown { tenant: tenant.clone(), from, to });
     }
-    let statements: Vec<_> = entries.iter().map(insert).collect();
     db.run_all(&statements)?;
     Ok(grown)
 }
 
-fn insert(entry: &Entry) -> Statement<'_> {
+fn insert<'a>(tenant: &'a TenantId, entry: Entry, at: &'a str) -> Statement<'a> {
     let cells = vec![
-        entry.tenant_id.as_str().into(),
+        tenant.as_str().into(),
         number(entry.seq),
-        moment(entry.at).into(),
+        at.into(),
         entry.kind.word().into(),
-        (&entry.body).into(),
-        entry.prev.to_string().into(),
-        entry.hash.to_string().into(),
+        entry.body.into(),
+        entry.prev.to_hex().into(),
+        entry.hash.to_hex().into(),
     ];
     let sql = "INSERT INTO audit_log (tenant_id, seq, at, kind, body, prev, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    Statement { sql, cells }
+    Statement::new(sql, cells)
 }
 
 fn number<'a>(seq: u64) -> Cell<'a> {

@@ -1,8 +1,9 @@
 //! What is handed over to the thread that writes: what waits is joined into one transaction, then everybody is told.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
+use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
 use domain::execution::Execution;
@@ -104,11 +105,34 @@ fn soon(batches: &Receiver<Batch>) -> Option<Batch> {
     None
 }
 
-/// Tells everybody of a group how it went.
-fn finish(group: Vec<Batch>, hows: impl Iterator<Item = Result<(), StoreError>>) {
-    for (batch, how) in group.into_iter().zip(hows) {
-        // A caller's panic is its own; the others still want to know.
-        drop(catch_unwind(AssertUnwindSafe(|| batch.finish(how))));
+thread_local! {
+    /// The writer that this thread helps.
+    static HELPED: Cell<Option<ThreadId>> = const { Cell::new(None) };
+}
+
+/// Whether `writer` waits for what this thread does, or is this thread: then this thread cannot wait for it.
+pub(crate) fn is_awaited_by(writer: &Thread) -> bool {
+    HELPED.get().unwrap_or_else(|| thread::current().id()) == writer.id()
+}
+
+/// A group that was written, or could not be.
+struct Written {
+    batches: Vec<Batch>,
+    /// For each of them.
+    hows: Vec<Result<(), StoreError>>,
+    /// What is left of it. Throwing away so many small texts takes longer than telling everybody.
+    spent: Vec<Rows>,
+}
+
+impl Written {
+    /// Tells everybody how it went.
+    fn tell(self) {
+        let Self { batches, hows, spent } = self;
+        for (batch, how) in batches.into_iter().zip(hows) {
+            // A caller's panic is its own; the others still want to know.
+            drop(catch_unwind(AssertUnwindSafe(|| batch.finish(how))));
+        }
+        drop(spent);
     }
 }
 
@@ -116,13 +140,15 @@ fn finish(group: Vec<Batch>, hows: impl Iterator<Item = Result<(), StoreError>>)
 pub(crate) struct Ready {
     batches: Vec<Batch>,
     rows: Vec<Result<Rows, StoreError>>,
+    /// The group before this one, if nobody of it was told yet.
+    before: Option<Written>,
 }
 
 impl Ready {
     /// Puts a group into words; a batch that cannot be fails alone.
     pub(crate) fn of(mut batches: Vec<Batch>, sealing: &Sealing, dialect: Dialect) -> Self {
         let rows = batches.iter_mut().map(|batch| Rows::of(batch, sealing, dialect)).collect();
-        Self { batches, rows }
+        Self { batches, rows, before: None }
     }
 
     /// Whether nothing came.
@@ -130,32 +156,52 @@ impl Ready {
         self.batches.is_empty()
     }
 
-    /// Writes it by way of `write`, which says how it went for each of the rows, while what waits is put into words.
-    /// Then everybody is told. What is returned comes next.
+    /// Writes it by way of `write`, which says how it went for each of the rows, and tells everybody. What is returned
+    /// comes next.
+    ///
+    /// In a flood, another thread does what is no writing: while this group is written, it tells those of the group
+    /// before and puts what waits into words.
     pub(crate) fn write(
         self,
         batches: &Receiver<Batch>,
         (sealing, dialect): (&Sealing, Dialect),
         write: impl FnOnce(&[&Rows]) -> Vec<Result<(), StoreError>>,
     ) -> Option<Self> {
-        let Self { batches: group, rows } = self;
+        let Self { batches: group, rows, before } = self;
         let good: Vec<&Rows> = rows.iter().flatten().collect();
         let waiting: Vec<Batch> = batches.try_iter().take(MAX_GROUP_BATCHES).collect();
-        let (hows, next) = if waiting.len() >= WORTH_A_THREAD {
+        let (hows, next) = if before.is_some() || waiting.len() >= WORTH_A_THREAD {
+            let writer = thread::current().id();
             thread::scope(|scope| {
-                let next = scope.spawn(|| Self::of(waiting, sealing, dialect));
+                let next = scope.spawn(move || {
+                    HELPED.set(Some(writer));
+                    before.into_iter().for_each(Written::tell);
+                    Self::of(waiting, sealing, dialect)
+                });
                 let hows = write(&good);
-                let next = next.join().unwrap_or_else(|panic| resume_unwind(panic));
-                (hows, Some(next))
+                (hows, next.join().unwrap_or_else(|panic| resume_unwind(panic)))
             })
         } else {
             let hows = write(&good);
-            (hows, (!waiting.is_empty()).then(|| Self::of(waiting, sealing, dialect)))
+            (hows, Self::of(waiting, sealing, dialect))
         };
-        let mut hows = hows.into_iter();
-        let hows = rows.into_iter().map(|rows| rows.and_then(|_| hows.next().expect("one for each that is good")));
-        finish(group, hows);
-        next
+        let written = Self::written(group, rows, hows);
+        if next.batches.len() >= WORTH_A_THREAD {
+            return Some(Self { before: Some(written), ..next });
+        }
+        written.tell();
+        (!next.is_empty()).then_some(next)
+    }
+
+    /// `hows` is for those of `rows` that are good.
+    fn written(batches: Vec<Batch>, rows: Vec<Result<Rows, StoreError>>, hows: Vec<Result<(), StoreError>>) -> Written {
+        let (mut hows, mut spent) = (hows.into_iter(), Vec::with_capacity(rows.len()));
+        let how = |rows: Result<Rows, StoreError>| {
+            spent.push(rows?);
+            hows.next().expect("one for each that is good")
+        };
+        let hows = rows.into_iter().map(how).collect();
+        Written { batches, hows, spent }
     }
 }
 
@@ -254,4 +300,43 @@ pub(crate) fn insert_all(
         sealer.grown(db, &grown, Instant::now())?;
     }
     Ok(hows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{channel, sync_channel};
+
+    use super::*;
+
+    /// Far longer than a thread takes to begin; only a failure waits so long.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn in_a_flood_those_before_are_told_while_the_next_are_written() {
+        let (queue, batches) = sync_channel(QUEUE_BATCHES);
+        let (say, hear) = channel();
+        for number in 0..2 * WORTH_A_THREAD {
+            let (say, writer) = (say.clone(), thread::current());
+            let done = move |how: Result<(), StoreError>| {
+                say.send((number, how.is_ok(), is_awaited_by(&writer))).expect("the test waits for it");
+            };
+            queue.send(Batch::records(Vec::new(), Box::new(done))).unwrap();
+        }
+        let (sealing, here) = (Sealing::default(), thread::current());
+        let with = (&sealing, Dialect::Sqlite);
+        assert!(is_awaited_by(&here) && !thread::spawn(move || is_awaited_by(&here)).join().unwrap());
+
+        let first = Ready::of(batches.try_iter().take(WORTH_A_THREAD).collect(), &sealing, Dialect::Sqlite);
+        let next = first.write(&batches, with, |rows| rows.iter().map(|_| Ok(())).collect());
+        assert!(hear.try_recv().is_err(), "the others are written at once, and nobody is told before");
+        let last = next.expect("they wait").write(&batches, with, |rows| {
+            for number in 0..WORTH_A_THREAD {
+                assert_eq!(hear.recv_timeout(PATIENCE), Ok((number, true, true)));
+            }
+            rows.iter().map(|_| Err(StoreError::Unavailable("no".into()))).collect()
+        });
+        assert!(last.is_none());
+        let told: Vec<_> = hear.try_iter().collect();
+        assert_eq!(told, (WORTH_A_THREAD..2 * WORTH_A_THREAD).map(|n| (n, false, true)).collect::<Vec<_>>());
+    }
 }

@@ -20,14 +20,14 @@ const COLUMNS: &str = "id, hook_id, hook_name, hook_version, handler_type, tenan
 const NOTHING: &str = "FALSE";
 
 macro_rules! insert {
-    ($lock:literal) => {
+    ($hook:literal) => {
         concat!(
             "INSERT INTO hook_executions (id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, \
              session_id, turn_id, event_id, trace_id, event, tool_name, tool_call_id, input_hash, decision, reason, \
              duration_ms, retry, dedup_key, error, error_detail, metadata, created_at) \
-             VALUES (?1, (SELECT id FROM agent_hooks WHERE id = ?2",
-            $lock,
-            "), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) \
+             VALUES (?1, ",
+            $hook,
+            ", ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) \
              ON CONFLICT DO NOTHING"
         )
     };
@@ -36,9 +36,11 @@ macro_rules! insert {
 /// The statement that keeps `execution`, the detail of its fault encrypted as `detail`; one that is there already is left as it is. It outlives its hook, which may be
 /// gone already, or be deleted at this moment.
 pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dialect) -> Statement<'static> {
-    let sql = match dialect {
-        Dialect::Sqlite => insert!(""),
-        Dialect::Postgres => insert!(" FOR KEY SHARE"),
+    let (sql, orphan) = match dialect {
+        // Nearly always the hook is there, and SQLite looks for it anyway.
+        Dialect::Sqlite => (insert!("?2"), Some(insert!("(SELECT id FROM agent_hooks WHERE id = ?2)"))),
+        // A statement that fails would take its transaction with it.
+        Dialect::Postgres => (insert!("(SELECT id FROM agent_hooks WHERE id = ?2 FOR KEY SHARE)"), None),
     };
     let metadata = serde_json::to_string(&execution.metadata).expect("JSON values are plain JSON");
     let cells = vec![
@@ -67,7 +69,7 @@ pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dia
         metadata.into(),
         moment(execution.created_at).into(),
     ];
-    Statement { sql, cells }
+    Statement { sql, cells, orphan }
 }
 
 /// The executions that `query` asks for, newest first.

@@ -51,11 +51,11 @@ impl Lines {
         let mut statements: Vec<Statement<'_>> = Vec::with_capacity(self.bodies.len() + 1 + progress.ended.len());
         statements.extend(self.bodies.iter().map(|body| {
             let sql = "INSERT INTO journal (session, at, body) VALUES (?1, ?2, ?3)";
-            Statement { sql, cells: vec![before.number.into(), now.as_str().into(), body.into()] }
+            Statement::new(sql, vec![before.number.into(), now.as_str().into(), body.into()])
         }));
-        statements.push(Statement {
-            sql: update(db.dialect()),
-            cells: vec![
+        statements.push(Statement::new(
+            update(db.dialect()),
+            vec![
                 before.number.into(),
                 agent.as_str().into(),
                 now.as_str().into(),
@@ -65,7 +65,7 @@ impl Lines {
                 progress.opened.into(),
                 progress.last_end.map(|cause| cause.word()).into(),
             ],
-        });
+        ));
         statements.extend(progress.ended.iter().map(|turn| approvals::void_turn(key, turn)));
         db.run_all(&statements)
     }

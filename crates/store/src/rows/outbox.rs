@@ -50,10 +50,10 @@ impl Job {
 
     /// Writes it; one that is there already stays as it is.
     pub(crate) fn insert(self) -> Statement<'static> {
-        Statement {
-            sql: "INSERT INTO hook_outbox (id, tenant_id, hook_id, event_id, payload, attempts, next_at) \
-                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
-            cells: vec![
+        Statement::new(
+            "INSERT INTO hook_outbox (id, tenant_id, hook_id, event_id, payload, attempts, next_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+            vec![
                 self.id.into(),
                 self.tenant_id.into(),
                 self.hook_id.into(),
@@ -62,7 +62,7 @@ impl Job {
                 self.attempts.into(),
                 self.next_at.into(),
             ],
-        }
+        )
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn take_due(db: &dyn Db, (now, until): (Timestamp, Timestamp), limit:
     let jobs = db.all(&sql, &[rules::column(now).into(), limit_of(limit).into()], |row| job(row, &next_at))?;
     let take = |job| {
         let Job { id, next_at, .. }: &Job = job;
-        Statement { sql: "UPDATE hook_outbox SET next_at = ?2 WHERE id = ?1", cells: vec![id.into(), next_at.into()] }
+        Statement::new("UPDATE hook_outbox SET next_at = ?2 WHERE id = ?1", vec![id.into(), next_at.into()])
     };
     db.run_all(&jobs.iter().map(take).collect::<Vec<_>>())?;
     Ok(jobs)

@@ -34,7 +34,7 @@ pub(crate) fn insert(event: StoredEvent) -> Statement<'static> {
         event.substituted.into(),
         hooks.into(),
     ];
-    Statement { sql, cells }
+    Statement::new(sql, cells)
 }
 
 /// The events that `query` asks for, newest last.

@@ -69,7 +69,7 @@ pub(crate) fn delete(db: &dyn Db, key: &SessionKey, held_by: &HeldBy<'_>) -> Res
             return Err(Failure::Said(refusal::in_use(&member.session, &by)));
         }
     }
-    let of_family = |sql| family.iter().map(move |it| Statement { sql, cells: vec![tenant.into(), it.into()] });
+    let of_family = |sql| family.iter().map(move |it| Statement::new(sql, vec![tenant.into(), it.into()]));
     let gone: Vec<_> = GONE.into_iter().flat_map(of_family).collect();
     db.run_all(&gone)?;
     Ok(!family.is_empty())

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use domain::store::StoreError;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::checkpoints::MAX_LOG_PAGES;
 use crate::Durability;
@@ -135,10 +135,35 @@ pub(super) fn transact<T>(
     connection: &mut Connection,
     work: impl FnOnce(&Connection) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let done = work(&transaction)?;
-    transaction.commit()?;
+    let writing = Writing::begin(connection)?;
+    let done = work(writing.0)?;
+    writing.commit()?;
     Ok(done)
+}
+
+/// A writing transaction, of which nothing stays unless it is committed. Its statements are read once in the life of a
+/// connection.
+struct Writing<'c>(&'c Connection);
+
+impl<'c> Writing<'c> {
+    /// Waits for whoever writes. The connection has no other transaction.
+    fn begin(connection: &'c mut Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.0.prepare_cached("COMMIT")?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        // Some failures have rolled it back already. What cannot be rolled back is gone with the connection.
+        if !self.0.is_autocommit() {
+            self.0.execute_batch("ROLLBACK").unwrap_or_default();
+        }
+    }
 }
 
 /// Makes the file and its folder for their owner only. SQLite gives its `-wal` and `-shm` the mode of the file.
