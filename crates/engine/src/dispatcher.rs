@@ -98,18 +98,20 @@ impl Dispatcher {
 
     /// Asks every hook of the checkpoint `C` about `subject`, and waits.
     pub async fn check<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>) {
-        let (subject, ruling, _) = self.consult(cx, subject).await;
+        if self.current.is_quiet(C::KIND) {
+            return (subject, Ruling::Proceed);
+        }
+        // In a box, so that a checkpoint without hooks moves nothing around but its subject.
+        let (subject, ruling, _) = Box::pin(self.ask_hooks(cx, self.current.set(), subject)).await;
         (subject, ruling)
     }
 
     /// The same, with what hooks want the model to read besides.
     pub async fn consult<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>, Vec<Note>) {
-        let set = self.current.set();
-        if set.roster().at(C::KIND).is_empty() {
+        if self.current.is_quiet(C::KIND) {
             return (subject, Ruling::Proceed, Vec::new());
         }
-        // In a box, so that a checkpoint without hooks moves nothing around but its subject.
-        Box::pin(self.ask_hooks(cx, set, subject)).await
+        Box::pin(self.ask_hooks(cx, self.current.set(), subject)).await
     }
 
     async fn ask_hooks<C: Checkpoint>(&self, cx: &TurnCx, set: Arc<Set>, subject: C) -> (C, Ruling<C>, Vec<Note>) {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use domain::breaker::{Counted, counted};
+use domain::checkpoint::CheckpointKind;
 use domain::hook::Hook;
 use domain::id::TenantId;
 use domain::identity::Identity;
@@ -142,6 +143,13 @@ impl Current {
     pub(crate) fn new(configured: Arc<[Mounted]>, tenant: TenantId, live: Arc<Live>) -> Self {
         let first = live.set(&configured, &tenant);
         Self { configured, tenant, live, newest: RwLock::new(first.clone()), first }
+    }
+
+    /// Whether nobody is registered for `kind`. As long as no rule changes, that holds nothing to find it out.
+    pub(crate) fn is_quiet(&self, kind: CheckpointKind) -> bool {
+        let (generation, set) = &self.first;
+        let quiet = |set: &Set| set.roster().at(kind).is_empty();
+        if *generation == self.live.generation() { quiet(set) } else { quiet(&self.set()) }
     }
 
     pub(crate) fn set(&self) -> Arc<Set> {
