@@ -3,6 +3,10 @@
 //! Such a hook runs no code and decides nothing: at its timing its text is appended to the conversation, and it leaves
 //! when its scope ends.
 
+pub mod catalogue;
+pub mod finding;
+pub mod scan;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
