@@ -11,6 +11,7 @@ mod exec;
 mod fetch;
 mod find;
 mod list;
+mod load_skill;
 mod name;
 mod protected;
 mod read;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use domain::json::Object;
 use domain::llm::ToolDef;
 use domain::shell::{ShellFacts, ShellText};
+use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
 use engine::egress::{Egress, EgressError};
 use engine::permit::Permit;
@@ -66,6 +68,9 @@ pub const DELEGATE: &str = "delegate";
 
 /// The tool that gives a task to another agent, which works in the background.
 pub const SPAWN: &str = "spawn";
+
+/// The tool that reads what skills say. It counts for nothing where it is asked whether an agent has tools.
+pub const LOAD_SKILL: &str = "load_skill";
 
 /// The built-in tool that a model means by `asked`: its own spelling, another case, a known alias, or any of these
 /// behind a prefix such as `functions.`.
@@ -197,6 +202,14 @@ impl Tools {
             .map_err(|reason| ToolsError::Schema { tool: function.name.clone(), reason })?;
         self.entries.push(Entry { tool, validator });
         Ok(())
+    }
+
+    /// Adds [`LOAD_SKILL`] for the skills of `scan` that the model is told of; nothing if there are none.
+    ///
+    /// # Errors
+    /// When there is a tool of this name already.
+    pub fn add_skills(&mut self, scan: &Scan) -> Result<(), ToolsError> {
+        load_skill::LoadSkill::new(scan).map_or(Ok(()), |tool| self.add(Arc::new(tool)))
     }
 
     /// The tool of exactly this name.

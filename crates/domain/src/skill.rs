@@ -69,6 +69,14 @@ impl Voice {
             Self::User => Role::User,
         }
     }
+
+    /// The word in manifests, frames and listings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+        }
+    }
 }
 
 /// One entry of a skill's manifest with its text.

@@ -65,6 +65,11 @@ pub struct Scanner {
 }
 
 impl Scanner {
+    /// Where it looked the last time.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// What was found the last time.
     pub fn current(&self) -> &Arc<Scan> {
         &self.current

@@ -98,6 +98,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Rules in the store and in files.
     pub agent_hooks: AgentHooksConfig,
+    /// The folder of skills, where a file names one.
+    pub skills_dir: Option<PathBuf>,
     /// The names of the variables that hold secrets, as far as the configuration says so.
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
@@ -247,6 +249,10 @@ pub struct AgentConfig {
     pub default: bool,
     /// Options of every request to the model.
     pub options: Map<String, Value>,
+    /// The skills that it has, in order.
+    pub skills: Vec<Named>,
+    /// The folder that the folders of these stand in.
+    pub skills_dir: PathBuf,
 }
 
 /// A name that is looked up later, and where it is written.
@@ -383,6 +389,7 @@ impl Config {
             store_url: STORE_URL.to_owned(),
             tools: ToolsConfig::default(),
             agent_hooks: AgentHooksConfig::default(),
+            skills_dir: None,
             secrets: BTreeSet::new(),
             default_model: None,
             broken: BTreeMap::new(),

@@ -129,7 +129,8 @@ impl Host {
         let mut named = named.into_iter();
         let mut settings = Settings::new(&agent.name, &named.next().unwrap_or_default());
         settings.fallbacks = named.collect();
-        settings.system = agent.system.clone().unwrap_or_default();
+        let skills = self.skills.of(&agent.name);
+        settings.system = skills.catalogue().ending(agent.system.as_deref().unwrap_or_default());
         settings.options = agent.options.clone();
         settings.max_iterations = agent.max_iterations;
         settings.context_tokens = agent.context_tokens.into();

@@ -32,6 +32,8 @@ pub struct RawConfig {
     pub agent_hooks: Option<RawAgentHooks>,
     /// What kind of host this is.
     pub gateway: Option<RawGateway>,
+    /// Where skills are.
+    pub skills: Option<RawSkills>,
     /// The model for work in the background, where nothing else says which.
     pub background: Option<RawJudge>,
 }
@@ -95,6 +97,17 @@ pub struct RawAgent {
     pub default: Option<bool>,
     /// Options of every request to the model, such as `temperature` and `max_tokens`.
     pub options: Option<Map<String, Value>>,
+    /// Skills that it has, by the names of their folders in `skills.dir`, in order. Default: none. Whatever else lies
+    /// there has no effect.
+    pub skills: Option<Vec<String>>,
+}
+
+/// Where skills are.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawSkills {
+    /// The folder with a folder for each skill, relative to the folder of this file. Default: `skills`.
+    pub dir: Option<String>,
 }
 
 /// Servers of tools that speak the Model Context Protocol.

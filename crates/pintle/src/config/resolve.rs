@@ -91,6 +91,7 @@ pub(super) fn resolve(
     for (at, layer) in layers.iter_mut().enumerate() {
         let mut left = LeftOut(Vec::new());
         providers::add(&mut config, layer, &mut left);
+        settings::add_skills(&mut config, layer, &mut left);
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
         mcp::add(&mut config, layer, &mut left);

@@ -18,6 +18,9 @@ use crate::tool_names::{is_mcp, mcp_glob};
 /// The agent that is there without any configuration.
 const MAIN: &str = "main";
 
+/// The folder of skills that counts where no file names one, beside the file that enables them.
+const SKILLS: &str = "skills";
+
 /// Adds the agents of one file.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &mut LeftOut) {
     check(&mut trusted.layer);
@@ -39,6 +42,10 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
         let agent = config.agents.entry(name.clone()).or_insert_with(|| AgentConfig::new(&name, env.cwd.clone()));
         if trusted.is_trusted(&path) {
             lay_over(agent, &raw, &trusted.layer);
+            if raw.skills.is_some() {
+                let beside = || trusted.layer.folder.join(SKILLS);
+                agent.skills_dir = config.skills_dir.clone().unwrap_or_else(beside);
+            }
         } else {
             lay_stranger_over(agent, &raw, &trusted.layer);
             let kept = ["system", "max_iterations"];
@@ -143,6 +150,11 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.stream_unreviewed = raw.stream_unreviewed.unwrap_or(agent.stream_unreviewed);
     agent.default = raw.default.unwrap_or(agent.default);
     agent.tools = raw.tools.as_deref().map(tools).or(agent.tools.take());
+    let skills = raw
+        .skills
+        .as_ref()
+        .map(|names| names.iter().enumerate().map(|(i, name)| named(&["skills", &i.to_string()], name)).collect());
+    agent.skills = skills.unwrap_or(std::mem::take(&mut agent.skills));
     if let Some(options) = &raw.options {
         agent.options.extend(options.clone());
     }
@@ -248,6 +260,8 @@ impl AgentConfig {
             stream_unreviewed: false,
             default: false,
             options: serde_json::Map::new(),
+            skills: Vec::new(),
+            skills_dir: PathBuf::new(),
         }
     }
 }
