@@ -253,6 +253,51 @@ pub struct AgentConfig {
     pub skills: Vec<Named>,
     /// The folder that the folders of these stand in.
     pub skills_dir: PathBuf,
+    /// How its turns go.
+    pub flow: Flow,
+    /// What is said and done in turns that are planned.
+    pub planning: PlanningConfig,
+}
+
+/// How the turns of an agent go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// The model works at once.
+    #[default]
+    Direct,
+    /// Where there are tools, a call without tools comes first.
+    Planned,
+}
+
+/// What is said and done in turns that are planned. A prompt that nobody wrote is the host's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanningConfig {
+    /// What ends the messages of the planning call.
+    pub planning_prompt: Option<String>,
+    /// What ends the messages of the first call with tools.
+    pub first_step_prompt: Option<String>,
+    /// What ends the messages of every later call with tools.
+    pub agent_loop_prompt: Option<String>,
+    /// What a plan is that does not say whether tools are needed.
+    pub on_missing_tag: MissingTag,
+    /// Whether the plan stays in the conversation.
+    pub record: bool,
+}
+
+impl Default for PlanningConfig {
+    fn default() -> Self {
+        let (planning_prompt, first_step_prompt, agent_loop_prompt) = (None, None, None);
+        Self { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag: MissingTag::Answer, record: true }
+    }
+}
+
+/// What a plan is that does not say whether tools are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingTag {
+    /// The answer.
+    Answer,
+    /// A plan: work follows.
+    Loop,
 }
 
 /// A name that is looked up later, and where it is written.

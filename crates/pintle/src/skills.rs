@@ -11,7 +11,7 @@ use domain::skill::finding::{Code, Finding};
 use domain::skill::scan::Scan;
 use engine::skills::{Scanner, Wanted};
 
-use crate::config::{AgentConfig, Config, Named};
+use crate::config::{AgentConfig, Config, Flow, Named};
 use crate::tool_names::{is_mcp, may_bring_tools};
 
 /// The skills of each agent, by its name.
@@ -93,16 +93,18 @@ pub(crate) fn view<T>(config: &Config, agent: &AgentConfig, with: impl FnOnce(Ag
         let own = canonical_builtin(name).unwrap_or(name);
         tools.contains(&own) || (served && is_mcp(name)) || (brought && !BUILTIN.contains(&own))
     };
-    with(AgentView { knows: &knows, tools: &tools, plans: false })
+    with(AgentView { knows: &knows, tools: &tools, plans: agent.flow == Flow::Planned })
 }
 
 /// What is wrong with the list of skills itself is shown where that is written.
 fn placed(found: Finding, agent: &AgentConfig) -> Finding {
     let mut named = agent.skills.iter().filter(|named| named.text == found.skill);
-    let entry: Option<&Named> = match found.code {
-        Code::S1 | Code::S2 => named.next(),
-        Code::S3 => named.nth(1),
-        _ => None,
+    let entry: Option<&Named> = if matches!(found.code, Code::S1 | Code::S2) {
+        named.next()
+    } else if found.code == Code::S3 {
+        named.nth(1)
+    } else {
+        None
     };
     match entry.and_then(|named| named.place.as_ref()) {
         Some(place) => found.of(&place.file).at((place.line, place.column)),

@@ -60,11 +60,15 @@ pub(super) fn look(wanted: Wanted<'_>, name: &str) -> Looked {
 }
 
 fn absent(dir: &Path, name: &str, error: &io::Error) -> Finding {
-    let why = match error.kind() {
-        io::ErrorKind::NotFound if !dir.is_dir() => format!("the folder of skills, {}, does not exist", dir.display()),
-        io::ErrorKind::NotFound => format!("there is no folder {}", dir.join(name).display()),
-        io::ErrorKind::NotADirectory => format!("{} is no folder", dir.join(name).display()),
-        _ => format!("{} cannot be opened: {error}", dir.join(name).display()),
+    let (path, is) = (dir.join(name), |kind| error.kind() == kind);
+    let why = if is(io::ErrorKind::NotFound) && !dir.is_dir() {
+        format!("the folder of skills, {}, does not exist", dir.display())
+    } else if is(io::ErrorKind::NotFound) {
+        format!("there is no folder {}", path.display())
+    } else if is(io::ErrorKind::NotADirectory) {
+        format!("{} is no folder", path.display())
+    } else {
+        format!("{} cannot be opened: {error}", path.display())
     };
     let mut found = Finding::new(Code::S2, name, format!("there is no skill `{name}`: {why}"));
     let known = folders(dir);

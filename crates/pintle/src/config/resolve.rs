@@ -1,6 +1,7 @@
 //! Layers into one configuration: every reference looked up, every default filled in.
 
 mod agents;
+mod flow;
 mod hooks;
 mod mcp;
 mod providers;

@@ -7,12 +7,12 @@ use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, DELEGATE, READ_ONLY, SPAWN, canonical_builtin, nearest_builtin};
 use dialects::process::config::{At, Problem};
 
-use super::{LeftOut, Trusted, note_bad};
+use super::{LeftOut, Trusted, flow, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
-use crate::config::{AgentConfig, Config, HookKind, LoadedHook, Named};
+use crate::config::{AgentConfig, Config, Flow, HookKind, LoadedHook, Named, PlanningConfig};
 use crate::tool_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
@@ -48,7 +48,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
             }
         } else {
             lay_stranger_over(agent, &raw, &trusted.layer);
-            let kept = ["system", "max_iterations"];
+            let kept = ["system", "flow", "max_iterations"];
             let written = trusted.layer.value(&["agents", &name]);
             let rest: Vec<_> = written.as_object().into_iter().flat_map(serde_json::Map::keys).cloned().collect();
             let rest: Vec<_> = rest.into_iter().filter(|key| !kept.contains(&key.as_str())).collect();
@@ -68,6 +68,7 @@ fn check(layer: &mut Layer) {
             let place = bad.place.to_string();
             layer.report(Problem::new(&["agents", name, "ask", &place], format!("it is no glob: {}", bad.reason)));
         }
+        flow::problems(raw).into_iter().for_each(|problem| layer.report(problem.under(&["agents", name])));
         if raw.max_iterations == Some(0) {
             layer.report(Problem::new(&["agents", name, "max_iterations"], "must be greater than 0"));
         }
@@ -158,6 +159,7 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     if let Some(options) = &raw.options {
         agent.options.extend(options.clone());
     }
+    flow::lay_over(agent, raw);
     if let Some(workspace) = &raw.workspace {
         agent.workspace = layer.folder.join(workspace);
     }
@@ -167,6 +169,7 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
 fn lay_stranger_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.system = raw.system.clone().or(agent.system.take());
     agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
+    agent.flow = raw.flow.as_deref().and_then(flow::named).unwrap_or(agent.flow);
     agent.tools = Some(READ_ONLY.map(str::to_owned).to_vec());
     agent.workspace.clone_from(&layer.folder);
 }
@@ -262,6 +265,8 @@ impl AgentConfig {
             options: serde_json::Map::new(),
             skills: Vec::new(),
             skills_dir: PathBuf::new(),
+            flow: Flow::default(),
+            planning: PlanningConfig::default(),
         }
     }
 }

@@ -51,6 +51,22 @@ fn a_file_of_a_folder_adds_to_what_is_asked_about_and_takes_nothing_away() {
 }
 
 #[test]
+fn a_flow_arrives_key_by_key() {
+    let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
+    let expected = PlanningConfig {
+        planning_prompt: Some("Plan.".into()),
+        first_step_prompt: Some(String::new()),
+        agent_loop_prompt: Some("Go on.".into()),
+        on_missing_tag: MissingTag::Loop,
+        record: false,
+    };
+    let (main, helper) = (&config.agents["main"], &config.agents["helper"]);
+    assert_eq!((main.flow, &main.planning), (Flow::Planned, &expected));
+    assert_eq!((helper.flow, &helper.planning), (Flow::Direct, &PlanningConfig::default()));
+    assert!(helper.planning.record);
+}
+
+#[test]
 fn skills_are_looked_for_where_the_file_says_that_enables_them() {
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let main = &config.agents["main"];
