@@ -15,6 +15,7 @@ use domain::llm::ToolDef;
 use domain::message::{CallPart, Message, Role};
 use domain::ruling::{Aborted, Denied, Ground, Ruling};
 use domain::session::{Cause, Entry, OpenTurn};
+use domain::skill::Skills;
 use domain::store::StoreError;
 use domain::tool::ToolOutput;
 use domain::turn::{End, Fact, Turn, Waiting};
@@ -27,6 +28,7 @@ use crate::media::{self, MediaStore};
 use crate::models::Models;
 use crate::outlet::Outlet;
 use crate::settings::Settings;
+use crate::skills::{NeedTool, Request, Shelf, Tags};
 use crate::team::Team;
 use crate::tools::Tools;
 
@@ -37,8 +39,10 @@ mod deltas;
 mod files;
 mod known;
 mod model;
+mod planning;
 mod polls;
 mod subturns;
+mod texts;
 mod work;
 
 use known::KnownAgent;
@@ -58,6 +62,10 @@ pub struct Runner {
     media: Option<Arc<MediaStore>>,
     /// The agents that this one may delegate to.
     team: Weak<Team>,
+    /// The texts of its skills.
+    shelf: Arc<Shelf>,
+    /// Says whether a plan needs tools.
+    need_tool: Arc<dyn NeedTool>,
 }
 
 /// What came of one turn.
@@ -131,7 +139,20 @@ impl Runner {
     /// An agent with these settings, models and tools, whose hooks are those of `engine`.
     pub fn new(settings: Settings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
         let offered = tools.definitions().into_iter().cloned().map(Rendered::new).collect();
-        Self { settings, models, tools, offered, engine, approvals: None, media: None, team: Weak::new() }
+        let (team, shelf, need_tool) = (Weak::new(), Arc::new(Shelf::new(Skills::none())), Arc::new(Tags));
+        Self { settings, models, tools, offered, engine, approvals: None, media: None, team, shelf, need_tool }
+    }
+
+    /// The same agent; the texts of its skills lie on `shelf`.
+    #[must_use]
+    pub fn with_skills(self, shelf: Arc<Shelf>) -> Self {
+        Self { shelf, ..self }
+    }
+
+    /// The same agent; `need_tool` says whether its plans need tools.
+    #[must_use]
+    pub fn with_need_tool(self, need_tool: Arc<dyn NeedTool>) -> Self {
+        Self { need_tool, ..self }
     }
 
     /// The same agent; where a person must say, they are asked through `approvals`.
@@ -174,17 +195,17 @@ impl Runner {
         Arc::new(KnownAgent::new((self.tools.clone(), self.models.clone()), owners, agents, agent_uuid))
     }
 
-    /// Works `prompt` to its end, after what waits in the conversation. What it did so far stays in the conversation,
+    /// Works what is asked for to its end, after what waits in the conversation. What it did so far stays in the conversation,
     /// also when this future is dropped before its end. A turn that was left open by another process ends first.
     pub async fn turn(
         &self,
         conversation: &mut Conversation,
-        prompt: &str,
+        request: impl Into<Request<'_>>,
         outlet: Arc<dyn Outlet>,
         helm: &Helm,
     ) -> Report {
         let around = Around::top(self.engine.dispatcher(), outlet, helm);
-        self.work(conversation, Some(prompt), around, TurnId::fresh()).await
+        self.work(conversation, Some(request.into()), around, TurnId::fresh()).await
     }
 
     /// Works what waits in the conversation, if anything does: messages that came in too late for their turn, and
@@ -224,6 +245,8 @@ impl Runner {
         // Its owners hold for the calls of the batch that was under way.
         let cx = TurnCx { known: self.known(open.turn.owners().clone(), &cx.who), ..cx };
         let mut work = Work::new(self, conversation, around, cx, open);
+        // Whoever worked it before told of these.
+        drop(work.turn.take_events());
         work.give_up_running();
         work.flights.unsettled = unsettled;
         Some(self.report(work).await)
@@ -260,14 +283,14 @@ impl Runner {
     async fn work(
         &self,
         conversation: &mut Conversation,
-        prompt: Option<&str>,
+        request: Option<Request<'_>>,
         around: Around,
         turn_id: TurnId,
     ) -> Report {
         let cx = self.turn_cx(conversation, turn_id.clone(), &around);
         self.bury(conversation, &around).await;
         self.open(conversation, &around.hooks, &cx.who);
-        let prompt = match prompt {
+        let prompt = match request.map(|request| request.prompt) {
             None => None,
             Some(prompt) => match submit(&around.hooks, &cx, prompt, kind_of(conversation)).await {
                 Ok(submitted) => Some(submitted),
@@ -284,8 +307,10 @@ impl Runner {
             prompts: prompts.iter().cloned().map(Into::into).collect(),
             max_iterations: self.settings.max_iterations,
         };
-        drop(conversation.journal.write(&self.settings.id, vec![Entry::Turn(begun.clone())]));
-        conversation.session.apply(Entry::Turn(begun));
+        let equipped = self.equipment(request).map(|with| Fact::Equipped { with: Box::new(with) });
+        let entries: Vec<Entry> = std::iter::once(begun).chain(equipped).map(Entry::Turn).collect();
+        drop(conversation.journal.write(&self.settings.id, entries.clone()));
+        entries.into_iter().for_each(|entry| conversation.session.apply(entry));
         let Some(open) = conversation.session.take_open() else {
             let (stage, text) = ("session_save".to_owned(), "the turn could not begin".to_owned());
             return Report {

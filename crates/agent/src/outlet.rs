@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::ledger::HookChunk;
+
 /// Takes what the user reads before the turn is over. Must not block for long.
 pub trait Outlet: Send + Sync {
     /// Whether answers are shown while the turn runs, through [`Outlet::delta`]: then everything that the model says
@@ -26,6 +28,12 @@ pub trait Outlet: Send + Sync {
 
     /// A file for the user, which stands in [`Outlet::folder`] now.
     fn file(&self, _path: &Path) {}
+
+    /// A text of a skill that stays, for whoever keeps the conversation: it belongs between the pieces before and after
+    /// it, and is nothing that is said. Whether somebody keeps it.
+    fn hook(&self, _chunk: &HookChunk) -> bool {
+        false
+    }
 
     /// A message of the user's went no further, and why.
     fn refused(&self, text: &str) {

@@ -2,6 +2,7 @@
 
 use domain::id::AgentId;
 use domain::json::Object;
+use domain::planning::StepPrompts;
 
 /// Rounds of one turn, unless the agent says otherwise. Source: `agents.NAME.max_iterations`.
 pub const MAX_ITERATIONS: u32 = 50;
@@ -24,6 +25,8 @@ pub struct Settings {
     /// How many tokens the model takes, about; 0 when nobody knows. The oldest messages are summarised before the
     /// conversation comes near to it.
     pub context_tokens: u64,
+    /// How its turns are planned; none for turns that go straight to work.
+    pub planning: Option<Planning>,
     /// Whether text reaches the user before the `after_llm` hooks ruled on it.
     pub stream_unreviewed: bool,
 }
@@ -39,7 +42,34 @@ impl Settings {
             options: Object::new(),
             max_iterations: MAX_ITERATIONS,
             context_tokens: 0,
+            planning: None,
             stream_unreviewed: false,
         }
     }
+}
+
+/// How turns are planned: a call without tools comes first, and says whether tools are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planning {
+    /// What the host says to the model at each step.
+    pub prompts: StepPrompts,
+    /// What follows a plan that does not say whether tools are needed.
+    pub on_missing_tag: OnMissingTag,
+    /// Whether the plan stands in the conversation.
+    pub record: bool,
+}
+
+impl Default for Planning {
+    fn default() -> Self {
+        Self { prompts: StepPrompts::default(), on_missing_tag: OnMissingTag::Answer, record: true }
+    }
+}
+
+/// What follows a plan that does not say whether tools are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnMissingTag {
+    /// Nothing: it was the answer.
+    Answer,
+    /// The loop.
+    Loop,
 }

@@ -18,13 +18,14 @@ mod checkpoint;
 mod line;
 mod verify;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::hex::hex;
 use crate::id::TenantId;
 use crate::json::{self, Object};
 
@@ -80,7 +81,7 @@ impl Hash {
     /// The hash of a row: `SHA-256(prev ‖ 0x0a ‖ body)`, with `prev` as it is written.
     pub fn of(prev: &Self, body: &str) -> Self {
         let mut sha = Sha256::new();
-        sha.update(prev.to_string());
+        sha.update(hex(&prev.0));
         sha.update(b"\n");
         sha.update(body);
         Self(sha.finalize().into())
@@ -89,7 +90,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -207,7 +208,9 @@ pub fn append_canonical(
     let tenant_id = json::canonical(&tenant.as_str().into());
     // The members stand in their canonical order; a moment and the word of a kind need no escapes.
     let kind_word = kind.word();
-    let body = format!(r#"{{"at":"{at}","data":{data},"kind":"{kind_word}","seq":{seq},"tenant_id":{tenant_id}}}"#);
+    let mut body = String::with_capacity(data.len() + ENVELOPE_BYTES);
+    write!(body, r#"{{"at":"{at}","data":{data},"kind":"{kind_word}","seq":{seq},"tenant_id":{tenant_id}}}"#)
+        .expect("a text takes everything");
     if body.len() > MAX_BODY_BYTES {
         return Err(AppendError::TooLong(body.len()));
     }
@@ -215,6 +218,9 @@ pub fn append_canonical(
     let entry = Entry { tenant_id: tenant.clone(), seq, at, kind, body, prev: head.hash, hash };
     Ok((entry, Link { seq, hash }))
 }
+
+/// What a row takes beside its data; one with a longer name of a tenant lets its text grow.
+const ENVELOPE_BYTES: usize = 160;
 
 fn whole_micros(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(at.as_microsecond()).expect("it comes from a timestamp, so it is within its bounds")

@@ -11,7 +11,7 @@ use crate::checkpoint::{Checkpoint, Duty, Occasion, Subject};
 use crate::fault::Fault;
 use crate::hook::{Hook, OnFailure, State};
 use crate::id::HookName;
-use crate::record::{Change, Lines, NotRun, Outcome, PassedOver, Record, Why};
+use crate::record::{Change, Lines, NotRun, Outcome, Record};
 use crate::roster::Roster;
 use crate::ruling::{Ground, Ruling};
 use crate::verdict::{Heard, Reason, Verdict};
@@ -24,7 +24,6 @@ use failing::{fault_reason, on_failure};
 pub use ruling::Note;
 use ruling::{Told, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
-use wanting::About;
 pub use wanting::wanted;
 
 /// What all gates of one event may take together. Source: agent hooks' chain budget.
@@ -191,36 +190,6 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// Goes on to the next place of this pass whose hook is about this, with the fault that it is if that cannot be said.
-    /// Those before it are recorded and passed over: mostly all of a row, so little is done for each of them.
-    fn pass_over(&mut self, roster: &Arc<Roster>) -> Option<(usize, Option<Fault>)> {
-        let row = roster.at(C::KIND);
-        let about = About::new(self.subject.facts());
-        let owner = about.facts.tool.and_then(|(tool, _)| self.occasion.known.owner(tool));
-        let mut over = Vec::new();
-        let found = loop {
-            let place = match &self.pass {
-                Pass::First => Some(self.at),
-                Pass::Again(places) => places.get(self.at).copied(),
-            };
-            let Some((place, number)) = place.and_then(|place| Some((place, *row.get(place)?))) else { break None };
-            match self.wants(roster.hook(number), &about, owner.as_ref()) {
-                Ok(fault) => break Some((place, fault)),
-                Err(why) => {
-                    if over.is_empty() {
-                        over.reserve(row.len() - place);
-                    }
-                    over.push((number, why));
-                }
-            }
-            self.at += 1;
-        };
-        if matches!(self.pass, Pass::First) && !over.is_empty() {
-            self.records.pass_over(PassedOver::new(roster.clone(), C::KIND, about.value()).with(over));
-        }
-        found
-    }
-
     /// How long the rest of the chain may take, where its hooks share a time.
     fn left(&self) -> Option<Duration> {
         (C::KIND.duty() == Duty::Gate).then(|| GATE_BUDGET.saturating_sub(self.spent))
@@ -261,23 +230,6 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
                 (self.left() == Some(Duration::ZERO)).then_some(Fault::TimedOut { after: GATE_BUDGET })
             }
         }
-    }
-
-    /// Whether `hook` is about this: if not why, and if that cannot be said, the fault that this is.
-    /// A hook that brought the tool always is, at any stage.
-    fn wants(&self, hook: &Hook, about: &About<'_>, owner: Option<&HookName>) -> Result<Option<Fault>, Why> {
-        match hook.state {
-            State::Disabled => return Err(Why::Disabled),
-            State::Untrusted => return Err(Why::Untrusted),
-            State::Armed | State::Broken(_) | State::Tripped { .. } => {}
-        }
-        if !hook.scope.covers(self.occasion.known.acting_for()) {
-            return Err(Why::OutOfScope);
-        }
-        if owner == Some(&hook.name) || self.subject.owner() == Some(&hook.name) {
-            return Ok(None);
-        }
-        about.wanted(hook, C::KIND.name(), self.occasion)
     }
 
     /// Whether the circuit breaker of `hook` is open; what that counts for is taken in its place.

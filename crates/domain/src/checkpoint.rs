@@ -240,6 +240,10 @@ pub enum Snapshot {
 pub enum CheckpointKind {
     SessionStart,
     UserPromptSubmit,
+    AfterUserInput,
+    BeforePlanning,
+    BeforeEachAgent,
+    BeforeFirstAgent,
     BeforeLlm,
     AfterLlm,
     BeforeTool,
@@ -247,6 +251,7 @@ pub enum CheckpointKind {
     ApproveTool,
     AfterTool,
     PostToolUse,
+    AfterToolCall,
     SubagentStart,
     SubagentStop,
     Stop,
@@ -281,12 +286,23 @@ pub enum Duty {
     Rewriter,
     /// Approves or refuses a call; a fault refuses.
     Approver,
+    /// Puts a text into the conversation; decides nothing.
+    Injector,
 }
 
 /// Every checkpoint, in the order of a turn. Each has an emit site in the agent's loop.
-pub const CHECKPOINTS: [CheckpointRow; 13] = [
+pub const CHECKPOINTS: [CheckpointRow; 18] = [
     row(CheckpointKind::SessionStart, "session_start", Duty::Observer, "a session is new"),
     row(CheckpointKind::UserPromptSubmit, "user_prompt_submit", Duty::Gate, "a message may reach the model"),
+    row(
+        CheckpointKind::AfterUserInput,
+        "after_user_input",
+        Duty::Injector,
+        "the message of the user stands in the list",
+    ),
+    row(CheckpointKind::BeforePlanning, "before_planning", Duty::Injector, "a plan is about to be asked for"),
+    row(CheckpointKind::BeforeEachAgent, "before_each_agent", Duty::Injector, "a round begins"),
+    row(CheckpointKind::BeforeFirstAgent, "before_first_agent", Duty::Injector, "the first round begins"),
     row(CheckpointKind::BeforeLlm, "before_llm", Duty::Rewriter, "a request is about to leave for a model"),
     row(CheckpointKind::AfterLlm, "after_llm", Duty::Rewriter, "a model has answered"),
     row(CheckpointKind::BeforeTool, "before_tool", Duty::Rewriter, "a model asks for a tool"),
@@ -294,6 +310,12 @@ pub const CHECKPOINTS: [CheckpointRow; 13] = [
     row(CheckpointKind::ApproveTool, "approve_tool", Duty::Approver, "a tool call passed the gates"),
     row(CheckpointKind::AfterTool, "after_tool", Duty::Rewriter, "a tool has run"),
     row(CheckpointKind::PostToolUse, "post_tool_use", Duty::Observer, "a tool's result is settled"),
+    row(
+        CheckpointKind::AfterToolCall,
+        "after_tool_call",
+        Duty::Injector,
+        "a batch has its results, once for each call",
+    ),
     row(CheckpointKind::SubagentStart, "subagent_start", Duty::Gate, "an agent is about to delegate to another"),
     row(CheckpointKind::SubagentStop, "subagent_stop", Duty::Observer, "a sub-agent has ended"),
     row(CheckpointKind::Stop, "stop", Duty::Observer, "a turn completed"),

@@ -8,7 +8,7 @@ use crate::agent_hook::{Decision, HandlerType, Stored};
 use crate::checkpoint::CheckpointKind;
 use crate::fault::FaultKind;
 use crate::id::{HookId, TenantId, agent_uuid};
-use crate::json::Object;
+use crate::json::{Members, Object};
 use crate::record::{EventRecord, NotRun, Outcome, Record};
 use crate::verdict::Word;
 
@@ -117,6 +117,37 @@ impl Execution {
         })
     }
 
+    /// What the audit chain keeps: the members of [`to_json`](Self::to_json), with the hash of the detail as it is
+    /// kept, as canonical JSON. It is written for every execution, so no tree of values is made of it first.
+    pub fn to_canonical(&self, detail_sha256: Option<&str>) -> String {
+        let mut members = Members::with_capacity(CANONICAL_BYTES);
+        members.text("agent_id", self.agent_id.as_deref());
+        members.text("created_at", Some(&self.created_at.to_string()));
+        members.text("decision", Some(self.decision.word()));
+        members.text("dedup_key", self.dedup_key.as_deref());
+        members.number("duration_ms", self.duration_ms);
+        members.text("error", self.error.as_deref());
+        members.text("error_detail_sha256", detail_sha256);
+        members.text("event", Some(self.event.name()));
+        members.text("event_id", Some(&self.event_id));
+        members.text("handler_type", Some(self.handler_type.word()));
+        members.text("hook_id", self.hook_id.as_ref().map(HookId::as_str));
+        members.text("hook_name", Some(&self.hook_name));
+        members.number("hook_version", self.hook_version.into());
+        members.text("id", Some(&self.id));
+        members.text("input_hash", self.input_hash.as_deref());
+        members.object("metadata", &self.metadata);
+        members.text("reason", self.reason.as_deref());
+        members.number("retry", self.retry.into());
+        members.text("session_id", self.session_id.as_deref());
+        members.text("tenant_id", Some(self.tenant_id.as_str()));
+        members.text("tool_call_id", self.tool_call_id.as_deref());
+        members.text("tool_name", self.tool_name.as_deref());
+        members.text("trace_id", self.trace_id.as_deref());
+        members.text("turn_id", self.turn_id.as_deref());
+        members.finish()
+    }
+
     /// The row as JSON, without the detail of the fault.
     pub fn to_json(&self) -> Object {
         let value = serde_json::json!({
@@ -151,6 +182,9 @@ impl Execution {
     }
 }
 
+/// What an execution without long texts takes as JSON; a longer one lets its text grow.
+const CANONICAL_BYTES: usize = 1536;
+
 /// The width of the column, in characters.
 const MAX_NAME_CHARS: usize = 255;
 /// The width of the column, in characters.
@@ -161,7 +195,8 @@ const MAX_TRACE_CHARS: usize = 64;
 const MAX_CALL_CHARS: usize = 128;
 
 fn cut(text: &str, chars: usize) -> String {
-    text.chars().take(chars).collect()
+    // A text of no more bytes has no more characters.
+    if text.len() <= chars { text.to_owned() } else { text.chars().take(chars).collect() }
 }
 
 /// How an execution ended.
@@ -177,7 +212,7 @@ impl Ended {
         match outcome {
             Outcome::Said { word, reason, took } => {
                 let decision = match word {
-                    Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
+                    Word::Inject | Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
                     Word::Ask => Decision::Ask,
                     Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
                 };
@@ -258,5 +293,73 @@ fn fault(outcome: &Outcome) -> Option<&'static str> {
     match outcome {
         Outcome::Failed { fault, .. } => Some(fault.kind().word()),
         Outcome::Said { .. } | Outcome::Told | Outcome::NotRun(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::json::canonical;
+
+    fn check(execution: &Execution, detail: Option<&str>) {
+        let mut expected = execution.to_json();
+        expected.insert("error_detail_sha256".into(), detail.into());
+        assert_eq!(execution.to_canonical(detail), canonical(&expected.into()));
+    }
+
+    #[test]
+    fn the_chain_keeps_what_the_row_says() {
+        let metadata = json!({ "trace_id": "t", "changed_paths": ["/b", "/a"], "pass": 2, "\u{e000}": 1.50 });
+        let text = |text: &str| Some(text.to_owned());
+        let full = Execution {
+            id: "0193a5b0-7000-7000-8000-0000000000aa".into(),
+            hook_id: Some("0193a5b0-7000-7000-8000-0000000000bb".into()),
+            hook_name: "guard \"1\"".into(),
+            hook_version: u32::MAX,
+            handler_type: HandlerType::Script,
+            tenant_id: TenantId::default_tenant(),
+            agent_id: text("a"),
+            session_id: text("s\n"),
+            turn_id: text("t"),
+            event_id: "e".into(),
+            trace_id: text("0af7"),
+            event: CheckpointKind::PreToolUse,
+            tool_name: text("exec"),
+            tool_call_id: text("call_1"),
+            input_hash: text("b018"),
+            decision: Decision::Timeout,
+            reason: text("größer"),
+            duration_ms: u64::MAX,
+            retry: 1,
+            dedup_key: text("h:e#2"),
+            error: text("\u{1f}"),
+            error_detail: text("only in the row"),
+            metadata: metadata.as_object().unwrap().clone(),
+            created_at: "2026-01-31T12:00:00.5Z".parse().unwrap(),
+        };
+        check(&full, Some("00ff"));
+        let none = Execution {
+            hook_id: None,
+            agent_id: None,
+            session_id: None,
+            turn_id: None,
+            trace_id: None,
+            tool_name: None,
+            tool_call_id: None,
+            input_hash: None,
+            reason: None,
+            dedup_key: None,
+            error: None,
+            metadata: Object::new(),
+            ..full
+        };
+        check(&none, None);
+    }
+
+    #[test]
+    fn texts_are_cut_by_characters() {
+        assert_eq!([cut("größe", 7), cut("größe", 5), cut("größe", 3), cut("", 0)], ["größe", "größe", "grö", ""]);
     }
 }

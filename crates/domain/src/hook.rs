@@ -50,6 +50,8 @@ pub enum Family {
     Process,
     /// A rule in a store.
     Agent,
+    /// A text that a skill puts into the conversation.
+    Skill,
 }
 
 impl Family {
@@ -59,6 +61,7 @@ impl Family {
             Self::Native => "native",
             Self::Process => "process",
             Self::Agent => "agent",
+            Self::Skill => "skill",
         }
     }
 }
@@ -131,7 +134,7 @@ impl OnFailure {
         match (self, kind.duty()) {
             (Self::Close, Duty::Gate) => "block",
             (Self::Close, Duty::Approver) => "refuse",
-            (Self::Close, Duty::Rewriter | Duty::Observer) => "deny",
+            (Self::Close, Duty::Rewriter | Duty::Observer | Duty::Injector) => "deny",
             (Self::Continue, _) => "continue",
             (Self::AbortTurn, _) => "abort_turn",
         }
@@ -141,7 +144,7 @@ impl OnFailure {
     pub fn default_at(kind: CheckpointKind) -> Self {
         match (kind, kind.duty()) {
             (CheckpointKind::BeforeTool, _) | (_, Duty::Gate | Duty::Approver) => Self::Close,
-            (_, Duty::Observer | Duty::Rewriter) => Self::Continue,
+            (_, Duty::Observer | Duty::Rewriter | Duty::Injector) => Self::Continue,
         }
     }
 }
@@ -176,7 +179,7 @@ impl Hook {
             // To the matcher of a stored hook the name of no tool is empty.
             (Some(matcher), Some(_), _) | (Some(matcher), None, Family::Agent) => matcher.matches(facts),
             // Elsewhere a matcher limits the tool stages only.
-            (Some(_), None, Family::Native | Family::Process) | (None, _, _) => true,
+            (Some(_), None, Family::Native | Family::Process | Family::Skill) | (None, _, _) => true,
         }
     }
 }

@@ -5,6 +5,10 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
+mod members;
+
+pub use members::Members;
+
 /// A JSON object in the order in which it was written.
 pub type Object = Map<String, Value>;
 

@@ -2,9 +2,12 @@
 //!
 //! Read in this order: [`checkpoint`] and [`verdict`] (what can be asked and said), [`hook`] and [`fault`],
 //! [`chain`] (a row of hooks concludes), [`clearing`] (what one tool call still needs before it may run),
-//! [`skill`] (texts that skills bring), [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`approval`] (what a person is asked),
+//! [`skill`] (texts that skills bring), [`ledger`] (when they stand in a conversation), [`planning`] (whether tools are
+//! needed), [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`history`] (what a
+//! front end keeps), [`approval`] (what a person is asked),
 //! [`record`] (the evidence).
 
+pub mod hex;
 pub mod id;
 pub mod identity;
 pub mod json;
@@ -26,8 +29,11 @@ pub mod roster;
 pub mod chain;
 pub mod clearing;
 pub mod skill;
+pub mod ledger;
+pub mod planning;
 pub mod turn;
 pub mod session;
+pub mod history;
 pub mod approval;
 pub mod record;
 pub mod execution;

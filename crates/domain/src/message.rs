@@ -1,9 +1,12 @@
 //! What stands in a conversation.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::Object;
+use crate::ledger::Provenance;
 
 /// Who speaks in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -69,6 +72,8 @@ pub struct Private {
     pub blocks: Vec<Value>,
     /// How long it stands in the conversation.
     pub lifetime: Lifetime,
+    /// Where it comes from, if somebody noted it.
+    pub from: Option<Arc<Provenance>>,
 }
 
 impl Private {

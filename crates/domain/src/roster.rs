@@ -6,6 +6,10 @@ use std::sync::Arc;
 use crate::checkpoint::{CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, Facts};
 use crate::hook::{Family, Hook, State};
 
+mod names;
+
+use names::Names;
+
 /// Who runs first: native before process before agent; then lower priority first and by name, bytewise, but in the agent
 /// family higher priority first, then by age, then by id. Source: lifecycle, order within one checkpoint.
 pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
@@ -13,6 +17,8 @@ pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
     a.family.cmp(&b.family).then_with(|| match a.family {
         Family::Native | Family::Process => (a.priority, a.name.as_str()).cmp(&(b.priority, b.name.as_str())),
         Family::Agent => b.priority.cmp(&a.priority).then_with(|| age(a).cmp(&age(b))),
+        // They stand in the order of their skills.
+        Family::Skill => Ordering::Equal,
     })
 }
 
@@ -21,6 +27,7 @@ pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
 pub struct Roster {
     hooks: Vec<Arc<Hook>>,
     rows: [Vec<usize>; CHECKPOINT_COUNT],
+    names: Names,
 }
 
 impl Roster {
@@ -38,7 +45,7 @@ impl Roster {
                 rows[kind as usize].push(i);
             }
         }
-        Self { hooks, rows }
+        Self { hooks, rows, names: Names::default() }
     }
 
     /// All hooks, in running order.
@@ -54,6 +61,13 @@ impl Roster {
     /// The numbers of the hooks that are registered for `kind`, in running order.
     pub fn at(&self, kind: CheckpointKind) -> &[usize] {
         &self.rows[kind as usize]
+    }
+
+    /// For each place of the row of `kind`, whether the matcher of its hook lets `facts` pass; nothing where each
+    /// hook is to be asked by itself.
+    pub(crate) fn matching(&self, kind: CheckpointKind, facts: &Facts<'_>) -> Option<Arc<[bool]>> {
+        let row = self.at(kind);
+        self.names.of(kind, (facts, row.len()), |place| self.hooks[row[place]].matches(facts))
     }
 
     /// Whether any hook is asked at `kind`, or would be and cannot work: what happens there waits for somebody.

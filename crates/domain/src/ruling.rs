@@ -76,7 +76,12 @@ impl Denied {
             | CheckpointKind::AfterTool
             | CheckpointKind::PostToolUse
             | CheckpointKind::Stop
-            | CheckpointKind::Runtime => self.phrase("Tool execution denied by hook"),
+            | CheckpointKind::Runtime
+            | CheckpointKind::AfterUserInput
+            | CheckpointKind::BeforePlanning
+            | CheckpointKind::BeforeEachAgent
+            | CheckpointKind::BeforeFirstAgent
+            | CheckpointKind::AfterToolCall => self.phrase("Tool execution denied by hook"),
         }
     }
 

@@ -160,6 +160,13 @@ impl Session {
         }
     }
 
+    /// What was said in it: the same without texts of skills and of the host that stand there for a while only.
+    pub fn said(&self) -> impl Iterator<Item = &Message> {
+        let turn = self.open.as_ref().map(|open| &open.turn);
+        let passing = move |message: &Message| turn.is_some_and(|turn| turn.is_passing_text(message));
+        self.messages().iter().map(Rendered::get).filter(move |message| !passing(message))
+    }
+
     /// Messages that wait for the next turn.
     pub fn queue(&self) -> &[Waiting] {
         &self.queue

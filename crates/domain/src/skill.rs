@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod finding;
 pub mod scan;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,9 @@ pub struct Skills {
     pub hooks: Arc<[SkillHook]>,
     /// A hash over everything in them, to tell snapshots apart: lowercase hexadecimal.
     pub hash: String,
+    /// The skills among them that the request switched off: their hooks are passed over.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub off: BTreeSet<String>,
 }
 
 impl Skills {
@@ -125,12 +129,20 @@ impl Skills {
     pub fn new(hooks: Vec<SkillHook>) -> Self {
         use sha2::Digest;
         let json = serde_json::to_vec(&hooks).expect("texts, words and switches are plain JSON");
-        Self { hooks: hooks.into(), hash: format!("{:x}", sha2::Sha256::digest(json)) }
+        Self { hooks: hooks.into(), hash: format!("{:x}", sha2::Sha256::digest(json)), off: BTreeSet::new() }
     }
 
     /// No texts at all.
     pub fn none() -> Self {
         Self::new(Vec::new())
+    }
+
+    /// The same, of which only those of the skills called `wanted` go in: a request narrows, and never widens.
+    #[must_use]
+    pub fn narrowed(mut self, wanted: &[String]) -> Self {
+        let unwanted = self.hooks.iter().map(|hook| &hook.skill).filter(|skill| !wanted.contains(skill));
+        self.off.extend(unwanted.cloned().collect::<BTreeSet<String>>());
+        self
     }
 
     /// Whether there are no texts.

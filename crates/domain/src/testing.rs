@@ -214,6 +214,11 @@ fn continues(kind: CheckpointKind) -> Reply {
         CheckpointKind::SubagentStart => SubagentStart::reply(Verdict::Continue),
         CheckpointKind::SessionStart
         | CheckpointKind::PostToolUse
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
         | CheckpointKind::Runtime => {

@@ -17,10 +17,14 @@ mod apply;
 mod batch;
 mod end;
 mod fact;
+mod skip;
+mod texts;
 
 pub use apply::whole_rounds;
 pub use end::End;
 pub use fact::{Fact, KeptMessage, Origin, Waiting};
+pub use skip::Skip;
+pub use texts::{Equipment, Flow, ToolUse};
 
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
@@ -52,11 +56,15 @@ pub struct Turn {
     /// Set once the turn must end; calls in flight are finished first.
     ending: Option<End>,
     executions: Vec<ToolExecution>,
+    /// The texts of hooks and of the host, if the turn has any.
+    texts: Option<Box<texts::Texts>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Phase {
     Round,
+    /// The model is asked for a plan.
+    Planning,
     /// The model is called; for the last time, if somebody had interrupted the turn before.
     Calling {
         terminal: bool,
@@ -115,6 +123,10 @@ pub struct Answer {
     /// read any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewritten: Option<String>,
+    /// The tool that the call was about in the end, by its canonical name; none where the call was passed over, so that
+    /// it was about nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 impl Answer {
@@ -127,34 +139,14 @@ impl Answer {
             execution: None,
             notes: Vec::new(),
             rewritten: None,
-        }
-    }
-}
-
-/// Why a call of a batch is not even cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
-    /// A message came in while the batch was worked.
-    Steering,
-    /// Somebody wants the turn to come to an end.
-    Graceful,
-}
-
-impl Skip {
-    /// The tool message.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Steering => "Skipped due to queued user message.",
-            Self::Graceful => "Skipped due to graceful interrupt.",
+            tool: None,
         }
     }
 
-    /// The reason in the event.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::Steering => "queued user steering message",
-            Self::Graceful => "graceful interrupt requested",
-        }
+    /// The same answer, to a call of `tool`.
+    #[must_use]
+    pub fn about(self, tool: impl Into<String>) -> Self {
+        Self { tool: Some(tool.into()), ..self }
     }
 }
 
@@ -166,6 +158,9 @@ pub enum Step {
         /// All that wait, oldest first.
         waiting: Vec<Waiting>,
     },
+    /// Ask the model for a plan, through its checkpoints and without any tool, and report with [`Fact::Planned`] or
+    /// [`Turn::end`]. An interrupt is told before or after that, not in between.
+    Plan,
     /// Ask the model, through its checkpoints, and report with [`Turn::replied`] or [`Turn::end`].
     CallModel {
         /// The round, from 1.
@@ -228,6 +223,7 @@ impl Turn {
             interrupted: false,
             ending: None,
             executions: Vec::new(),
+            texts: None,
         }
     }
 
@@ -285,27 +281,18 @@ impl Turn {
     }
 
     /// What the driver must do next. Asking twice without a report in between gives the same answer,
-    /// but for [`Step::CallModel`], which moves the turn on.
+    /// but for [`Step::Plan`] and [`Step::CallModel`], which move the turn on.
     #[expect(clippy::should_implement_trait, reason = "a turn is driven, not iterated: every step wants a report")]
     pub fn next(&mut self) -> Step {
         loop {
             match self.phase {
-                Phase::Over | Phase::Calling { .. } | Phase::Told => return Step::End(self.end_now()),
+                Phase::Over | Phase::Planning | Phase::Calling { .. } | Phase::Told => {
+                    return Step::End(self.end_now());
+                }
                 Phase::Round => {
-                    // The last call after an interrupt is one that the limit does not take away.
-                    if self.iteration >= self.max_iterations && !self.interrupted {
-                        let text = format!("iteration limit {} reached", self.max_iterations);
-                        self.end(End::failed("llm", text));
-                        continue;
+                    if let Some(step) = self.next_of_round() {
+                        return step;
                     }
-                    // What waits at the limit is not taken: nobody would answer it in this turn.
-                    if !self.inbox.is_empty() {
-                        return Step::Inject { waiting: self.inbox.iter().cloned().collect() };
-                    }
-                    self.iteration += 1;
-                    let terminal = self.interrupted;
-                    self.phase = Phase::Calling { terminal };
-                    return Step::CallModel { iteration: self.iteration, terminal };
                 }
                 Phase::Batch(_) => {
                     if let Some(step) = self.next_of_batch() {
@@ -315,6 +302,30 @@ impl Turn {
                 }
             }
         }
+    }
+
+    /// What begins a round; nothing when the turn is to end.
+    fn next_of_round(&mut self) -> Option<Step> {
+        if self.plans() {
+            self.open_planning();
+            self.phase = Phase::Planning;
+            return Some(Step::Plan);
+        }
+        // The last call after an interrupt is one that the limit does not take away.
+        if self.iteration >= self.max_iterations && !self.interrupted {
+            self.close_loop();
+            self.end(End::failed("llm", format!("iteration limit {} reached", self.max_iterations)));
+            return None;
+        }
+        // What waits at the limit is not taken: nobody would answer it in this turn.
+        if !self.inbox.is_empty() {
+            return Some(Step::Inject { waiting: self.inbox.iter().cloned().collect() });
+        }
+        self.iteration += 1;
+        self.open_round(self.iteration);
+        let terminal = self.interrupted;
+        self.phase = Phase::Calling { terminal };
+        Some(Step::CallModel { iteration: self.iteration, terminal })
     }
 
     /// The end that was decided; a driver that asks for a step while the model is being called has lost it.
@@ -433,7 +444,7 @@ impl Turn {
         }
         self.phase = match self.phase {
             Phase::Batch(_) => return,
-            Phase::Round | Phase::Calling { .. } | Phase::Over | Phase::Told => Phase::Over,
+            Phase::Round | Phase::Planning | Phase::Calling { .. } | Phase::Over | Phase::Told => Phase::Over,
         };
     }
 
@@ -459,6 +470,8 @@ impl Turn {
                 return before;
             }
             self.messages.truncate(self.base);
+        } else {
+            self.lay_texts_down();
         }
         std::mem::take(&mut self.messages)
     }

@@ -113,6 +113,7 @@ impl<C: Checkpoint> Verdict<C> {
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words of the lifecycle, weakest first")]
 pub enum Word {
+    Inject,
     Continue,
     Modify,
     Respond,
@@ -126,6 +127,7 @@ impl Word {
     /// The word as it stands in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Inject => "inject",
             Self::Continue => "continue",
             Self::Modify => "modify",
             Self::Respond => "respond",

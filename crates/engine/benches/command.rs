@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use futures_util::future::{join, try_join_all};
-use pintle_engine::handlers::command::{CommandSpec, End};
+use pintle_engine::Deadlines;
+use pintle_engine::handlers::command::{CommandSpec, End, Limit};
 use report::{Report, Side, shown};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -75,6 +76,8 @@ fn measure() -> anyhow::Result<()> {
 
 /// A command that is run on both sides.
 struct Case {
+    /// A host has one timer for all its hooks.
+    deadlines: Deadlines,
     name: String,
     command: &'static str,
     payload: Bytes,
@@ -88,7 +91,15 @@ impl Case {
         let payload = Bytes::from(format!("{{\"RawInput\":\"{}\"}}\n", "x".repeat(bytes)));
         let vars = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/"), ("LANG", "C.UTF-8")];
         let vars = vars.map(|(name, value)| (name.into(), value.into())).to_vec();
-        Self { name: name.to_owned(), command, payload, at_once, cwd: "/".into(), vars }
+        Self {
+            deadlines: Deadlines::default(),
+            name: name.to_owned(),
+            command,
+            payload,
+            at_once,
+            cwd: "/".into(),
+            vars,
+        }
     }
 }
 
@@ -113,8 +124,9 @@ fn timed(times: usize, mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::R
 
 async fn hooked(spec: &CommandSpec, case: &Case) -> anyhow::Result<()> {
     let (cancel, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let limit = Limit { time: DEADLINE, deadlines: &case.deadlines };
     let runs = (0..case.at_once).map(async |_| {
-        let ran = spec.run(case.payload.clone(), DEADLINE, &cancel, &tasks).await;
+        let ran = spec.run(case.payload.clone(), limit, &cancel, &tasks).await;
         ensure!(ran.end == End::Exit(0), "it ended otherwise: {ran:?}");
         Ok(())
     });

@@ -134,7 +134,7 @@ impl Dispatcher {
         self.current.live.count(&cx.who, &set, &concluded.records);
         let event = blank(ids.of(C::KIND), C::KIND, &cx.who);
         let input = concluded.subject.facts().input.filter(|_| has_stored(&concluded.records)).cloned();
-        self.evidence.keep(vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }]);
+        self.evidence.keep(vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }]).await;
         (concluded.subject, concluded.ruling, concluded.notes)
     }
 
@@ -143,7 +143,7 @@ impl Dispatcher {
     pub fn tell(&self, who: &Identity, what: impl Into<Observed>) {
         let records = self.tell_apart(who, what);
         if !records.is_empty() {
-            self.evidence.keep(records);
+            self.evidence.keep_now(records);
         }
     }
 
@@ -153,6 +153,9 @@ impl Dispatcher {
         let set = self.current.set();
         for number in set.roster().at(kind) {
             set.handler(*number).room(&who.tenant_id).await;
+        }
+        if !set.roster().at(kind).is_empty() {
+            self.evidence.room().await;
         }
     }
 
@@ -189,7 +192,7 @@ impl Dispatcher {
     /// Keeps the records of [`Dispatcher::tell_apart`].
     pub fn keep(&self, records: Vec<EventRecord>) {
         if !records.is_empty() {
-            self.evidence.keep(records);
+            self.evidence.keep_now(records);
         }
     }
 
@@ -201,7 +204,7 @@ impl Dispatcher {
     /// Keeps that a rule of the host's own, not a hook, refused something at `kind`: `text` says what.
     pub fn refused(&self, who: &Identity, kind: CheckpointKind, text: &str) {
         let ruling = Ruled { text: Some(text.to_owned()), ..Ruled::word(Word::Deny) };
-        self.evidence.keep(vec![EventRecord { ruling, ..blank(EventId::fresh(), kind, who) }]);
+        self.evidence.keep_now(vec![EventRecord { ruling, ..blank(EventId::fresh(), kind, who) }]);
     }
 
     /// Asks until nobody is left to ask.

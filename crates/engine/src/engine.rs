@@ -92,6 +92,7 @@ impl Engine {
     pub fn replace(&self, mounts: Vec<Mount>) -> Result<(), DuplicateName> {
         let mounted = unique(mounts)?;
         *self.configured.write().unwrap_or_else(PoisonError::into_inner) = mounted.into();
+        self.live.forget_sets();
         Ok(())
     }
 
@@ -130,7 +131,7 @@ impl Engine {
 pub fn default_stage(kind: CheckpointKind) -> Stage {
     let timeout = match kind.duty() {
         Duty::Observer => OBSERVER_TIMEOUT,
-        Duty::Gate | Duty::Rewriter => INTERCEPTOR_TIMEOUT,
+        Duty::Gate | Duty::Rewriter | Duty::Injector => INTERCEPTOR_TIMEOUT,
         Duty::Approver => APPROVAL_TIMEOUT,
     };
     Stage { timeout, on_failure: OnFailure::default_at(kind), paired: false }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::checkpoint::Notice;
 use domain::id::EventId;
 use domain::record::{EventRecord, Ruled};
-use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::Word;
 use tokio::sync::oneshot;
 
@@ -15,6 +15,10 @@ use crate::deadlines::{Deadlines, Elapsed};
 
 /// How long a tool call waits for its clearing to be on disk: far above a slow disk, far below a person's patience.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long whoever asked hooks waits for room in a store that lags behind: longer than a burst lasts, and as long as a
+/// tool call waits. A store that has written nothing by then is broken, and agents go on without it.
+const ROOM_TIMEOUT: Duration = COMMIT_TIMEOUT;
 
 /// Sees what happens while it happens: a timeline, a stream of events. Must not block.
 pub trait Watcher: Send + Sync {
@@ -53,16 +57,41 @@ impl Evidence {
         self.watchers.iter().for_each(|watcher| watcher.noticed(notice));
     }
 
-    /// Hands records over; they are written in batches, and counted if they cannot be.
-    pub(crate) fn keep(&self, records: Vec<EventRecord>) {
+    /// Hands records over as soon as the store has room for them, which is at once unless it lags behind. They are
+    /// written in batches, and counted if they cannot be.
+    pub(crate) async fn keep(&self, records: Vec<EventRecord>) {
         self.show(&records);
+        match self.deadlines.within(ROOM_TIMEOUT, self.store.room(&records)).await {
+            Ok(room) => self.hand_over(records, room),
+            Err(Elapsed) => {
+                let limit = ROOM_TIMEOUT.as_secs();
+                lose(&self.lost, &StoreError::Unavailable(format!("it had no room for more within {limit} s")));
+            }
+        }
+    }
+
+    /// The same for whoever cannot wait: what the store has no room for is lost.
+    pub(crate) fn keep_now(&self, records: Vec<EventRecord>) {
+        self.show(&records);
+        self.hand_over(records, Box::new(()));
+    }
+
+    /// Waits until the store has room for another record, but not for long. Before [`Self::keep_now`], where somebody
+    /// can wait.
+    pub(crate) async fn room(&self) {
+        // Whoever waits in vain hears so when the record is handed over.
+        drop(self.deadlines.within(ROOM_TIMEOUT, self.store.room(&[])).await);
+    }
+
+    /// `room` is given back once the records are written, or cannot be.
+    fn hand_over(&self, records: Vec<EventRecord>, room: Room) {
         let lost = self.lost.clone();
         self.store.keep(
             records,
             Box::new(move |kept| {
+                drop(room);
                 if let Err(error) = kept {
-                    lost.fetch_add(1, Ordering::Relaxed);
-                    tracing::warn!("records were lost: {error}");
+                    lose(&lost, &error);
                 }
             }),
         );
@@ -84,7 +113,7 @@ impl Evidence {
             let ruling = Ruled { text: Some(refusal.to_owned()), ..Ruled::word(Word::Deny) };
             // A record of its own: the store may have taken the first one, and only not said so in time.
             let (event_id, at) = (EventId::fresh(), jiff::Timestamp::now());
-            self.keep(vec![EventRecord { event_id, at, ruling, ..decision }]);
+            self.keep_now(vec![EventRecord { event_id, at, ruling, ..decision }]);
         }
         kept
     }
@@ -115,6 +144,11 @@ impl Evidence {
     }
 }
 
+fn lose(lost: &AtomicU64, error: &StoreError) {
+    lost.fetch_add(1, Ordering::Relaxed);
+    tracing::warn!("records were lost: {error}");
+}
+
 /// A store that keeps nothing: for hosts that keep their own evidence through a [`Watcher`].
 pub struct Forgetful;
 
@@ -125,5 +159,115 @@ impl RecordStore for Forgetful {
 
     fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
         Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Mutex, PoisonError};
+
+    use domain::id::TurnId;
+    use domain::store::RoomSoon;
+    use futures_util::future::{join, join_all};
+    use testkit::conformance::store::event;
+    use tokio::sync::Semaphore;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// Batches that the store below has room for.
+    const ROOM: usize = 4;
+
+    /// Writes a batch when it is told to.
+    struct Slow {
+        room: Arc<Semaphore>,
+        queue: Mutex<VecDeque<(usize, Done)>>,
+    }
+
+    impl Slow {
+        fn new() -> Arc<Self> {
+            Arc::new(Self { room: Arc::new(Semaphore::new(ROOM)), queue: Mutex::default() })
+        }
+
+        fn waiting(&self) -> usize {
+            self.queue.lock().unwrap_or_else(PoisonError::into_inner).len()
+        }
+
+        /// Writes the oldest batch, or fails to; says how many records it had.
+        fn write(&self, how: Result<(), StoreError>) -> usize {
+            let oldest = self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            oldest.map_or(0, |(records, done)| {
+                done(how);
+                records
+            })
+        }
+    }
+
+    impl RecordStore for Slow {
+        fn keep(&self, records: Vec<EventRecord>, done: Done) {
+            self.queue.lock().unwrap().push_back((records.len(), done));
+        }
+
+        fn room(&self, _records: &[EventRecord]) -> RoomSoon {
+            let room = self.room.clone();
+            Box::pin(async move { Box::new(room.acquire_owned().await.unwrap()) as Room })
+        }
+
+        fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn evidence(store: &Arc<Slow>) -> Evidence {
+        Evidence::new(store.clone(), Vec::new(), Deadlines::default())
+    }
+
+    fn records() -> Vec<EventRecord> {
+        vec![event(&TurnId::from("t"))]
+    }
+
+    /// Floods a store that does what `how` says with each batch: what it was handed, and the most that waited in it.
+    async fn flood(how: Result<(), StoreError>) -> (usize, usize, u64) {
+        const FLOOD: usize = 200;
+        let store = Slow::new();
+        let evidence = evidence(&store);
+        let (mut seen, mut most) = (0, 0);
+        let writing = async {
+            while seen < FLOOD {
+                most = most.max(store.waiting());
+                seen += store.write(how.clone());
+                yield_now().await;
+            }
+        };
+        join(join_all((0..FLOOD).map(|_| evidence.keep(records()))), writing).await;
+        (seen, most, evidence.lost())
+    }
+
+    #[tokio::test]
+    async fn a_flood_waits_for_a_slow_store_and_nothing_is_lost() {
+        assert_eq!(flood(Ok(())).await, (200, ROOM, 0));
+    }
+
+    #[tokio::test]
+    async fn room_comes_back_from_a_store_that_fails() {
+        assert_eq!(flood(Err(StoreError::Unavailable("its disk is full".into()))).await, (200, ROOM, 200));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_does_nothing_is_not_waited_for_for_ever() {
+        let store = Slow::new();
+        let evidence = evidence(&store);
+        let began = tokio::time::Instant::now();
+        join_all((0..ROOM + 3).map(|_| evidence.keep(records()))).await;
+        assert_eq!((store.waiting(), evidence.lost()), (ROOM, 3));
+        assert!(began.elapsed() >= ROOM_TIMEOUT);
+        evidence.room().await;
+        assert!(began.elapsed() >= 2 * ROOM_TIMEOUT);
+        // The store comes back, and so does its room.
+        assert_eq!((0..ROOM).map(|_| store.write(Ok(()))).sum::<usize>(), ROOM);
+        let woken = tokio::time::Instant::now();
+        evidence.keep(records()).await;
+        assert_eq!((store.waiting(), evidence.lost(), woken.elapsed()), (1, 3, Duration::ZERO));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use domain::breaker::{Counted, counted};
 use domain::hook::Hook;
@@ -36,11 +36,21 @@ pub trait Outcomes: Send + Sync {
     fn took(&self, who: &Identity, hook: &Hook, what: Counted);
 }
 
+/// A set, and of what it was made.
+struct Begun {
+    generation: u64,
+    configured: Arc<[Mounted]>,
+    set: Arc<Set>,
+}
+
 /// The stored hooks in force, and who counts their outcomes.
 #[derive(Default)]
 pub struct Live {
     rules: RwLock<Arc<Rules>>,
     generation: AtomicU64,
+    /// What the last turn of each tenant began with. The next one begins with the same, unless a rule or a
+    /// configured hook changed in between.
+    sets: Mutex<BTreeMap<TenantId, Begun>>,
     outcomes: OnceLock<Arc<dyn Outcomes>>,
 }
 
@@ -49,6 +59,7 @@ impl Live {
     pub fn replace(&self, rules: Rules) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
         self.generation.fetch_add(1, Ordering::Release);
+        self.forget_sets();
     }
 
     /// The rules in force.
@@ -65,6 +76,33 @@ impl Live {
     pub fn count_by(&self, outcomes: Arc<dyn Outcomes>) {
         // A second one would count twice.
         drop(self.outcomes.set(outcomes));
+    }
+
+    /// Lets go of what turns began with: it may hold hooks that are no longer in force.
+    pub(crate) fn forget_sets(&self) {
+        self.sets().clear();
+    }
+
+    fn sets(&self) -> MutexGuard<'_, BTreeMap<TenantId, Begun>> {
+        // Every change under this lock is complete before anything could panic.
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The set of a turn of `tenant` that begins now, and the generation of its rules.
+    fn set(&self, configured: &Arc<[Mounted]>, tenant: &TenantId) -> (u64, Arc<Set>) {
+        // Read before the rules: a change in between is seen at the next look.
+        let generation = self.generation();
+        let mut sets = self.sets();
+        if let Some(begun) = sets.get(tenant)
+            && begun.generation == generation
+            && Arc::ptr_eq(&begun.configured, configured)
+        {
+            return (generation, begun.set.clone());
+        }
+        let set = Arc::new(Set::of(configured.iter().chain(self.rules().of(tenant).iter())));
+        let begun = Begun { generation, configured: configured.clone(), set: set.clone() };
+        sets.insert(tenant.clone(), begun);
+        (generation, set)
     }
 
     fn generation(&self) -> u64 {
@@ -102,10 +140,7 @@ pub(crate) struct Current {
 
 impl Current {
     pub(crate) fn new(configured: Arc<[Mounted]>, tenant: TenantId, live: Arc<Live>) -> Self {
-        // Read before the rules: a change in between is seen at the next look.
-        let generation = live.generation();
-        let set = Arc::new(Set::of(configured.iter().chain(live.rules().of(&tenant).iter())));
-        let first = (generation, set);
+        let first = live.set(&configured, &tenant);
         Self { configured, tenant, live, newest: RwLock::new(first.clone()), first }
     }
 

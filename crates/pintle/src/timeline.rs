@@ -78,6 +78,11 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
             let line = columns("◇", DIM, "permit", tool, &format!("{DIM}sha256 {short}…{DIM:#}"));
             let _infallible = writeln!(text, "{line}");
         }
+        if event.kind == Some("plan_tag_missing") {
+            let said = event.ruling.text.as_deref().unwrap_or_default();
+            let line = columns("·", NOTE, "planning", "", &format!("{NOTE}{}{NOTE:#}", clip(said)));
+            let _infallible = writeln!(text, "{line}");
+        }
         if !text.is_empty() {
             self.print(&indented(event.who.depth, &text));
         }
@@ -141,6 +146,7 @@ fn said(record: &Record, word: Word) -> &'static str {
 fn style_of(word: Word) -> Style {
     match word {
         Word::Continue => GOOD,
+        Word::Inject => DIM,
         Word::Modify | Word::Respond => CHANGE,
         Word::Ask => NOTE,
         Word::Deny | Word::AbortTurn | Word::HardAbort => BAD,

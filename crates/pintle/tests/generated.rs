@@ -47,9 +47,11 @@ fn the_page_of_checkpoints() {
             Duty::Gate => "gates",
             Duty::Rewriter => "rewriters",
             Duty::Approver => "approvers",
+            Duty::Injector => "injectors",
         };
         let fault = match row.duty {
             Duty::Observer => "is counted",
+            Duty::Injector => "goes on",
             Duty::Gate | Duty::Rewriter | Duty::Approver => match OnFailure::default_at(row.kind) {
                 OnFailure::Continue => "goes on",
                 OnFailure::AbortTurn => "ends the turn",
@@ -82,6 +84,11 @@ fn answers(kind: CheckpointKind) -> String {
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
         | CheckpointKind::Runtime => "-".to_owned(),
+        CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall => "inject".to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use domain::store::StoreError;
 use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
 
 /// Whose SQL it is, where there is a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,11 +152,11 @@ pub(crate) trait Db {
 
     /// Runs statements in their order, without waiting for each of them where the database is far away. Says how many
     /// rows each of them touched.
-    fn run_each(&self, statements: &[Statement<'_>]) -> Result<Vec<u64>, Failure>;
+    fn run_each(&self, statements: &[&Statement<'_>]) -> Result<Vec<u64>, Failure>;
 
     /// The same for whoever does not want to know how many.
     fn run_all(&self, statements: &[Statement<'_>]) -> Result<(), Failure> {
-        self.run_each(statements).map(drop)
+        self.run_each(&statements.iter().collect::<Vec<_>>()).map(drop)
     }
 
     /// Hands every row of a query to `take`, until it fails.
@@ -243,10 +244,13 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
+/// In whole microseconds, however many of them are zero.
+const MOMENT: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
+
 /// A moment as both databases keep it in columns that are compared: in whole microseconds and all of one length, so
 /// that texts sort as moments.
 pub(crate) fn moment(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+    MOMENT.timestamp_to_string(&at)
 }
 
 /// A number of rows for LIMIT.

@@ -6,8 +6,9 @@ use domain::audit::{Kind, MAX_BODY_BYTES};
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::clearing::CLEARING;
 use domain::execution::{Execution, redacted};
+use domain::hex::hex;
 use domain::id::{CallId, HookId, TenantId, TurnId};
-use domain::json::{Object, canonical};
+use domain::json::{Members, Object};
 use domain::record::EventRecord;
 use domain::store::StoreError;
 use domain::verdict::Word;
@@ -21,6 +22,9 @@ use crate::sealing::Sealing;
 
 /// What the members of an entry beside its data take at most.
 const ENVELOPE_BYTES: usize = 4096;
+
+/// What a decision without long texts takes as JSON; a longer one lets its text grow.
+const DECISION_BYTES: usize = 768;
 
 /// Widths of columns, in characters. Source: agent hooks, tables.
 const NAME_CHARS: usize = 255;
@@ -93,40 +97,38 @@ fn trace<'a>(
 fn refuses(event: &EventRecord) -> bool {
     let decides = match event.checkpoint.duty() {
         Duty::Gate | Duty::Approver => true,
-        Duty::Observer | Duty::Rewriter => event.checkpoint == CheckpointKind::BeforeTool,
+        Duty::Observer | Duty::Rewriter | Duty::Injector => event.checkpoint == CheckpointKind::BeforeTool,
     };
     let stopped = match event.ruling.word {
         Word::Ask | Word::Deny | Word::AbortTurn | Word::HardAbort => true,
-        Word::Continue | Word::Modify | Word::Respond => false,
+        Word::Inject | Word::Continue | Word::Modify | Word::Respond => false,
     };
     decides && stopped
 }
 
 fn decision(event: &EventRecord) -> Result<Note, StoreError> {
     let who = &event.who;
-    let mut data = Object::new();
-    let mut put = |name: &str, value: Option<String>| data.insert(name.into(), value.map_or(Value::Null, Value::from));
-    put("event_id", Some(event.event_id.to_string()));
-    put("checkpoint", Some(event.checkpoint.name().into()));
-    put("ruling", Some(event.ruling.word.as_str().into()));
-    put("permit", event.ruling.permit.map(|digest| digest.to_string()));
-    put("tool", event.tool.clone());
-    put("tool_call_id", who.tool_call_id.as_ref().map(ToString::to_string));
-    put("agent_id", Some(who.agent_id.to_string()));
-    put("session_id", Some(who.session_id.to_string()));
-    put("turn_id", Some(who.turn_id.to_string()));
+    let mut data = Members::with_capacity(DECISION_BYTES);
+    data.text("agent_id", Some(who.agent_id.as_str()));
+    data.text("checkpoint", Some(event.checkpoint.name()));
+    data.text("event_id", Some(event.event_id.as_str()));
+    data.text("permit", event.ruling.permit.map(|digest| digest.to_string()).as_deref());
+    data.text("ruling", Some(event.ruling.word.as_str()));
+    data.text("session_id", Some(who.session_id.as_str()));
     // A chain cannot be cleaned afterwards, so it gets what anybody may read.
-    put("text", event.ruling.text.as_deref().map(redacted));
-    note(&who.tenant_id, event.at, Kind::Decision, data)
+    data.text("text", event.ruling.text.as_deref().map(redacted).as_deref());
+    data.text("tool", event.tool.as_deref());
+    data.text("tool_call_id", who.tool_call_id.as_ref().map(CallId::as_str));
+    data.text("turn_id", Some(who.turn_id.as_str()));
+    note(&who.tenant_id, event.at, Kind::Decision, data.finish())
 }
 
-/// The entry about `data` in the chain of `tenant`.
+/// The entry about `data`, canonical JSON of an object, in the chain of `tenant`.
 ///
 /// # Errors
 /// No chain can take it.
-pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<Note, StoreError> {
-    let tenant = TenantId::from(uuid(tenant.as_str(), "tenant")?.as_str());
-    let data = canonical(&Value::Object(data));
+pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: String) -> Result<Note, StoreError> {
+    let tenant = tenant_id(tenant)?;
     if data.len() > MAX_BODY_BYTES - ENVELOPE_BYTES {
         return Err(StoreError::Unavailable(format!(
             "audit record could not be written: {} bytes of JSON, more than {MAX_BODY_BYTES}",
@@ -143,8 +145,7 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -
 pub(crate) fn executed(execution: Execution, sealing: &Sealing) -> Result<Executed, StoreError> {
     let mut execution = fitting(execution)?;
     let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, &detail, sealing));
-    let mut data = execution.to_json();
-    data.insert("error_detail_sha256".into(), detail.as_deref().map(sha256).into());
+    let data = execution.to_canonical(detail.as_deref().map(sha256).as_deref());
     let note = note(&execution.tenant_id, execution.created_at, Kind::Record, data)?;
     Ok(Executed { execution, detail, note })
 }
@@ -194,12 +195,7 @@ pub(crate) fn opened(
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    Sha256::digest(bytes).iter().fold(String::with_capacity(HASH_CHARS), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a text takes everything");
-        hex
-    })
+    hex(&Sha256::digest(bytes))
 }
 
 /// `execution` so that every column takes it: a row that a database refuses would take others with it.
@@ -208,19 +204,19 @@ fn fitting(execution: Execution) -> Result<Execution, StoreError> {
         let event = execution.event.name();
         return Err(unkeepable(&format!("stored hooks do not act at `{event}`")));
     }
-    let known = |id: Option<String>| id.and_then(|id| Uuid::parse_str(&id).ok()).map(|id| id.to_string());
-    let some = |text: Option<String>, chars| text.map(|text| fit(&text, chars));
-    let hook_id = known(execution.hook_id.map(|id| id.to_string()));
+    let known = |id: Option<String>| id.and_then(canonical_uuid);
+    let some = |text: Option<String>, chars| text.map(|text| fitted(text, chars));
+    let hook_id = known(execution.hook_id.map(|id| id.as_str().to_owned()));
     Ok(Execution {
-        id: uuid(&execution.id, "execution")?,
+        id: uuid(execution.id, "execution")?,
         hook_id: hook_id.as_deref().map(HookId::from),
-        hook_name: fit(&execution.hook_name, NAME_CHARS),
+        hook_name: fitted(execution.hook_name, NAME_CHARS),
         hook_version: execution.hook_version.min(MAX_INT),
-        tenant_id: TenantId::from(uuid(execution.tenant_id.as_str(), "tenant")?.as_str()),
+        tenant_id: tenant_id(&execution.tenant_id)?,
         agent_id: known(execution.agent_id),
         session_id: some(execution.session_id, SESSION_CHARS),
         turn_id: known(execution.turn_id),
-        event_id: uuid(&execution.event_id, "event")?,
+        event_id: uuid(execution.event_id, "event")?,
         trace_id: some(execution.trace_id, TRACE_CHARS),
         tool_name: some(execution.tool_name, TEXT_CHARS),
         tool_call_id: some(execution.tool_call_id, CALL_CHARS),
@@ -239,9 +235,30 @@ fn fitting(execution: Execution) -> Result<Execution, StoreError> {
 /// The highest number that a column of type INT takes.
 const MAX_INT: u32 = i32::MAX.unsigned_abs();
 
-fn uuid(id: &str, what: &str) -> Result<String, StoreError> {
-    let parsed = Uuid::parse_str(id).map_err(|_| unkeepable(&format!("the {what} id {id:?} is no UUID")))?;
+fn uuid(id: String, what: &str) -> Result<String, StoreError> {
+    if is_canonical_uuid(&id) {
+        return Ok(id);
+    }
+    let parsed = Uuid::parse_str(&id).map_err(|_| unkeepable(&format!("the {what} id {id:?} is no UUID")))?;
     Ok(parsed.to_string())
+}
+
+fn canonical_uuid(id: String) -> Option<String> {
+    if is_canonical_uuid(&id) { Some(id) } else { Uuid::parse_str(&id).ok().map(|id| id.to_string()) }
+}
+
+/// The id of a tenant as it is kept. It is shared, so nearly none has to be made anew.
+fn tenant_id(id: &TenantId) -> Result<TenantId, StoreError> {
+    if is_canonical_uuid(id.as_str()) {
+        return Ok(id.clone());
+    }
+    Ok(TenantId::from(uuid(id.as_str().to_owned(), "tenant")?.as_str()))
+}
+
+/// Whether `id` is a UUID in the one spelling that is kept.
+fn is_canonical_uuid(id: &str) -> bool {
+    let mut spelled = Uuid::encode_buffer();
+    Uuid::parse_str(id).is_ok_and(|uuid| uuid.hyphenated().encode_lower(&mut spelled) == id)
 }
 
 fn unkeepable(why: &str) -> StoreError {
@@ -260,8 +277,12 @@ fn is_awkward(sign: char) -> bool {
 
 /// `text` as a column of so many characters takes it in every database.
 pub(crate) fn fit(text: &str, chars: usize) -> String {
+    fitted(text.to_owned(), chars)
+}
+
+fn fitted(text: String, chars: usize) -> String {
     if text.len() <= chars && !text.contains(is_awkward) {
-        return text.to_owned();
+        return text;
     }
     text.chars().map(|sign| if is_awkward(sign) { char::REPLACEMENT_CHARACTER } else { sign }).take(chars).collect()
 }

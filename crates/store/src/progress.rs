@@ -58,7 +58,10 @@ impl Progress {
                 }
             }
             Fact::Ended { .. } => self.ended.extend(self.open_turn.take()),
-            Fact::Queued(_)
+            Fact::Equipped { .. }
+            | Fact::Planned { .. }
+            | Fact::Announced { .. }
+            | Fact::Queued(_)
             | Fact::Injected { .. }
             | Fact::Interrupted
             | Fact::Replied { .. }

@@ -18,16 +18,16 @@ pub(crate) const MAX_ROW_DEPTH: usize = MAX_DEPTH + 8;
 pub(crate) fn stored(record: &EventRecord) -> StoredEvent {
     let who = &record.who;
     StoredEvent {
-        event_id: record.event_id.to_string(),
+        event_id: record.event_id.as_str().to_owned(),
         at: record.at.to_string(),
         event: record.kind.unwrap_or(record.checkpoint.name()).to_owned(),
         checkpoint: record.checkpoint.name().to_owned(),
-        tenant_id: who.tenant_id.to_string(),
-        agent_id: who.agent_id.to_string(),
-        session_id: who.session_id.to_string(),
-        turn_id: who.turn_id.to_string(),
+        tenant_id: who.tenant_id.as_str().to_owned(),
+        agent_id: who.agent_id.as_str().to_owned(),
+        session_id: who.session_id.as_str().to_owned(),
+        turn_id: who.turn_id.as_str().to_owned(),
         iteration: who.iteration,
-        tool_call_id: who.tool_call_id.as_ref().map(ToString::to_string),
+        tool_call_id: who.tool_call_id.as_ref().map(|id| id.as_str().to_owned()),
         tool: record.tool.clone(),
         is_test: who.is_test,
         ruling: record.ruling.word.as_str().to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn stored(record: &EventRecord) -> StoredEvent {
 
 fn stored_hook(record: &Record) -> StoredRecord {
     let base = StoredRecord {
-        hook: record.hook.to_string(),
+        hook: record.hook.as_str().to_owned(),
         family: record.family.word().to_owned(),
         checkpoint: record.checkpoint.name().to_owned(),
         ran: true,

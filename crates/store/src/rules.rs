@@ -6,7 +6,7 @@ mod diff;
 use domain::agent_hook::{AgentHook, HookScope};
 use domain::audit::Kind;
 use domain::id::{HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, canonical};
 use domain::store::{Actor, LoggedChange, StoreError, Tenant};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -139,7 +139,7 @@ pub(crate) fn noted(line: &LoggedChange) -> (Kind, Object) {
 /// The entry of the audit chain about a line of the change log.
 pub(crate) fn note(line: &LoggedChange, at: Timestamp) -> Result<Note, StoreError> {
     let (kind, data) = noted(line);
-    evidence::note(&line.tenant_id, at, kind, data)
+    evidence::note(&line.tenant_id, at, kind, canonical(&data.into()))
 }
 
 /// Words of the change log that the store itself says.

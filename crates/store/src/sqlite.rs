@@ -4,6 +4,7 @@
 //! a connection of their own, and so do those write who want their answer at once.
 
 mod cells;
+mod checkpoints;
 mod executions;
 mod file;
 mod holder;
@@ -78,7 +79,7 @@ impl Sqlite {
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let place = Arc::new(Place::of(path)?);
         let locks = Arc::new(Locks::beside(&place.real_path()?));
-        let writer = Writer::new(place.clone(), writing, sealing.clone());
+        let writer = Writer::new(place.clone(), writing, sealing.clone(), durability);
         let writer = thread::Builder::new()
             .name("pintle-store".into())
             .spawn(move || writer.run(&batches))

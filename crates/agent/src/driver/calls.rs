@@ -156,13 +156,14 @@ impl Work<'_> {
         self.last = Some(ToolOutput::error(&text));
         // What was said for a call that goes on is void; that a gate changed its arguments is not.
         let rewritten = self.flights.asides.remove(&place).and_then(|aside| rewritten(&aside, call));
-        self.answered(place, Answer { rewritten, ..Answer::not_run(text) });
+        self.answered(place, Answer { rewritten, ..Answer::not_run(text) }.about(call.tool.as_str()));
     }
 
     /// Notes that the permit is used, then lets the cleared call run; others may be cleared meanwhile.
     pub(super) async fn start(&mut self, place: usize) {
         let Some(permit) = self.flights.permits.remove(&place) else {
-            return self.answered(place, Answer::not_run("the call was not cleared"));
+            let answer = Answer::not_run("the call was not cleared");
+            return self.answered(place, answer.about(self.tool_at(place)));
         };
         let call = permit.call().clone();
         // Another call may have been settled since this one was cleared.
@@ -209,13 +210,21 @@ impl Work<'_> {
         let part = self.turn.part(place).cloned();
         let name = part.as_ref().map(|part| part.function.name.clone()).unwrap_or_default();
         let execution = ToolExecution { name, success: false, error_summary: Some(summary(OUTCOME_UNKNOWN)) };
-        self.answered(place, Answer { execution: Some(execution), ..Answer::not_run(OUTCOME_UNKNOWN) });
+        let answer = Answer { execution: Some(execution), ..Answer::not_run(OUTCOME_UNKNOWN) };
+        self.answered(place, answer.about(self.tool_at(place)));
+    }
+
+    /// The canonical name of the tool that the model asked for.
+    fn tool_at(&self, place: usize) -> String {
+        let raw = self.turn.part(place).map(|part| part.function.name.as_str()).unwrap_or_default();
+        self.cx.known.tool(raw).unwrap_or_else(|| raw.to_owned())
     }
 
     /// Waits for the running call, lets `after_tool` see its result, and settles it.
     pub(super) async fn land(&mut self, place: usize) {
         let Some(Flight { call, handle }) = self.flights.running.remove(&place) else {
-            return self.answered(place, Answer::not_run("the call did not start"));
+            let answer = Answer::not_run("the call did not start");
+            return self.answered(place, answer.about(self.tool_at(place)));
         };
         self.cx.who.tool_call_id = Some(call.id.clone());
         let Ran { output, took, denials } = match handle.await {
@@ -264,6 +273,7 @@ impl Work<'_> {
             handled: done.output.response_handled,
             execution: Some(execution(&done)),
             rewritten: rewritten(&aside, &done.call),
+            tool: Some(done.call.tool.clone()),
             notes: messages_of(aside.notes).map(KeptMessage::from).collect(),
         };
         self.last = Some(done.output.clone());

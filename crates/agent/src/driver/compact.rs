@@ -82,16 +82,26 @@ impl Work<'_> {
         });
         // The newest message stays whatever its size.
         let wanted = messages.len() - kept.count().max(1);
-        let begins = |at: &usize| messages[*at].get().role == Role::User;
+        let begins = |at: &usize| self.begins(messages[*at].get());
         let at_user = (1..=wanted.min(messages.len().saturating_sub(1))).rev().find(begins);
         // A cut there must be worth it: one that leaves the most of it in place makes no room.
         let worth = |at: &usize| size(&messages[..*at]) * 2 >= size(&messages[..wanted]);
         at_user.filter(worth).unwrap_or_else(|| whole_rounds(messages, wanted))
     }
 
+    /// Whether `message` is the user's: not a text that only seems to be.
+    fn begins(&self, message: &Message) -> bool {
+        message.role == Role::User && message.id().is_none()
+    }
+
     async fn compress(&mut self, reason: CompressReason) -> bool {
         let upto = self.cut();
-        let (transcript, omitted_oversized) = transcript(&self.turn.messages()[..upto]);
+        // Texts whose time is not over stay where they are; a summary would outlive them.
+        let passing = |message: &&Rendered<Message>| self.turn.is_passing_text(message.get());
+        let stays = self.turn.messages()[..upto].iter().any(|message| passing(&message));
+        let said: Vec<Rendered<Message>> =
+            self.turn.messages()[..upto].iter().filter(|message| !passing(message)).cloned().collect();
+        let (transcript, omitted_oversized) = transcript(&said);
         let summary = match self.exchange(self.aside(transcript), Asking::Aside).await {
             Ok(answered) => Some(answered.reply.content).filter(|text| !text.trim().is_empty()),
             Err(NoAnswer::Ended) => return false,
@@ -103,7 +113,7 @@ impl Work<'_> {
         let summary_len = summary.as_ref().map(String::len);
         let summary = summary.map(|text| format!("{HEADING}\n{text}"));
         // A conversation begins with something of the user's: providers refuse another one.
-        let begins = self.turn.messages().get(upto).is_some_and(|message| message.get().role == Role::User);
+        let begins = !stays && self.turn.messages().get(upto).is_some_and(|message| self.begins(message.get()));
         let stands = summary.or_else(|| (!begins).then(|| LEFT_OUT.to_owned()));
         let summary = stands.map(|text| Message::text(Role::User, text).into());
         let before = self.turn.messages().len();

@@ -1,10 +1,11 @@
 //! Pieces of an answer on their way to the user and to observers.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::checkpoint::RuntimeEvent;
+use domain::planning::Stripper;
 use engine::{Dispatcher, TurnCx};
 use providers::Delta;
 use tokio::time::Instant;
@@ -25,14 +26,18 @@ pub(super) struct Deltas<'a> {
 }
 
 struct Waiting {
+    /// Takes tags out of a plan.
+    stripper: Option<Stripper>,
     content: usize,
     reasoning: usize,
     told_at: Option<Instant>,
 }
 
 impl<'a> Deltas<'a> {
-    pub(super) fn new(hooks: &'a Dispatcher, cx: &'a TurnCx, outlet: Option<&'a dyn Outlet>) -> Self {
-        let waiting = Mutex::new(Waiting { content: 0, reasoning: 0, told_at: None });
+    /// Of a plan, the tags are not shown.
+    pub(super) fn new(hooks: &'a Dispatcher, cx: &'a TurnCx, outlet: Option<&'a dyn Outlet>, plan: bool) -> Self {
+        let stripper = plan.then(Stripper::default);
+        let waiting = Mutex::new(Waiting { stripper, content: 0, reasoning: 0, told_at: None });
         Self { hooks, cx, outlet, shown: AtomicBool::new(false), waiting }
     }
 
@@ -44,16 +49,14 @@ impl<'a> Deltas<'a> {
     pub(super) fn take(&self, delta: Delta<'_>) {
         let (content, reasoning) = match delta {
             Delta::Text(text) => {
-                if let Some(outlet) = self.outlet.filter(|_| !text.is_empty()) {
-                    self.shown.store(true, Ordering::Relaxed);
-                    outlet.delta(text);
-                }
+                let stripped = self.lock().stripper.as_mut().map(|stripper| stripper.push(text));
+                self.show(stripped.as_deref().unwrap_or(text));
                 (text.len(), 0)
             }
             Delta::Reasoning(text) => (0, text.len()),
         };
         let due = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut waiting = self.lock();
             waiting.content += content;
             waiting.reasoning += reasoning;
             let due = waiting.told_at.is_none_or(|at| at.elapsed() >= TELL_EVERY);
@@ -67,10 +70,30 @@ impl<'a> Deltas<'a> {
         }
     }
 
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show(&self, text: &str) {
+        if let Some(outlet) = self.outlet.filter(|_| !text.is_empty()) {
+            self.shown.store(true, Ordering::Relaxed);
+            outlet.delta(text);
+        }
+    }
+
+    /// The call is over: of an answer the rest is shown, of a failure nothing is left behind.
+    pub(super) fn end(&self, answered: bool) {
+        let rest = self.lock().stripper.as_mut().map(|stripper| std::mem::take(stripper).finish());
+        if answered {
+            self.show(rest.as_deref().unwrap_or_default());
+        }
+        self.flush();
+    }
+
     /// Tells what has not been told yet.
-    pub(super) fn flush(&self) {
+    fn flush(&self) {
         let (content_delta_len, reasoning_delta_len) = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut waiting = self.lock();
             (std::mem::take(&mut waiting.content), std::mem::take(&mut waiting.reasoning))
         };
         if content_delta_len + reasoning_delta_len > 0 {

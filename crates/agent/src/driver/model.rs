@@ -8,8 +8,9 @@ use domain::id::HookName;
 use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest, Usage};
 use domain::message::{Message, Role};
+use domain::planning::stripped;
 use domain::ruling::{Aborted, Ruling};
-use domain::turn::Fact;
+use domain::turn::{Fact, ToolUse};
 use providers::retry::Policy;
 use providers::{Provider, ProviderError};
 
@@ -36,6 +37,8 @@ pub(super) struct Answered {
 /// How a model is asked.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Asking {
+    /// For a plan: no tools.
+    Plan,
     /// For the next step of the turn.
     Step,
     /// For the last words of a turn that was interrupted: no tools.
@@ -47,24 +50,7 @@ pub(super) enum Asking {
 impl Work<'_> {
     pub(super) async fn call_model(&mut self, terminal: bool) {
         let asking = if terminal { Asking::LastWords } else { Asking::Step };
-        if !self.make_room().await {
-            return;
-        }
-        let mut shortened = false;
-        let answered = loop {
-            match self.exchange(self.request(asking), asking).await {
-                Ok(answered) => break answered,
-                Err(NoAnswer::Ended) => return,
-                Err(NoAnswer::TooLong(text)) if !shortened && self.can_shorten() => {
-                    shortened = true;
-                    if !self.shorten(&text).await {
-                        return;
-                    }
-                }
-                Err(NoAnswer::Failed(text) | NoAnswer::TooLong(text)) => return self.fail("llm", text),
-            }
-        };
-        let Answered { reply, model, owners: brought } = answered;
+        let Some(Answered { reply, model, owners: brought }) = self.answer_to(asking).await else { return };
         self.spend(reply.usage);
         let (tools, known) = (&self.runner.tools, &self.cx.known);
         let read_only = |name: &str| {
@@ -78,8 +64,49 @@ impl Work<'_> {
         drop(self.note(fact));
     }
 
+    /// The answer of a model to the conversation as it stands, which is made shorter if it is too long. If there is none,
+    /// the turn is ending.
+    pub(super) async fn answer_to(&mut self, asking: Asking) -> Option<Answered> {
+        if !self.make_room().await {
+            return None;
+        }
+        let mut shortened = false;
+        loop {
+            match self.exchange(self.request(asking), asking).await {
+                Ok(answered) => return Some(answered),
+                Err(NoAnswer::Ended) => return None,
+                Err(NoAnswer::TooLong(text)) if !shortened && self.can_shorten() => {
+                    shortened = true;
+                    if !self.shorten(&text).await {
+                        return None;
+                    }
+                }
+                Err(NoAnswer::Failed(text) | NoAnswer::TooLong(text)) => {
+                    self.fail("llm", text);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Whether tools are offered in a call.
+    fn offers(&self, asking: Asking) -> bool {
+        asking == Asking::Step && self.turn.tool_use() != Some(ToolUse::Off)
+    }
+
+    /// What hooks offer in a call that offers nothing goes no further.
+    fn drop_tools(&self, before: &mut BeforeLlm) {
+        let dropped = std::mem::take(&mut before.request.tools);
+        before.owners.clear();
+        if !dropped.is_empty() {
+            let names: Vec<&str> = dropped.iter().map(|tool| tool.get().function.name.as_str()).collect();
+            let text = format!("this call offers no tools; dropped: {}", names.join(", "));
+            self.around.hooks.refused(&self.cx.who, CheckpointKind::BeforeLlm, &text);
+        }
+    }
+
     /// Adds what a model call cost, as far as its provider tells.
-    fn spend(&mut self, usage: Option<Usage>) {
+    pub(super) fn spend(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
         self.usage.prompt_tokens += usage.prompt_tokens;
         self.usage.completion_tokens += usage.completion_tokens;
@@ -102,10 +129,8 @@ impl Work<'_> {
         if before.request.messages.is_empty() {
             return Err(NoAnswer::Failed("the request has no messages left after `before_llm`".into()));
         }
-        if asking != Asking::Step {
-            // Calls without tools stay without; what hooks added is not offered.
-            before.request.tools.clear();
-            before.owners.clear();
+        if !self.offers(asking) {
+            self.drop_tools(&mut before);
         }
         // The owners hold for the calls of this response.
         self.cx.known = self.runner.known(before.owners.clone(), &self.cx.who);
@@ -122,8 +147,10 @@ impl Work<'_> {
             // What was not reviewed is no answer.
             Err(Unruled(_)) => return Err(self.cancelled()),
         };
-        if asking != Asking::Aside {
-            self.show(&reply.content, shown);
+        match asking {
+            Asking::Aside => {}
+            Asking::Plan => self.show(&stripped(&reply.content), shown),
+            Asking::Step | Asking::LastWords => self.show(&reply.content, shown),
         }
         self.tell(RuntimeEvent::LlmResponse {
             content_len: reply.content.len(),
@@ -161,7 +188,7 @@ impl Work<'_> {
         LlmRequest {
             model: settings.model.clone(),
             messages: system.into_iter().chain(self.turn.messages().iter().cloned()).collect(),
-            tools: if asking == Asking::Step { self.runner.offered.clone() } else { Vec::new() },
+            tools: if self.offers(asking) { self.runner.offered.clone() } else { Vec::new() },
             options: settings.options.clone(),
             graceful_terminal: asking == Asking::LastWords,
         }
@@ -178,7 +205,7 @@ impl Work<'_> {
     async fn answer(&self, request: &LlmRequest, asking: Asking) -> Result<(LlmReply, String, bool), NoAnswer> {
         let shows = self.around.outlet.streams() && !self.held_back() && asking != Asking::Aside;
         let outlet = Some(&*self.around.outlet).filter(|_| shows);
-        let deltas = Deltas::new(&self.around.hooks, &self.cx, outlet);
+        let deltas = Deltas::new(&self.around.hooks, &self.cx, outlet, asking == Asking::Plan);
         let fallbacks = self.runner.settings.fallbacks.iter().filter(|model| **model != request.model);
         let mut failures: Vec<(&str, String)> = Vec::new();
         let mut too_long = true;
@@ -192,7 +219,7 @@ impl Work<'_> {
                 }
             };
             let answered = self.ask(&*provider, name, request, &deltas).await;
-            deltas.flush();
+            deltas.end(answered.is_ok());
             match answered {
                 Ok(reply) => return Ok((reply, model.clone(), deltas.shown())),
                 Err(NoAnswer::Ended) => return Err(NoAnswer::Ended),

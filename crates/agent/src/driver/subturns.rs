@@ -188,7 +188,7 @@ impl Errand {
         };
         let runner = self.team.as_ref().and_then(|team| team.runner(task.agent.as_str()));
         let runner = runner.expect("the agent was found when the task began");
-        let work = runner.work(&mut conversation, Some(&task.text), around, task.turn_id.clone());
+        let work = runner.work(&mut conversation, Some(task.text.as_str().into()), around, task.turn_id.clone());
         tokio::pin!(work);
         tokio::select! {
             report = &mut work => return (report, false),

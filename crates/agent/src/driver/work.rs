@@ -130,8 +130,15 @@ impl<'a> Work<'a> {
     pub(super) async fn run(&mut self) -> Out {
         loop {
             self.poll().await;
-            match self.turn.next() {
+            let step = self.turn.next();
+            self.tell_texts();
+            match step {
                 Step::Inject { waiting } => self.inject(&waiting),
+                Step::Plan => {
+                    self.cx.who.iteration = 0;
+                    self.cx.who.tool_call_id = None;
+                    self.plan().await;
+                }
                 Step::CallModel { iteration, terminal } => {
                     self.cx.who.iteration = iteration;
                     self.cx.who.tool_call_id = None;
@@ -317,7 +324,7 @@ impl<'a> Work<'a> {
                     self.answered(call, Answer::not_run(domain::turn::CANCELLED));
                 }
                 // Turns that end take nothing in and call no model.
-                Step::Inject { .. } | Step::CallModel { .. } => {}
+                Step::Inject { .. } | Step::Plan | Step::CallModel { .. } => {}
                 Step::End(_) => return,
             }
         }

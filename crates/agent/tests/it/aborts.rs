@@ -64,6 +64,11 @@ fn ordering(stage: CheckpointKind, action: &str) -> Arc<Rule> {
         | CheckpointKind::SubagentStart
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => panic!("no abort at {stage:?}"),
     }
     Arc::new(rule)

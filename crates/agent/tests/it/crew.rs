@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::CallPart;
+use domain::skill::Skills;
 use domain::store::RecordStore;
 use engine::egress::Egress;
 use engine::{Approvals, Engine, Forgetful, Mount, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pintle_agent::tools::{Protected, Tools, ToolsConfig};
-use pintle_agent::{Conversation, Helm, Models, Report, Runner, Settings, Team};
+use pintle_agent::{Conversation, Helm, Models, Report, Runner, Settings, Shelf, Team};
 use providers::{Delta, Provider, ProviderError};
 use serde_json::{Value, json};
 
@@ -75,6 +76,8 @@ pub(crate) struct CrewParts {
     pub(crate) records: Arc<dyn RecordStore>,
     pub(crate) approvals: Option<Approvals>,
     pub(crate) change: Box<dyn Fn(Settings) -> Settings>,
+    /// The texts of every agent's skills.
+    pub(crate) skills: Skills,
 }
 
 impl CrewParts {
@@ -86,6 +89,7 @@ impl CrewParts {
             records: Arc::new(Forgetful),
             approvals: None,
             change: Box::new(|settings| settings),
+            skills: Skills::none(),
         }
     }
 
@@ -116,6 +120,7 @@ impl CrewParts {
             }
             let settings = (self.change)(Settings::new(name, &format!("mind/{name}")));
             let runner = Runner::new(settings, models.clone(), Arc::new(tools), engine.clone());
+            let runner = runner.with_skills(Arc::new(Shelf::new(self.skills.clone())));
             match &approvals {
                 Some(approvals) => runner.with_approvals(approvals.clone()),
                 None => runner,

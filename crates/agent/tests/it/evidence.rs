@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Notice, Observed};
+use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, Observed};
 use domain::hook::State;
 use domain::record::{EventRecord, NotRun, Outcome};
 use domain::store::{RecordQuery, RecordStore as _};
@@ -89,7 +89,10 @@ async fn every_registered_hook_has_one_line_for_every_event() {
         assert!(event.hooks.iter().all(|record| record.checkpoint == event.checkpoint));
     }
     // Those of sub-agents have a test of their own.
-    let alone = |kind: &CheckpointKind| ![CheckpointKind::SubagentStart, CheckpointKind::SubagentStop].contains(kind);
+    let alone = |kind: &CheckpointKind| {
+        let below = [CheckpointKind::SubagentStart, CheckpointKind::SubagentStop].contains(kind);
+        !below && kind.duty() != Duty::Injector
+    };
     let all: BTreeSet<CheckpointKind> = CHECKPOINTS.iter().map(|row| row.kind).filter(alone).collect();
     let seen: BTreeSet<CheckpointKind> = records.iter().map(|event| event.checkpoint).collect();
     assert_eq!(seen, all, "there is a record at every checkpoint");

@@ -100,7 +100,7 @@ impl Passing {
     pub(crate) fn everywhere(
         act: impl Fn(CheckpointKind) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let asked = |kind: &CheckpointKind| kind.duty() != Duty::Observer;
+        let asked = |kind: &CheckpointKind| ![Duty::Observer, Duty::Injector].contains(&kind.duty());
         let stages = CHECKPOINTS.iter().map(|row| row.kind).filter(asked).collect();
         Arc::new(Self { stages, act: Box::new(act) })
     }

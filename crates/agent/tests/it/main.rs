@@ -23,6 +23,7 @@ mod stored;
 mod interrupts;
 mod subagents;
 mod sessions;
+mod skills;
 mod approving;
 mod compacting;
 mod plugin;

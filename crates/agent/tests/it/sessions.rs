@@ -9,6 +9,7 @@ use domain::id::TenantId;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
 use domain::session::{Cause, Entry};
+use domain::skill::{SkillHook, Skills, Timing};
 use domain::store::{
     Append, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
 };
@@ -150,8 +151,20 @@ impl Machine {
     }
 }
 
+/// The texts of skills of every process: two that stay, one that does not.
+fn skills() -> Skills {
+    let hook = |name: &str, timing, persistent| SkillHook { persistent, ..crate::skills::hook("alpha", name, timing) };
+    Skills::new(vec![
+        hook("tone", Timing::AfterUserInput, true),
+        hook("check", Timing::BeforeEachAgent, false),
+        hook("cite", Timing::AfterToolCall, true),
+    ])
+}
+
 fn thinks(request: &LlmRequest) -> LlmReply {
-    match last(request).as_str() {
+    let texts = ["tone", "check", "cite"];
+    let said = request.messages.iter().rev().map(|message| message.get().content.as_str());
+    match said.into_iter().find(|text| !texts.contains(text)).unwrap_or_default() {
         "go" | "more" => LlmReply::calls(vec![
             call(1, "work", &json!({})),
             call(2, "look", &json!({})),
@@ -174,7 +187,7 @@ fn process(machine: &Machine) -> Crew {
     });
     let own: [Arc<dyn Tool>; 2] = [machine.work.clone(), machine.look.clone()];
     let parts = own.into_iter().fold(CrewParts::of(model, &["main"]), CrewParts::own);
-    let crew = parts.crew();
+    let crew = CrewParts { skills: skills(), ..parts }.crew();
     let slow: Vec<Mount> = vec![crew.engine.native("slow", 0, Passing::slow())];
     crew.mount(slow);
     crew
@@ -199,6 +212,8 @@ async fn a_turn_dropped_anywhere_leaves_a_whole_conversation() {
         let lines = said(&conversation);
         let began = begun(&store.journal(&key("s")).unwrap());
         assert_eq!((times(&lines, "go"), ends(&*store)), (began.len(), began.clone()), "{at}: {lines:?}");
+        assert_eq!(times(&lines, "system: tone"), began.len(), "{at}: {lines:?}");
+        assert_eq!(times(&lines, "system: check"), 0, "{at}: {lines:?}");
         if began.len() == 1 {
             // The message is in the conversation, waits for the next turn, or the user knows that it is gone.
             let waits = conversation.queue().iter().filter(|waiting| waiting.text() == "more").count();
@@ -276,6 +291,8 @@ where
     assert!(valid(conversation.messages()), "{at}: {lines:?}");
     assert_eq!((times(&lines, "user: go"), times(&lines, "user: again")), (began, 1), "{at}: {lines:?}");
     assert!(times(&lines, "user: more") <= 1, "{at}: {lines:?}");
+    assert_eq!(times(&lines, "system: tone"), begun(&store.journal(&key("s")).unwrap()).len(), "{at}: {lines:?}");
+    assert_eq!(times(&lines, "system: check"), 0, "{at}: {lines:?}");
     for call in &used {
         assert_eq!(times(&lines, &format!("{call}: {UNKNOWN}")), 1, "{at}: {lines:?}");
         assert_eq!(runs_of(&runs_before, call), runs_of(&machine.runs(), call), "{at}: {call} ran again");
@@ -368,7 +385,8 @@ async fn a_conversation_survives_its_process() {
     crew.turn(&mut conversation, "again").await;
     assert_eq!(crew.seen.count("session_start"), 0, "it is not new");
     assert_eq!(said(&conversation).last().unwrap(), "assistant: done");
-    assert_eq!(crew.model.request(0).messages.len(), before.len() + 1);
+    // The message, and the two texts of skills that the first call sees.
+    assert_eq!(crew.model.request(0).messages.len(), before.len() + 3);
 }
 
 #[tokio::test]

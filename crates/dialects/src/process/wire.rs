@@ -44,6 +44,11 @@ fn stage(kind: CheckpointKind) -> Option<(&'static str, &'static str)> {
         | CheckpointKind::SubagentStart
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => None,
     }
 }

@@ -15,8 +15,10 @@ pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFa
         (_, Fault::Protocol(Breach::Respond(_))) | (Duty::Approver, _) => OnFailure::Close,
         (Duty::Gate, Fault::TimedOut { .. }) if wanted == OnFailure::Continue => OnFailure::Continue,
         (Duty::Gate, _) => OnFailure::Close,
-        (Duty::Rewriter | Duty::Observer, _) if stage.is_some_and(|stage| stage.paired) => OnFailure::Continue,
-        (Duty::Rewriter | Duty::Observer, _) => wanted,
+        (Duty::Rewriter | Duty::Observer | Duty::Injector, _) if stage.is_some_and(|stage| stage.paired) => {
+            OnFailure::Continue
+        }
+        (Duty::Rewriter | Duty::Observer | Duty::Injector, _) => wanted,
     }
 }
 
@@ -33,7 +35,11 @@ pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, detai
             Some(detail) => format!("hook \"{name}\" failed: {detail}"),
             None => format!("hook \"{name}\" failed: {fault}"),
         },
-        (Duty::Observer | Duty::Gate | Duty::Rewriter, Family::Native | Family::Process, _) => {
+        (
+            Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Injector,
+            Family::Native | Family::Process | Family::Skill,
+            _,
+        ) => {
             format!("hook \"{name}\" {fault}")
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn rule<C: Checkpoint>(hook: &Hook, verdict: &Verdict<C>, ground: Gro
     match word {
         Word::AbortTurn => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Turn, reason } }),
         Word::HardAbort => Ruling::Abort(Aborted { by, at, abort: Abort { extent: Extent::Run, reason } }),
-        Word::Deny | Word::Ask | Word::Respond | Word::Modify | Word::Continue => {
+        Word::Deny | Word::Ask | Word::Respond | Word::Modify | Word::Continue | Word::Inject => {
             Ruling::Deny(Denied { by, at, reason, ground })
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::hex::hex;
 use crate::json::Object;
 
 /// Hexadecimal SHA-256 over the tool's name, a zero byte and the canonical JSON of its input; `null` where there is
@@ -17,8 +18,7 @@ pub fn input_hash(tool: &str, input: Option<&Object>) -> String {
         Some(members) => object(members, &mut text),
         None => text.push_str("null"),
     }
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn object(members: &Object, out: &mut String) {

@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::cut;
+
 /// The longest reason or error that is kept, in characters. Source: the table `hook_executions`.
 pub const MAX_TEXT_CHARS: usize = 256;
 
@@ -17,7 +19,7 @@ static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
 
 /// `text` without mail addresses, bearer tokens and keys, then cut to [`MAX_TEXT_CHARS`].
 pub fn redacted(text: &str) -> String {
-    SECRETS.replace_all(text, REDACTED).chars().take(MAX_TEXT_CHARS).collect()
+    cut(&SECRETS.replace_all(text, REDACTED), MAX_TEXT_CHARS)
 }
 
 #[cfg(test)]

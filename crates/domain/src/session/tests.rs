@@ -226,3 +226,20 @@ fn what_belongs_to_no_turn_changes_nothing() {
     check(&strays, " |  | -");
     check(&[vec![queued("a")], strays.to_vec()].concat(), " | a | -");
 }
+
+#[test]
+fn texts_that_stand_for_a_while_only_are_nothing_that_was_said() {
+    let with = crate::turn::Equipment {
+        skills: crate::ledger::tests::skills(),
+        flow: crate::turn::Flow::Direct,
+        tools: crate::turn::ToolUse::Own,
+    };
+    let equipped = Entry::Turn(Fact::Equipped { with: Box::new(with) });
+    let mut session = Session::fold([begun("t1", &["hi"]), equipped, asks(1, &["x"])]);
+    let said = |session: &Session| -> Vec<String> { session.said().map(|message| message.content.clone()).collect() };
+    assert_eq!(session.messages().len(), 5);
+    assert_eq!(said(&session)[..2], ["hi", "tone"]);
+    assert_eq!(said(&session).len(), 3);
+    session.apply(ended(TurnStatus::Completed, false));
+    assert_eq!(said(&session).len(), session.messages().len());
+}

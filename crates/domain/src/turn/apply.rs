@@ -12,6 +12,7 @@ impl Turn {
         match fact {
             // These belong to the session; a turn is made from the one and ends by the driver's hand with the other.
             Fact::Begun { .. } => {}
+            Fact::Equipped { with } => self.equip(*with),
             Fact::Queued(waiting) => self.inbox.push_back(waiting),
             Fact::Injected { count } => self.inject(count),
             Fact::Interrupted => self.interrupted = true,
@@ -20,11 +21,14 @@ impl Turn {
                 if !matches!(self.phase, Phase::Calling { .. } | Phase::Round) {
                     return;
                 }
+                self.open_round(iteration);
                 self.owners = owners;
                 let message = Message::from(message);
                 let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
                 self.take_reply(iteration, message, &read_only, then);
             }
+            Fact::Planned { message, need_tool } => self.take_plan(message, need_tool),
+            Fact::Announced { upto } => self.take_announced(upto),
             Fact::Used { place, read_only, rewritten, .. } => {
                 self.take_use(place, read_only);
                 if let Some(slot) = self.batch.get_mut(place) {
@@ -56,8 +60,8 @@ impl Turn {
     fn inject(&mut self, count: usize) {
         self.close_if_answered();
         if matches!(self.phase, Phase::Round | Phase::Over) {
-            let taken = self.inbox.drain(..count.min(self.inbox.len()));
-            self.messages.extend(taken.flat_map(Waiting::into_messages).map(Rendered::new));
+            let taken: Vec<Waiting> = self.inbox.drain(..count.min(self.inbox.len())).collect();
+            self.take_in(taken);
         }
     }
 
@@ -86,6 +90,7 @@ impl Turn {
         self.messages.push(message.into());
         self.phase = Phase::Batch(then);
         if self.batch.is_empty() {
+            self.close_loop();
             self.phase = Phase::Over;
             self.end(End::completed(text));
         }
@@ -107,9 +112,11 @@ impl Turn {
         }
     }
 
-    /// The oldest `upto` messages give way to `summary`.
+    /// The oldest `upto` messages give way to `summary`. Texts whose time is not over stay: they are nothing that was
+    /// said, and no summary holds them.
     fn compact(&mut self, upto: usize, summary: Option<KeptMessage>) {
         self.close_if_answered();
+        self.open_call();
         // The message whose calls are worked stays: their answers will follow it.
         let open = usize::from(matches!(self.phase, Phase::Batch(_)));
         let upto = whole_rounds(&self.messages, upto.min(self.messages.len() - open));
@@ -118,7 +125,10 @@ impl Turn {
         }
         self.before.get_or_insert_with(|| self.messages[..self.base].to_vec());
         self.base = self.base.saturating_sub(upto) + usize::from(summary.is_some());
-        self.messages.splice(..upto, summary.map(|kept| Message::from(kept).into()));
+        let texts: Vec<Rendered<Message>> =
+            self.messages[..upto].iter().filter(|message| self.is_passing_text(message.get())).cloned().collect();
+        let summary = summary.map(|kept| Message::from(kept).into());
+        self.messages.splice(..upto, summary.into_iter().chain(texts));
     }
 }
 

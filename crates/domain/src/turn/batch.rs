@@ -13,7 +13,7 @@ impl Turn {
             Some(_) | None => CANCELLED.to_owned(),
         };
         let handled = self.all_handled();
-        let (mut last, mut notes) = (String::new(), Vec::new());
+        let (mut last, mut notes, mut answered) = (String::new(), Vec::new(), Vec::new());
         self.take_rewrites();
         for slot in std::mem::take(&mut self.batch) {
             let answer = match slot.state {
@@ -25,16 +25,22 @@ impl Turn {
             let message = Message { media: answer.media, ..Message::tool(&slot.part.id, answer.text) };
             self.messages.push(message.into());
             notes.extend(answer.notes);
+            answered.push((slot.part, answer.tool));
         }
         // Behind the last result: nothing may stand between a call and its answer.
         self.messages.extend(notes.into_iter().map(|note| Rendered::new(Message::from(note))));
         if self.ending.is_some() {
             return;
         }
+        self.texts_after_batch(&answered);
+        if matches!(then, Then::Answer | Then::LastWords(_)) {
+            self.close_loop();
+        }
         match then {
             Then::Answer => self.ending = Some(End::completed(last)),
             Then::LastWords(text) => self.ending = Some(End::completed(text)),
             Then::Round if handled && !self.interrupted && self.inbox.is_empty() => {
+                self.close_loop();
                 self.messages.push(Message::text(Role::Assistant, DELIVERED).into());
                 self.ending = Some(End::completed(""));
             }

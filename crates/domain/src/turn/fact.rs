@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Answer;
+use super::{Answer, Equipment};
 use crate::checkpoint::runtime::TurnStatus;
 use crate::id::{AgentId, HookName, TurnId};
+use crate::ledger::MsgId;
 use crate::message::{CallPart, Message, Private};
 
 /// Something that happened in a turn. Its JSON is what a session's journal keeps.
@@ -22,6 +23,23 @@ pub enum Fact {
         prompts: Vec<KeptMessage>,
         /// How many rounds it may take.
         max_iterations: u32,
+    },
+    /// What the turn has beside its conversation; only right after [`Fact::Begun`].
+    Equipped {
+        /// That.
+        with: Box<Equipment>,
+    },
+    /// The model said its plan, and that passed the hooks.
+    Planned {
+        /// What stays of it in the conversation: the plan, or the answer; nothing where it is empty.
+        message: KeptMessage,
+        /// Whether the loop follows; else it was the answer.
+        need_tool: bool,
+    },
+    /// Whoever keeps the conversation was told of every persistent text up to this one.
+    Announced {
+        /// The newest of them.
+        upto: MsgId,
     },
     /// A message passed the gates and waits for the next poll.
     Queued(Waiting),
@@ -103,7 +121,7 @@ pub struct KeptMessage {
 
 impl From<Message> for KeptMessage {
     fn from(mut message: Message) -> Self {
-        let private = std::mem::take(&mut message.private.blocks);
+        let private = std::mem::take(&mut message.private).blocks;
         Self { message, private }
     }
 }

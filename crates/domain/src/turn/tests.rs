@@ -10,6 +10,7 @@ mod facts;
 mod interrupts;
 mod rounds;
 mod steering;
+mod texts;
 
 fn turn(max_iterations: u32) -> Turn {
     Turn::new(vec![Message::text(Role::System, "history").into()], Message::text(Role::User, "hi"), max_iterations)
@@ -42,6 +43,7 @@ fn step(turn: &mut Turn) -> String {
         Step::Inject { waiting } => {
             format!("inject {}", waiting.iter().map(Waiting::text).collect::<Vec<_>>().join(", "))
         }
+        Step::Plan => "plan".into(),
         Step::CallModel { iteration, terminal } => format!("model {iteration}{}", if terminal { " last" } else { "" }),
         Step::Skip { call, why, .. } => format!("skip {call}: {}", why.reason()),
         Step::Clear { call, part } => format!("clear {call} {}", part.function.name),
@@ -80,7 +82,7 @@ fn report(turn: &mut Turn, expected: &str) {
         Step::Clear { call, part } => turn.cleared(call, part.function.name.starts_with("read")),
         Step::Start { call } => turn.started(call),
         Step::Await { call } => turn.answered(call, answer(&format!("r{call}"))),
-        Step::CallModel { .. } | Step::End(_) => panic!("nobody reports {expected} like this"),
+        Step::Plan | Step::CallModel { .. } | Step::End(_) => panic!("nobody reports {expected} like this"),
     }
 }
 

@@ -346,6 +346,6 @@ fn may_go_on(hook: &Hook, kind: CheckpointKind, fault: &Fault) -> bool {
         // A turn that is ending anyway is not aborted; only what may run a tool stays shut.
         Duty::Rewriter if *fault == Fault::Cancelled && kind != CheckpointKind::BeforeTool => true,
         Duty::Rewriter => says_so || stage.paired,
-        Duty::Observer => true,
+        Duty::Observer | Duty::Injector => true,
     }
 }

@@ -77,6 +77,11 @@ fn any_chain(tape: &Bytes) {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
     }
 }

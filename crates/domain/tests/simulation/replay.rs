@@ -7,8 +7,10 @@ use pintle_domain::id::TurnId;
 use pintle_domain::json::Rendered;
 use pintle_domain::llm::LlmReply;
 use pintle_domain::message::{Message, Role};
+use pintle_domain::planning::StepPrompts;
 use pintle_domain::session::{Entry, Session};
-use pintle_domain::turn::{Answer, End, Fact, OUTCOME_UNKNOWN, Origin, Step, Turn, Waiting};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::turn::{Answer, End, Equipment, Fact, Flow, OUTCOME_UNKNOWN, Origin, Step, ToolUse, Turn, Waiting};
 use proptest::prelude::*;
 
 use super::laws::{config, messages_pair, waiting};
@@ -60,6 +62,9 @@ impl Kept<'_> {
         let mut kept = Kept { dice, turn, journal, cleared: BTreeMap::new(), stopped: false, ended: None, texts: 0 };
         let turn_id = TurnId::from("t");
         kept.keep(Fact::Begun { turn_id, prompts: vec![prompt.into()], max_iterations: limit });
+        if let Some(with) = equipment(&mut kept.dice) {
+            kept.tell(Fact::Equipped { with: Box::new(with) });
+        }
         while kept.ended.is_none() {
             kept.something_comes_in();
             kept.step();
@@ -109,13 +114,21 @@ impl Kept<'_> {
     }
 
     fn step(&mut self) {
-        match self.turn.next() {
+        let step = self.turn.next();
+        if let Step::End(end) = &step {
+            self.ended = Some(end.clone());
+        }
+        if let Some(upto) = self.turn.to_announce().last().map(|chunk| chunk.id) {
+            self.tell(Fact::Announced { upto });
+        }
+        match step {
             Step::Inject { waiting } => self.tell(Fact::Injected { count: waiting.len() }),
+            Step::Plan => self.plan(),
             Step::CallModel { .. } => self.call_model(),
             Step::Skip { call, why, .. } => self.answered(call, Answer::not_run(why.text())),
             Step::Clear { call, .. } => match self.dice.below(4) {
                 3 => self.answered(call, Answer { handled: true, ..Answer::not_run("substituted") }),
-                2 => self.answered(call, Answer::not_run("denied")),
+                2 => self.answered(call, Answer::not_run("denied").about("exec")),
                 _ => {
                     let read_only = self.dice.once_in(2);
                     self.cleared.insert(call, read_only);
@@ -131,15 +144,35 @@ impl Kept<'_> {
             Step::Await { call } => {
                 let execution = Some(ToolExecution { name: "exec".into(), success: true, error_summary: None });
                 let handled = self.dice.once_in(2);
-                self.answered(call, Answer { handled, execution, ..Answer::not_run("done") });
+                self.answered(call, Answer { handled, execution, ..Answer::not_run("done") }.about("read"));
             }
-            Step::End(end) => self.ended = Some(end),
+            Step::End(_) => {}
         }
     }
 
     fn answered(&mut self, place: usize, answer: Answer) {
         self.turn.answered(place, answer.clone());
         self.keep(Fact::Answered { place, answer });
+    }
+
+    fn plan(&mut self) {
+        if self.dice.once_in(4) {
+            self.tell(Fact::Compacted { upto: self.turn.messages().len() / 2, summary: None });
+        }
+        match self.dice.below(8) {
+            7 => self.stop(End::cancelled()),
+            6 => {
+                self.texts += 1;
+                self.tell(Fact::Queued(waiting(&format!("text {}", self.texts))));
+            }
+            _ => {}
+        }
+        if !self.turn.is_ending() {
+            let text = if self.dice.once_in(4) { "" } else { "plan" };
+            let message = Message::text(Role::Assistant, text).into();
+            let need_tool = !self.dice.once_in(4);
+            self.tell(Fact::Planned { message, need_tool });
+        }
     }
 
     fn call_model(&mut self) {
@@ -172,6 +205,26 @@ impl Kept<'_> {
     }
 }
 
+/// Texts and a flow for about two turns in three. Some texts stay, some do not.
+fn equipment(dice: &mut Tape<'_>) -> Option<Equipment> {
+    let tools = match dice.below(6) {
+        0 | 1 => return None,
+        2 => ToolUse::None,
+        _ => ToolUse::Own,
+    };
+    let flow = if dice.once_in(2) { Flow::Direct } else { Flow::Planned(StepPrompts::default()) };
+    let hook = |number: u32| SkillHook {
+        skill: "s".into(),
+        name: format!("h{number}"),
+        content: "look".into(),
+        timing: *dice.pick(&Timing::ALL),
+        role: Voice::User,
+        persistent: dice.once_in(2),
+        tool_filter: if dice.once_in(3) { vec!["exec".into()] } else { Vec::new() },
+    };
+    Some(Equipment { skills: Skills::new((0..4).map(hook).collect()), flow, tools })
+}
+
 /// So many turns of before.
 fn earlier(turns: u32) -> impl Iterator<Item = Entry> {
     (0..turns).flat_map(|n| {
@@ -199,6 +252,10 @@ fn go_on(session: &mut Session, used: &BTreeSet<(u32, usize)>) {
         let round = turn.iteration();
         match turn.next() {
             Step::Inject { waiting } => turn.apply(Fact::Injected { count: waiting.len() }),
+            Step::Plan => {
+                let message = Message::text(Role::Assistant, "plan").into();
+                turn.apply(Fact::Planned { message, need_tool: true });
+            }
             Step::CallModel { .. } => turn.replied(LlmReply::text("the end"), "m", |_| false),
             Step::Skip { call, why, .. } => turn.answered(call, Answer::not_run(why.text())),
             Step::Clear { call, .. } => turn.cleared(call, false),

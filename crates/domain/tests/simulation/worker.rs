@@ -198,6 +198,7 @@ impl Worker {
         messages_pair(self.turn(), !matches!(step, Step::End(_)));
         match step {
             Step::Inject { waiting } => self.tell(world, Fact::Injected { count: waiting.len() }),
+            Step::Plan => unreachable!("no turn of the day plans"),
             Step::CallModel { iteration, terminal } => self.call_model(world, iteration, terminal),
             Step::Skip { call, why, .. } => self.answer(world, call, Answer::not_run(why.text())),
             Step::Clear { call, part } => return self.clear(world, call, &part),

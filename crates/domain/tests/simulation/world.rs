@@ -151,7 +151,7 @@ pub(crate) fn roster(dice: &mut impl Dice) -> Arc<Roster> {
 
 fn hook(dice: &mut impl Dice, number: u32) -> Hook {
     let mut stages = Stages::default();
-    for row in CHECKPOINTS.iter().filter(|row| row.duty != Duty::Observer) {
+    for row in CHECKPOINTS.iter().filter(|row| ![Duty::Observer, Duty::Injector].contains(&row.duty)) {
         if !dice.once_in(3) {
             stages.set(row.kind, stage(dice, row.kind));
         }
@@ -283,6 +283,11 @@ fn reply(dice: &mut impl Dice, kind: CheckpointKind, goes_on: bool) -> Reply {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
     }
 }

@@ -100,6 +100,11 @@ impl Sample {
             | CheckpointKind::BeforeTool
             | CheckpointKind::ApproveTool
             | CheckpointKind::AfterTool
+            | CheckpointKind::AfterUserInput
+            | CheckpointKind::BeforePlanning
+            | CheckpointKind::BeforeEachAgent
+            | CheckpointKind::BeforeFirstAgent
+            | CheckpointKind::AfterToolCall
             | CheckpointKind::Runtime => Event::Tool(PreToolUse { call: self.call(known) }),
         }
     }

@@ -133,7 +133,7 @@ impl Dispatcher {
                 }
             };
         }
-        self.evidence.keep(events);
+        self.evidence.keep(events).await;
         let rewritten = aside.rewritten;
         match (outcome, person) {
             (Outcome::Run(call), _) => Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten },

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::child::Launch;
+use crate::deadlines::Deadlines;
 
 mod environment;
 mod life;
@@ -35,6 +36,15 @@ const SHELL: &str = "/bin/sh";
 #[derive(Clone, Debug)]
 pub struct CommandSpec {
     launch: Arc<Launch>,
+}
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit<'a> {
+    /// From its beginning on.
+    pub time: Duration,
+    /// What keeps it.
+    pub deadlines: &'a Deadlines,
 }
 
 /// A run that is over.
@@ -97,32 +107,26 @@ impl CommandSpec {
         Self { launch: Arc::new(Launch { argv, dir: Some(cwd), vars: env }) }
     }
 
-    /// Runs the command until it ends, but at most until `deadline`. Dropping the run ends the command too.
+    /// Runs the command until it ends, but not beyond `limit`. Dropping the run ends the command too.
     ///
     /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. Needs a runtime with time and
     /// IO.
-    pub async fn run(
-        &self,
-        payload: Bytes,
-        deadline: Duration,
-        cancel: &CancellationToken,
-        tasks: &TaskTracker,
-    ) -> Ran {
+    pub async fn run(&self, payload: Bytes, limit: Limit<'_>, cancel: &CancellationToken, tasks: &TaskTracker) -> Ran {
         let began = Instant::now();
         let mut heard = Heard::default();
         // An answer that is there counts, even if it is seen a moment after the deadline.
         let end = tokio::select! {
             biased;
             () = cancel.cancelled() => End::Cancelled,
-            end = self.live(&payload, Yard::new(tasks), &mut heard) => end,
-            () = sleep(deadline) => End::TimedOut,
+            end = self.live(payload, Yard::new(tasks), &mut heard) => end,
+            () = limit.deadlines.at(began + limit.time) => End::TimedOut,
         };
         Ran { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
     }
 
-    async fn live(&self, payload: &[u8], yard: Yard, heard: &mut Heard) -> End {
-        match Life::begin(self.launch.clone(), yard).await {
-            Ok(mut life) => life.lead(payload, heard).await,
+    async fn live(&self, payload: Bytes, yard: Yard, heard: &mut Heard) -> End {
+        match Life::begin(&self.launch, payload, yard) {
+            Ok(mut life) => life.lead(heard).await,
             Err(why) => End::CannotStart(why),
         }
     }

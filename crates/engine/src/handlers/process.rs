@@ -1,6 +1,6 @@
 //! Process hooks: one supervised child each, JSON lines over its pipes.
 //!
-//! A [`ProcessHook`] is a handle. Behind it a supervisor (`supervisor.rs`) starts a child (`spawn.rs`), shakes hands
+//! A [`ProcessHook`] is a handle. Behind it a supervisor (`supervisor.rs`) starts a child (`spawn.rs`, `exec.rs`), shakes hands
 //! (`hello.rs`), and starts another when it ends (`restart.rs`). What is said to one child is its session
 //! (`session.rs`), written by `writer.rs`, read by `reader.rs`; `child.rs` sees to it that nothing outlives it.
 
@@ -20,9 +20,11 @@ use tokio_util::task::TaskTracker;
 use crate::deadlines::Deadlines;
 use crate::handler::{Call, Handler};
 
+mod bond;
 pub(crate) mod child;
 pub mod environment;
 mod events;
+mod exec;
 mod hello;
 mod inner;
 mod lines;

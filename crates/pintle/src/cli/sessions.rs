@@ -141,7 +141,7 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let session = Session::fold(store.journal(&key(&args.key)).map_err(failed)?);
     let text = if args.json {
         let queue: Vec<&str> = session.queue().iter().map(domain::turn::Waiting::text).collect();
-        let messages: Vec<_> = session.messages().iter().map(|message| message.get()).collect();
+        let messages: Vec<_> = session.said().collect();
         json(&serde_json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
         let waiting = store.approvals(true, MAX_WAITING).map_err(failed)?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use domain::audit::{Checkpoint, Entry, Kind, Link, append_canonical, due};
 use domain::execution::Execution;
 use domain::id::TenantId;
-use domain::json::Object;
+use domain::json::{Object, canonical};
 use domain::record::EventRecord;
 use domain::store::{ExecutionQuery, StoreError};
 use jiff::Timestamp;
@@ -124,7 +124,7 @@ impl History {
         kind: Kind,
         data: Object,
     ) -> Result<(), StoreError> {
-        let note = note(tenant, at, kind, data)?;
+        let note = note(tenant, at, kind, canonical(&data.into()))?;
         self.trace();
         self.append(&note);
         Ok(())

@@ -100,7 +100,7 @@ impl Db for Link {
         self.answer(self.client.execute_raw(&statement, params(cells)))
     }
 
-    fn run_each(&self, statements: &[Statement<'_>]) -> Result<Vec<u64>, Failure> {
+    fn run_each(&self, statements: &[&Statement<'_>]) -> Result<Vec<u64>, Failure> {
         let prepared: Vec<Prepared> =
             statements.iter().map(|statement| self.prepare(statement.sql)).collect::<Result<_, _>>()?;
         let mut sent = Vec::with_capacity(statements.len());

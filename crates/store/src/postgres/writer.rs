@@ -10,7 +10,7 @@ use super::base::{Base, TRIES};
 use super::holds::Holds;
 use super::link::Link;
 use super::target::is_collision;
-use crate::db::Failure;
+use crate::db::{Dialect, Failure};
 use crate::rows::audit::{Sealer, seal_all, unsealed};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
 use crate::sealing::Sealing;
@@ -42,13 +42,13 @@ impl Writer {
             let group = match ready.take() {
                 Some(group) => group,
                 None => match next_group(batches, TEND) {
-                    Some(group) => Ready::of(group, &self.sealing),
+                    Some(group) => Ready::of(group, &self.sealing, Dialect::Postgres),
                     None => break,
                 },
             };
             if !group.is_empty() {
                 let sealing = self.sealing.clone();
-                ready = group.write(batches, &sealing, |rows| self.commit(rows));
+                ready = group.write(batches, (&sealing, Dialect::Postgres), |rows| self.commit(rows));
             }
             if tended.elapsed() >= TEND {
                 self.holds.tend();

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::audit::{Checkpoint, Entry, Kind, Link, append_canonical};
 use domain::id::TenantId;
-use domain::json::Object;
+use domain::json::{Object, canonical};
 use domain::store::StoreError;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -28,7 +28,7 @@ const FORGET_ROWS: u64 = 5000;
 /// Appends an entry about `data` to the chain of `tenant`, in the transaction of whoever calls. They have locked all
 /// other rows by then.
 pub(crate) fn append(db: &dyn Db, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<(), Failure> {
-    let note = note(tenant, at, kind, data).map_err(Failure::Said)?;
+    let note = note(tenant, at, kind, canonical(&data.into())).map_err(Failure::Said)?;
     append_all(db, &[&note]).map(drop)
 }
 

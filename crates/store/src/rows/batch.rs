@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use domain::execution::Execution;
 use domain::record::EventRecord;
-use domain::store::{Append, Done, OutboxJob, SessionKey, StoreError, StoredEvent};
+use domain::store::{Append, Done, OutboxJob, SessionKey, StoreError};
 
 use super::audit::{self, Sealer};
 use super::journal::Lines;
 use super::{executions, outbox, records};
 use crate::db::{Db, Dialect, Failure, Statement};
-use crate::evidence::{Executed, Note, Traces, executed, traces};
+use crate::evidence::{Executed, Note, executed, traces};
 use crate::row::stored;
 use crate::sealing::Sealing;
 
@@ -27,6 +27,10 @@ pub const MAX_GROUP_BATCHES: usize = 256;
 
 /// Fewest batches that are worth a thread of their own to be put into words while others are written.
 const WORTH_A_THREAD: usize = 16;
+
+/// How long the writer looks for the next batch before it sleeps: about as long as it takes to wake it, which whoever
+/// waits for a batch would wait for too. Of the calls of one turn, the next one often comes within it.
+const LINGER: Duration = Duration::from_micros(100);
 
 /// What is on its way to the database. Whatever becomes of it, `done` is called once.
 pub(crate) struct Batch {
@@ -80,11 +84,24 @@ impl Drop for Batch {
 /// The next batches, in their order; `None` once the store is dropped and nothing waits, an empty group if nothing
 /// came within `patience`.
 pub(crate) fn next_group(batches: &Receiver<Batch>, patience: Duration) -> Option<Vec<Batch>> {
-    match batches.recv_timeout(patience) {
+    match soon(batches).map_or_else(|| batches.recv_timeout(patience), Ok) {
         Ok(first) => Some(std::iter::once(first).chain(batches.try_iter().take(MAX_GROUP_BATCHES - 1)).collect()),
         Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
         Err(RecvTimeoutError::Disconnected) => None,
     }
+}
+
+/// A batch that comes within [`LINGER`].
+fn soon(batches: &Receiver<Batch>) -> Option<Batch> {
+    let since = Instant::now();
+    while since.elapsed() < LINGER {
+        if let Ok(batch) = batches.try_recv() {
+            return Some(batch);
+        }
+        // Whoever has something to do comes first.
+        thread::yield_now();
+    }
+    None
 }
 
 /// Tells everybody of a group how it went.
@@ -103,8 +120,8 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Puts a group into words; a batch that cannot be fails alone.
-    pub(crate) fn of(mut batches: Vec<Batch>, sealing: &Sealing) -> Self {
-        let rows = batches.iter_mut().map(|batch| Rows::of(batch, sealing)).collect();
+    pub(crate) fn of(mut batches: Vec<Batch>, sealing: &Sealing, dialect: Dialect) -> Self {
+        let rows = batches.iter_mut().map(|batch| Rows::of(batch, sealing, dialect)).collect();
         Self { batches, rows }
     }
 
@@ -118,7 +135,7 @@ impl Ready {
     pub(crate) fn write(
         self,
         batches: &Receiver<Batch>,
-        sealing: &Sealing,
+        (sealing, dialect): (&Sealing, Dialect),
         write: impl FnOnce(&[&Rows]) -> Vec<Result<(), StoreError>>,
     ) -> Option<Self> {
         let Self { batches: group, rows } = self;
@@ -126,14 +143,14 @@ impl Ready {
         let waiting: Vec<Batch> = batches.try_iter().take(MAX_GROUP_BATCHES).collect();
         let (hows, next) = if waiting.len() >= WORTH_A_THREAD {
             thread::scope(|scope| {
-                let next = scope.spawn(|| Self::of(waiting, sealing));
+                let next = scope.spawn(|| Self::of(waiting, sealing, dialect));
                 let hows = write(&good);
                 let next = next.join().unwrap_or_else(|panic| resume_unwind(panic));
                 (hows, Some(next))
             })
         } else {
             let hows = write(&good);
-            (hows, (!waiting.is_empty()).then(|| Self::of(waiting, sealing)))
+            (hows, (!waiting.is_empty()).then(|| Self::of(waiting, sealing, dialect)))
         };
         let mut hows = hows.into_iter();
         let hows = rows.into_iter().map(|rows| rows.and_then(|_| hows.next().expect("one for each that is good")));
@@ -142,12 +159,20 @@ impl Ready {
     }
 }
 
-/// A batch as it is written. Rows are made before the transaction begins, since others wait for it.
+/// A batch as it is written. All of it is made before the transaction begins, since others wait for that.
 pub(crate) struct Rows {
     lines: Option<Lines>,
-    events: Vec<(StoredEvent, Traces)>,
-    executions: Vec<Executed>,
-    jobs: Vec<outbox::Job>,
+    /// For everything that does not stand in a journal.
+    statements: Vec<Statement<'static>>,
+    /// For the audit chains.
+    notes: Vec<Pending>,
+}
+
+/// A note, which is left out if the statement of its row touches nothing: the row was there already, and so was the
+/// note.
+struct Pending {
+    note: Note,
+    statement: Option<usize>,
 }
 
 /// Whether this store may append to a session.
@@ -155,14 +180,28 @@ pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey) -> Result<(), Failure> + 'a;
 
 impl Rows {
     /// Puts a batch into words. What is left of it is whom to tell.
-    fn of(batch: &mut Batch, sealing: &Sealing) -> Result<Self, StoreError> {
+    fn of(batch: &mut Batch, sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
         let lines = batch.append.take().map(Lines::of).transpose()?;
+        let mut rows = Self { lines, statements: Vec::new(), notes: Vec::new() };
         let records = std::mem::take(&mut batch.records);
-        let events = records.iter().map(stored).zip(traces(&records, sealing)?).collect();
-        let executions = std::mem::take(&mut batch.executions).into_iter();
-        let executions = executions.map(|execution| executed(execution, sealing)).collect::<Result<_, _>>()?;
-        let jobs = batch.jobs.iter().map(|job| outbox::Job::of(job, sealing)).collect::<Result<_, _>>()?;
-        Ok(Self { lines, events, executions, jobs })
+        for (event, traces) in records.iter().zip(traces(&records, sealing)?) {
+            rows.statements.push(records::insert(stored(event)));
+            traces.executions.into_iter().for_each(|executed| rows.state(executed, dialect));
+            rows.notes.extend(traces.decision.map(|note| Pending { note, statement: None }));
+        }
+        for execution in std::mem::take(&mut batch.executions) {
+            rows.state(executed(execution, sealing)?, dialect);
+        }
+        for job in std::mem::take(&mut batch.jobs) {
+            rows.statements.push(outbox::Job::of(&job, sealing)?.insert());
+        }
+        Ok(rows)
+    }
+
+    fn state(&mut self, executed: Executed, dialect: Dialect) {
+        let Executed { execution, detail, note } = executed;
+        self.notes.push(Pending { note, statement: Some(self.statements.len()) });
+        self.statements.push(executions::insert(execution, detail, dialect));
     }
 
     /// Writes what stands in the journals.
@@ -172,34 +211,10 @@ impl Rows {
         lines.insert(db)
     }
 
-    /// Adds the statements for everything else, and what is to be noted in the audit chains.
-    fn state<'r>(&'r self, dialect: Dialect, statements: &mut Vec<Statement<'r>>, notes: &mut Vec<Pending<'r>>) {
-        for (event, traces) in &self.events {
-            statements.push(records::insert(event));
-            state_executions(&traces.executions, dialect, statements, notes);
-            notes.extend(traces.decision.as_ref().map(|note| Pending { note, statement: None }));
-        }
-        state_executions(&self.executions, dialect, statements, notes);
-        statements.extend(self.jobs.iter().map(outbox::Job::insert));
-    }
-}
-
-/// A note, which is left out if the statement of its row touches nothing: the row was there already, and so was the
-/// note.
-struct Pending<'r> {
-    note: &'r Note,
-    statement: Option<usize>,
-}
-
-fn state_executions<'r>(
-    executions: &'r [Executed],
-    dialect: Dialect,
-    statements: &mut Vec<Statement<'r>>,
-    notes: &mut Vec<Pending<'r>>,
-) {
-    for executed in executions {
-        notes.push(Pending { note: &executed.note, statement: Some(statements.len()) });
-        statements.push(executions::insert(executed, dialect));
+    /// The notes whose rows are new, `touched` being what its statements touched.
+    fn new_notes<'r>(&'r self, touched: &'r [u64]) -> impl Iterator<Item = &'r Note> {
+        let is_new = |pending: &&Pending| pending.statement.is_none_or(|statement| touched[statement] > 0);
+        self.notes.iter().filter(is_new).map(|pending| &pending.note)
     }
 }
 
@@ -214,21 +229,26 @@ pub(crate) fn insert_all(
     may_append: &MayAppend<'_>,
     sealer: &mut Sealer,
 ) -> Result<Vec<Result<(), StoreError>>, Failure> {
-    let (mut statements, mut notes) = (Vec::new(), Vec::new());
-    let mut hows = Vec::with_capacity(rows.len());
+    let (mut hows, mut taken) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for rows in rows {
         hows.push(match rows.insert(db, may_append) {
             Ok(()) => {
-                rows.state(db.dialect(), &mut statements, &mut notes);
+                taken.push(*rows);
                 Ok(())
             }
             Err(Failure::Said(why)) => Err(why),
             Err(failure) => return Err(failure),
         });
     }
+    let statements: Vec<_> = taken.iter().flat_map(|rows| &rows.statements).collect();
     let touched = db.run_each(&statements)?;
-    let is_new = |pending: &Pending<'_>| pending.statement.is_none_or(|statement| touched[statement] > 0);
-    let notes: Vec<&Note> = notes.iter().filter(|pending| is_new(pending)).map(|pending| pending.note).collect();
+    let mut touched = touched.as_slice();
+    let mut notes = Vec::with_capacity(taken.len());
+    for rows in taken {
+        let (own, others) = touched.split_at(rows.statements.len());
+        notes.extend(rows.new_notes(own));
+        touched = others;
+    }
     if !notes.is_empty() {
         let grown = audit::append_all(db, &notes)?;
         sealer.grown(db, &grown, Instant::now())?;

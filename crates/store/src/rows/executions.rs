@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::body;
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of, moment};
-use crate::evidence::{Executed, fit_session};
+use crate::evidence::fit_session;
 
 const COLUMNS: &str = "id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, session_id, turn_id, \
                        event_id, trace_id, event, tool_name, tool_call_id, input_hash, decision, reason, duration_ms, \
@@ -33,38 +33,37 @@ macro_rules! insert {
     };
 }
 
-/// The statement that keeps `executed`; one that is there already is left as it is. It outlives its hook, which may be
+/// The statement that keeps `execution`, the detail of its fault encrypted as `detail`; one that is there already is left as it is. It outlives its hook, which may be
 /// gone already, or be deleted at this moment.
-pub(crate) fn insert(executed: &Executed, dialect: Dialect) -> Statement<'_> {
+pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dialect) -> Statement<'static> {
     let sql = match dialect {
         Dialect::Sqlite => insert!(""),
         Dialect::Postgres => insert!(" FOR KEY SHARE"),
     };
-    let Executed { execution, detail, .. } = executed;
     let metadata = serde_json::to_string(&execution.metadata).expect("JSON values are plain JSON");
     let cells = vec![
-        (&execution.id).into(),
-        execution.hook_id.as_ref().map(HookId::as_str).into(),
-        (&execution.hook_name).into(),
+        execution.id.into(),
+        execution.hook_id.map(|id| id.as_str().to_owned()).into(),
+        execution.hook_name.into(),
         execution.hook_version.into(),
         execution.handler_type.word().into(),
-        execution.tenant_id.as_str().into(),
-        execution.agent_id.as_ref().into(),
-        execution.session_id.as_ref().into(),
-        execution.turn_id.as_ref().into(),
-        (&execution.event_id).into(),
-        execution.trace_id.as_ref().into(),
+        execution.tenant_id.as_str().to_owned().into(),
+        execution.agent_id.into(),
+        execution.session_id.into(),
+        execution.turn_id.into(),
+        execution.event_id.into(),
+        execution.trace_id.into(),
         execution.event.name().into(),
-        execution.tool_name.as_ref().into(),
-        execution.tool_call_id.as_ref().into(),
-        execution.input_hash.as_ref().into(),
+        execution.tool_name.into(),
+        execution.tool_call_id.into(),
+        execution.input_hash.into(),
         execution.decision.word().into(),
-        execution.reason.as_ref().into(),
+        execution.reason.into(),
         i64::try_from(execution.duration_ms).unwrap_or(i64::MAX).into(),
         execution.retry.into(),
-        execution.dedup_key.as_ref().into(),
-        execution.error.as_ref().into(),
-        detail.as_deref().map_or(Cell::Null, |detail| Cell::Bytes(detail.into())),
+        execution.dedup_key.into(),
+        execution.error.into(),
+        detail.map_or(Cell::Null, |detail| Cell::Bytes(detail.into())),
         metadata.into(),
         moment(execution.created_at).into(),
     ];

@@ -49,18 +49,18 @@ impl Job {
     }
 
     /// Writes it; one that is there already stays as it is.
-    pub(crate) fn insert(&self) -> Statement<'_> {
+    pub(crate) fn insert(self) -> Statement<'static> {
         Statement {
             sql: "INSERT INTO hook_outbox (id, tenant_id, hook_id, event_id, payload, attempts, next_at) \
                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
             cells: vec![
-                (&self.id).into(),
-                (&self.tenant_id).into(),
-                (&self.hook_id).into(),
-                (&self.event_id).into(),
-                Cell::Bytes(self.payload.as_slice().into()),
+                self.id.into(),
+                self.tenant_id.into(),
+                self.hook_id.into(),
+                self.event_id.into(),
+                Cell::Bytes(self.payload.into()),
                 self.attempts.into(),
-                (&self.next_at).into(),
+                self.next_at.into(),
             ],
         }
     }

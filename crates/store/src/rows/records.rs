@@ -10,27 +10,27 @@ const COLUMNS: &str = "event_id, at, event, checkpoint, tenant_id, agent_id, ses
                        tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks";
 
 /// The statement that keeps `event`.
-pub(crate) fn insert(event: &StoredEvent) -> Statement<'_> {
+pub(crate) fn insert(event: StoredEvent) -> Statement<'static> {
     let hooks = serde_json::to_string(&event.hooks).expect("strings, numbers and JSON values are plain JSON");
     let sql = "INSERT INTO events (event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, \
                iteration, tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
     let cells = vec![
-        (&event.event_id).into(),
-        (&event.at).into(),
-        (&event.event).into(),
-        (&event.checkpoint).into(),
-        (&event.tenant_id).into(),
-        (&event.agent_id).into(),
-        (&event.session_id).into(),
-        (&event.turn_id).into(),
+        event.event_id.into(),
+        event.at.into(),
+        event.event.into(),
+        event.checkpoint.into(),
+        event.tenant_id.into(),
+        event.agent_id.into(),
+        event.session_id.into(),
+        event.turn_id.into(),
         event.iteration.into(),
-        event.tool_call_id.as_ref().into(),
-        event.tool.as_ref().into(),
+        event.tool_call_id.into(),
+        event.tool.into(),
         event.is_test.into(),
-        (&event.ruling).into(),
-        event.text.as_ref().into(),
-        event.permit.as_ref().into(),
+        event.ruling.into(),
+        event.text.into(),
+        event.permit.into(),
         event.substituted.into(),
         hooks.into(),
     ];

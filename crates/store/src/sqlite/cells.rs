@@ -47,7 +47,7 @@ impl Db for Connection {
         Ok(self.prepare_cached(sql)?.execute(params_from_iter(cells))? as u64)
     }
 
-    fn run_each(&self, statements: &[Statement<'_>]) -> Result<Vec<u64>, Failure> {
+    fn run_each(&self, statements: &[&Statement<'_>]) -> Result<Vec<u64>, Failure> {
         statements.iter().map(|statement| self.run(statement.sql, &statement.cells)).collect()
     }
 

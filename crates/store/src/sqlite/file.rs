@@ -11,6 +11,7 @@ use std::time::Duration;
 use domain::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use super::checkpoints::MAX_LOG_PAGES;
 use crate::Durability;
 use crate::db::Failure;
 use crate::migration::{self, NEWEST};
@@ -25,6 +26,9 @@ const OPEN_TRIES: u32 = 100;
 
 /// Between two tries: longer than making the file takes, and too short to be felt.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
+
+/// At so many pages of the log, whoever has just synced a commit moves them into the file: SQLite's own number.
+const SYNCED_LOG_PAGES: i64 = 1000;
 
 /// Marks a file as Pintle's in its header: the letters `pntl`.
 const APPLICATION_ID: i64 = 0x706e_746c;
@@ -120,7 +124,7 @@ pub(super) fn into_error(failure: Failure, path: &Path) -> StoreError {
 /// One more writing connection to a file that was opened before, for those who wait for what they write.
 pub(super) fn another(place: &Place, durability: Durability) -> Result<Connection, Failure> {
     let connection = connect(&place.path)?;
-    set_synchronous(&connection, durability)?;
+    set_durability(&connection, durability)?;
     // Only now is it certain which file that is.
     place.check().map_err(Failure::Said)?;
     Ok(connection)
@@ -167,17 +171,18 @@ fn writing(path: &Path, durability: Durability, to: u32) -> Result<Connection, F
             path.display()
         ))));
     }
-    set_synchronous(&connection, durability)?;
+    set_durability(&connection, durability)?;
     migrate(&mut connection, path, to)?;
     Ok(connection)
 }
 
-fn set_synchronous(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
-    let synchronous = match durability {
-        Durability::Commit => "NORMAL",
-        Durability::BeforeEffect => "FULL",
+fn set_durability(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    let (synchronous, log_pages) = match durability {
+        Durability::Commit => ("NORMAL", MAX_LOG_PAGES),
+        Durability::BeforeEffect => ("FULL", SYNCED_LOG_PAGES),
     };
-    connection.pragma_update(None, "synchronous", synchronous)
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "wal_autocheckpoint", log_pages)
 }
 
 fn reading(path: &Path) -> rusqlite::Result<Connection> {

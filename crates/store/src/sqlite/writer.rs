@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use domain::store::StoreError;
 use rusqlite::Connection;
 
+use super::checkpoints::Checkpoints;
 use super::file::{self, Place};
+use crate::Durability;
+use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
 use crate::sealing::Sealing;
@@ -21,12 +24,18 @@ pub(super) struct Writer {
     connection: Connection,
     sealing: Sealing,
     sealer: Sealer,
+    /// Where commits are not synced.
+    checkpoints: Option<Checkpoints>,
 }
 
 impl Writer {
-    pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: Sealing) -> Self {
+    pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: Sealing, durability: Durability) -> Self {
         let sealer = Sealer::new(sealing.signing.clone());
-        Self { place, connection, sealing, sealer }
+        let checkpoints = match durability {
+            Durability::Commit => Some(Checkpoints::default()),
+            Durability::BeforeEffect => None,
+        };
+        Self { place, connection, sealing, sealer, checkpoints }
     }
 
     /// Writes until the store is dropped and nothing waits.
@@ -36,7 +45,7 @@ impl Writer {
             let group = match ready.take() {
                 Some(group) => group,
                 None => match next_group(batches, self.sealer.due_in(Instant::now()).unwrap_or(PATIENCE)) {
-                    Some(group) => Ready::of(group, &self.sealing),
+                    Some(group) => Ready::of(group, &self.sealing, Dialect::Sqlite),
                     None => break,
                 },
             };
@@ -44,7 +53,7 @@ impl Writer {
                 self.tend();
             } else {
                 let sealing = self.sealing.clone();
-                ready = group.write(batches, &sealing, |rows| self.write(rows));
+                ready = group.write(batches, (&sealing, Dialect::Sqlite), |rows| self.write(rows));
             }
         }
         self.seal();
@@ -82,11 +91,15 @@ impl Writer {
     /// is in it, only the file can fail.
     fn write(&mut self, rows: &[&Rows]) -> Vec<Result<(), StoreError>> {
         let turn = self.place.turn();
+        let before = self.connection.total_changes();
         let committed = self.place.check().and_then(|()| {
             file::transact(&mut self.connection, |db| insert_all(db, rows, &|_| Ok(()), &mut self.sealer))
                 .map_err(|failure| file::into_error(failure, self.place.path()))
         });
         drop(turn);
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
+        }
         committed.unwrap_or_else(|why| {
             self.sealer.forget();
             vec![Err(why); rows.len()]

@@ -20,6 +20,11 @@ pub(super) fn of(hook: &AgentHook, matcher: Option<&Matcher>) -> Vec<String> {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStart
         | CheckpointKind::SubagentStop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => false,
     };
     if without_tool && matcher.is_some_and(|matcher| !matcher.matches(&Facts::default())) {

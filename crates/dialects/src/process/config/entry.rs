@@ -203,7 +203,7 @@ pub fn broken(around: &Around<'_>, family: Family, entry: Option<&Value>, detail
         // No `intercept` at all guards nothing; a builtin has none, and only its missing code knows.
         (Family::Process, None) if entry.is_some() => Vec::new(),
         (Family::Process, Some(Some(guards))) => guards,
-        (Family::Process | Family::Native | Family::Agent, _) => GUARDS.to_vec(),
+        (Family::Process | Family::Native | Family::Agent | Family::Skill, _) => GUARDS.to_vec(),
     };
     let mut stages = Stages::default();
     for kind in guards {

@@ -86,7 +86,7 @@ impl Defaults {
         match kind.duty() {
             Duty::Observer => self.observer_timeout,
             Duty::Approver => self.approval_timeout,
-            Duty::Gate | Duty::Rewriter => self.interceptor_timeout,
+            Duty::Gate | Duty::Rewriter | Duty::Injector => self.interceptor_timeout,
         }
     }
 }
@@ -250,7 +250,7 @@ fn allowed(kind: CheckpointKind, word: &str) -> Option<OnFailure> {
         (Duty::Rewriter, "continue") => Some(OnFailure::Continue),
         (Duty::Rewriter, "deny") if denies => Some(OnFailure::Close),
         (Duty::Rewriter, "abort_turn") if !denies => Some(OnFailure::AbortTurn),
-        (Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Approver, _) => None,
+        (Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Approver | Duty::Injector, _) => None,
     }
 }
 

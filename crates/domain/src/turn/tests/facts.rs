@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::checkpoint::runtime::TurnStatus;
+use crate::planning::StepPrompts;
 use crate::session::{Cause, Entry};
 
 /// A message with everything that a message can have, exact digits and private blocks among it.
@@ -36,6 +37,17 @@ fn ended(status: TurnStatus, roll_back: bool, reply: &str) -> Fact {
     Fact::Ended { status, roll_back, error: None, reply: reply.into() }
 }
 
+fn equipment(flow: Flow) -> Equipment {
+    Equipment { skills: crate::ledger::tests::skills().narrowed(&["beta".into()]), flow, tools: ToolUse::Own }
+}
+
+fn last_of(with: &Equipment) -> crate::ledger::MsgId {
+    let with = Equipment { skills: crate::ledger::tests::skills(), ..with.clone() };
+    let mut turn = turn(2);
+    turn.apply(Fact::Equipped { with: Box::new(with) });
+    turn.to_announce()[0].id
+}
+
 /// Every fact and every entry, each with and without what may be missing.
 fn entries() -> Vec<Entry> {
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
@@ -50,6 +62,12 @@ fn entries() -> Vec<Entry> {
     let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
     let facts = vec![
         Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },
+        Fact::Equipped { with: Box::new(equipment(Flow::Direct)) },
+        Fact::Equipped {
+            with: Box::new(Equipment { tools: ToolUse::Off, ..equipment(Flow::Planned(StepPrompts::default())) }),
+        },
+        Fact::Planned { message: rich(), need_tool: true },
+        Fact::Announced { upto: last_of(&equipment(Flow::Direct)) },
         Fact::Queued(Waiting { message: rich(), from: Origin::Person, notes: Vec::new() }),
         Fact::Queued(Waiting { message: rich(), from, notes: Vec::new() }),
         Fact::Injected { count: 2 },
@@ -70,7 +88,7 @@ fn entries() -> Vec<Entry> {
         },
         used(1),
         Fact::Answered { place: 0, answer },
-        Fact::Answered { place: 0, answer: Answer::not_run("no") },
+        Fact::Answered { place: 0, answer: Answer::not_run("no").about("exec") },
         Fact::Compacted { upto: 4, summary: Some(rich()) },
         Fact::Compacted { upto: 4, summary: None },
         ended(TurnStatus::Completed, false, "bye"),
@@ -116,7 +134,9 @@ fn a_message_keeps_its_private_blocks_on_the_way_through_a_fact() {
     let mut turn = turn(2);
     turn.apply(Fact::Queued(Waiting { message: rich(), from: Origin::Person, notes: Vec::new() }));
     turn.apply(Fact::Injected { count: 1 });
-    assert_eq!(turn.messages()[2].get(), &message);
+    let entered = turn.messages()[2].get();
+    assert_eq!(entered.private.blocks, message.private.blocks);
+    assert_eq!(KeptMessage::from(entered.clone()), rich());
 }
 
 /// A turn that is made of facts alone, after its prompt.

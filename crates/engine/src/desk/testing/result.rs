@@ -198,7 +198,7 @@ impl TestResult {
 
 fn decision(word: Word) -> Decision {
     match word {
-        Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
+        Word::Inject | Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
         Word::Ask => Decision::Ask,
         Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
     }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{Answer, Failure, Shown, shape};
 use super::{About, ScriptCall, ScriptFailure};
 use crate::deadlines::Elapsed;
-use crate::handlers::command::{self, CommandSpec, End, Ran, environment};
+use crate::handlers::command::{self, CommandSpec, End, Limit, Ran, environment};
 use crate::handlers::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
 
 /// How much of an output is kept for somebody who tests a hook, in characters: a screen or two.
@@ -153,8 +153,9 @@ impl Asked<'_> {
         let vars = environment(around.vars.iter().cloned(), allowed, &around.operator_env, &around.secrets);
         let folder = command::folder(cwd, &(around.workspace_of)(&self.who.agent_id));
         let spec = CommandSpec::new(command.to_owned(), folder, vars);
+        let limit = Limit { time: self.timeout, deadlines: &self.about.parts.deadlines };
         let Ran { end, stdout, stderr, .. } =
-            spec.run(self.payload.clone(), self.timeout, self.cancel, &self.about.parts.tasks).await;
+            spec.run(self.payload.clone(), limit, self.cancel, &self.about.parts.tasks).await;
         account.stdout_len = Some(stdout.len());
         account.stderr_len = Some(stderr.len());
         account.stdout = shown(&stdout);

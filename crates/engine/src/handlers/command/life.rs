@@ -2,13 +2,16 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::{Buf as _, Bytes};
 use domain::fault::Fault;
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, try_join};
+use futures_util::future::try_join;
+use nix::errno::Errno;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
@@ -20,6 +23,8 @@ use crate::child::Launch;
 use crate::handlers::process::child::Leash;
 use crate::handlers::process::spawn::{self, Spawned, Start};
 
+/// What a pipe takes that nobody made larger.
+const USUAL_PIPE_BYTES: usize = 64 << 10;
 /// Room for what is read at once: most answers come in one piece.
 const READ_BYTES: usize = 8 << 10;
 /// How long output is still waited for when the command has left but somebody holds its pipes open: a process at the
@@ -61,36 +66,33 @@ pub(super) struct Life {
 struct Body {
     leash: Leash,
     /// None once the payload is written.
-    stdin: Option<pipe::Sender>,
+    stdin: Option<Rest>,
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
 }
 
 impl Body {
     /// On failure the child is killed.
-    fn new(spawned: Spawned) -> Result<Self, String> {
+    fn new(spawned: Spawned<Option<Rest>>) -> Result<Self, String> {
         let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
-        Ok(Self { leash, stdin: Some(spawned.stdin), stdout: spawned.stdout, stderr: spawned.stderr })
+        Ok(Self { leash, stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr })
     }
 }
 
 impl Life {
-    /// Starts what `launch` says; if that is given up, the command is ended as soon as it has started.
-    pub(super) async fn begin(launch: Arc<Launch>, yard: Yard) -> Result<Self, String> {
-        let start = async move {
-            let start = Start { argv: &launch.argv, dir: launch.dir.as_deref(), env: &launch.vars };
-            Body::new(spawn::spawn(start).await?)
-        };
-        let mut birth = Birth { start: Some(start.boxed()), yard };
-        birth.ends().await.map(|body| Self { body: Some(body), yard: birth.yard.clone() })
+    /// Starts what `launch` says, with `payload` as its input.
+    pub(super) fn begin(launch: &Launch, payload: Bytes, yard: Yard) -> Result<Self, String> {
+        let start = Start { argv: &launch.argv, dir: launch.dir.as_deref(), env: &launch.vars };
+        let body = Body::new(spawn::spawn_here(start, |stdin| Rest::of(payload, stdin))?)?;
+        Ok(Self { body: Some(body), yard })
     }
 
-    /// Gives the command its payload and hears it to its end.
-    pub(super) async fn lead(&mut self, payload: &[u8], heard: &mut Heard) -> End {
+    /// Gives the command the rest of its payload and hears it to its end.
+    pub(super) async fn lead(&mut self, heard: &mut Heard) -> End {
         let body = self.body.as_mut().expect("a life begins with a body and loses it only below");
         let end = tokio::select! {
             biased;
-            never = feed(&mut body.stdin, payload) => match never {},
+            never = feed(&mut body.stdin) => match never {},
             end = hear(&mut body.leash, [&mut body.stdout, &mut body.stderr], heard) => end,
         };
         if let Err(stream) = end {
@@ -137,38 +139,37 @@ async fn end(mut body: Body) {
     body.leash.end_group().await;
 }
 
-/// A command that is being started.
-struct Birth {
-    /// None once it is known what came of it.
-    start: Option<BoxFuture<'static, Result<Body, String>>>,
-    yard: Yard,
+/// What of a payload did not fit into its pipe at once.
+struct Rest {
+    payload: Bytes,
+    pipe: pipe::Sender,
 }
 
-impl Birth {
-    async fn ends(&mut self) -> Result<Body, String> {
-        let start = self.start.as_mut().expect("it is asked once");
-        let body = start.await;
-        self.start = None;
-        body
-    }
-}
-
-impl Drop for Birth {
-    fn drop(&mut self) {
-        if let Some(start) = self.start.take() {
-            self.yard.bury(async move {
-                if let Ok(body) = start.await {
-                    end(body).await;
-                }
-            });
+impl Rest {
+    /// Writes what fits of `payload`. Where that is all, as usual, the pipe is closed behind it, and no runtime ever
+    /// knows of it.
+    fn of(mut payload: Bytes, pipe: OwnedFd) -> io::Result<Option<Self>> {
+        if payload.len() > USUAL_PIPE_BYTES {
+            spawn::widen(&pipe);
         }
+        while !payload.is_empty() {
+            match nix::unistd::write(&pipe, &payload) {
+                Ok(written) => payload.advance(written),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => {
+                    return Ok(Some(Self { payload, pipe: pipe::Sender::from_owned_fd_unchecked(pipe)? }));
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(None)
     }
 }
 
-/// Writes the payload, then closes the pipe; never comes back. A command need not read it.
-async fn feed(stdin: &mut Option<pipe::Sender>, payload: &[u8]) -> Infallible {
-    if let Some(pipe) = stdin
-        && let Err(error) = pipe.write_all(payload).await
+/// Writes the rest of the payload, then closes the pipe; never comes back. A command need not read it.
+async fn feed(stdin: &mut Option<Rest>) -> Infallible {
+    if let Some(rest) = stdin
+        && let Err(error) = rest.pipe.write_all_buf(&mut rest.payload).await
     {
         tracing::debug!(%error, "a command did not read its payload to the end");
     }
@@ -197,10 +198,17 @@ async fn hear(leash: &mut Leash, [stdout, stderr]: [&mut pipe::Receiver; 2], hea
 }
 
 async fn gather(pipe: &mut pipe::Receiver, into: &mut Vec<u8>, stream: Stream) -> Result<(), Stream> {
+    let mut wide = false;
     loop {
         into.reserve(READ_BYTES);
+        let room = into.capacity() - into.len();
         match pipe.read_buf(into).await {
             Ok(0) => return Ok(()),
+            // It has more to say than most.
+            Ok(read) if read == room && !wide => {
+                wide = true;
+                spawn::widen(pipe);
+            }
             Ok(_) if into.len() > MAX_OUTPUT_BYTES => {
                 into.truncate(MAX_OUTPUT_BYTES);
                 return Err(stream);

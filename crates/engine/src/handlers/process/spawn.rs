@@ -1,33 +1,34 @@
 //! Starts a child: directly, in a group of its own, with three descriptors, and bound to the host's life.
 //!
-//! All children are started by one thread that lives as long as the host, since the parent-death signal fires
-//! when the thread that started the child ends. The only `unsafe` of the crate stands here.
+//! The parent-death signal fires when the thread that started the child ends. So children that may live long are
+//! started by one thread that lives as long as the host; those that are soon over keep their thread (`bond.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt as _;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{OnceLock, mpsc};
 
-use nix::fcntl::{FcntlArg, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{AccessFlags, Pid, access};
+use nix::unistd::{AccessFlags, Pid, access, pipe2};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
+
+use super::bond::Bond;
+use super::exec::{self, Failed, Image, Step};
 
 /// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
 const PIPE_BYTES: i32 = 1 << 20;
 /// Longest `#!` line that is read for a message; the kernel itself reads less.
 const SHEBANG_BYTES: u64 = 512;
 
-/// A child that runs, with its pipes.
+/// A child that runs, with its pipes; what became of its input is the caller's.
 #[derive(Debug)]
-pub(crate) struct Spawned {
-    pub(crate) child: Child,
-    pub(crate) stdin: pipe::Sender,
+pub(crate) struct Spawned<I = pipe::Sender> {
+    pub(crate) child: Newborn,
+    pub(crate) stdin: I,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
 }
@@ -42,51 +43,109 @@ pub(crate) struct Start<'a> {
     pub(crate) env: &'a [(OsString, OsString)],
 }
 
-/// Starts a child; an error says which program failed and why.
+/// Starts a child that may live as long as the host; an error says which program failed and why.
 pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {
-    let (program, mut command) = command(start)?;
+    let Prepared { program, image, theirs, ours: [stdin, stdout, stderr] } = Prepared::new(start)?;
+    let pipes = |error| format!("its pipes failed: {error}");
+    widen(&stdin);
+    widen(&stdout);
+    let stdin = pipe::Sender::from_owned_fd_unchecked(stdin).map_err(pipes)?;
+    let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout).map_err(pipes)?;
+    let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
     let (tell, told) = oneshot::channel();
     let job: Job = Box::new(move || {
+        let started = exec::start(&image, theirs).map(|pid| Newborn(Some((pid, None))));
         // Nobody listens any more when the hook is being closed; the child then goes at once.
-        tell.send(command.spawn().map(|child| Unclaimed(Some(child)))).unwrap_or_else(drop);
+        tell.send(started).unwrap_or_else(drop);
     });
     spawner()?.send(job).map_err(|_| "the thread that starts children is gone".to_owned())?;
     let outcome = told.await.map_err(|_| "the thread that starts children is gone".to_owned())?;
-    let child = outcome.map_err(|error| blame(&program, &error))?;
-    child.adopt().map_err(|error| format!("its pipes failed: {error}"))
+    let child = outcome.map_err(|failed| why(&program, start.dir, failed))?;
+    Ok(Spawned { child, stdin, stdout, stderr })
+}
+
+/// Starts a child that is soon over, in the calling thread, which will not end before it. Its input, the end of a pipe
+/// that does not block, is given to `input` first.
+///
+/// Going to another thread and back would cost a twentieth of what a small command does. What the host does itself
+/// comes before the start, so that the child need not share its processor.
+pub(crate) fn spawn_here<I>(
+    start: Start<'_>,
+    input: impl FnOnce(OwnedFd) -> io::Result<I>,
+) -> Result<Spawned<I>, String> {
+    let Prepared { program, image, theirs, ours: [stdin, stdout, stderr] } = Prepared::new(start)?;
+    let pipes = |error| format!("its pipes failed: {error}");
+    let stdin = input(stdin).map_err(pipes)?;
+    let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout).map_err(pipes)?;
+    let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
+    let bond = Bond::here().ok_or("the thread that should start it is ending")?;
+    let pid = exec::start(&image, theirs).map_err(|failed| why(&program, start.dir, failed))?;
+    Ok(Spawned { child: Newborn(Some((pid, Some(bond)))), stdin, stdout, stderr })
+}
+
+/// What a start needs.
+struct Prepared {
+    program: PathBuf,
+    image: Image,
+    /// The child's ends of its pipes.
+    theirs: [OwnedFd; 3],
+    /// The host's, which do not block.
+    ours: [OwnedFd; 3],
+}
+
+impl Prepared {
+    fn new(start: Start<'_>) -> Result<Self, String> {
+        let program = program(start)?;
+        let image = Image::new(&program, &start).map_err(|error| format!("`{}`: {error}", program.display()))?;
+        let (theirs, ours) = pipes().map_err(|error| format!("its pipes failed: {error}"))?;
+        Ok(Self { program, image, theirs, ours })
+    }
 }
 
 /// A child that is killed unless somebody takes it over.
-struct Unclaimed(Option<Child>);
+#[derive(Debug)]
+pub(crate) struct Newborn(Option<(Pid, Option<Bond>)>);
 
-impl Unclaimed {
-    fn adopt(mut self) -> io::Result<Spawned> {
-        let missing = || io::Error::other("a pipe is missing");
-        let child = self.0.as_mut().ok_or_else(missing)?;
-        let stdin = OwnedFd::from(child.stdin.take().ok_or_else(missing)?);
-        let stdout = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
-        let stderr = OwnedFd::from(child.stderr.take().ok_or_else(missing)?);
-        widen(&stdin);
-        widen(&stdout);
-        let stdin = pipe::Sender::from_owned_fd(stdin)?;
-        let stdout = pipe::Receiver::from_owned_fd(stdout)?;
-        let stderr = pipe::Receiver::from_owned_fd(stderr)?;
-        let child = self.0.take().ok_or_else(missing)?;
-        Ok(Spawned { child, stdin, stdout, stderr })
+impl Newborn {
+    /// Whoever takes it sees to its end, and keeps its bond until then. It names the child, and its group.
+    pub(crate) fn take(mut self) -> (Pid, Option<Bond>) {
+        self.0.take().expect("it is there until it is taken, and taking it ends this")
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> Pid {
+        self.0.as_ref().expect("it is there until it is taken, and taking it ends this").0
     }
 }
 
-impl Drop for Unclaimed {
+impl Drop for Newborn {
     fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
+        if let Some((child, _bond)) = self.0.take() {
             // It leads a group, and what it started meanwhile goes with it.
-            if let Ok(group) = i32::try_from(child.id()) {
-                killpg(Pid::from_raw(group), Signal::SIGKILL).unwrap_or_default();
-            }
-            let gone = child.kill().and_then(|()| child.wait());
+            killpg(child, Signal::SIGKILL).unwrap_or_default();
+            let gone = exec::bury(child);
             tracing::debug!(?gone, "a child that nobody took over was ended");
         }
     }
+}
+
+/// Three pipes: the child's ends, then the host's, which do not block.
+fn pipes() -> io::Result<([OwnedFd; 3], [OwnedFd; 3])> {
+    let ((stdin, feed), (hear, stdout), (listen, stderr)) = (pipe()?, pipe()?, pipe()?);
+    for end in [&feed, &hear, &listen] {
+        // A new pipe has no other status flag.
+        fcntl(end, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
+    Ok(([above(stdin)?, above(stdout)?, above(stderr)?], [feed, hear, listen]))
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(pipe2(OFlag::O_CLOEXEC)?)
+}
+
+/// The same end, not among the first three descriptors: the child puts its own there, one after the other.
+fn above(end: OwnedFd) -> io::Result<OwnedFd> {
+    if end.as_raw_fd() > 2 { Ok(end) } else { end.try_clone() }
 }
 
 /// The queue of the thread that starts children.
@@ -103,21 +162,14 @@ fn spawner() -> Result<&'static mpsc::Sender<Job>, String> {
     made.as_ref().map_err(Clone::clone)
 }
 
-fn command(start: Start<'_>) -> Result<(PathBuf, Command), String> {
+/// The file to run.
+fn program(start: Start<'_>) -> Result<PathBuf, String> {
     let word = start.argv.first().ok_or("no command is given")?;
     if let Some(dir) = start.dir.filter(|dir| !dir.is_dir()) {
         return Err(format!("its folder `{}` does not exist or is not a folder", dir.display()));
     }
     let path = start.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let program = resolve(word, start.dir, path)?;
-    let mut command = Command::new(&program);
-    command.arg0(word).args(&start.argv[1..]).env_clear().envs(start.env.iter().map(|(name, value)| (name, value)));
-    if let Some(dir) = start.dir {
-        command.current_dir(dir);
-    }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    tie_to_host(&mut command);
-    Ok((program, command))
+    resolve(word, start.dir, path)
 }
 
 /// The file that `word` names: one with a slash resolves against `dir`, a bare one through `path`.
@@ -145,6 +197,18 @@ fn resolve(word: &str, dir: Option<&Path>, path: Option<&OsStr>) -> Result<PathB
         Some(file) => format!("`{}` is not executable", file.display()),
         None => format!("program `{word}` was not found through PATH"),
     })
+}
+
+/// Says why there is no child.
+fn why(program: &Path, dir: Option<&Path>, failed: Failed) -> String {
+    let error = io::Error::from(failed.errno);
+    match (failed.step, dir) {
+        (Step::Run, _) => blame(program, &error),
+        (Step::Folder, Some(dir)) => format!("its folder `{}` cannot be entered: {error}", dir.display()),
+        (Step::Begin | Step::Prepare | Step::Folder, _) => {
+            format!("the system could not make a process for `{}`: {error}", program.display())
+        }
+    }
 }
 
 /// Says which file is to blame for a failed start.
@@ -182,51 +246,8 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
 }
 
 /// Asks for a large pipe; where the system refuses, the default one works as well, only slower.
-fn widen(end: &impl AsFd) {
+pub(crate) fn widen(end: &impl AsFd) {
     if let Err(error) = fcntl(end, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)) {
         tracing::debug!(%error, "a pipe keeps its default capacity");
     }
 }
-
-#[expect(unsafe_code, reason = "what is set between fork and exec can only be set there")]
-fn tie_to_host(command: &mut Command) {
-    let host = nix::unistd::getpid();
-    let prepare = move || {
-        nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-        // The host may have died before the signal was set.
-        if nix::unistd::getppid() != host {
-            return Err(io::Error::from(nix::errno::Errno::ESRCH));
-        }
-        close_others()
-    };
-    // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, getppid, close_range, fcntl,
-    // getrlimit; nothing allocates, locks or panics.
-    unsafe {
-        command.pre_exec(prepare);
-    }
-}
-
-/// Marks every descriptor but the first three to be closed at exec. They are not closed here, because the error of
-/// a failed exec goes back through one of them.
-#[expect(unsafe_code, reason = "these calls have no safe form")]
-fn close_others() -> io::Result<()> {
-    use nix::libc;
-    /// Where there is no `close_range`, descriptors above this are not looked at: hosts open far fewer.
-    const HIGHEST: libc::c_int = 65_536;
-    // SAFETY: plain system call on this process's own descriptor table.
-    let marked =
-        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::c_uint::from(CLOSE_RANGE_CLOEXEC)) };
-    if marked == 0 {
-        return Ok(());
-    }
-    for fd in 3..HIGHEST {
-        // SAFETY: setting a flag on a descriptor that may not be open has no effect but an error code.
-        unsafe {
-            libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
-        }
-    }
-    Ok(())
-}
-
-/// `CLOSE_RANGE_CLOEXEC` of Linux 5.11.
-const CLOSE_RANGE_CLOEXEC: u8 = 4;

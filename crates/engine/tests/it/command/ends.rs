@@ -48,7 +48,7 @@ async fn it_runs_in_its_folder() {
     let workspace = stage.folder.path().canonicalize().unwrap();
     for (cwd, expected) in [("", ""), ("sub", "sub"), ("sub/..", ""), ("./sub", "sub")] {
         let spec = CommandSpec::new("pwd -P".into(), folder(cwd, &workspace), env());
-        let ran = spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks).await;
+        let ran = spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
         let expected = if expected.is_empty() { workspace.clone() } else { workspace.join(expected) };
         assert_eq!(Path::new(text(&ran.stdout).trim()), expected, "{cwd}");
     }
@@ -61,7 +61,8 @@ async fn without_its_folder_it_does_not_run() {
     for name in ["missing", "file"] {
         let dir = stage.path(name);
         let spec = CommandSpec::new("echo ran".into(), dir.clone(), env());
-        let Ran { end, stdout, stderr, .. } = spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks).await;
+        let Ran { end, stdout, stderr, .. } =
+            spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
         let why = format!("its folder `{}` does not exist or is not a folder", dir.display());
         assert_eq!((end, stdout, stderr), (End::CannotStart(why), Bytes::new(), Bytes::new()));
     }
@@ -83,11 +84,11 @@ async fn its_environment_is_what_was_given_and_no_more() {
     let stage = Stage::new();
     let vars = vec![("A".into(), "1 \n2".into()), ("EMPTY".into(), "".into()), ("PATH".into(), "/usr/bin:/bin".into())];
     let spec = CommandSpec::new("cat /proc/$$/environ".into(), stage.folder.path().into(), vars);
-    let ran = spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks).await;
+    let ran = spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
     assert_eq!(text(&ran.stdout), "A=1 \n2\0EMPTY=\0PATH=/usr/bin:/bin\0");
     // A foreign PATH does not choose the shell.
     let spec = CommandSpec::new("echo $PATH".into(), stage.folder.path().into(), vec![("PATH".into(), "/none".into())]);
-    let ran = spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks).await;
+    let ran = spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
     assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "/none\n"));
 }
 

@@ -73,7 +73,8 @@ async fn noise_before_the_answer_is_kept() {
 async fn many_run_at_once() {
     let stage = Stage::new();
     let spec = stage.spec("cat; exit 2");
-    let runs = (0..64).map(|i| spec.run(Bytes::from(format!("payload {i}")), LONG, &stage.cancel, &stage.tasks));
+    let runs =
+        (0..64).map(|i| spec.run(Bytes::from(format!("payload {i}")), stage.limit(LONG), &stage.cancel, &stage.tasks));
     for (i, ran) in join_all(runs).await.into_iter().enumerate() {
         assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(2), format!("payload {i}").as_str()));
     }

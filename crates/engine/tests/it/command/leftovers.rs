@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_engine::handlers::command::{End, Ran, Stream};
+use pintle_engine::handlers::command::{CommandSpec, End, Limit, Ran, Stream};
 
-use super::stage::{LONG, Stage, is_gone, text};
+use super::stage::{LONG, Stage, env, is_gone, text};
 
 /// A command that hears nothing, with a grandchild that does not either. Both hold the pipe `held` open, through
 /// which the command says who it is; both hold its outputs open.
@@ -20,7 +20,10 @@ async fn timed_out(stage: &Stage, command: &str) -> (Ran, String) {
         stage.fifo("held");
         let held = stage.line("held");
         let deadline = Duration::from_millis(deadline_ms);
-        let ran = stage.spec(command).run(Bytes::from_static(b"{}"), deadline, &stage.cancel, &stage.tasks).await;
+        let ran = stage
+            .spec(command)
+            .run(Bytes::from_static(b"{}"), stage.limit(deadline), &stage.cancel, &stage.tasks)
+            .await;
         if ran.stdout.is_empty() {
             // Whoever waits for its line waits no more.
             std::fs::write(stage.path("held"), "late").unwrap();
@@ -94,7 +97,7 @@ async fn a_run_that_is_given_up_while_it_starts_is_ended() {
     let stage = Stage::new();
     let spec = stage.spec("trap '' TERM; : >started.$$; while :; do sleep 1000; done");
     for _ in 0..20 {
-        let mut run = Box::pin(spec.run(Bytes::new(), LONG, &stage.cancel, &stage.tasks));
+        let mut run = Box::pin(spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks));
         // One look begins the start, on another thread.
         assert!(futures_util::poll!(&mut run).is_pending());
         drop(run);
@@ -183,12 +186,66 @@ fn a_runtime_that_ends_takes_its_commands_along() {
         let held = stage.line("held");
         // It speaks when it was spoken to, so that the runtime does not end while it starts.
         let spec = stage.spec(&format!("read -r line; {STUBBORN}"));
-        let (cancel, tasks) = (stage.cancel.clone(), stage.tasks.clone());
+        let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
         stage.tasks.spawn(async move {
-            spec.run(Bytes::from_static(b"{}\n"), LONG, &cancel, &tasks).await;
+            spec.run(Bytes::from_static(b"{}\n"), Limit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await;
         });
         held.await.unwrap().1
     });
     drop(host);
     assert_eq!(rest(), "");
+}
+
+/// Names the folder of the stage to the process that plays the host.
+const HOST: &str = "PINTLE_TEST_COMMAND_HOST";
+
+/// Plays both parts: run by the test runner it starts itself again as a host, which it then kills.
+#[tokio::test]
+async fn a_killed_host_takes_its_command_along() {
+    if let Some(folder) = std::env::var_os(HOST) {
+        let stage = Stage::new();
+        let spec = CommandSpec::new("exec 9>held; echo $$ >&9; exec sleep 1000 9>&9".into(), folder.into(), env());
+        spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
+        return;
+    }
+    let stage = Stage::new();
+    stage.fifo("held");
+    let held = stage.line("held");
+    let mut host = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "command::leftovers::a_killed_host_takes_its_command_along"])
+        .env(HOST, stage.folder.path())
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (leader, rest) = held.await.unwrap();
+    host.kill().await.unwrap();
+    assert_eq!(rest(), "");
+    assert!(is_gone(&leader));
+}
+
+/// The kernel would kill the command with the thread that started it.
+#[test]
+fn a_command_outlives_the_turn_of_the_thread_that_started_it() {
+    let stage = Stage::new();
+    stage.fifo("go");
+    let host = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let spec = stage.spec("read -r line <go; echo $line");
+    let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
+    let mut run =
+        Box::pin(
+            async move { spec.run(Bytes::new(), Limit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await },
+        );
+    let inside = host.handle().clone();
+    let (pass, passed) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let _inside = inside.enter();
+        assert!(futures_util::FutureExt::now_or_never(&mut run).is_none());
+        pass.send(run).unwrap();
+    });
+    let run = passed.recv().unwrap();
+    std::fs::write(stage.path("go"), "on\n").unwrap();
+    let ran = host.block_on(run);
+    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "on\n"));
+    thread.join().unwrap();
 }

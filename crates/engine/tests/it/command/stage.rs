@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use pintle_engine::handlers::command::{CommandSpec, Ran};
+use pintle_engine::deadlines::Deadlines;
+use pintle_engine::handlers::command::{CommandSpec, Limit, Ran};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,11 +20,17 @@ pub(super) struct Stage {
     pub(super) folder: tempfile::TempDir,
     pub(super) tasks: TaskTracker,
     pub(super) cancel: CancellationToken,
+    pub(super) deadlines: Deadlines,
 }
 
 impl Stage {
     pub(super) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), tasks: TaskTracker::new(), cancel: CancellationToken::new() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            tasks: TaskTracker::new(),
+            cancel: CancellationToken::new(),
+            deadlines: Deadlines::default(),
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -34,9 +41,14 @@ impl Stage {
         CommandSpec::new(command.to_owned(), self.folder.path().to_owned(), env())
     }
 
+    /// So much time, by the clock of this stage.
+    pub(super) fn limit(&self, time: Duration) -> Limit<'_> {
+        Limit { time, deadlines: &self.deadlines }
+    }
+
     /// Runs `command` with this payload and a generous deadline.
     pub(super) async fn run_with(&self, command: &str, payload: impl Into<Bytes>) -> Ran {
-        self.spec(command).run(payload.into(), LONG, &self.cancel, &self.tasks).await
+        self.spec(command).run(payload.into(), self.limit(LONG), &self.cancel, &self.tasks).await
     }
 
     pub(super) async fn run(&self, command: &str) -> Ran {

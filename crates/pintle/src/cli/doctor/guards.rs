@@ -162,6 +162,11 @@ async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> R
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => ask(BeforeTool { call, owner: None }.subject()).await,
     };
     reply.map(|reply| reply.word())

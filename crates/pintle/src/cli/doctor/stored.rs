@@ -206,6 +206,11 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> Result<Word, Fault> {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => ask(PreToolUse { call }.subject()).await,
     };
     reply.map(|reply| reply.word())
@@ -248,6 +253,11 @@ async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), String> {
         | CheckpointKind::PostToolUse
         | CheckpointKind::SubagentStop
         | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
         | CheckpointKind::Runtime => tools.reached_by(hook).await,
     }
 }

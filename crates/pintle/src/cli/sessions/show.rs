@@ -31,7 +31,7 @@ pub(super) fn plain(row: &SessionRow, session: &Session, waiting: &[Approval]) -
         text.push_str(&format!("  {tool}: pintle approvals approve {id}, or refuse\n"));
     }
     let mut tools = Vec::new();
-    for message in session.messages().iter().map(|message| message.get()) {
+    for message in session.said() {
         tools.extend(message.tool_calls.iter().map(|call| (call.id.clone(), call.function.name.clone())));
         text.push('\n');
         text.push_str(&one(message, &tools));

@@ -138,8 +138,8 @@ impl One<'_> {
                 let (hook, entry) = builtin(&around, &raw, builtins)?;
                 (hook, HookKind::Builtin(entry))
             }
-            // Stored hooks are no entries of `hooks`.
-            Family::Process | Family::Agent => {
+            // Stored hooks and texts of skills are no entries of `hooks`.
+            Family::Process | Family::Agent | Family::Skill => {
                 let raw = raw.processes.unwrap_or_default().remove(self.name).unwrap_or_default();
                 let (hook, entry) = process(&around, &raw)?;
                 (hook, HookKind::Process(entry))

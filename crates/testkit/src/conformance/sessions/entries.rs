@@ -3,15 +3,33 @@
 use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
 use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
+use domain::ledger::MsgId;
 use domain::message::{CallPart, Message, Private, Role, SystemPart};
+use domain::planning::StepPrompts;
 use domain::session::{Cause, Entry, Session};
+use domain::skill::{SkillHook, Skills, Timing, Voice};
 use domain::store::SessionStore;
-use domain::turn::{Answer, Fact, Origin, Waiting};
+use domain::turn::{Answer, Equipment, Fact, Flow, Origin, ToolUse, Waiting};
 
 use super::{append_of, appended, journal, key, queued, row, waiting};
 
 /// A message that is larger than anybody writes by hand.
 const LONG_BYTES: usize = 10 << 20;
+
+/// What a turn has beside its conversation, with every member set.
+fn equipment() -> Equipment {
+    let hook = SkillHook {
+        skill: "alpha".into(),
+        name: "cite".into(),
+        content: "say where it is from\n\u{2028}".into(),
+        timing: Timing::AfterToolCall,
+        role: Voice::System,
+        persistent: true,
+        tool_filter: vec!["read_file".into()],
+    };
+    let skills = Skills::new(vec![hook]).narrowed(&[]);
+    Equipment { skills, flow: Flow::Planned(StepPrompts::default()), tools: ToolUse::Own }
+}
 
 /// Every kind of entry, with every member set.
 fn every_entry() -> Vec<Entry> {
@@ -46,6 +64,9 @@ fn every_entry() -> Vec<Entry> {
     let facts = [
         Fact::Queued(Waiting { message: full.clone().into(), from, notes: Vec::new() }),
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
+        Fact::Equipped { with: Box::new(equipment()) },
+        Fact::Planned { message: full.clone().into(), need_tool: true },
+        Fact::Announced { upto: MsgId::default() },
         Fact::Queued(waiting("also")),
         Fact::Injected { count: 1 },
         Fact::Interrupted,

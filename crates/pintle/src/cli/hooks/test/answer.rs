@@ -295,7 +295,7 @@ fn said(at: CheckpointKind, word: Word) -> (&'static str, Style, u8) {
     match (word, at) {
         (Word::Continue, CheckpointKind::ApproveTool) => ("approved", GOOD, 0),
         (Word::Deny, CheckpointKind::ApproveTool) => ("refused", BAD, BLOCKED),
-        (Word::Continue, _) => (word.as_str(), GOOD, 0),
+        (Word::Continue | Word::Inject, _) => (word.as_str(), GOOD, 0),
         (Word::Modify | Word::Respond, _) => (word.as_str(), CHANGE, 0),
         (Word::Ask, _) => (word.as_str(), NOTE, BLOCKED),
         (Word::Deny | Word::AbortTurn | Word::HardAbort, _) => (word.as_str(), BAD, BLOCKED),

@@ -92,6 +92,13 @@ impl Question {
             | CheckpointKind::Stop => {
                 return Err(CliError::usage(format!("`{}` only tells, and only native hooks", kind.name())));
             }
+            CheckpointKind::AfterUserInput
+            | CheckpointKind::BeforePlanning
+            | CheckpointKind::BeforeEachAgent
+            | CheckpointKind::BeforeFirstAgent
+            | CheckpointKind::AfterToolCall => {
+                return Err(CliError::usage(format!("`{}` takes texts of skills, and asks nobody", kind.name())));
+            }
         })
     }
 

@@ -1,0 +1,99 @@
+//! The texts of skills in a turn: what it has of them, who is told of them, and what is kept as evidence.
+
+use domain::checkpoint::CheckpointKind;
+use domain::id::EventId;
+use domain::ledger::{Event, HookChunk};
+use domain::record::{EventRecord, Record, Ruled};
+use domain::turn::{Equipment, Fact, Flow, ToolUse};
+use domain::verdict::Word;
+
+use super::Runner;
+use super::work::Work;
+use crate::skills::Request;
+use crate::tools::LOAD_SKILL;
+
+impl Runner {
+    /// What a turn has beside its conversation; nothing if it is a plain one. Settled once, for the whole turn.
+    pub(super) fn equipment(&self, request: Option<Request<'_>>) -> Option<Equipment> {
+        let skills = self.shelf.skills();
+        let skills = match request.and_then(|request| request.skills) {
+            Some(wanted) => skills.narrowed(wanted),
+            None => skills,
+        };
+        let flow = match &self.settings.planning {
+            Some(planning) => Flow::Planned(planning.prompts.clone()),
+            None => Flow::Direct,
+        };
+        let enabled = request.is_none_or(|request| request.enable_tools);
+        // A tool that only reads what skills say makes no agent of a conversation.
+        let own = self.offered.iter().any(|tool| tool.get().function.name != LOAD_SKILL);
+        let tools = match (enabled, own) {
+            (false, _) => ToolUse::Off,
+            (true, false) => ToolUse::None,
+            (true, true) => ToolUse::Own,
+        };
+        let plain = skills.is_empty() && flow == Flow::Direct && tools != ToolUse::Off;
+        (!plain).then_some(Equipment { skills, flow, tools })
+    }
+}
+
+impl Work<'_> {
+    /// Tells of everything that happened to texts: the evidence first, then whoever keeps the conversation.
+    pub(super) fn tell_texts(&mut self) {
+        let events = self.turn.take_events();
+        let records = events.iter().filter_map(|event| self.evidence(event)).collect();
+        self.around.hooks.keep(records);
+        let chunks = self.turn.to_announce().to_vec();
+        let Some(last) = chunks.last() else { return };
+        // Noted first: a text that was told of twice would be kept twice.
+        drop(self.note(Fact::Announced { upto: last.id }));
+        let records = chunks.iter().filter_map(|chunk| self.announce(chunk)).collect();
+        self.around.hooks.keep(records);
+    }
+
+    fn announce(&self, chunk: &HookChunk) -> Option<EventRecord> {
+        let sent = self.around.outlet.hook(chunk);
+        let text = if sent { "sent" } else { "no front end" };
+        let hooks = self.turn.skills()?.hooks.clone();
+        let hook = hooks.iter().find(|hook| (&hook.skill, &hook.name) == (&chunk.skill, &chunk.name))?;
+        let at = chunk.timing.checkpoint();
+        let outcome = domain::record::Outcome::Said {
+            word: Word::Inject,
+            reason: Some(format!("{} {text}", chunk.id)),
+            took: std::time::Duration::ZERO,
+        };
+        let lines = vec![Record::of(&hook.registered(), at, outcome)];
+        Some(EventRecord { kind: Some("hook_persisted"), hooks: lines.into(), ..self.blank(at, None) })
+    }
+
+    fn evidence(&self, event: &Event) -> Option<EventRecord> {
+        let (at, hooks) = event.records(self.turn.skills()?);
+        let text = event.text();
+        let mut record = EventRecord { hooks: hooks.into(), kind: Some(event.name()), ..self.blank(at, text) };
+        if let Event::Injected { round, call, .. } = event {
+            // The lines of a point are what is kept of every hook that is registered there.
+            record.kind = None;
+            record.who.iteration = *round;
+            record.who.tool_call_id = call.as_deref().map(Into::into);
+        }
+        Some(record)
+    }
+
+    /// What is kept of something that happened just now.
+    pub(super) fn blank(&self, checkpoint: CheckpointKind, text: Option<String>) -> EventRecord {
+        let mut who = self.cx.who.clone();
+        who.iteration = self.turn.iteration();
+        who.tool_call_id = None;
+        EventRecord {
+            event_id: EventId::fresh(),
+            at: jiff::Timestamp::now(),
+            checkpoint,
+            kind: None,
+            who,
+            tool: None,
+            input: None,
+            ruling: Ruled { text, ..Ruled::word(Word::Inject) },
+            hooks: domain::record::Lines::default(),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a turn is asked for, and the texts of skills that are in force for it.
+
+use std::sync::{PoisonError, RwLock};
+
+use domain::llm::LlmReply;
+use domain::planning::{Need, need};
+use domain::skill::Skills;
+
+/// The texts of an agent's skills. A turn keeps those that it began with.
+#[derive(Debug)]
+pub struct Shelf(RwLock<Skills>);
+
+impl Shelf {
+    /// A shelf with `skills` on it.
+    pub fn new(skills: Skills) -> Self {
+        Self(RwLock::new(skills))
+    }
+
+    /// The texts that are in force for the next turn.
+    pub fn skills(&self) -> Skills {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts others in their place, all at once.
+    pub fn put(&self, skills: Skills) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = skills;
+    }
+}
+
+/// What a turn is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What the user says.
+    pub prompt: &'a str,
+    /// The skills whose texts go in, of those that the agent has; all of them if nobody says.
+    pub skills: Option<&'a [String]>,
+    /// Whether tools are offered.
+    pub enable_tools: bool,
+}
+
+impl<'a> From<&'a str> for Request<'a> {
+    fn from(prompt: &'a str) -> Self {
+        Self { prompt, skills: None, enable_tools: true }
+    }
+}
+
+impl<'a> From<&'a String> for Request<'a> {
+    fn from(prompt: &'a String) -> Self {
+        prompt.as_str().into()
+    }
+}
+
+/// Decides whether a plan needs tools.
+pub trait NeedTool: Send + Sync {
+    /// What `reply`, which passed its hooks, says of tools.
+    fn need(&self, reply: &LlmReply) -> Need;
+}
+
+/// Looks for the tags that the host asks for.
+pub(crate) struct Tags;
+
+impl NeedTool for Tags {
+    fn need(&self, reply: &LlmReply) -> Need {
+        need(reply)
+    }
+}

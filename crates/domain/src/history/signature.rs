@@ -1,0 +1,128 @@
+//! Signatures on what a front end keeps: they tell what passed the gates from what somebody wrote into a history.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+
+use super::Kept;
+use crate::json::canonical;
+use crate::message::Role;
+
+/// What the key is derived for.
+const INFO: &[u8] = b"pintle-history-1";
+
+/// The key of signatures. It is not printed.
+#[derive(Clone)]
+pub struct HistoryKey([u8; 32]);
+
+impl std::fmt::Debug for HistoryKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HistoryKey(…)")
+    }
+}
+
+/// What a signature is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Signed<'a> {
+    /// Whose conversation it is.
+    pub tenant: &'a str,
+    /// The conversation.
+    pub session: &'a str,
+    /// Who speaks.
+    pub role: Role,
+    /// The text.
+    pub content: &'a str,
+    /// The skill, empty for no text of one.
+    pub skill: &'a str,
+    /// The hook, empty for no text of one.
+    pub hook: &'a str,
+}
+
+impl<'a> Signed<'a> {
+    /// What a signature on `kept` has to be over.
+    pub fn of(kept: &'a Kept, tenant: &'a str, session: &'a str) -> Self {
+        let (skill, hook) = (kept.skill.as_deref().unwrap_or_default(), kept.hook.as_deref().unwrap_or_default());
+        Self { tenant, session, role: kept.role, content: &kept.content, skill, hook }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let Self { tenant, session, role, content, skill, hook } = self;
+        canonical(&serde_json::json!([tenant, session, role, content, skill, hook])).into_bytes()
+    }
+}
+
+fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("this code takes keys of every length");
+    parts.iter().for_each(|part| mac.update(part));
+    mac
+}
+
+/// One block of a key that is derived by RFC 5869, without salt.
+fn derived(secret: &[u8], salt: &[u8], info: &[u8]) -> [u8; 32] {
+    let extracted = mac(salt, &[secret]).finalize().into_bytes();
+    mac(&extracted, &[info, &[1]]).finalize().into_bytes().into()
+}
+
+impl HistoryKey {
+    /// The key that belongs to the host's encryption key.
+    pub fn of(encryption_key: &[u8]) -> Self {
+        Self(derived(encryption_key, &[0; 32], INFO))
+    }
+
+    /// The signature: base64url without padding.
+    pub fn sign(&self, signed: Signed<'_>) -> String {
+        URL_SAFE_NO_PAD.encode(mac(&self.0, &[&signed.bytes()]).finalize().into_bytes())
+    }
+
+    /// Whether `sig` is the signature. Takes the same time whatever is wrong with it.
+    pub fn verifies(&self, signed: Signed<'_>, sig: &str) -> bool {
+        let Ok(sig) = URL_SAFE_NO_PAD.decode(sig) else { return false };
+        mac(&self.0, &[&signed.bytes()]).verify_slice(&sig).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+        (0..text.len()).step_by(2).map(digit).collect()
+    }
+
+    #[test]
+    fn keys_are_derived_as_published() {
+        // RFC 5869, test case 1; the first of its blocks.
+        let derived = derived(&[0x0b; 22], &hex("000102030405060708090a0b0c"), &hex("f0f1f2f3f4f5f6f7f8f9"));
+        assert_eq!(derived[..], hex("3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf")[..]);
+        // RFC 5869, test case 3: no salt is as many zeros.
+        let derived = super::derived(&[0x0b; 22], &[0; 32], &[]);
+        assert_eq!(derived[..], hex("8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d")[..]);
+    }
+
+    #[test]
+    fn a_signature_holds_for_exactly_what_was_signed() {
+        let key = HistoryKey::of(&[7; 32]);
+        let signed = Signed { tenant: "t", session: "s", role: Role::User, content: "hi\u{2028}", skill: "", hook: "" };
+        let sig = key.sign(signed);
+        assert_eq!(sig.len(), 43);
+        assert!(key.verifies(signed, &sig));
+        let others = [
+            Signed { tenant: "u", ..signed },
+            Signed { session: "r", ..signed },
+            Signed { role: Role::System, ..signed },
+            Signed { content: "hi", ..signed },
+            Signed { skill: "a", ..signed },
+            Signed { hook: "a", ..signed },
+            // The border between two members is part of it.
+            Signed { tenant: "ts", session: "", ..signed },
+        ];
+        assert!(others.iter().all(|other| !key.verifies(*other, &sig)));
+        assert!(!HistoryKey::of(&[8; 32]).verifies(signed, &sig));
+        for wrong in ["", "?", &sig[1..], &format!("{sig}="), &sig.to_uppercase()] {
+            assert!(!key.verifies(signed, wrong), "{wrong}");
+        }
+        assert_eq!(format!("{key:?}"), "HistoryKey(…)");
+    }
+}

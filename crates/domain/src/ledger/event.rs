@@ -1,0 +1,216 @@
+//! What happened in a ledger, for records and listings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Provenance;
+use crate::checkpoint::CheckpointKind;
+use crate::hook::{Family, Hook, Scope, Stages, State};
+use crate::id::HookName;
+use crate::matcher::Respond;
+use crate::message::Role;
+use crate::record::{NotRun, Outcome, Record};
+use crate::skill::{SkillHook, Skills, Timing};
+use crate::verdict::Word;
+
+/// Bytes of text that make a token, about: the usual share for English.
+const BYTES_A_TOKEN: usize = 4;
+
+/// The tokens of a text of so many bytes, about.
+pub fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(BYTES_A_TOKEN)
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A point was reached for which hooks are registered.
+    Injected {
+        /// Which.
+        timing: Timing,
+        /// The round that it belongs to.
+        round: u32,
+        /// The call of a tool that it was about.
+        call: Option<String>,
+        /// The first call of a model that sees what went in; 0 is the planning call.
+        first_call: u32,
+        /// One line for every hook of that timing, in order.
+        lines: Vec<Line>,
+    },
+    /// Texts were taken out.
+    Removed {
+        /// When they had gone in.
+        timing: Timing,
+        /// One line for each.
+        lines: Vec<Removal>,
+    },
+    /// A prompt of the host's own went in.
+    PromptInjected {
+        /// The message.
+        message: Arc<Provenance>,
+        /// How long it is.
+        bytes: usize,
+    },
+    /// It was taken out.
+    PromptRemoved(Removal),
+}
+
+/// What became of one hook at its point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Its place in [`Skills::hooks`].
+    pub hook: usize,
+    /// The message that it became, or why none.
+    pub went: Result<Arc<Provenance>, Why>,
+}
+
+/// Why a text did not go in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The request switched its skill off.
+    Disabled,
+    /// It is about other tools than this one.
+    Filter {
+        /// The names of the tool that was called.
+        names: Vec<String>,
+    },
+}
+
+/// A message that was taken out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Removal {
+    /// Which.
+    pub message: Arc<Provenance>,
+    /// The first and the last call that saw it, if any did.
+    pub seen: Option<(u32, u32)>,
+}
+
+impl Timing {
+    /// Its checkpoint.
+    pub fn checkpoint(self) -> CheckpointKind {
+        match self {
+            Self::AfterUserInput => CheckpointKind::AfterUserInput,
+            Self::BeforePlanning => CheckpointKind::BeforePlanning,
+            Self::BeforeFirstAgent => CheckpointKind::BeforeFirstAgent,
+            Self::BeforeEachAgent => CheckpointKind::BeforeEachAgent,
+            Self::AfterToolCall => CheckpointKind::AfterToolCall,
+        }
+    }
+}
+
+impl Event {
+    /// What of it happened at a checkpoint, and the lines of evidence: one for each hook.
+    pub fn records(&self, skills: &Skills) -> (CheckpointKind, Vec<Record>) {
+        match self {
+            Self::Injected { timing, first_call, lines, .. } => {
+                let line = |line: &Line| {
+                    let hook = &skills.hooks[line.hook];
+                    Record::of(&hook.registered(), timing.checkpoint(), outcome(hook, line, *first_call))
+                };
+                (timing.checkpoint(), lines.iter().map(line).collect())
+            }
+            Self::Removed { timing, lines } => {
+                let line = |removal: &Removal| {
+                    let from = &removal.message;
+                    let hook = skills.hooks.iter().find(|hook| {
+                        Some(&hook.name) == from.hook.as_ref() && Some(&hook.skill) == from.skill.as_ref()
+                    })?;
+                    let said = said(removal.to_string());
+                    Some(Record::of(&hook.registered(), timing.checkpoint(), said))
+                };
+                (timing.checkpoint(), lines.iter().filter_map(line).collect())
+            }
+            Self::PromptInjected { message, .. } | Self::PromptRemoved(Removal { message, .. }) => {
+                let planning = message.prompt == Some(super::Builtin::PlanningPrompt);
+                let at = if planning { CheckpointKind::BeforePlanning } else { CheckpointKind::BeforeEachAgent };
+                (at, Vec::new())
+            }
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Injected { .. } => "hook_injected",
+            Self::Removed { .. } => "hook_removed",
+            Self::PromptInjected { .. } => "prompt_injected",
+            Self::PromptRemoved(_) => "prompt_removed",
+        }
+    }
+
+    /// What happened, for a person, where no hook has a line of its own.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::Injected { .. } | Self::Removed { .. } => None,
+            Self::PromptInjected { message, bytes } => Some(format!("{}, {}", named(message), size(*bytes))),
+            Self::PromptRemoved(removal) => Some(format!("{}, {removal}", named(&removal.message))),
+        }
+    }
+}
+
+fn named(message: &Provenance) -> &'static str {
+    message.prompt.map_or("prompt", super::Builtin::word)
+}
+
+fn said(reason: String) -> Outcome {
+    Outcome::Said { word: Word::Inject, reason: Some(reason), took: Duration::ZERO }
+}
+
+fn size(bytes: usize) -> String {
+    format!("{bytes} bytes, about {} tokens", tokens(bytes))
+}
+
+fn call(number: u32) -> String {
+    if number == 0 { "the planning call".to_owned() } else { format!("call {number}") }
+}
+
+fn outcome(hook: &SkillHook, line: &Line, first_call: u32) -> Outcome {
+    match &line.went {
+        Ok(from) => {
+            let id = from.msg_id.map(|id| id.to_string()).unwrap_or_default();
+            let role = match hook.role.role() {
+                Role::System => "system",
+                Role::User | Role::Assistant | Role::Tool => "user",
+            };
+            said(format!("{id} as {role}, {}, from {} on", size(hook.content.len()), call(first_call)))
+        }
+        Err(Why::Disabled) => Outcome::NotRun(NotRun::Disabled),
+        Err(Why::Filter { names }) => Outcome::NotRun(NotRun::Matcher {
+            pattern: hook.tool_filter.join(", ").into(),
+            value: names.join(", ").into(),
+        }),
+    }
+}
+
+impl std::fmt::Display for Removal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(id) = self.message.msg_id {
+            write!(f, "{id} ")?;
+        }
+        match self.seen {
+            None => f.write_str("taken out, seen by no call"),
+            Some((first, last)) if first == last => write!(f, "taken out, seen by {}", call(first)),
+            Some((first, last)) => write!(f, "taken out, seen by {} to {}", call(first), call(last)),
+        }
+    }
+}
+
+impl SkillHook {
+    /// The hook as records and listings know it.
+    pub fn registered(&self) -> Hook {
+        Hook {
+            name: HookName::from(self.id().as_str()),
+            family: Family::Skill,
+            origin: format!("skill {}", self.skill),
+            priority: 0,
+            state: State::Armed,
+            scope: Scope::Everyone,
+            matcher: None,
+            respond: Respond::Any,
+            events: None,
+            stages: Stages::default(),
+            stored: None,
+            media_dir: None,
+        }
+    }
+}
