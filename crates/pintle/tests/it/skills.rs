@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use super::env::{Seen, TestEnv};
+use super::reload::Chat;
 use super::run::{DONE, scripted};
 
 const ENTRY: &str = r#""file": "a.md", "timing": "after_tool_call", "role": "system", "persistent": false"#;
@@ -49,76 +50,23 @@ fn a_list_shows_hooks_in_running_order_and_what_is_wrong() {
     [root]/config/pintle/skills/beta/hooks/hooks.json:1:36: error E8: `file` is to name a `.md` file in `hooks/`; "../a.md" holds a `/`
       not enabled: gamma
     "#);
-    insta::assert_snapshot!(env.pintle(&["skills", "list", "--json", "--agent", "main"]), @r#"
-    exit 0
-    --- out
-    [
-      {
-        "agent": "main",
-        "dir": "[root]/config/pintle/skills",
-        "skills": [
-          {
-            "name": "beta",
-            "folder": "[root]/config/pintle/skills/beta",
-            "description": null,
-            "hooks": [
-              {
-                "name": "good",
-                "timing": "after_tool_call",
-                "role": "system",
-                "persistent": false,
-                "tool_filter": [],
-                "bytes": 12
-              }
-            ]
-          },
-          {
-            "name": "alpha",
-            "folder": "[root]/config/pintle/skills/alpha",
-            "description": "Does the first thing.",
-            "hooks": [
-              {
-                "name": "one",
-                "timing": "after_tool_call",
-                "role": "system",
-                "persistent": false,
-                "tool_filter": [
-                  "read_file"
-                ],
-                "bytes": 13
-              },
-              {
-                "name": "tone",
-                "timing": "after_user_input",
-                "role": "user",
-                "persistent": true,
-                "tool_filter": [],
-                "bytes": 13
-              }
-            ]
-          }
-        ],
-        "findings": [
-          {
-            "code": "E8",
-            "severity": "error",
-            "skill": "beta",
-            "file": "[root]/config/pintle/skills/beta/hooks/hooks.json",
-            "line": 1,
-            "column": 36,
-            "path": "/hooks/0/file",
-            "expected": "the name of a .md file in hooks/",
-            "got": "name",
-            "nearest": null,
-            "message": "`file` is to name a `.md` file in `hooks/`; \"../a.md\" holds a `/`"
-          }
-        ],
-        "not_enabled": [
-          "gamma"
-        ]
-      }
-    ]
-    "#);
+    let list: serde_json::Value =
+        serde_json::from_str(&env.raw(&["skills", "list", "--json", "--agent", "main"])).unwrap();
+    let list = &list[0];
+    assert_eq!((list["agent"].as_str(), &list["not_enabled"]), (Some("main"), &serde_json::json!(["gamma"])));
+    let hook = serde_json::json!({
+        "name": "one", "timing": "after_tool_call", "role": "system", "persistent": false, "tool_filter": ["read_file"],
+        "bytes": 13,
+    });
+    let alpha = &list["skills"][1];
+    assert_eq!((&alpha["hooks"][0], alpha["description"].as_str()), (&hook, Some("Does the first thing.")));
+    let found = serde_json::json!({
+        "code": "E8", "severity": "error", "skill": "beta",
+        "file": env.path("config/pintle/skills/beta/hooks/hooks.json"), "line": 1, "column": 36, "path": "/hooks/0/file",
+        "expected": "the name of a .md file in hooks/", "got": "name", "nearest": null,
+        "message": "`file` is to name a `.md` file in `hooks/`; \"../a.md\" holds a `/`",
+    });
+    assert_eq!(list["findings"], serde_json::json!([found]));
 }
 
 #[test]
@@ -215,10 +163,10 @@ fn the_examples_are_in_order() {
     }
 }
 
-/// Asks for a file of a skill once the model was told of it, and repeats what it gets.
+/// Asks for a file of a skill once the model was told of it, and goes on if it got that. Texts of skills stand last.
 fn loads(arguments: &str, result: &str) -> String {
     format!(
-        r#"{{"when": {{"anywhere": "- alpha: Does the first thing.", "tool": "load_skill", "contains": "go"}}, "tool_calls": [{{"name": "load_skill", "arguments": {arguments}}}]}}, {{"when": {{"tool_result": "{result}"}}, "text": "it says so"}}"#
+        r#"{{"when": {{"anywhere": "- alpha: Does the first thing.", "tool": "load_skill"}}, "tool_calls": [{{"name": "load_skill", "arguments": {arguments}}}]}}, {{"when": {{"anywhere": "{result}"}}, "text": "it says so"}}"#
     )
 }
 
@@ -236,6 +184,44 @@ fn the_model_is_told_of_skills_and_loads_them_when_it_needs_them() {
     check(r#"{"name": "alpha", "file": "reference/a.csv"}"#, "1,2,3");
     check(r#"{"name": "alpha", "file": "../../secret.txt"}"#, "leads out of the folder of its skill");
     check(r#"{"name": "beta"}"#, "invalid arguments of `load_skill`: at `/name`: expected enum");
+}
+
+#[test]
+fn texts_of_skills_go_in_at_their_points_of_a_planned_turn() {
+    let env = with_skills();
+    let config = std::fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
+    let planning = "flow = 'planned'\nplanning = { planning_prompt = 'Plan it.', first_step_prompt = '', agent_loop_prompt = 'Go on.' }\n";
+    env.user_config(&format!("{config}{planning}"));
+    env.write("here/notes.txt", "milk");
+    env.write(
+        "config/pintle/replies.json",
+        r#"{"replies": [
+            {"when": {"no_tools": true, "contains": "Plan it.", "anywhere": "text of alpha"}, "text": "I read it. <need_tool/>"},
+            {"when": {"tool": "read_file", "contains": "I read it."}, "tool_calls": [{"name": "read_file", "arguments": {"path": "notes.txt"}}]},
+            {"when": {"tool": "read_file", "contains": "Go on.", "anywhere": "text of beta"}, "text": "milk it is"}
+        ]}"#,
+    );
+    let seen = env.pintle(&["run", "--quiet", "what is in my notes?"]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(0), "milk it is\n"), "{}", seen.err);
+}
+
+#[test]
+fn a_conversation_takes_up_what_changes_in_a_skill() {
+    let env = with_skills();
+    env.write(
+        "config/pintle/replies.json",
+        r#"{"replies": [
+            {"when": {"anywhere": "text of beta", "contains": "text of beta"}, "text": "never"},
+            {"when": {"anywhere": "text of alpha", "tool": "load_skill"}, "text": "one"},
+            {"when": {"anywhere": "another text"}, "text": "two"}
+        ]}"#,
+    );
+    let mut chat = Chat::start(&env, &[]);
+    chat.say("hello");
+    env.write("config/pintle/skills/alpha/hooks/a.md", "another text");
+    chat.until("the changed configuration is in force");
+    chat.say("and now?");
+    chat.end();
 }
 
 #[test]
@@ -262,7 +248,7 @@ fn an_agent_cannot_write_its_own_skills() {
         let call = format!(
             r#"{{"tool_calls": [{{"name": "write_file", "arguments": {{"path": "{path}", "content": "x"}}}}]}}"#
         );
-        let told = r#"{"when": {"tool_result": "is protected"}, "text": "no"}"#;
+        let told = r#"{"when": {"anywhere": "is protected"}, "text": "no"}"#;
         env.write("config/pintle/replies.json", &format!("{{\"replies\": [{call}, {told}]}}"));
         let seen = env.pintle(&["run", "--quiet", "go"]);
         assert_eq!((seen.code, seen.out.as_str()), (Some(0), "no\n"), "{path}: {}", seen.err);
