@@ -67,6 +67,8 @@ const ERRANDS: &[Errand] = &[
             "--bench",
             "scripts",
             "--bench",
+            "skills",
+            "--bench",
             "audit",
             "--bench",
             "sessions",

@@ -11,6 +11,7 @@ mod exec;
 mod fetch;
 mod find;
 mod list;
+mod load_skill;
 mod name;
 mod protected;
 mod read;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use domain::json::Object;
 use domain::llm::ToolDef;
 use domain::shell::{ShellFacts, ShellText};
+use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
 use engine::egress::{Egress, EgressError};
 use engine::permit::Permit;
@@ -200,6 +202,14 @@ impl Tools {
             .map_err(|reason| ToolsError::Schema { tool: function.name.clone(), reason })?;
         self.entries.push(Entry { tool, validator });
         Ok(())
+    }
+
+    /// Adds [`LOAD_SKILL`] for the skills of `scan` that the model is told of; nothing if there are none.
+    ///
+    /// # Errors
+    /// When there is a tool of this name already.
+    pub fn add_skills(&mut self, scan: &Scan) -> Result<(), ToolsError> {
+        load_skill::LoadSkill::new(scan).map_or(Ok(()), |tool| self.add(Arc::new(tool)))
     }
 
     /// The tool of exactly this name.

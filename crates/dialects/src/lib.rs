@@ -2,3 +2,5 @@
 
 pub mod agent;
 pub mod process;
+pub mod skill;
+pub mod tree;

@@ -3,6 +3,10 @@
 //! Such a hook runs no code and decides nothing: at its timing its text is appended to the conversation, and it leaves
 //! when its scope ends.
 
+pub mod catalogue;
+pub mod finding;
+pub mod scan;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -64,6 +68,14 @@ impl Voice {
         match self {
             Self::System => Role::System,
             Self::User => Role::User,
+        }
+    }
+
+    /// The word in manifests, frames and listings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
         }
     }
 }

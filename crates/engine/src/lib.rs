@@ -20,6 +20,7 @@ pub mod permit;
 pub mod rehearsal;
 pub mod rulebook;
 pub mod set;
+pub mod skills;
 pub mod tool;
 
 pub use approvals::{Approvals, Asker, Clock, SystemClock};

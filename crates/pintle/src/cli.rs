@@ -27,6 +27,7 @@ mod script;
 mod secrets;
 mod session;
 mod sessions;
+mod skills;
 mod stops;
 mod terminal;
 mod trust;
@@ -86,6 +87,9 @@ pub enum Command {
     /// List, show, test, check and write hooks
     #[command(subcommand)]
     Hooks(hooks::HooksCommand),
+    /// List and check skills: instructions for a model, and texts that go in at fixed points
+    #[command(subcommand)]
+    Skills(skills::SkillsCommand),
     /// Which hooks ran or did not on an event, and exactly why
     Why(why::WhyArgs),
     /// List, approve and refuse calls that wait for a person
@@ -128,7 +132,7 @@ pub enum Command {
 impl Command {
     /// Whether it tells of everything that hooks do wrong by itself, so that the log need not.
     fn tells_faults(&self) -> bool {
-        matches!(self, Self::Doctor(_) | Self::Hooks(hooks::HooksCommand::Test(_)))
+        matches!(self, Self::Doctor(_) | Self::Skills(_) | Self::Hooks(hooks::HooksCommand::Test(_)))
     }
 }
 
@@ -158,6 +162,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Run(args) => run::run(&global, args),
         Command::Chat(args) => chat::run(&global, &args),
         Command::Hooks(command) => hooks::run(&global, command),
+        Command::Skills(command) => skills::run(&global, command),
         Command::Why(args) => why::run(&global, &args),
         Command::Approvals(command) => approvals::run(&global, command),
         Command::Sessions(command) => sessions::run(&global, command),

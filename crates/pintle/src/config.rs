@@ -98,6 +98,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Rules in the store and in files.
     pub agent_hooks: AgentHooksConfig,
+    /// The folder of skills, where a file names one.
+    pub skills_dir: Option<PathBuf>,
     /// The names of the variables that hold secrets, as far as the configuration says so.
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
@@ -247,6 +249,55 @@ pub struct AgentConfig {
     pub default: bool,
     /// Options of every request to the model.
     pub options: Map<String, Value>,
+    /// The skills that it has, in order.
+    pub skills: Vec<Named>,
+    /// The folder that the folders of these stand in.
+    pub skills_dir: PathBuf,
+    /// How its turns go.
+    pub flow: Flow,
+    /// What is said and done in turns that are planned.
+    pub planning: PlanningConfig,
+}
+
+/// How the turns of an agent go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// The model works at once.
+    #[default]
+    Direct,
+    /// Where there are tools, a call without tools comes first.
+    Planned,
+}
+
+/// What is said and done in turns that are planned. A prompt that nobody wrote is the host's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanningConfig {
+    /// What ends the messages of the planning call.
+    pub planning_prompt: Option<String>,
+    /// What ends the messages of the first call with tools.
+    pub first_step_prompt: Option<String>,
+    /// What ends the messages of every later call with tools.
+    pub agent_loop_prompt: Option<String>,
+    /// What a plan is that does not say whether tools are needed.
+    pub on_missing_tag: MissingTag,
+    /// Whether the plan stays in the conversation.
+    pub record: bool,
+}
+
+impl Default for PlanningConfig {
+    fn default() -> Self {
+        let (planning_prompt, first_step_prompt, agent_loop_prompt) = (None, None, None);
+        Self { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag: MissingTag::Answer, record: true }
+    }
+}
+
+/// What a plan is that does not say whether tools are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingTag {
+    /// The answer.
+    Answer,
+    /// A plan: work follows.
+    Loop,
 }
 
 /// A name that is looked up later, and where it is written.
@@ -383,6 +434,7 @@ impl Config {
             store_url: STORE_URL.to_owned(),
             tools: ToolsConfig::default(),
             agent_hooks: AgentHooksConfig::default(),
+            skills_dir: None,
             secrets: BTreeSet::new(),
             default_model: None,
             broken: BTreeMap::new(),

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use agent::driver::SUBTURN_TIME;
 use agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
-use agent::{Models, Runner, Settings, Team};
+use agent::{Models, OnMissingTag, Planning, Runner, Settings, Shelf, Team};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
+use domain::planning::StepPrompts;
 use futures_util::future::BoxFuture;
 use providers::{Delta, Provider, ProviderError};
 
-use crate::config::AgentConfig;
+use crate::config::{AgentConfig, Flow, MissingTag, PlanningConfig};
 use crate::error::CliError;
 use crate::host::Host;
 
@@ -129,14 +130,17 @@ impl Host {
         let mut named = named.into_iter();
         let mut settings = Settings::new(&agent.name, &named.next().unwrap_or_default());
         settings.fallbacks = named.collect();
-        settings.system = agent.system.clone().unwrap_or_default();
+        let skills = self.skills.of(&agent.name);
+        settings.system = skills.catalogue().ending(agent.system.as_deref().unwrap_or_default());
         settings.options = agent.options.clone();
         settings.max_iterations = agent.max_iterations;
         settings.context_tokens = agent.context_tokens.into();
         settings.stream_unreviewed = agent.stream_unreviewed;
+        settings.planning = planning(agent);
         let good = connected.iter().filter_map(|(name, provider)| Some((name, provider.as_ref().ok()?)));
         let models = good.fold(Models::default(), |models, (name, provider)| models.with(name, provider.clone()));
-        Ok(self.agent(settings, models, self.tools(agent)?))
+        let runner = self.agent(settings, models, self.tools(agent)?);
+        Ok(runner.with_skills(Arc::new(Shelf::new(skills.hooks()))))
     }
 
     /// An agent that says in each turn why it cannot work.
@@ -163,6 +167,26 @@ impl Host {
             })
             .collect()
     }
+}
+
+/// How the turns of `agent` are planned, if they are.
+fn planning(agent: &AgentConfig) -> Option<Planning> {
+    let PlanningConfig { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag, record } =
+        agent.planning.clone();
+    let own = StepPrompts::default();
+    let planning = Planning {
+        prompts: StepPrompts {
+            planning: planning_prompt.unwrap_or(own.planning),
+            first_step: first_step_prompt.unwrap_or(own.first_step),
+            agent_loop: agent_loop_prompt.unwrap_or(own.agent_loop),
+        },
+        on_missing_tag: match on_missing_tag {
+            MissingTag::Answer => OnMissingTag::Answer,
+            MissingTag::Loop => OnMissingTag::Loop,
+        },
+        record,
+    };
+    (agent.flow == Flow::Planned).then_some(planning)
 }
 
 /// Stands for the models of an agent that cannot be used.

@@ -31,6 +31,7 @@ use crate::orphans::Orphans;
 use crate::rule_files;
 use crate::rules::{Book, Grounds, Prepared};
 use crate::servers::{Servers, is_wanted};
+use crate::skills::Shelves;
 use crate::tool_names::is_mcp;
 
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
@@ -63,6 +64,8 @@ pub struct Host {
     pub(crate) files: Files,
     /// The rules of the store and of files.
     pub(crate) book: Book,
+    /// The skills of its agents.
+    pub(crate) skills: Shelves,
 }
 
 impl Host {
@@ -83,7 +86,9 @@ impl Host {
         let (orphans, running) = (Orphans::adopt(), Mutex::default());
         let (servers, files) = (Servers::default(), Files::new(&loaded.config.home));
         let book = Book::open(ground, (&loaded, &env), (&engine, &store));
-        let host = Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book };
+        let skills = Shelves::default();
+        let host = Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book, skills };
+        host.skills.look(&host.loaded.config);
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;
         Ok(host)
@@ -206,6 +211,8 @@ impl Host {
     pub fn tools(&self, agent: &AgentConfig) -> Result<Tools, CliError> {
         let mut tools = self.builtin_tools(agent)?;
         self.servers.catalogue().add_to(&mut tools, agent.tools.as_deref());
+        let added = tools.add_skills(&self.skills.of(&agent.name));
+        added.map_err(|error| CliError::usage(format!("agents.{}.skills: {error}", agent.name)))?;
         Ok(tools)
     }
 
@@ -254,6 +261,8 @@ impl Host {
             files.extend(rule_files::listed(folder).unwrap_or_default());
             files.push(folder.clone());
         }
+        // Whoever could write a text of a skill would speak as the operator in every later turn.
+        files.extend(config.agents.values().filter(|agent| !agent.skills.is_empty()).flat_map(skill_folders));
         // They are named to programs that work somewhere else.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         Protected { files: files.into_iter().map(absolute).collect(), dirs: vec![absolute(config.home.clone())] }
@@ -375,6 +384,12 @@ pub fn open_store_with(config: &Config, sealing: Sealing) -> Result<Arc<Store>, 
 fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
     let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
     command_files(&entry.argv, &entry.dir)
+}
+
+/// The folders of an agent's skills, and the one that they stand in.
+fn skill_folders(agent: &AgentConfig) -> Vec<PathBuf> {
+    let own = agent.skills.iter().map(|named| agent.skills_dir.join(&named.text));
+    std::iter::once(agent.skills_dir.clone()).chain(own).collect()
 }
 
 /// The same of an MCP server.

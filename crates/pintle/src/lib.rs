@@ -17,5 +17,6 @@ mod rule_files;
 pub mod rules;
 pub mod reload;
 mod servers;
+mod skills;
 pub mod timeline;
 pub mod tool_names;

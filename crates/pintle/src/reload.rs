@@ -53,6 +53,7 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<
     host.start_servers(&loaded.config);
     let later = for_the_next_start(&host.loaded.config, &loaded.config);
     let old = std::mem::replace(&mut host.loaded, loaded);
+    host.skills.look(&host.loaded.config);
     let shaken = async { tokio::try_join!(shaken(host, &ran), host.servers.shaken(&servers)).map(drop) };
     let prepared = match shaken.await {
         Ok(()) => match host.unusables().difference(&unusable).next() {
@@ -75,6 +76,7 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<
             host.restore(before);
             host.servers.restore(servers);
             let new = std::mem::replace(&mut host.loaded, old);
+            host.skills.look(&host.loaded.config);
             Err(refused(host, Some(&new.config), &cause))
         }
     }

@@ -9,4 +9,6 @@ mod http_exchange;
 mod outbox;
 mod process_child;
 #[cfg(test)]
+mod skills;
+#[cfg(test)]
 mod ssrf;

@@ -37,7 +37,7 @@ pub struct DoctorArgs {
 #[derive(Serialize)]
 struct Check {
     /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`,
-    /// `rules`, `audit`, `keys`.
+    /// `rules`, `audit`, `keys`, `skill`.
     what: &'static str,
     /// Which one; empty where there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -98,6 +98,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
         }
     };
     let mut checks = surroundings::configuration(&loaded);
+    checks.extend(surroundings::skills(&loaded));
     let store = open_store(&loaded.config);
     if store.is_err() {
         // The guards are proven all the same.

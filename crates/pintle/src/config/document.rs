@@ -2,23 +2,18 @@
 //!
 //! TOML and JSON become the same tree, so that everything after this point is written once.
 
-mod json;
 mod toml;
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Number, Value};
-
 use dialects::process::config::{At, Problem};
+use dialects::tree::{Lines, Unparsable, json};
+pub use dialects::tree::{MAX_DEPTH, Member, Node, NodeKind};
 
 use super::diagnostic::{Diagnostic, Place};
 
 /// The largest file that is read. Real ones stay below a hundredth of it.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
-
-/// The deepest nesting of tables and lists: a bound for recursion, far above what the known keys need.
-pub const MAX_DEPTH: usize = 64;
 
 /// A file, parsed.
 #[derive(Clone, Debug)]
@@ -30,54 +25,6 @@ pub struct Document {
     /// Keys that stand twice in one table; paths start at the root.
     pub twice: Vec<Problem>,
     lines: Lines,
-}
-
-/// A value and where it stands.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// What it holds.
-    pub kind: NodeKind,
-    /// Its bytes in the file.
-    pub span: Range<usize>,
-}
-
-/// What a value holds.
-#[derive(Clone, Debug)]
-pub enum NodeKind {
-    /// Nothing: as if the key were not there.
-    Null,
-    /// True or false.
-    Bool(bool),
-    /// A number, digits as they were written.
-    Number(Number),
-    /// A text.
-    Text(String),
-    /// A value that has no JSON form, such as a date; as it was written.
-    Foreign(String),
-    /// A list.
-    List(Vec<Node>),
-    /// A table, in the order of the file. A key may stand there twice.
-    Table(Vec<Member>),
-}
-
-/// A key and its value.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// The key.
-    pub key: String,
-    /// The key's bytes in the file.
-    pub span: Range<usize>,
-    /// Its value.
-    pub node: Node,
-}
-
-/// Why a text is no document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unparsable {
-    /// Byte offset.
-    pub(super) at: usize,
-    /// What is wrong.
-    pub(super) message: String,
 }
 
 impl Document {
@@ -98,11 +45,11 @@ impl Document {
         match parsed.and_then(|root| if root.is_table() { Ok(root) } else { Err(not_a_table(&root)) }) {
             Ok(root) => {
                 let mut twice = Vec::new();
-                root.find_twice(&mut Vec::new(), &mut twice);
+                find_twice(&root, &mut Vec::new(), &mut twice);
                 Ok(Self { file: file.to_owned(), root, twice, lines })
             }
             Err(why) => Err(Diagnostic {
-                place: lines.place(file, why.at),
+                place: place(&lines, file, why.at),
                 path: String::new(),
                 message: why.message,
                 nearest: None,
@@ -124,146 +71,40 @@ impl Document {
         // A table is best shown by its key: in TOML its own span may be all over the file.
         let by_key = !whole || at == At::Key || node.is_table();
         let start = key.filter(|_| by_key).map_or(node.span.start, |span| span.start);
-        self.lines.place(&self.file, start)
+        place(&self.lines, &self.file, start)
     }
 }
 
-impl Node {
-    /// The value of `key`, if this is a table that has it.
-    pub fn get(&self, key: &str) -> Option<&Self> {
-        self.members().iter().find(|member| member.key == key).map(|member| &member.node)
-    }
-
-    /// What stands at `path`.
-    pub fn at(&self, path: &[&str]) -> Option<&Self> {
-        path.iter().try_fold(self, |node, key| node.get(key))
-    }
-
-    /// Whether this is a table.
-    pub fn is_table(&self) -> bool {
-        matches!(self.kind, NodeKind::Table(_))
-    }
-
-    /// The members of a table; none for anything else.
-    pub fn members(&self) -> &[Member] {
-        match &self.kind {
-            NodeKind::Table(members) => members,
-            NodeKind::Null
-            | NodeKind::Bool(_)
-            | NodeKind::Number(_)
-            | NodeKind::Text(_)
-            | NodeKind::Foreign(_)
-            | NodeKind::List(_) => &[],
-        }
-    }
-
-    fn step(&self, step: &str) -> Option<(&Self, Option<Range<usize>>)> {
-        match &self.kind {
-            NodeKind::Table(members) => {
-                // The last of two equal keys is the one that is too many.
-                let member = members.iter().rfind(|member| member.key == step)?;
-                Some((&member.node, Some(member.span.clone())))
-            }
-            NodeKind::List(items) => {
-                let item = items.get(step.parse::<usize>().ok()?)?;
-                Some((item, Some(item.span.clone())))
-            }
-            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => None,
-        }
-    }
-
-    /// The value as JSON, without those for which `drop` says so of their path.
-    pub fn to_value(&self, path: &mut Vec<String>, drop: &dyn Fn(&[String]) -> bool) -> Value {
-        match &self.kind {
-            NodeKind::Null => Value::Null,
-            NodeKind::Bool(value) => Value::Bool(*value),
-            NodeKind::Number(number) => Value::Number(number.clone()),
-            NodeKind::Text(text) | NodeKind::Foreign(text) => Value::String(text.clone()),
-            NodeKind::List(items) => {
-                let steps = items.iter().enumerate().map(|(i, item)| (i.to_string(), item));
-                Value::Array(kept(path, steps, drop).map(|(_, value)| value).collect())
-            }
-            NodeKind::Table(members) => {
-                let steps = members.iter().map(|member| (member.key.clone(), &member.node));
-                let mut table = Map::new();
-                for (key, value) in kept(path, steps, drop) {
-                    // The first of two equal keys stays; the second is a diagnostic.
-                    table.entry(key).or_insert(value);
-                }
-                Value::Object(table)
-            }
-        }
-    }
-
-    /// The whole value as JSON.
-    pub fn to_json(&self) -> Value {
-        self.to_value(&mut Vec::new(), &|_| false)
-    }
-
-    fn find_twice(&self, path: &mut Vec<String>, found: &mut Vec<Problem>) {
-        let (members, items): (&[Member], &[Self]) = match &self.kind {
-            NodeKind::Table(members) => (members, &[]),
-            NodeKind::List(items) => (&[], items),
-            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => {
-                return;
-            }
-        };
-        let mut seen = std::collections::BTreeSet::new();
-        for member in members {
-            path.push(member.key.clone());
-            if !seen.insert(&member.key) {
-                let message = format!("duplicate key \"{}\"", member.key);
-                found.push(Problem { path: path.clone(), at: At::Key, message, nearest: None });
-            }
-            member.node.find_twice(path, found);
-            path.pop();
-        }
-        for (i, item) in items.iter().enumerate() {
-            path.push(i.to_string());
-            item.find_twice(path, found);
-            path.pop();
-        }
-    }
+/// The place of the byte at `at`.
+fn place(lines: &Lines, file: &Path, at: usize) -> Place {
+    let (line, column) = lines.place(at);
+    Place { file: file.to_owned(), line, column }
 }
 
-fn kept<'a>(
-    path: &'a mut Vec<String>,
-    steps: impl Iterator<Item = (String, &'a Node)> + 'a,
-    drop: &'a dyn Fn(&[String]) -> bool,
-) -> impl Iterator<Item = (String, Value)> + 'a {
-    steps.filter_map(move |(step, node)| {
-        path.push(step);
-        let value = (!drop(path)).then(|| node.to_value(path, drop));
-        path.pop().zip(value)
-    })
-}
-
-/// Where the lines of a text begin.
-#[derive(Clone, Debug)]
-struct Lines {
-    text: String,
-    starts: Vec<usize>,
-}
-
-impl Lines {
-    fn new(text: &str) -> Self {
-        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { text: text.to_owned(), starts }
+/// Adds the keys that stand twice in one table of `node`, which `path` leads to.
+fn find_twice(node: &Node, path: &mut Vec<String>, found: &mut Vec<Problem>) {
+    let (members, items): (&[Member], &[Node]) = match &node.kind {
+        NodeKind::Table(members) => (members, &[]),
+        NodeKind::List(items) => (&[], items),
+        NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => {
+            return;
+        }
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for member in members {
+        path.push(member.key.clone());
+        if !seen.insert(&member.key) {
+            let message = format!("duplicate key \"{}\"", member.key);
+            found.push(Problem { path: path.clone(), at: At::Key, message, nearest: None });
+        }
+        find_twice(&member.node, path, found);
+        path.pop();
     }
-
-    /// The line and the column, in characters, of the byte at `at`; both from 1.
-    fn place(&self, file: &Path, at: usize) -> Place {
-        let at = at.min(self.text.len());
-        let line = self.starts.partition_point(|start| *start <= at).max(1);
-        let start = self.starts[line - 1];
-        let column = self.text.as_bytes()[start..at].iter().filter(|byte| !is_continuation(**byte)).count() + 1;
-        Place { file: file.to_owned(), line, column }
+    for (i, item) in items.iter().enumerate() {
+        path.push(i.to_string());
+        find_twice(item, path, found);
+        path.pop();
     }
-}
-
-/// Whether `byte` is not the first of a character in UTF-8.
-fn is_continuation(byte: u8) -> bool {
-    byte & 0b1100_0000 == 0b1000_0000
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub struct RawConfig {
     pub agent_hooks: Option<RawAgentHooks>,
     /// What kind of host this is.
     pub gateway: Option<RawGateway>,
+    /// Where skills are.
+    pub skills: Option<RawSkills>,
     /// The model for work in the background, where nothing else says which.
     pub background: Option<RawJudge>,
 }
@@ -95,6 +97,38 @@ pub struct RawAgent {
     pub default: Option<bool>,
     /// Options of every request to the model, such as `temperature` and `max_tokens`.
     pub options: Option<Map<String, Value>>,
+    /// Skills that it has, by the names of their folders in `skills.dir`, in order. Default: none. Whatever else lies
+    /// there has no effect.
+    pub skills: Option<Vec<String>>,
+    /// `direct` (default): the model works at once. `planned`: where there are tools, a call without tools comes first; it
+    /// plans, or answers by itself.
+    pub flow: Option<String>,
+    /// What is said and done in turns that are planned.
+    pub planning: Option<RawPlanning>,
+}
+
+/// What is said and done in turns that are planned. A prompt that is empty is left out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawPlanning {
+    /// What ends the messages of the planning call. Default: asks for a plan, and for `<need_tool/>` or `<no_tool/>`.
+    pub planning_prompt: Option<String>,
+    /// What ends the messages of the first call with tools.
+    pub first_step_prompt: Option<String>,
+    /// What ends the messages of every later call with tools.
+    pub agent_loop_prompt: Option<String>,
+    /// What a plan is that says neither `<need_tool/>` nor `<no_tool/>`: `answer` (default), or `loop`: work follows.
+    pub on_missing_tag: Option<String>,
+    /// Whether the plan stays in the conversation. Default `true`.
+    pub record: Option<bool>,
+}
+
+/// Where skills are.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawSkills {
+    /// The folder with a folder for each skill, relative to the folder of this file. Default: `skills`.
+    pub dir: Option<String>,
 }
 
 /// Servers of tools that speak the Model Context Protocol.

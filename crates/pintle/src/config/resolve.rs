@@ -1,6 +1,7 @@
 //! Layers into one configuration: every reference looked up, every default filled in.
 
 mod agents;
+mod flow;
 mod hooks;
 mod mcp;
 mod providers;
@@ -91,6 +92,7 @@ pub(super) fn resolve(
     for (at, layer) in layers.iter_mut().enumerate() {
         let mut left = LeftOut(Vec::new());
         providers::add(&mut config, layer, &mut left);
+        settings::add_skills(&mut config, layer, &mut left);
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
         mcp::add(&mut config, layer, &mut left);

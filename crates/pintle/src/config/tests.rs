@@ -193,7 +193,7 @@ fn every_key_of_a_process_arrives() {
     use dialects::process::config::{EventForm, Mode};
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let loaded = &config.hooks[1];
-    assert_eq!((loaded.hook.priority, loaded.hook.origin.as_str()), (3, "valid/whole.toml:46:18"));
+    assert_eq!((loaded.hook.priority, loaded.hook.origin.as_str()), (3, "valid/whole.toml:49:18"));
     assert!(loaded.hook.respond.grants("weather_now") && !loaded.hook.respond.grants("exec"));
     let HookKind::Process(entry) = &loaded.kind else { panic!("it is a process") };
     let expected = ProcessEntry {

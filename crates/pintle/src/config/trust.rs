@@ -24,7 +24,7 @@ use super::{LoadOptions, found_file, places};
 use crate::error::CliError;
 
 /// The sections that are trusted whole.
-const SECTIONS: [&str; 6] = ["audit", "store", "tools", "agent_hooks", "gateway", "background"];
+const SECTIONS: [&str; 7] = ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills"];
 
 /// Something in a file that is accepted or not.
 #[derive(Clone, Debug, PartialEq)]

@@ -30,6 +30,7 @@ mod run;
 mod secrets;
 mod sessions;
 mod sinks;
+mod skills;
 mod stored_hooks;
 mod terminal;
 mod trust;

@@ -1,4 +1,4 @@
-//! Changes of configuration files, and of files with rules, while a conversation goes on.
+//! Changes of configuration files, of files with rules, and of skills, while a conversation goes on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,15 +38,18 @@ impl Changes {
         let rules = absolute(&host.loaded.config.agent_hooks.dirs);
         // A folder with rules that is not there yet is seen when it comes.
         let files: Vec<PathBuf> = absolute(&host.loaded.files).into_iter().chain(rules.clone()).collect();
+        let skills = absolute(&host.skills.folders());
         let parents = files.iter().filter_map(|file| file.parent().map(PathBuf::from));
         let folders: BTreeSet<PathBuf> =
             parents.chain(rules.clone()).filter(|folder| folder.is_dir() || !rules.contains(folder)).collect();
+        let folders: BTreeSet<PathBuf> = folders.into_iter().chain(skills.clone()).collect();
         let bell = changed.clone();
         let mut watch = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
             let reading = matches!(event.kind, notify::EventKind::Access(_));
             let is_rule = |path: &Path| is_rules(path) && rules.iter().any(|dir| path.parent() == Some(dir.as_path()));
-            if !reading && event.paths.iter().any(|path| files.contains(path) || is_rule(path)) {
+            let is_of_skill = |path: &Path| path.parent().is_some_and(|folder| skills.iter().any(|dir| dir == folder));
+            if !reading && event.paths.iter().any(|path| files.contains(path) || is_rule(path) || is_of_skill(path)) {
                 // A full queue holds a change already.
                 bell.try_send(()).ok();
             }

@@ -7,6 +7,7 @@ use agent::tools::sandbox::{Confinement, Enforced, confine};
 use domain::checkpoint::CheckpointKind;
 use domain::id::EventId;
 use domain::record::{EventRecord, Record, Ruled};
+use domain::skill::finding::Severity;
 use domain::store::{RecordQuery, RecordStore as _};
 use domain::verdict::Word;
 use store::Store;
@@ -17,6 +18,7 @@ use super::{Check, State};
 use crate::config::{Env, Loaded, ProviderKind};
 use crate::error::CliError;
 use crate::host::Host;
+use crate::skills::scan;
 
 /// How long a provider may take to answer: somebody is waiting.
 const REACH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -36,6 +38,32 @@ pub(super) fn configuration(loaded: &Loaded) -> Vec<Check> {
         let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
         let message = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
         checks.push(Check::new("configuration", "", State::Ok, message));
+    }
+    checks
+}
+
+/// The skills of all agents: what is wrong with each, or how many hooks it has.
+pub(super) fn skills(loaded: &Loaded) -> Vec<Check> {
+    let mut checks: Vec<Check> = Vec::new();
+    for agent in loaded.config.agents.values() {
+        let scan = scan(&loaded.config, agent);
+        let good = scan.skills.iter().filter(|skill| scan.findings.iter().all(|found| found.skill != skill.name));
+        let mut found: Vec<Check> = good
+            .map(|skill| {
+                let hooks = skill.hooks.len();
+                let hooks = if hooks == 1 { "1 hook".to_owned() } else { format!("{hooks} hooks") };
+                let told =
+                    if skill.description.is_some() { "the model is told of it" } else { "the model is not told of it" };
+                Check::new("skill", &skill.name, State::Ok, format!("{hooks}, {told}"))
+            })
+            .collect();
+        found.extend(scan.findings.iter().map(|finding| {
+            let state = if finding.severity == Severity::Error { State::Failed } else { State::Note };
+            Check::new("skill", &finding.skill, state, finding.to_string())
+        }));
+        // Agents share skills; nothing is said twice.
+        found.retain(|check| checks.iter().all(|other| (&other.name, &other.message) != (&check.name, &check.message)));
+        checks.extend(found);
     }
     checks
 }

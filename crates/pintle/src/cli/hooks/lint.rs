@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::ask::{self, AskGate};
-use agent::tools::BUILTIN;
+use agent::tools::{BUILTIN, LOAD_SKILL};
 use clap::Args;
 use dialects::process::config::{At, ProcessEntry};
 use domain::checkpoint::CheckpointKind;
@@ -203,7 +203,7 @@ impl Eye<'_> {
     /// like a slip of the pen is one.
     fn blind(&self, hook: &Hook, pattern: &str) -> Option<(String, Option<String>)> {
         if may_bring_tools(hook)
-            || BUILTIN.iter().any(|tool| is_about(hook, tool))
+            || BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| is_about(hook, tool))
             || may_be_about_servers(self.config, hook)
         {
             return None;

@@ -7,16 +7,19 @@ use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, DELEGATE, READ_ONLY, SPAWN, canonical_builtin, nearest_builtin};
 use dialects::process::config::{At, Problem};
 
-use super::{LeftOut, Trusted, note_bad};
+use super::{LeftOut, Trusted, flow, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
-use crate::config::{AgentConfig, Config, HookKind, LoadedHook, Named};
+use crate::config::{AgentConfig, Config, Flow, HookKind, LoadedHook, Named, PlanningConfig};
 use crate::tool_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
 const MAIN: &str = "main";
+
+/// The folder of skills that counts where no file names one, beside the file that enables them.
+const SKILLS: &str = "skills";
 
 /// Adds the agents of one file.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &mut LeftOut) {
@@ -39,9 +42,13 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
         let agent = config.agents.entry(name.clone()).or_insert_with(|| AgentConfig::new(&name, env.cwd.clone()));
         if trusted.is_trusted(&path) {
             lay_over(agent, &raw, &trusted.layer);
+            if raw.skills.is_some() {
+                let beside = || trusted.layer.folder.join(SKILLS);
+                agent.skills_dir = config.skills_dir.clone().unwrap_or_else(beside);
+            }
         } else {
             lay_stranger_over(agent, &raw, &trusted.layer);
-            let kept = ["system", "max_iterations"];
+            let kept = ["system", "flow", "max_iterations"];
             let written = trusted.layer.value(&["agents", &name]);
             let rest: Vec<_> = written.as_object().into_iter().flat_map(serde_json::Map::keys).cloned().collect();
             let rest: Vec<_> = rest.into_iter().filter(|key| !kept.contains(&key.as_str())).collect();
@@ -61,6 +68,7 @@ fn check(layer: &mut Layer) {
             let place = bad.place.to_string();
             layer.report(Problem::new(&["agents", name, "ask", &place], format!("it is no glob: {}", bad.reason)));
         }
+        flow::problems(raw).into_iter().for_each(|problem| layer.report(problem.under(&["agents", name])));
         if raw.max_iterations == Some(0) {
             layer.report(Problem::new(&["agents", name, "max_iterations"], "must be greater than 0"));
         }
@@ -143,9 +151,15 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.stream_unreviewed = raw.stream_unreviewed.unwrap_or(agent.stream_unreviewed);
     agent.default = raw.default.unwrap_or(agent.default);
     agent.tools = raw.tools.as_deref().map(tools).or(agent.tools.take());
+    let skills = raw
+        .skills
+        .as_ref()
+        .map(|names| names.iter().enumerate().map(|(i, name)| named(&["skills", &i.to_string()], name)).collect());
+    agent.skills = skills.unwrap_or(std::mem::take(&mut agent.skills));
     if let Some(options) = &raw.options {
         agent.options.extend(options.clone());
     }
+    flow::lay_over(agent, raw);
     if let Some(workspace) = &raw.workspace {
         agent.workspace = layer.folder.join(workspace);
     }
@@ -155,6 +169,7 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
 fn lay_stranger_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.system = raw.system.clone().or(agent.system.take());
     agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
+    agent.flow = raw.flow.as_deref().and_then(flow::named).unwrap_or(agent.flow);
     agent.tools = Some(READ_ONLY.map(str::to_owned).to_vec());
     agent.workspace.clone_from(&layer.folder);
 }
@@ -248,6 +263,10 @@ impl AgentConfig {
             stream_unreviewed: false,
             default: false,
             options: serde_json::Map::new(),
+            skills: Vec::new(),
+            skills_dir: PathBuf::new(),
+            flow: Flow::default(),
+            planning: PlanningConfig::default(),
         }
     }
 }

@@ -61,6 +61,12 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     note_bad_store(config, trusted);
 }
 
+/// Lays the folder of skills of one file over what is there. Agents are read against it.
+pub(super) fn add_skills(config: &mut Config, trusted: &Trusted, left: &mut LeftOut) {
+    let Some(raw) = trusted.layer.raw.skills.clone().filter(|_| trusts(trusted, "skills", left)) else { return };
+    config.skills_dir = raw.dir.map(|dir| trusted.layer.folder.join(dir)).or(config.skills_dir.take());
+}
+
 /// A store that nobody can make out must not become another one: the record would be where nobody looks for it.
 fn note_bad_store(config: &mut Config, trusted: &Trusted) {
     let of_the_store = |path: &str| path == "store" || path.starts_with("store.");

@@ -49,3 +49,33 @@ fn a_file_of_a_folder_adds_to_what_is_asked_about_and_takes_nothing_away() {
     let named = load_one(&own.join("pintle.toml")).unwrap().config;
     assert_eq!(named.agents["main"].ask[0].text, "exec");
 }
+
+#[test]
+fn a_flow_arrives_key_by_key() {
+    let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
+    let expected = PlanningConfig {
+        planning_prompt: Some("Plan.".into()),
+        first_step_prompt: Some(String::new()),
+        agent_loop_prompt: Some("Go on.".into()),
+        on_missing_tag: MissingTag::Loop,
+        record: false,
+    };
+    let (main, helper) = (&config.agents["main"], &config.agents["helper"]);
+    assert_eq!((main.flow, &main.planning), (Flow::Planned, &expected));
+    assert_eq!((helper.flow, &helper.planning), (Flow::Direct, &PlanningConfig::default()));
+    assert!(helper.planning.record);
+}
+
+#[test]
+fn skills_are_looked_for_where_the_file_says_that_enables_them() {
+    let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
+    let main = &config.agents["main"];
+    assert_eq!(main.skills.iter().map(|named| named.text.as_str()).collect::<Vec<_>>(), ["cite-sources", "tone"]);
+    assert_eq!(main.skills[1].place.as_ref().unwrap().to_string(), "valid/whole.toml:26:27");
+    assert_eq!(main.skills_dir, folder().join("valid/my/skills"));
+    assert_eq!((config.agents["helper"].skills.len(), config.skills_dir), (0, Some(folder().join("valid/my/skills"))));
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("pintle.toml");
+    fs::write(&file, "[agents.main]\nskills = ['a']\n").unwrap();
+    assert_eq!(load_one(&file).unwrap().config.agents["main"].skills_dir, root.path().join("skills"));
+}

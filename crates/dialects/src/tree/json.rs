@@ -10,7 +10,11 @@ use serde_json::value::RawValue;
 
 use super::{MAX_DEPTH, Member, Node, NodeKind, Unparsable};
 
-pub(super) fn parse(text: &str) -> Result<Node, Unparsable> {
+/// The tree of `text`, which is one JSON value: no comments, no trailing commas.
+///
+/// # Errors
+/// The place where it stops making sense.
+pub fn parse(text: &str) -> Result<Node, Unparsable> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|why| unparsable(text, 0, &why))?;
     Reader { text }.read(raw, 1)
 }

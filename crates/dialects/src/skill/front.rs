@@ -1,0 +1,128 @@
+//! The head of a `SKILL.md`: what stands between two lines `---`, in YAML. Source: the published format of skills.
+
+use serde::Deserialize;
+
+/// Longest head, in bytes: a name, a description and some keys that we do not read.
+const MAX_FRONT_BYTES: usize = 16 << 10;
+
+/// The line before and behind the head.
+const FENCE: &str = "---";
+
+/// What the head says, as far as it is read: other keys belong to others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Front {
+    /// How the skill calls itself.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+/// Why a head cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The line in the file, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The head and the body of a `SKILL.md`. A file without a head is all body.
+///
+/// # Errors
+/// The head does not end, is too long, or is not YAML of this form.
+pub fn read(text: &str) -> Result<(Front, &str), Unread> {
+    let (Some(head), body) = split(text)? else { return Ok((Front::default(), text.trim())) };
+    if head.trim().is_empty() {
+        return Ok((Front::default(), body));
+    }
+    match serde_saphyr::from_str::<Front>(head) {
+        Ok(front) => Ok((front, body)),
+        Err(why) => {
+            let why = why.without_snippet();
+            let at = why.location().map_or((1, 1), |at| (at.line() as usize, at.column() as usize));
+            // Below the first fence.
+            let said = why.to_string();
+            let line = said.lines().next().unwrap_or("not YAML");
+            // Its place is counted from the fence; the one that is told is not.
+            let message = line.split(" at line ").next().unwrap_or(line).to_owned();
+            Err(Unread { line: at.0 + 1, column: at.1, message })
+        }
+    }
+}
+
+/// The body of a `SKILL.md`, whatever its head is like.
+pub fn body(text: &str) -> &str {
+    split(text).map_or(text, |(_, body)| body).trim()
+}
+
+/// What stands between the fences, if there is a first one, and what stands behind them.
+fn split(text: &str) -> Result<(Option<&str>, &str), Unread> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_end() == FENCE) else { return Ok((None, text)) };
+    let mut end = first.len();
+    for line in lines {
+        if line.trim_end() == FENCE {
+            return Ok((Some(&text[first.len()..end]), text[end + line.len()..].trim()));
+        }
+        end += line.len();
+        if end > MAX_FRONT_BYTES {
+            let message = format!("the front matter is longer than {MAX_FRONT_BYTES} bytes, or its `---` is missing");
+            return Err(Unread { line: 1, column: 1, message });
+        }
+    }
+    Err(Unread { line: 1, column: 1, message: "the front matter has no `---` at its end".into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> (Option<String>, Option<String>, String) {
+        let (front, body) = read(text).unwrap();
+        (front.name, front.description, body.to_owned())
+    }
+
+    #[test]
+    fn a_head_names_and_describes_and_the_rest_is_the_body() {
+        let some = |text: &str| Some(text.to_owned());
+        let all = "---\nname: cite\ndescription: >\n  Cites\n  sources.\nlicense: MIT\nmetadata:\n  a: [1, 2]\n---\n\n# Body\n---\nx\n";
+        assert_eq!(check(all), (some("cite"), some("Cites sources.\n"), "# Body\n---\nx".into()));
+        let windows = "\u{feff}---\r\nname: 'a: b'\r\n---\r\nbody";
+        assert_eq!(check(windows), (some("a: b"), None, "body".into()));
+        assert_eq!(check("no head\n---\n"), (None, None, "no head\n---".into()));
+        assert_eq!(check("---\n---\nbody"), (None, None, "body".into()));
+        assert_eq!(check(""), (None, None, String::new()));
+        assert_eq!(body("---\nname: [\n---\nbody"), "body");
+        assert_eq!(body("---\nunended"), "---\nunended");
+    }
+
+    #[test]
+    fn a_head_that_cannot_be_read_says_where() {
+        let check = |text: &str| {
+            let Unread { line, column, message } = read(text).unwrap_err();
+            assert!(!message.contains('\n'), "{message}");
+            (line, column)
+        };
+        assert_eq!(check("---\nname: x\n").0, 1);
+        assert_eq!(check("---\nname: ok\ndescription: [a, b]\n---\n").0, 3);
+        assert_eq!(check("---\nname: \"open\n---\n").0, 2);
+        assert_eq!(check("---\n- a\n---\n").0, 2);
+        assert_eq!(check(&format!("---\n{}", "x: 1\n".repeat(100_000))), (1, 1));
+    }
+
+    #[test]
+    fn a_head_that_wants_to_grow_does_not() {
+        let mut text = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for i in 1..12 {
+            let of = format!("*a{}, ", i - 1).repeat(10);
+            text.push_str(&format!("a{i}: &a{i} [{}]\n", of.trim_end_matches(", ")));
+        }
+        text.push_str("description: *a11\n---\nbody");
+        assert!(read(&text).is_err());
+        let deep = format!("---\ndescription: {}{}\n---\n", "[".repeat(5000), "]".repeat(5000));
+        assert!(read(&deep).is_err());
+    }
+}

@@ -1,0 +1,149 @@
+//! Looks through the folders of skills: what is in them becomes texts in force, and what is wrong becomes findings.
+//!
+//! A folder of a skill is a stranger's. Everything in it is opened below the folder's own handle, nothing that is not a
+//! regular file is read, nothing is waited for, and every size has a bound. Looking never fails: what cannot be used is
+//! left out, as little as possible of it.
+
+mod folder;
+mod looking;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dialects::skill::front;
+use dialects::skill::manifest::AgentView;
+use domain::skill::SkillHook;
+use domain::skill::finding::{Code, Finding, Refusal};
+use domain::skill::scan::{Scan, Skill};
+
+pub use self::folder::{Refused, SkillFolder, folders};
+pub use self::looking::MAX_BODY_BYTES;
+use self::looking::{BODY, Looked, look};
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The folder that the folders of skills stand in.
+    pub dir: &'a Path,
+    /// The enabled skills, in order.
+    pub enabled: &'a [String],
+    /// The agent that enables them; none where nobody says.
+    pub agent: Option<AgentView<'a>>,
+}
+
+/// The hooks of the enabled skills, in running order, and what is wrong with these skills.
+pub fn scan_hooks(enabled: &[String], dir: &Path) -> Scan {
+    let mut scanner = Scanner::default();
+    scanner.look(Wanted { dir, enabled, agent: None });
+    Arc::unwrap_or_clone(scanner.current)
+}
+
+/// What a skill says to the model that loads it: the body of its `SKILL.md`, or all of another file in its folder.
+///
+/// # Errors
+/// There is no such skill any more, or the file is refused.
+pub fn body(folder: &Path, file: Option<&str>) -> Result<String, Refused> {
+    let opened =
+        SkillFolder::open(folder).map_err(|error| Refused { why: Refusal::Missing, detail: error.to_string() })?;
+    let path = file.unwrap_or(BODY);
+    let bytes = opened.read(Path::new(path), MAX_BODY_BYTES)?;
+    let text = String::from_utf8(bytes).map_err(|_| Refused::plain(Refusal::NotUtf8))?;
+    if text.contains('\0') {
+        return Err(Refused::plain(Refusal::Nul));
+    }
+    Ok(if path == BODY { front::body(&text).to_owned() } else { text })
+}
+
+/// Looks again and again, and remembers what was good.
+#[derive(Clone, Debug, Default)]
+pub struct Scanner {
+    dir: PathBuf,
+    current: Arc<Scan>,
+    /// The hooks of each skill whose manifest could be read the last time.
+    good: BTreeMap<String, Vec<SkillHook>>,
+}
+
+impl Scanner {
+    /// Where it looked the last time.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What was found the last time.
+    pub fn current(&self) -> &Arc<Scan> {
+        &self.current
+    }
+
+    /// Looks anew. Returns whether anything differs from the time before.
+    ///
+    /// A skill whose manifest cannot be read any more keeps the hooks that it had, marked stale; a faulty entry falls
+    /// alone, and a skill that is gone has none.
+    pub fn look(&mut self, wanted: Wanted<'_>) -> bool {
+        if self.dir != wanted.dir {
+            self.good.clear();
+            self.dir = wanted.dir.to_owned();
+        }
+        let mut good = BTreeMap::new();
+        let mut scan = Scan::default();
+        let mut seen: Vec<&str> = Vec::new();
+        for name in wanted.enabled {
+            if seen.contains(&name.as_str()) {
+                let message = format!("the skill `{name}` is listed twice; the first one counts");
+                scan.findings.push(Finding::new(Code::S3, name, message));
+                continue;
+            }
+            seen.push(name);
+            let Looked { skill, findings, broken } = look(wanted, name);
+            let Some(mut skill) = skill else {
+                scan.findings.extend(findings);
+                continue;
+            };
+            let earlier = self.good.get(name).filter(|_| broken);
+            scan.findings.extend(findings.into_iter().map(|found| with_outcome(found, broken, earlier.is_some())));
+            if let Some(earlier) = earlier {
+                (skill.hooks, skill.stale) = (earlier.clone(), true);
+            }
+            if skill.stale || !broken {
+                good.insert(name.clone(), skill.hooks.clone());
+            }
+            scan.skills.push(skill);
+        }
+        let namesakes = namesakes(&scan.skills);
+        scan.findings.extend(namesakes);
+        self.good = good;
+        let changed = *self.current != scan;
+        if changed {
+            self.current = Arc::new(scan);
+        }
+        changed
+    }
+}
+
+/// What is wrong with a whole manifest, with what became of its hooks.
+fn with_outcome(mut found: Finding, broken: bool, stale: bool) -> Finding {
+    let of_the_file = matches!(found.code, Code::F2 | Code::F3 | Code::F4 | Code::F9);
+    if broken && of_the_file {
+        let outcome =
+            if stale { "the hooks that it had before stay in force" } else { "none of its hooks is in force" };
+        found.message = format!("{}; {outcome}", found.message);
+    }
+    found
+}
+
+/// Hooks of two skills that have one name: both fire, and a front end that shows names cannot tell them apart.
+fn namesakes(skills: &[Skill]) -> Vec<Finding> {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut found = Vec::new();
+    for hook in skills.iter().flat_map(|skill| &skill.hooks) {
+        match first.get(hook.name.as_str()) {
+            Some(other) if *other != hook.skill => {
+                let message = format!("the skill `{other}` has a hook `{}` as well; both go in", hook.name);
+                found.push(Finding::new(Code::W5, &hook.skill, message));
+            }
+            Some(_) => {}
+            None => drop(first.insert(&hook.name, &hook.skill)),
+        }
+    }
+    found
+}

@@ -1,0 +1,161 @@
+//! The folder of one skill, opened once. Every path in it is opened below that handle, in one step of the kernel
+//! (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS`, or step by step where it has none), so that neither `..`
+//! nor a link leads out of it, whoever changes it meanwhile.
+
+use std::fmt;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, FileType, FileTypeExt as _, OpenOptions, OpenOptionsExt as _};
+use domain::skill::finding::Refusal;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+
+/// Most entries of a folder that are looked at where names are listed: a folder of more is no folder of texts.
+const MAX_LISTED: usize = 4096;
+
+/// The folder of a skill.
+#[derive(Debug)]
+pub struct SkillFolder {
+    dir: Dir,
+}
+
+/// Why a file of a skill is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// In one word.
+    pub why: Refusal,
+    /// What is to be known beyond it; may be empty.
+    pub detail: String,
+}
+
+impl Refused {
+    /// A refusal that its word says all of.
+    pub fn plain(why: Refusal) -> Self {
+        Self { why, detail: String::new() }
+    }
+
+    fn new(why: Refusal, detail: impl Into<String>) -> Self {
+        Self { why, detail: detail.into() }
+    }
+}
+
+/// Behind the name of the file: what is wrong with it.
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.why.said())?;
+        if !self.detail.is_empty() {
+            write!(f, " ({})", self.detail)?;
+        }
+        Ok(())
+    }
+}
+
+impl SkillFolder {
+    /// Opens a folder, which may be a link to one.
+    ///
+    /// # Errors
+    /// It is not there, or no folder, or the system refuses.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { dir: Dir::open_ambient_dir(path, ambient_authority())? })
+    }
+
+    /// What `path` holds, at most `max_bytes` of it.
+    ///
+    /// # Errors
+    /// It is not there, leads out of the folder, is no regular file, is larger, or the system refuses.
+    pub fn read(&self, path: &Path, max_bytes: usize) -> Result<Vec<u8>, Refused> {
+        // A device acts already when it is opened, so what is none is sorted out first.
+        regular(self.dir.metadata(path).map_err(|error| self.refused(path, &error))?.file_type())?;
+        // Should it have become a pipe meanwhile, opening it does not wait.
+        let quiet = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+        let opened = self.dir.open_with(path, OpenOptions::new().read(true).custom_flags(quiet));
+        let file = opened.map_err(|error| self.refused(path, &error))?;
+        let of = file.metadata().map_err(|error| self.refused(path, &error))?;
+        regular(of.file_type())?;
+        let too_large =
+            |bytes: u64| Refused::new(Refusal::TooLarge, format!("{bytes} bytes, at most {max_bytes} are read"));
+        let max = max_bytes as u64;
+        if of.len() > max {
+            return Err(too_large(of.len()));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(of.len()).unwrap_or_default());
+        file.take(max + 1).read_to_end(&mut bytes).map_err(|error| self.refused(path, &error))?;
+        if bytes.len() > max_bytes {
+            return Err(too_large(bytes.len() as u64));
+        }
+        Ok(bytes)
+    }
+
+    /// Whether `path` is a folder inside this one. None if there is nothing.
+    ///
+    /// # Errors
+    /// It leads out of the folder, or to nothing, or the system refuses.
+    pub fn is_folder(&self, path: &Path) -> Result<Option<bool>, Refused> {
+        match self.dir.metadata(path) {
+            Ok(of) => Ok(Some(of.is_dir())),
+            Err(error) => match self.refused(path, &error) {
+                gone if gone == Refused::plain(Refusal::Missing) => Ok(None),
+                refused => Err(refused),
+            },
+        }
+    }
+
+    /// Whether a file for which `is` says so of its name stands in the folder `path`.
+    pub(super) fn has(&self, path: &Path, is: impl Fn(&str) -> bool) -> bool {
+        let entries = self.dir.read_dir(path).into_iter().flatten().take(MAX_LISTED).flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(&is))
+    }
+
+    fn refused(&self, path: &Path, error: &io::Error) -> Refused {
+        let is = |errno: Errno| error.raw_os_error() == Some(errno as i32);
+        // An escape is reported without a number of the system.
+        let escapes = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+        if escapes || is(Errno::EXDEV) {
+            Refused::plain(Refusal::Outside)
+        } else if is(Errno::ELOOP) {
+            Refused::new(Refusal::Unreadable, "its links lead in a circle, or too far")
+        } else if error.kind() == io::ErrorKind::NotFound {
+            let link = self.dir.symlink_metadata(path).is_ok_and(|of| of.is_symlink());
+            let detail = if link { "it is a link to nothing" } else { "" };
+            Refused::new(Refusal::Missing, detail)
+        } else if error.kind() == io::ErrorKind::NotADirectory {
+            Refused::new(Refusal::Missing, "a part of the path is no folder")
+        } else {
+            Refused::new(Refusal::Unreadable, error.to_string())
+        }
+    }
+}
+
+/// # Errors
+/// What it is instead.
+fn regular(of: FileType) -> Result<(), Refused> {
+    let what = if of.is_file() {
+        return Ok(());
+    } else if of.is_dir() {
+        "it is a folder"
+    } else if of.is_fifo() {
+        "it is a named pipe"
+    } else if of.is_socket() {
+        "it is a socket"
+    } else if of.is_char_device() || of.is_block_device() {
+        "it is a device"
+    } else {
+        "it is a special file"
+    };
+    Err(Refused::new(Refusal::NotRegular, what))
+}
+
+/// The names of the folders in `dir`, sorted: skills that could be enabled. None if there is no such folder.
+pub fn folders(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_LISTED).flatten();
+    let names = entries.filter(|entry| is_folder(&entry.path())).map(|entry| entry.file_name());
+    let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+fn is_folder(path: &PathBuf) -> bool {
+    std::fs::metadata(path).is_ok_and(|of| of.is_dir())
+}

@@ -1,0 +1,60 @@
+//! How the turns of an agent go, as its entry says.
+
+use dialects::process::config::Problem;
+
+use crate::config::raw::{RawAgent, RawPlanning};
+use crate::config::{AgentConfig, Flow, MissingTag};
+
+/// The words that `flow` takes.
+const FLOWS: [&str; 2] = ["direct", "planned"];
+
+/// The words that `planning.on_missing_tag` takes.
+const MISSING_TAGS: [&str; 2] = ["answer", "loop"];
+
+/// The flow that `word` means.
+pub(super) fn named(word: &str) -> Option<Flow> {
+    match word {
+        "direct" => Some(Flow::Direct),
+        "planned" => Some(Flow::Planned),
+        _ => None,
+    }
+}
+
+fn missing_tag(word: &str) -> Option<MissingTag> {
+    match word {
+        "answer" => Some(MissingTag::Answer),
+        "loop" => Some(MissingTag::Loop),
+        _ => None,
+    }
+}
+
+/// Words that mean nothing; paths start at the agent.
+pub(super) fn problems(raw: &RawAgent) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some(word) = raw.flow.as_deref().filter(|word| named(word).is_none()) {
+        let message = format!("unsupported flow \"{word}\", expected {}", FLOWS.join(" or "));
+        problems.push(Problem::new(&["flow"], message).meant(word, FLOWS));
+    }
+    let tag = raw.planning.as_ref().and_then(|planning| planning.on_missing_tag.as_deref());
+    if let Some(word) = tag.filter(|word| missing_tag(word).is_none()) {
+        let message = format!("unsupported word \"{word}\", expected {}", MISSING_TAGS.join(" or "));
+        problems.push(Problem::new(&["planning", "on_missing_tag"], message).meant(word, MISSING_TAGS));
+    }
+    problems
+}
+
+/// Lays what `raw` says of the flow over `agent`, key by key.
+pub(super) fn lay_over(agent: &mut AgentConfig, raw: &RawAgent) {
+    agent.flow = raw.flow.as_deref().and_then(named).unwrap_or(agent.flow);
+    let Some(RawPlanning { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag, record }) =
+        raw.planning.clone()
+    else {
+        return;
+    };
+    let planning = &mut agent.planning;
+    planning.planning_prompt = planning_prompt.or(planning.planning_prompt.take());
+    planning.first_step_prompt = first_step_prompt.or(planning.first_step_prompt.take());
+    planning.agent_loop_prompt = agent_loop_prompt.or(planning.agent_loop_prompt.take());
+    planning.on_missing_tag = on_missing_tag.as_deref().and_then(missing_tag).unwrap_or(planning.on_missing_tag);
+    planning.record = record.unwrap_or(planning.record);
+}
