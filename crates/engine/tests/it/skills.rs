@@ -111,38 +111,58 @@ fn skills_stand_in_the_order_in_which_they_are_enabled_and_hooks_in_that_of_thei
     assert_eq!(scan.hooks(), yard.scan(&["zeta", "alpha"]).hooks());
 }
 
+/// What the manifest of the hostile skill names.
+const TEXTS: [&str; 23] = [
+    "good.md",
+    "/etc/passwd",
+    "../../../canary.md",
+    "..\\x.md",
+    "C:x.md",
+    "missing.md",
+    "fifo.md",
+    "folder.md",
+    "socket.md",
+    "device.md",
+    "out.md",
+    "absolute.md",
+    "dangling.md",
+    "loop.md",
+    "big.md",
+    "latin.md",
+    "nul.md",
+    "blank.md",
+    "sparse.md",
+    "long.md",
+    "inside.md",
+    "through.md",
+    "odd.md",
+];
+
+/// What is enabled beside it.
+const HOSTILE: [&str; 14] = [
+    "hostile",
+    "../outside",
+    "",
+    "pipe",
+    "piped",
+    "linked",
+    "circle",
+    "flat",
+    "forgotten",
+    "huge",
+    "broken",
+    "plain",
+    "named",
+    "plian",
+];
+
 /// Everything that a folder of texts can hold and that is no text.
-fn hostile(yard: &Yard) -> Vec<&'static str> {
+fn hostile(yard: &Yard) {
     fs::write(yard.at("canary.md"), CANARY).unwrap();
     fs::create_dir(yard.at("outside")).unwrap();
     fs::write(yard.at("outside/canary.md"), CANARY).unwrap();
     let canary = yard.at("canary.md");
-    let files = [
-        "good.md",
-        "/etc/passwd",
-        "../../../canary.md",
-        "..\\x.md",
-        "C:x.md",
-        "missing.md",
-        "fifo.md",
-        "folder.md",
-        "socket.md",
-        "device.md",
-        "out.md",
-        "absolute.md",
-        "dangling.md",
-        "loop.md",
-        "big.md",
-        "latin.md",
-        "nul.md",
-        "blank.md",
-        "sparse.md",
-        "long.md",
-        "inside.md",
-        "through.md",
-        "odd.md",
-    ];
-    yard.skill("hostile", &files);
+    yard.skill("hostile", &TEXTS);
     let hooks = yard.dir().join("hostile/hooks");
     let at = |name: &str| hooks.join(name);
     for (name, bytes) in [
@@ -186,34 +206,18 @@ fn hostile(yard: &Yard) -> Vec<&'static str> {
     yard.write("broken/SKILL.md", "---\ndescription: [\n---\n");
     yard.write("plain/SKILL.md", "no front matter");
     yard.write("named/SKILL.md", "---\nname: other\ndescription: It is called otherwise.\n---\n");
-    vec![
-        "hostile",
-        "../outside",
-        "",
-        "pipe",
-        "piped",
-        "linked",
-        "circle",
-        "flat",
-        "forgotten",
-        "huge",
-        "broken",
-        "plain",
-        "named",
-        "plian",
-    ]
 }
 
 #[test]
 fn a_hostile_tree_costs_little_and_shows_nothing_from_outside() {
     let yard = Yard::new();
-    let enabled = hostile(&yard);
+    hostile(&yard);
     let watch = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).unwrap();
     let touched = AddWatchFlags::IN_OPEN | AddWatchFlags::IN_ACCESS;
     for path in ["canary.md", "outside/canary.md", "outside"] {
         watch.add_watch(&yard.at(path), touched).unwrap();
     }
-    let scan = yard.scan(&enabled);
+    let scan = yard.scan(&HOSTILE);
     assert!(watch.read_events().is_err_and(|error| error == nix::errno::Errno::EAGAIN), "something outside was opened");
     // The watch does see what is opened.
     fs::read(yard.at("canary.md")).unwrap();

@@ -1,3 +1,5 @@
+//! Manifests, good and bad: what is in force, and what is said.
+
 use std::fmt::Write as _;
 
 use domain::skill::finding::Severity;

@@ -6,8 +6,8 @@ use agent::tools::{BUILTIN, canonical_builtin};
 use dialects::process::config::nearest;
 use domain::checkpoint::runtime::{InterruptKind, RUNTIME_KINDS, RetryReason, TurnStatus};
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, PreToolUse, RuntimeEvent,
-    RuntimeKind, SubagentStart, UserPromptSubmit,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, PreToolUse,
+    RuntimeEvent, RuntimeKind, SubagentStart, UserPromptSubmit,
 };
 use domain::hook::Hook;
 use domain::json::{Object, parse};
@@ -129,8 +129,9 @@ fn elsewhere(hook: &Hook, event: &str) -> CliError {
 
 fn runtime(name: &str) -> Result<RuntimeKind, CliError> {
     RuntimeKind::named(name).ok_or_else(|| {
-        let known: Vec<&str> =
-            CHECKPOINTS.iter().map(|row| row.name).chain(RUNTIME_KINDS.iter().map(|row| row.1)).collect();
+        // Where texts of skills go in, nobody is asked.
+        let asked = CHECKPOINTS.iter().filter(|row| row.kind.duty() != Duty::Injector).map(|row| row.name);
+        let known: Vec<&str> = asked.chain(RUNTIME_KINDS.iter().map(|row| row.1)).collect();
         match nearest(name, known.iter().copied()) {
             Some(near) => CliError::usage(format!("--event: there is no event `{name}`; did you mean `{near}`?")),
             None => CliError::usage(format!("--event: there is no event `{name}`"))
