@@ -251,8 +251,19 @@ fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
             None => lowered.spoken.push(one),
         }
     }
-    lowered.boundary = lowered.spoken.iter().take_while(|one| one.shared).count().checked_sub(1);
+    lowered.boundary = boundary(&lowered.spoken, how);
     lowered
+}
+
+/// The last message that the next call begins with.
+fn boundary(spoken: &[Spoken<'_>], how: &How<'_>) -> Option<usize> {
+    let shared = spoken.iter().take_while(|one| one.shared).count();
+    let last = shared.checked_sub(1)?;
+    // Once what stands between them has left, the user's text behind it is appended to this result.
+    let grows = how.folds()
+        && spoken[last].message.role == Role::Tool
+        && spoken.get(shared).is_some_and(|next| next.message.role != Role::Assistant);
+    if grows { last.checked_sub(1) } else { Some(last) }
 }
 
 /// Whether `one` is appended to the result `last`.
