@@ -347,10 +347,7 @@ mod tests {
                 it.cache_breakpoints
             )
         };
-        assert_eq!(
-            line("anthropic", "claude-opus-4-8"),
-            "anthropic/claude-opus-4-8* Placed true true \"\" false 4"
-        );
+        assert_eq!(line("anthropic", "claude-opus-4-8"), "anthropic/claude-opus-4-8* Placed true true \"\" false 4");
         assert_eq!(line("anthropic", "claude-opus-5-1"), "anthropic/claude-opus-5* Placed true true \"\" false 4");
         assert_eq!(line("anthropic", "claude-haiku-4-5"), "anthropic/* None true true \"\" false 4");
         assert_eq!(line("openai", "gpt-5"), "openai/* Free false true \"\" false 0");
@@ -363,8 +360,7 @@ mod tests {
     fn a_configuration_overrides_key_by_key() {
         let said: Overrides = toml::from_str("mid_system = \"free\"\nturn_scoped = \"fades\"").unwrap();
         let base = Table::shipped().of("local", "m");
-        let expected =
-            Capabilities { mid_system: MidSystem::Free, turn_scoped: "fades".into(), ..base.clone() };
+        let expected = Capabilities { mid_system: MidSystem::Free, turn_scoped: "fades".into(), ..base.clone() };
         assert_eq!(said.over(base.clone()), expected);
         assert_eq!(Overrides::default().over(base.clone()), base);
     }
@@ -373,8 +369,14 @@ mod tests {
     fn what_is_wrong_is_named() {
         let table = [
             ("model = 1", "NoTable"),
-            ("[[model]]", "`[[model]]` number 1: `match` is missing; expected a pattern over PROVIDER/MODEL, such as `local/*`"),
-            ("[[model]]\nmatch = \"a/[\"", "`[[model]]` number 1 (`a/[`): `match` is no pattern: unclosed character class; missing ']'"),
+            (
+                "[[model]]",
+                "`[[model]]` number 1: `match` is missing; expected a pattern over PROVIDER/MODEL, such as `local/*`",
+            ),
+            (
+                "[[model]]\nmatch = \"a/[\"",
+                "`[[model]]` number 1 (`a/[`): `match` is no pattern: unclosed character class; missing ']'",
+            ),
             (
                 "[[model]]\nmatch = \"a/*\"\n[[model]]\nmatch = \"b/*\"\nmid_system = \"some\"",
                 "`[[model]]` number 2 (`b/*`): unknown variant `some`, expected one of `free`, `placed`, `none`",

@@ -39,12 +39,7 @@ pub const DEFAULT_MAX_TOKENS: u32 = 1024;
 const BOUNDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "n_predict"];
 
 /// `request` for a model that is given a schema; false when nothing is offered and the answer is plain.
-pub(crate) fn render<'a>(
-    model: &'a str,
-    request: &'a LlmRequest,
-    vision: bool,
-    how: &How<'_>,
-) -> (Wire<'a>, bool) {
+pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &How<'_>) -> (Wire<'a>, bool) {
     let mut options = request.options.clone();
     options.shift_remove("parallel_tool_calls");
     let choice = Choice::of(options.shift_remove("tool_choice"));
@@ -245,7 +240,8 @@ mod tests {
 
     /// Each message, then each option, on a line of its own.
     fn body_of(request: &LlmRequest) -> String {
-        let mut body: Object = serde_json::from_slice(&render("m", request, true, &strictest(Shape::Texts)).0.body(true)).unwrap();
+        let mut body: Object =
+            serde_json::from_slice(&render("m", request, true, &strictest(Shape::Texts)).0.body(true)).unwrap();
         let messages = body.shift_remove("messages").unwrap();
         let messages = messages.as_array().unwrap().iter().map(Value::to_string);
         messages.chain(body.iter().map(|(name, value)| format!("{name}: {value}"))).collect::<Vec<_>>().join("\n")
@@ -299,7 +295,9 @@ mod tests {
         let media = vec!["data:image/png;base64,AA==".to_owned(), "data:audio/ogg;base64,BB==".to_owned()];
         let shot = Message { media, ..Message::tool("c1", "shot\n[image:/m/1.png]") };
         let request = request(vec![shot, Message::tool("c2", "b"), Message::text(Role::User, "?")], vec![], "{}");
-        let sent = |vision| serde_json::to_string(&render("m", &request, vision, &strictest(Shape::Texts)).0.messages).unwrap();
+        let sent = |vision| {
+            serde_json::to_string(&render("m", &request, vision, &strictest(Shape::Texts)).0.messages).unwrap()
+        };
         insta::assert_snapshot!(sent(true), @r#"[{"role":"user","content":[{"type":"text","text":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"Result of the tool:\nb\n\n?"}]"#);
         insta::assert_snapshot!(sent(false), @r#"[{"role":"user","content":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]\n\nResult of the tool:\nb\n\n?"}]"#);
     }

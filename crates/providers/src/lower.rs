@@ -26,7 +26,7 @@ use domain::json::Rendered;
 use domain::ledger::Source;
 use domain::message::{FROM_HOOK, Lifetime, Message, Role};
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::{Capabilities, MidSystem};
 use crate::lower::forms::{Form, Item};
 use crate::lower::marks::{guarded, wrapped};
 use crate::lower::thread::below;
@@ -154,12 +154,7 @@ pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], how: &How<'_>) -> L
     let leading = messages.iter().take_while(|message| apart && is_prompt(message.get())).count();
     let (system, rest) = messages.split_at(leading);
     let late: fn(&Message) -> bool = if apart { |message| message.role == Role::System } else { is_note };
-    Lowered {
-        system: system.iter().map(Rendered::get).collect(),
-        spoken: plain(rest, late),
-        boundary: None,
-        minded,
-    }
+    Lowered { system: system.iter().map(Rendered::get).collect(), spoken: plain(rest, late), boundary: None, minded }
 }
 
 /// `messages` with everything for which `late` holds as user text between marks, and the marks safe from others.
@@ -259,10 +254,13 @@ fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
 fn boundary(spoken: &[Spoken<'_>], how: &How<'_>) -> Option<usize> {
     let shared = spoken.iter().take_while(|one| one.shared).count();
     let last = shared.checked_sub(1)?;
-    // Once what stands between them has left, the user's text behind it is appended to this result.
-    let grows = how.folds()
-        && spoken[last].message.role == Role::Tool
-        && spoken.get(shared).is_some_and(|next| next.message.role != Role::Assistant);
+    // Once what stands between them has left, a text behind it is appended to this result, or joins this run.
+    let takes = match spoken[last].message.role {
+        Role::Tool => how.folds(),
+        Role::System => how.capabilities.mid_system == MidSystem::Placed && spoken[last].join == Join::Alone,
+        Role::User | Role::Assistant => false,
+    };
+    let grows = takes && spoken.get(shared).is_some_and(|next| next.message.role != Role::Assistant);
     if grows { last.checked_sub(1) } else { Some(last) }
 }
 
@@ -275,9 +273,7 @@ fn single<'a>(item: &Item<'a>, how: &How<'_>, guard: bool) -> Spoken<'a> {
     let alternates = how.capabilities.alternation;
     let text = |role, content: String| Cow::Owned(Message::text(role, content));
     match item.form {
-        Some(Form::System { .. }) => {
-            Spoken::new(text(Role::System, system_text(item.get()).into_owned()), Join::Alone)
-        }
+        Some(Form::System { .. }) => Spoken::new(text(Role::System, system_text(item.get()).into_owned()), Join::Alone),
         Some(Form::Wrapped) => Spoken::new(text(Role::User, wrapped(&system_text(item.get()))), Join::Always),
         Some(Form::Bare) | None => {
             let message = match &item.message {

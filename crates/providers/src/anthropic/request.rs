@@ -149,9 +149,11 @@ impl Conversation {
 
     /// The last block that may carry a mark; thoughts are not touched.
     fn last(&self) -> Option<(usize, usize)> {
-        self.merged.iter().enumerate().rev().find_map(|(at, (_, blocks))| {
-            Some((at, blocks.iter().rposition(|block| !is_thought(block))?))
-        })
+        self.merged
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(at, (_, blocks))| Some((at, blocks.iter().rposition(|block| !is_thought(block))?)))
     }
 
     fn finish(self) -> Vec<Value> {

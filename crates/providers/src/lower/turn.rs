@@ -127,12 +127,11 @@ impl WireLedger {
             if let (Some(id), Some(form)) = (item.get().id(), item.form) {
                 // A text that lost its place once does not go back: what was sent before it would change once more.
                 self.forms.insert(id, form);
-                if how.appends() {
-                    self.fates.insert(id, if how.marks(item.get()) { Wire::Expired } else { Wire::Frozen });
-                }
             }
         }
         if how.appends() {
+            let fate = |item: &Item<'_>| if how.marks(item.get()) { Wire::Expired } else { Wire::Frozen };
+            self.fates.extend(items.iter().filter_map(|item| Some((item.get().id()?, fate(item)))));
             let kept = |item: &Item<'_>| Item {
                 message: Cow::Owned(item.message.clone().into_owned()),
                 prompt: item.prompt,

@@ -262,7 +262,8 @@ mod tests {
             options: options.into_iter().collect(),
             graceful_terminal: false,
         };
-        let body = |model| String::from_utf8(native(model, &request, true, &strictest(Shape::Messages)).body(false)).unwrap();
+        let body =
+            |model| String::from_utf8(native(model, &request, true, &strictest(Shape::Messages)).body(false)).unwrap();
         let start = r#"{"model":"gpt-5-mini","messages":[],"#;
         assert_eq!(body("gpt-5-mini"), format!(r#"{start}"max_completion_tokens":9,"temperature":0,"stream":true}}"#));
         let start = r#"{"model":"gpt-4.1","messages":[],"#;

@@ -35,7 +35,8 @@ fn nothing_is_empty(messages: &[Value]) -> Result<(), String> {
         let empty = match &message["content"] {
             Value::String(text) => text.trim().is_empty(),
             Value::Array(parts) => {
-                parts.is_empty() || parts.iter().any(|part| part["text"].as_str().is_some_and(|text| text.trim().is_empty()))
+                parts.is_empty()
+                    || parts.iter().any(|part| part["text"].as_str().is_some_and(|text| text.trim().is_empty()))
             }
             Value::Null => message["tool_calls"].as_array().is_none_or(Vec::is_empty),
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => true,
@@ -74,7 +75,8 @@ fn placed(messages: &[Value], capabilities: &Capabilities, apart: bool) -> Resul
         let placement = &capabilities.placement;
         let begins = match role(before) {
             "user" => {
-                let results = before["content"].as_array().is_some_and(|all| all.iter().any(|b| b["type"] == "tool_result"));
+                let results =
+                    before["content"].as_array().is_some_and(|all| all.iter().any(|b| b["type"] == "tool_result"));
                 placement.after.contains(&if results { After::Tool } else { After::User })
             }
             "tool" => placement.after.contains(&After::Tool),

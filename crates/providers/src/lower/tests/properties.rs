@@ -182,7 +182,9 @@ fn marks(list: &[Rendered<Message>], sent: &Sent, appends: bool) -> Result<(), S
             all.into_iter().flat_map(|text| tokens_in(&text)).collect::<Vec<_>>()
         })
         .collect();
-    for message in list.iter().map(Rendered::get).filter(|m| m.role == Role::System && tokens_in(&m.content)[0].starts_with('h')) {
+    for message in
+        list.iter().map(Rendered::get).filter(|m| m.role == Role::System && tokens_in(&m.content)[0].starts_with('h'))
+    {
         let safe = message.content.replace(CLOSE, "&lt;/system-reminder");
         let token = tokens_in(&message.content).remove(0);
         let (wrapped, placed) = (between.contains(&safe), system.contains(&token));
@@ -190,7 +192,9 @@ fn marks(list: &[Rendered<Message>], sent: &Sent, appends: bool) -> Result<(), S
             return Err(format!("{} is not where it belongs; between marks: {between:?}", message.content));
         }
     }
-    let others = between.iter().filter(|text| !list.iter().any(|m| m.get().content.replace(CLOSE, "&lt;/system-reminder") == **text));
+    let others = between
+        .iter()
+        .filter(|text| !list.iter().any(|m| m.get().content.replace(CLOSE, "&lt;/system-reminder") == **text));
     match others.count() > 0 && !appends {
         true => Err(format!("somebody else wrote between marks: {between:?}")),
         false => Ok(()),
@@ -220,9 +224,9 @@ fn clean(text: &str, matters: bool) -> Result<(), String> {
 fn units(sent: &Sent) -> Vec<String> {
     let mut all: Vec<String> = sent.system.iter().map(bare).collect();
     for message in &sent.messages {
-        match &message["content"] {
-            Value::Array(parts) => all.extend(parts.iter().map(|part| format!("{} {}", role(message), bare(part)))),
-            content => all.push(format!("{} {content} {}", role(message), message["tool_calls"])),
+        match message["content"].as_array() {
+            Some(parts) => all.extend(parts.iter().map(|part| format!("{} {}", role(message), bare(part)))),
+            None => all.push(format!("{} {} {}", role(message), message["content"], message["tool_calls"])),
         }
     }
     all
@@ -272,9 +276,18 @@ fn shared(list: &[Rendered<Message>], wire: &Wire, kind: CallKind, kept: &TurnWi
 }
 
 /// What is said of a text that left is what happened to it.
-fn fates(calls: &[Call], list: &[Rendered<Message>], kept: &TurnWire, (wire, appends): (&Wire, bool)) -> Result<(), String> {
+fn fates(
+    calls: &[Call],
+    list: &[Rendered<Message>],
+    kept: &TurnWire,
+    (wire, appends): (&Wire, bool),
+) -> Result<(), String> {
     let Some(last) = calls.last() else { return Ok(()) };
-    let gone = last.list.iter().map(Rendered::get).filter(|m| m.id().is_some() && !list.iter().any(|n| n.get().id() == m.id()));
+    let gone = last
+        .list
+        .iter()
+        .map(Rendered::get)
+        .filter(|m| m.id().is_some() && !list.iter().any(|n| n.get().id() == m.id()));
     for message in gone {
         let id = message.id().ok_or("it has an identity")?;
         let marks = !wire.capabilities().turn_scoped.is_empty();

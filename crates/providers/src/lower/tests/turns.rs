@@ -44,9 +44,8 @@ pub(super) struct Round {
 
 pub(super) fn scripts() -> impl Strategy<Value = Script> {
     let hook = (0..Timing::ALL.len(), any::<bool>(), any::<bool>(), 0..HOSTILE.len());
-    let round = (1..4_usize, any::<(bool, bool)>(), prop::bool::weighted(0.2), 0..HOSTILE.len()).prop_map(
-        |(calls, (text, note), steered, hostile)| Round { calls, text, note, steered, hostile },
-    );
+    let round = (1..4_usize, any::<(bool, bool)>(), prop::bool::weighted(0.2), 0..HOSTILE.len())
+        .prop_map(|(calls, (text, note), steered, hostile)| Round { calls, text, note, steered, hostile });
     (
         select(vec![0, 1, 1, 1, 2]),
         prop::collection::vec(any::<(bool, bool)>(), 0..3),

@@ -122,7 +122,9 @@ fn a_breakpoint_stands_where_the_next_call_goes_on() {
             let sent = wire.send(list, &wire.how(*kind, &kept));
             let blocks = sent.messages.iter().filter_map(|message| message["content"].as_array()).flatten();
             let marked = blocks.filter(|block| block["cache_control"] == json!({"type": "ephemeral"}));
-            marked.map(|block| block.get("text").or(block.get("content")).cloned().unwrap_or_default().to_string()).collect()
+            marked
+                .map(|block| block.get("text").or(block.get("content")).cloned().unwrap_or_default().to_string())
+                .collect()
         })
         .collect();
     assert_eq!(bodies, ["\"U1\"", "\"P0\"", "\"T1\""]);
@@ -154,7 +156,8 @@ fn what_changes_before_a_thought_takes_it_away_and_nothing_is_lost() {
     let (wire, kept) = (Wire::Anthropic(bound), TurnWire::default());
     let mut list: Vec<Rendered<Message>> =
         vec![Message::text(Role::System, "S0").into(), Message::text(Role::User, "U1").into()];
-    let send = |list: &Vec<_>| serde_json::to_string(&wire.send(list, &wire.how(CallKind::Loop, &kept)).messages).unwrap();
+    let send =
+        |list: &Vec<_>| serde_json::to_string(&wire.send(list, &wire.how(CallKind::Loop, &kept)).messages).unwrap();
     send(&list);
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let parts = vec![domain::message::CallPart::new("c1", "read", "{}")];
