@@ -13,7 +13,7 @@ use crate::skill::{SkillHook, Skills, Timing, Voice};
 mod event;
 mod provenance;
 
-pub use event::{Event, Line, Removal, Why, tokens};
+pub use event::{Event, Line, Removal, Why, Wire, tokens};
 pub use provenance::{Builtin, MsgId, Provenance, Source};
 
 /// The list that a ledger works on.
@@ -87,7 +87,7 @@ struct Standing {
 
 impl Standing {
     fn removal(self) -> Removal {
-        Removal { message: self.from, seen: self.seen }
+        Removal { message: self.from, seen: self.seen, wire: Wire::default() }
     }
 }
 

@@ -30,14 +30,16 @@ use futures_util::future::BoxFuture;
 use reqwest::header::HeaderName;
 
 use crate::anthropic::answer::Assembly;
+use crate::capabilities::Abilities;
 use crate::connect::ANTHROPIC_BASE_URL;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
+use crate::lower::{InTurn, Shape};
 use crate::sse::Events;
 use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec};
 
 mod answer;
 mod choice;
-mod request;
+pub(crate) mod request;
 
 /// The version of the API that is spoken.
 pub(crate) const VERSION: &str = "2023-06-01";
@@ -49,6 +51,7 @@ pub const DEFAULT_MAX_TOKENS: u32 = 4096;
 pub struct Anthropic {
     endpoint: Endpoint,
     vision: bool,
+    abilities: Abilities,
 }
 
 impl Anthropic {
@@ -62,16 +65,19 @@ impl Anthropic {
         let url = spec.address(ANTHROPIC_BASE_URL, if versioned { "messages" } else { "v1/messages" })?;
         let key_header = KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" };
         let endpoint = Endpoint::new(spec, url, key_header)?.with_header("anthropic-version", VERSION);
-        Ok(Self { endpoint, vision: spec.vision })
+        Ok(Self { endpoint, vision: spec.vision, abilities: Abilities::of(spec)? })
     }
 
     async fn answer(
         &self,
         model: &str,
         request: &LlmRequest,
+        turn: Option<InTurn<'_>>,
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
-        match self.endpoint.post(model, request::body(model, request, self.vision)).await? {
+        let how = self.abilities.how(model, Shape::Blocks, turn);
+        let sent = self.endpoint.post(model, request::body(model, request, self.vision, &how)).await;
+        match sent.map_err(|error| self.abilities.explain(error, &how))? {
             Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
             Answer::Events(events) => stream(events, on_delta).await,
         }
@@ -85,7 +91,17 @@ impl Provider for Anthropic {
         request: &'a LlmRequest,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
-        async move { self.endpoint.tidy(self.answer(model, request, on_delta).await) }.boxed()
+        async move { self.endpoint.tidy(self.answer(model, request, None, on_delta).await) }.boxed()
+    }
+
+    fn call_in_turn<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        turn: InTurn<'a>,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        async move { self.endpoint.tidy(self.answer(model, request, Some(turn), on_delta).await) }.boxed()
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::Url;
 
 use crate::anthropic::Anthropic;
+use crate::capabilities::Overrides;
 use crate::openai::OpenAi;
 use crate::scripted::Scripted;
 use crate::{Provider, ProviderError, Secret};
@@ -67,6 +68,8 @@ pub struct ProviderSpec {
     pub connect_timeout: Duration,
     /// The file of replies of a `scripted` provider.
     pub script: Option<PathBuf>,
+    /// What its models take in the middle of a conversation, where that is not what the table says.
+    pub capabilities: Overrides,
 }
 
 impl ProviderSpec {
@@ -83,6 +86,7 @@ impl ProviderSpec {
             idle_timeout: IDLE_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             script: None,
+            capabilities: Overrides::default(),
         }
     }
 
@@ -191,6 +195,19 @@ mod tests {
         ];
         for (base, expected) in table {
             assert_eq!(address(base), expected, "{base}");
+        }
+    }
+
+    #[test]
+    fn capabilities_that_cannot_be_meant_are_named() {
+        let overrides = Overrides { cache_breakpoints: Some(5), ..Overrides::default() };
+        for kind in [ProviderKind::OpenAi, ProviderKind::Anthropic] {
+            let spec = ProviderSpec { capabilities: overrides.clone(), ..ProviderSpec::new("p", kind) };
+            let error = connect(&spec).err().map(|e| e.to_string());
+            assert_eq!(
+                error.unwrap(),
+                "provider `p`: in `[providers.p.capabilities]`, `cache_breakpoints` is 5; expected at most 4"
+            );
         }
     }
 

@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::ProviderError;
-use crate::lower::{Join, Spoken, Thread, is_note, lowered, system_text, text_part};
+use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};
 use crate::media::with_notes;
 use crate::openai::request::{Wire, images_and_notes, user_content};
 
@@ -39,12 +39,12 @@ pub const DEFAULT_MAX_TOKENS: u32 = 1024;
 const BOUNDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "n_predict"];
 
 /// `request` for a model that is given a schema; false when nothing is offered and the answer is plain.
-pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest, vision: bool) -> (Wire<'a>, bool) {
+pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &How<'_>) -> (Wire<'a>, bool) {
     let mut options = request.options.clone();
     options.shift_remove("parallel_tool_calls");
     let choice = Choice::of(options.shift_remove("tool_choice"));
     let tools: Vec<&ToolDef> = request.tools.iter().map(Rendered::get).filter(|tool| choice.allows(tool)).collect();
-    let mut messages = conversation(&request.messages, !tools.is_empty(), vision);
+    let mut messages = conversation(&request.messages, !tools.is_empty(), vision, how);
     if !tools.is_empty() {
         instruct(&mut messages, &instructions(&tools, choice.allows_reply()));
         let schema = schema::of_answer(&tools, choice.allows_reply());
@@ -122,18 +122,24 @@ fn instruct(messages: &mut Vec<Value>, instructions: &str) {
 }
 
 /// The messages in words that a model without tool calls understands.
-fn conversation(messages: &[Rendered<Message>], with_tools: bool, vision: bool) -> Vec<Value> {
-    let spoken = lowered(messages, is_note);
+fn conversation(messages: &[Rendered<Message>], with_tools: bool, vision: bool, how: &How<'_>) -> Vec<Value> {
+    let lowered = lowered(messages, how);
+    let alternates = lowered.minded && how.capabilities.alternation;
     let mut thread = Thread::default();
     let mut calls: Vec<&CallPart> = Vec::new();
-    for Spoken { message, join } in &spoken {
+    for one in &lowered.spoken {
+        let (message, join) = (&one.message, one.join);
         calls.extend(&message.tool_calls);
-        let (role, content, join) = match message.role {
-            Role::System => ("system", Value::from(system_text(message)), *join),
-            Role::User => ("user", user_content(message, vision), *join),
-            Role::Assistant => ("assistant", assistant(message, with_tools).into(), *join),
+        let (role, mut content, join) = match message.role {
+            Role::System => ("system", Value::from(system_text(message)), join),
+            Role::User => ("user", user_content(message, vision), join),
+            Role::Assistant => ("assistant", assistant(message, with_tools).into(), join),
+            Role::Tool if alternates => ("user", result(message, &calls, vision), Join::Always),
             Role::Tool => ("user", result(message, &calls, vision), Join::Texts),
         };
+        if one.marked {
+            mark(&mut content, &how.capabilities.turn_scoped);
+        }
         thread.push(json!({"role": role, "content": content}), join);
     }
     thread.into_messages()
@@ -218,6 +224,8 @@ fn cut_reply(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lower::Shape;
+    use crate::lower::tests::strictest;
 
     fn request(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> LlmRequest {
         let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
@@ -232,7 +240,8 @@ mod tests {
 
     /// Each message, then each option, on a line of its own.
     fn body_of(request: &LlmRequest) -> String {
-        let mut body: Object = serde_json::from_slice(&render("m", request, true).0.body(true)).unwrap();
+        let mut body: Object =
+            serde_json::from_slice(&render("m", request, true, &strictest(Shape::Texts)).0.body(true)).unwrap();
         let messages = body.shift_remove("messages").unwrap();
         let messages = messages.as_array().unwrap().iter().map(Value::to_string);
         messages.chain(body.iter().map(|(name, value)| format!("{name}: {value}"))).collect::<Vec<_>>().join("\n")
@@ -286,7 +295,9 @@ mod tests {
         let media = vec!["data:image/png;base64,AA==".to_owned(), "data:audio/ogg;base64,BB==".to_owned()];
         let shot = Message { media, ..Message::tool("c1", "shot\n[image:/m/1.png]") };
         let request = request(vec![shot, Message::tool("c2", "b"), Message::text(Role::User, "?")], vec![], "{}");
-        let sent = |vision| serde_json::to_string(&render("m", &request, vision).0.messages).unwrap();
+        let sent = |vision| {
+            serde_json::to_string(&render("m", &request, vision, &strictest(Shape::Texts)).0.messages).unwrap()
+        };
         insta::assert_snapshot!(sent(true), @r#"[{"role":"user","content":[{"type":"text","text":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"Result of the tool:\nb\n\n?"}]"#);
         insta::assert_snapshot!(sent(false), @r#"[{"role":"user","content":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]\n\nResult of the tool:\nb\n\n?"}]"#);
     }
@@ -312,7 +323,7 @@ mod tests {
         let branches = |choice: &str| {
             let other = ToolDef::new("other", "", json!({"type": "object"}));
             let request = request(vec![Message::text(Role::User, "?")], vec![weather(), other], choice);
-            let (wire, by_schema) = render("m", &request, true);
+            let (wire, by_schema) = render("m", &request, true, &strictest(Shape::Texts));
             assert!(!wire.options.contains_key("tool_choice") && !wire.options.contains_key("parallel_tool_calls"));
             let any_of =
                 wire.options.get("response_format").map(|format| format["json_schema"]["schema"]["anyOf"].clone());

@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 pub mod openai;
 pub mod json_schema;
 pub mod anthropic;
+pub mod capabilities;
 pub mod scripted;
 pub mod retry;
 pub mod connect;
@@ -25,6 +26,7 @@ mod secret;
 mod sse;
 
 pub use connect::{ProviderKind, ProviderSpec, ToolMode, connect, http_client};
+pub use lower::{CallKind, InTurn, Removal, TurnWire};
 pub use reach::reach;
 pub use secret::Secret;
 
@@ -38,6 +40,19 @@ pub trait Provider: Send + Sync {
         request: &'a LlmRequest,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>>;
+
+    /// The same for a call that belongs to a turn with texts in it: what went out before bears on how they are sent.
+    fn call_in_turn<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        turn: InTurn<'a>,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        // A provider without a wire has no use for it.
+        let InTurn { wire: _, call: _ } = turn;
+        self.call(model, request, on_delta)
+    }
 }
 
 /// Takes the pieces of an answer.

@@ -1,37 +1,125 @@
-//! Where the texts of hooks stand on a wire.
+//! Where the texts of hooks stand on a wire: from the list that hooks see to the messages that a model takes.
 //!
-//! A note of a hook is a system message in the middle of a conversation, which is a place that many wires do not have.
-//! So it becomes *user text* at its place: `<system-reminder>`, newline, text, newline, `</system-reminder>`.
+//! Models differ in what they take in the middle of a conversation; [`Capabilities`] say how. A request without texts of
+//! skills, prompts of the host's own or such texts in its history is *plain* and leaves as it stands, but for notes of
+//! hooks. In every other one:
 //!
-//! * Inside these marks a `</system-reminder` of the text is written `&lt;/system-reminder`. In a request that uses
-//!   them, both marks are escaped likewise in what users, tools and models said, and in what models put into calls: so
-//!   nobody else can speak in a hook's name. Thoughts that a provider signed are the only exception; they are the
-//!   model's own, and a change would break their signature.
-//! * A note is never between a call and its results; one that is goes behind the last of these results.
-//! * Nothing empty is sent.
-//! * Neighbours of one role become one message, on the wire only ([`Thread`]): a note never makes two out of one.
+//! 1. The system prompt is what the operator set. No other text is folded into it, and none comes before it.
+//! 2. Where system messages are free, everything stands in its place.
+//! 3. Where they are placed, neighbouring system texts form a run. In a place that is allowed it becomes one system
+//!    message, if all of its texts outlive the call or none does, and always in the planning call. A text keeps the form
+//!    in which it was sent first while its place allows.
+//! 4. Every other system text becomes user text: `<system-reminder>`, newline, text, newline, `</system-reminder>`. Inside
+//!    these marks a `</system-reminder` of the text is written `&lt;/system-reminder`. In a request that uses them, both
+//!    marks are escaped likewise in whatever others wrote, and in what models put into calls: so nobody else can speak in
+//!    a hook's name. Thoughts that a provider signed are the only exception; a change would break their signature.
+//! 5. Text goes behind the last result of a batch, never between a call and its results. Where no user's message may
+//!    follow a result, it is appended to it. Where roles must alternate, neighbours of one role are one message.
+//! 6. Where thoughts are bound to everything before them, what was sent once is sent again: see [`turn`].
+//! 7. Nothing empty is sent.
 //!
-//! A request without such texts leaves as it stands. Nothing here names who put a text in: `origin` stays at home.
+//! Notes of hooks are always user text between marks. Nothing here names who put a text in: that stays at home.
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered};
-use domain::message::{FROM_HOOK, Message, Role};
-use serde_json::{Value, json};
+use domain::json::Rendered;
+use domain::ledger::Source;
+use domain::message::{FROM_HOOK, Lifetime, Message, Role};
 
-/// What stands around a hook's text, up to the `>`.
-const OPEN: &str = "<system-reminder";
-const CLOSE: &str = "</system-reminder";
-/// The same where nobody is to take it for a mark.
-const SAFE_OPEN: &str = "&lt;system-reminder";
-const SAFE_CLOSE: &str = "&lt;/system-reminder";
+use crate::capabilities::{Capabilities, MidSystem};
+use crate::lower::forms::{Form, Item};
+use crate::lower::marks::{guarded, wrapped};
+use crate::lower::thread::below;
+use crate::lower::turn::WireLedger;
+
+mod forms;
+mod marks;
+mod thread;
+pub(crate) mod turn;
+
+pub(crate) use thread::{Join, Thread, mark, text_part};
+pub use turn::{CallKind, InTurn, Removal, TurnWire};
 
 /// A message as it is about to be sent.
 pub(crate) struct Spoken<'a> {
-    /// Whatever stood in the middle of the conversation as system text is a user's message now.
+    /// Its role is the one on the wire.
     pub(crate) message: Cow<'a, Message>,
     /// How it stands to the messages around it.
     pub(crate) join: Join,
+    /// Whether it carries the provider's mark for text that expires with the turn.
+    pub(crate) marked: bool,
+    /// Whether the next call of the turn begins with it, and with all before it.
+    shared: bool,
+}
+
+impl<'a> Spoken<'a> {
+    fn new(message: Cow<'a, Message>, join: Join) -> Self {
+        Self { message, join, marked: false, shared: false }
+    }
+}
+
+/// What a wire is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Results of tools are messages of their own, the system prompt is the first message.
+    Messages,
+    /// Results stand in messages of the user, the system prompt apart.
+    Blocks,
+    /// Results are what the user says, the system prompt is the first message.
+    Texts,
+}
+
+/// How a request is lowered.
+pub(crate) struct How<'a> {
+    /// PROVIDER/MODEL.
+    pub(crate) model: String,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) shape: Shape,
+    pub(crate) turn: Option<InTurn<'a>>,
+}
+
+impl How<'_> {
+    /// Whether user text behind a result is appended to it.
+    pub(crate) fn folds(&self) -> bool {
+        self.shape == Shape::Messages && !self.capabilities.user_after_tool
+    }
+
+    fn is(&self, kind: CallKind) -> bool {
+        self.turn.is_some_and(|turn| turn.call == kind)
+    }
+
+    /// Whether thoughts are bound to what was sent before them, as far as anybody kept it.
+    fn binds(&self) -> bool {
+        self.capabilities.prefix_bound_reasoning && self.is(CallKind::Loop)
+    }
+
+    /// Whether each request begins with the one before.
+    fn appends(&self) -> bool {
+        self.binds() && self.turn.is_some_and(|turn| turn.wire.removal() == Removal::Freeze)
+    }
+
+    /// Whether `message` is sent with the provider's mark that it expires.
+    fn marks(&self, message: &Message) -> bool {
+        let short = message.private.lifetime == Lifetime::Passing;
+        short && self.appends() && !self.folds() && !self.capabilities.turn_scoped.is_empty()
+    }
+
+    /// Whether the marks are escaped even where no text stands between any.
+    fn guards(&self) -> bool {
+        self.capabilities.prefix_bound_reasoning && self.turn.is_some()
+    }
+}
+
+/// A request's messages as they are about to be sent.
+pub(crate) struct Lowered<'a> {
+    /// The system prompt, where it stands apart.
+    pub(crate) system: Vec<&'a Message>,
+    /// All others.
+    pub(crate) spoken: Vec<Spoken<'a>>,
+    /// The last of `spoken` that the next call of the turn begins with; none where that is the system prompt.
+    pub(crate) boundary: Option<usize>,
+    /// Whether this is more than a plain request.
+    pub(crate) minded: bool,
 }
 
 /// Whether `message` is what a hook wants the model to read.
@@ -39,21 +127,51 @@ pub(crate) fn is_note(message: &Message) -> bool {
     message.role == Role::System && message.origin == FROM_HOOK
 }
 
-/// `messages` with everything for which `wrapped` holds as user text between marks, and the marks safe from others.
-pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], wrapped: fn(&Message) -> bool) -> Vec<Spoken<'a>> {
-    let as_it_stands = |message| Spoken { message: Cow::Borrowed(message), join: Join::Never };
+/// Whether a skill or the host put `message` in, in this request or an earlier one.
+fn is_text(message: &Message) -> bool {
+    message.private.from.as_ref().is_some_and(|from| match from.origin {
+        Source::Hook | Source::HookHistory => true,
+        Source::Builtin => from.prompt.is_some(),
+        Source::User | Source::Model | Source::Tool | Source::Steering | Source::Subagent | Source::Rewriter => false,
+    })
+}
+
+/// Whether `message` is a part of the system prompt, if all before it are.
+fn is_prompt(message: &Message) -> bool {
+    message.role == Role::System && !is_note(message) && !is_text(message)
+}
+
+/// `messages` as they are sent.
+pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], how: &How<'_>) -> Lowered<'a> {
+    let minded = how.turn.is_some() || messages.iter().any(|message| is_text(message.get()));
+    if minded {
+        return match how.turn {
+            Some(turn) => turn.wire.with(&how.model, |ledger| minded_of(messages, how, ledger)),
+            None => minded_of(messages, how, &mut WireLedger::default()),
+        };
+    }
+    let apart = how.shape == Shape::Blocks;
+    let leading = messages.iter().take_while(|message| apart && is_prompt(message.get())).count();
+    let (system, rest) = messages.split_at(leading);
+    let late: fn(&Message) -> bool = if apart { |message| message.role == Role::System } else { is_note };
+    Lowered { system: system.iter().map(Rendered::get).collect(), spoken: plain(rest, late), boundary: None, minded }
+}
+
+/// `messages` with everything for which `late` holds as user text between marks, and the marks safe from others.
+fn plain<'a>(messages: &'a [Rendered<Message>], late: fn(&Message) -> bool) -> Vec<Spoken<'a>> {
+    let as_it_stands = |message| Spoken::new(Cow::Borrowed(message), Join::Never);
     let mut messages = messages.iter().map(Rendered::get);
-    if !messages.clone().any(wrapped) {
+    if !messages.clone().any(late) {
         return messages.map(as_it_stands).collect();
     }
     let (mut sent, mut held) = (Vec::with_capacity(messages.len()), Vec::new());
-    messages.by_ref().for_each(|message| match wrapped(message) {
+    messages.by_ref().for_each(|message| match late(message) {
         true => held.extend(reminder(message)),
         false => {
             if message.role != Role::Tool {
                 sent.append(&mut held);
             }
-            sent.push(Spoken { message: guarded(message), join: Join::Never });
+            sent.push(Spoken::new(guarded(message), Join::Never));
         }
     });
     sent.append(&mut held);
@@ -66,9 +184,9 @@ fn reminder(message: &Message) -> Option<Spoken<'static>> {
     let content = match text.trim().is_empty() {
         true if is_note(message) => return None,
         true => String::new(),
-        false => format!("{OPEN}>\n{}\n{CLOSE}>", text.replace(CLOSE, SAFE_CLOSE)),
+        false => wrapped(&text),
     };
-    Some(Spoken { message: Cow::Owned(Message::text(Role::User, content)), join: Join::Always })
+    Some(Spoken::new(Cow::Owned(Message::text(Role::User, content)), Join::Always))
 }
 
 /// The text of a system message, also of one that only has parts.
@@ -80,156 +198,94 @@ pub(crate) fn system_text(message: &Message) -> Cow<'_, str> {
     Cow::Owned(parts.join("\n\n"))
 }
 
-/// `message`, in which nobody but the operator can write the marks.
-fn guarded(message: &Message) -> Cow<'_, Message> {
-    let mut safe = Cow::Borrowed(message);
-    if message.role == Role::System {
-        return safe;
+fn minded_of<'a>(messages: &'a [Rendered<Message>], how: &How<'_>, ledger: &mut WireLedger) -> Lowered<'a> {
+    let mut items = forms::items(messages);
+    if how.appends() {
+        items = ledger.aligned(items);
     }
-    if let Some(text) = escaped(&message.content) {
-        safe.to_mut().content = text;
+    forms::decide(&mut items, how, ledger.forms());
+    ledger.remember(&items, how);
+    let mut lowered = spoken(&items, how);
+    if how.binds() {
+        ledger.bind(&items, &mut lowered.spoken);
     }
-    for (at, entry) in message.media.iter().enumerate() {
-        if let Some(entry) = escaped(entry) {
-            safe.to_mut().media[at] = entry;
-        }
-    }
-    for (at, call) in message.tool_calls.iter().enumerate() {
-        if let Some(name) = escaped(&call.function.name) {
-            safe.to_mut().tool_calls[at].function.name = name;
-        }
-        if let Some(arguments) = escaped_arguments(&call.function.arguments) {
-            safe.to_mut().tool_calls[at].function.arguments = arguments;
-        }
-    }
-    for (at, block) in message.private.blocks.iter().enumerate() {
-        let text = block["text"].as_str().filter(|_| block["type"] == "text");
-        if let Some(text) = text.and_then(escaped) {
-            safe.to_mut().private.blocks[at]["text"] = text.into();
-        }
-    }
-    safe
+    lowered
 }
 
-/// `text` without the marks, if it has any.
-fn escaped(text: &str) -> Option<String> {
-    (text.contains(OPEN) || text.contains(CLOSE)).then(|| text.replace(OPEN, SAFE_OPEN).replace(CLOSE, SAFE_CLOSE))
-}
-
-/// The same for JSON text, which can spell a character in several ways.
-fn escaped_arguments(text: &str) -> Option<String> {
-    if text.contains('\\')
-        && let Ok(mut arguments) = domain::json::parse(text)
-    {
-        return escape_within(&mut arguments).then(|| arguments.to_string());
-    }
-    escaped(text)
-}
-
-/// Escapes the marks in every string and every name of `value`; whether there were any.
-fn escape_within(value: &mut Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        Value::String(text) => match escaped(text) {
-            Some(safe) => {
-                *text = safe;
-                true
+/// The items as they are sent.
+fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
+    let guard = how.guards() || items.iter().any(|item| item.form == Some(Form::Wrapped));
+    let leaves = |item: &Item<'_>| item.get().private.lifetime == Lifetime::Passing && !how.appends();
+    let kept = items.iter().position(leaves).unwrap_or(items.len());
+    let mut lowered = Lowered { system: Vec::new(), spoken: Vec::new(), boundary: None, minded: true };
+    let apart = how.shape == Shape::Blocks;
+    for (at, item) in items.iter().enumerate() {
+        let shared = at < kept;
+        match (item.form, &item.message) {
+            (Some(Form::Bare), Cow::Borrowed(message)) if item.prompt && apart => {
+                lowered.system.push(message.get());
+                continue;
             }
-            None => false,
-        },
-        Value::Array(items) => items.iter_mut().fold(false, |any, item| escape_within(item) | any),
-        Value::Object(members) => {
-            let named = members.keys().any(|name| escaped(name).is_some());
-            if named {
-                let safe = |(name, value): (String, Value)| (escaped(&name).unwrap_or(name), value);
-                *members = std::mem::take(members).into_iter().map(safe).collect::<Object>();
+            (Some(Form::System { joins: true }), _) => {
+                if let Some(run) = lowered.spoken.last_mut() {
+                    below(&mut run.message.to_mut().content, &system_text(item.get()));
+                    run.shared &= shared;
+                    continue;
+                }
             }
-            members.values_mut().fold(named, |any, member| escape_within(member) | any)
+            (Some(Form::Bare | Form::Wrapped | Form::System { joins: false }) | None, _) => {}
+        }
+        let one = Spoken { shared, marked: how.marks(item.get()), ..single(item, how, guard) };
+        match lowered.spoken.last_mut().filter(|last| follows(last, &one, how)) {
+            Some(result) => {
+                let into = result.message.to_mut();
+                below(&mut into.content, &one.message.content);
+                into.media.extend(one.message.media.iter().cloned());
+                result.shared &= shared;
+            }
+            None => lowered.spoken.push(one),
         }
     }
+    lowered.boundary = boundary(&lowered.spoken, how);
+    lowered
 }
 
-/// Whether a message becomes one with its neighbour of the same role.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Join {
-    /// It stays apart.
-    #[default]
-    Never,
-    /// With the one behind it, if both are mere text.
-    Texts,
-    /// With those on both sides.
-    Always,
+/// The last message that the next call begins with.
+fn boundary(spoken: &[Spoken<'_>], how: &How<'_>) -> Option<usize> {
+    let shared = spoken.iter().take_while(|one| one.shared).count();
+    let last = shared.checked_sub(1)?;
+    // Once what stands between them has left, a text behind it is appended to this result, or joins this run.
+    let takes = match spoken[last].message.role {
+        Role::Tool => how.folds(),
+        Role::System => how.capabilities.mid_system == MidSystem::Placed && spoken[last].join == Join::Alone,
+        Role::User | Role::Assistant => false,
+    };
+    let grows = takes && spoken.get(shared).is_some_and(|next| next.message.role != Role::Assistant);
+    if grows { last.checked_sub(1) } else { Some(last) }
 }
 
-/// The messages of chat completions, as they are sent.
-#[derive(Default)]
-pub(crate) struct Thread {
-    messages: Vec<Value>,
-    /// What holds for the last of them.
-    last: Join,
+/// Whether `one` is appended to the result `last`.
+fn follows(last: &Spoken<'_>, one: &Spoken<'_>, how: &How<'_>) -> bool {
+    how.folds() && last.message.role == Role::Tool && one.message.role == Role::User
 }
 
-impl Thread {
-    /// Adds `message`, or adds what it says to the last one.
-    pub(crate) fn push(&mut self, message: Value, join: Join) {
-        let last = std::mem::replace(&mut self.last, join);
-        let of_user = |message: &Value| message["role"] == "user";
-        match self.messages.last_mut().filter(|before| of_user(before) && of_user(&message)) {
-            Some(before) if joined(before, last, &message, join) => append(before, message),
-            Some(_) | None => self.messages.push(message),
+fn single<'a>(item: &Item<'a>, how: &How<'_>, guard: bool) -> Spoken<'a> {
+    let alternates = how.capabilities.alternation;
+    let text = |role, content: String| Cow::Owned(Message::text(role, content));
+    match item.form {
+        Some(Form::System { .. }) => Spoken::new(text(Role::System, system_text(item.get()).into_owned()), Join::Alone),
+        Some(Form::Wrapped) => Spoken::new(text(Role::User, wrapped(&system_text(item.get()))), Join::Always),
+        Some(Form::Bare) | None => {
+            let message = match &item.message {
+                Cow::Borrowed(message) if guard => guarded(message.get()),
+                Cow::Borrowed(message) => Cow::Borrowed(message.get()),
+                Cow::Owned(message) if guard => Cow::Owned(guarded(message.get()).into_owned()),
+                Cow::Owned(message) => Cow::Owned(message.get().clone()),
+            };
+            Spoken::new(message, if alternates { Join::Always } else { Join::Never })
         }
     }
-
-    /// All of them.
-    pub(crate) fn into_messages(self) -> Vec<Value> {
-        self.messages
-    }
-}
-
-fn joined(before: &Value, last: Join, message: &Value, join: Join) -> bool {
-    match last {
-        Join::Always => true,
-        Join::Texts if before["content"].is_string() && message["content"].is_string() => true,
-        Join::Texts | Join::Never => join == Join::Always,
-    }
-}
-
-/// The content of `more` behind that of `before`, after a blank line where two texts meet.
-fn append(before: &mut Value, mut more: Value) {
-    let (content, more) = (&mut before["content"], more["content"].take());
-    if let (Value::String(text), Value::String(more)) = (&mut *content, &more) {
-        return below(text, more);
-    }
-    let mut all = parts(content.take());
-    for part in parts(more) {
-        let last = all.last_mut().and_then(|last| last.get_mut("text"));
-        match (last, part["text"].as_str()) {
-            (Some(Value::String(text)), Some(more)) => below(text, more),
-            _ => all.push(part),
-        }
-    }
-    *content = all.into();
-}
-
-fn below(text: &mut String, more: &str) {
-    if !text.is_empty() {
-        text.push_str("\n\n");
-    }
-    text.push_str(more);
-}
-
-fn parts(content: Value) -> Vec<Value> {
-    match content {
-        Value::Array(parts) => parts,
-        Value::String(text) if !text.is_empty() => vec![text_part(&text)],
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
-    }
-}
-
-/// A text as one part of a content.
-pub(crate) fn text_part(text: &str) -> Value {
-    json!({"type": "text", "text": text})
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -27,8 +27,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::AUTHORIZATION;
 
+use crate::capabilities::Abilities;
 use crate::connect::OPENAI_BASE_URL;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
+use crate::lower::{InTurn, Shape};
 use crate::openai::answer::Assembly;
 use crate::openai::request::{Wire, native};
 use crate::sse::Events;
@@ -48,6 +50,7 @@ pub struct OpenAi {
     endpoint: Endpoint,
     tool_mode: ToolMode,
     vision: bool,
+    abilities: Abilities,
     /// Set once the server has refused `stream_options`.
     no_stream_options: AtomicBool,
 }
@@ -61,7 +64,33 @@ impl OpenAi {
         let url = spec.address(OPENAI_BASE_URL, "chat/completions")?;
         let key_header = KeyHeader { name: AUTHORIZATION, prefix: "Bearer " };
         let endpoint = Endpoint::new(spec, url, key_header)?;
-        Ok(Self { endpoint, tool_mode: spec.tool_mode, vision: spec.vision, no_stream_options: AtomicBool::new(false) })
+        let (tool_mode, vision, abilities) = (spec.tool_mode, spec.vision, Abilities::of(spec)?);
+        Ok(Self { endpoint, tool_mode, vision, abilities, no_stream_options: AtomicBool::new(false) })
+    }
+
+    async fn send_in(
+        &self,
+        model: &str,
+        request: &LlmRequest,
+        turn: Option<InTurn<'_>>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<LlmReply, ProviderError> {
+        let (how, outcome) = match self.tool_mode {
+            ToolMode::Native => {
+                let how = self.abilities.how(model, Shape::Messages, turn);
+                let wire = native(model, request, self.vision, &how);
+                (how, self.native(&wire, on_delta).await)
+            }
+            ToolMode::JsonSchema => {
+                let how = self.abilities.how(model, Shape::Texts, turn);
+                let (wire, by_schema) = json_schema::render(model, request, self.vision, &how);
+                let sent = async {
+                    if by_schema { self.by_schema(&wire, on_delta).await } else { self.native(&wire, on_delta).await }
+                };
+                (how, sent.await)
+            }
+        };
+        self.endpoint.tidy(outcome.map_err(|error| self.abilities.explain(error, &how)))
     }
 
     async fn native(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
@@ -111,17 +140,17 @@ impl Provider for OpenAi {
         request: &'a LlmRequest,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
-        async move {
-            let outcome = match self.tool_mode {
-                ToolMode::Native => self.native(&native(model, request, self.vision), on_delta).await,
-                ToolMode::JsonSchema => {
-                    let (wire, by_schema) = json_schema::render(model, request, self.vision);
-                    if by_schema { self.by_schema(&wire, on_delta).await } else { self.native(&wire, on_delta).await }
-                }
-            };
-            self.endpoint.tidy(outcome)
-        }
-        .boxed()
+        self.send_in(model, request, None, on_delta).boxed()
+    }
+
+    fn call_in_turn<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        turn: InTurn<'a>,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        self.send_in(model, request, Some(turn), on_delta).boxed()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Provenance;
+use super::{MsgId, Provenance};
 use crate::checkpoint::CheckpointKind;
 use crate::hook::{Family, Hook, Scope, Stages, State};
 use crate::id::HookName;
@@ -83,6 +83,20 @@ pub struct Removal {
     pub message: Arc<Provenance>,
     /// The first and the last call that saw it, if any did.
     pub seen: Option<(u32, u32)>,
+    /// What that means for the requests that follow.
+    pub wire: Wire,
+}
+
+/// What becomes of a text in the requests that follow, once it was taken out of its list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// It is not sent again.
+    #[default]
+    Removed,
+    /// It is sent again, with the provider's mark that its time is over.
+    Expired,
+    /// It is sent again: everything behind it is bound to it.
+    Frozen,
 }
 
 impl Timing {
@@ -99,6 +113,16 @@ impl Timing {
 }
 
 impl Event {
+    /// Notes what became of each text that was taken out; a ledger does not know how its list is sent.
+    pub fn settle(&mut self, wire: impl Fn(MsgId) -> Wire) {
+        let settled = |removal: &mut Removal| removal.wire = removal.message.msg_id.map(&wire).unwrap_or_default();
+        match self {
+            Self::Injected { .. } | Self::PromptInjected { .. } => {}
+            Self::Removed { lines, .. } => lines.iter_mut().for_each(settled),
+            Self::PromptRemoved(removal) => settled(removal),
+        }
+    }
+
     /// What of it happened at a checkpoint, and the lines of evidence: one for each hook.
     pub fn records(&self, skills: &Skills) -> (CheckpointKind, Vec<Record>) {
         match self {
@@ -188,10 +212,15 @@ impl std::fmt::Display for Removal {
             write!(f, "{id} ")?;
         }
         match self.seen {
-            None => f.write_str("taken out, seen by no call"),
-            Some((first, last)) if first == last => write!(f, "taken out, seen by {}", call(first)),
-            Some((first, last)) => write!(f, "taken out, seen by {} to {}", call(first), call(last)),
+            None => f.write_str("taken out, seen by no call")?,
+            Some((first, last)) if first == last => write!(f, "taken out, seen by {}", call(first))?,
+            Some((first, last)) => write!(f, "taken out, seen by {} to {}", call(first), call(last))?,
         }
+        f.write_str(match self.wire {
+            Wire::Removed => "",
+            Wire::Expired => "; expired on the wire",
+            Wire::Frozen => "; frozen on the wire",
+        })
     }
 }
 

@@ -194,6 +194,28 @@ fn every_hook_of_a_point_leaves_one_line_with_what_it_cost_and_who_saw_it() {
     assert!(at.ledger.take_events().is_empty());
 }
 
+#[test]
+fn what_became_of_a_text_on_the_wire_stands_in_its_line() {
+    let mut at = Trace::new();
+    at.after("c1", "read_file");
+    at.prompt(Builtin::AgentLoopPrompt, "go on");
+    at.ledger.called(2);
+    at.ledger.finalize(&mut at.list);
+    let mut events = at.ledger.take_events();
+    let wires = [Wire::Frozen, Wire::Expired, Wire::Removed];
+    let fate = |id: MsgId| wires[id.to_string()[1..].parse::<usize>().unwrap() - 1];
+    events.iter_mut().for_each(|event| event.settle(fate));
+    let told: Vec<String> = events[2..].iter().flat_map(|event| lines(event, &skills())).collect();
+    assert_eq!(
+        told,
+        [
+            "hook_removed after_tool_call skill:beta/trunc #1 taken out, seen by call 2; frozen on the wire",
+            "hook_removed after_tool_call skill:beta/cite #2 taken out, seen by call 2; expired on the wire",
+            "prompt_removed before_each_agent agent_loop_prompt, #3 taken out, seen by call 2",
+        ]
+    );
+}
+
 fn lines(event: &Event, skills: &Skills) -> Vec<String> {
     use crate::record::{NotRun, Outcome};
     let (at, records) = event.records(skills);

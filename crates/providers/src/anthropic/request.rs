@@ -8,19 +8,38 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::anthropic::{DEFAULT_MAX_TOKENS, choice};
-use crate::lower::{Spoken, is_note, lowered};
+use crate::lower::{How, Spoken, lowered};
 use crate::media::{Medium, unsent};
 
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
 
+/// The member that marks where a cache ends.
+const CACHE: &str = "cache_control";
+
 /// The JSON of the body, for a model that sees images or does not.
-pub(super) fn body(model: &str, request: &LlmRequest, vision: bool) -> Vec<u8> {
-    let of_operator = |message: &Message| message.role == Role::System && !is_note(message);
-    let first_other = request.messages.iter().position(|message| !of_operator(message.get()));
-    let (system, rest) = request.messages.split_at(first_other.unwrap_or(request.messages.len()));
-    let system = system.iter().flat_map(|message| system_blocks(message.get())).collect();
-    let wire = Wire { model, system, messages: conversation(rest, vision), request };
+pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &How<'_>) -> Vec<u8> {
+    let lowered = lowered(&request.messages, how);
+    let mut system: Vec<Value> = lowered.system.iter().flat_map(|message| system_blocks(message)).collect();
+    let used = system.iter().filter(|block| block.get(CACHE).is_some()).count();
+    let mut messages = Conversation { vision, ..Conversation::default() };
+    for (at, one) in lowered.spoken.iter().enumerate() {
+        messages.push(one, &how.capabilities.turn_scoped);
+        if lowered.boundary == Some(at) {
+            messages.boundary = messages.last();
+        }
+    }
+    if lowered.minded && used < usize::from(how.capabilities.cache_breakpoints) {
+        match messages.boundary {
+            Some((message, block)) => messages.merged[message].1[block][CACHE] = json!({"type": "ephemeral"}),
+            None => {
+                if let Some(last) = system.last_mut() {
+                    last[CACHE] = json!({"type": "ephemeral"});
+                }
+            }
+        }
+    }
+    let wire = Wire { model, system, messages: messages.finish(), request };
     serde_json::to_vec(&wire).expect("string keys and plain values always serialise")
 }
 
@@ -101,22 +120,46 @@ fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-/// Everything behind the leading system messages, neighbours of one role merged.
-fn conversation(messages: &[Rendered<Message>], vision: bool) -> Vec<Value> {
-    let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
-    for Spoken { message, .. } in lowered(messages, |message| message.role == Role::System) {
-        let (role, blocks) = match message.role {
-            Role::System | Role::User => ("user", content_blocks(&message, vision)),
-            Role::Assistant => ("assistant", assistant_blocks(&message)),
-            Role::Tool => ("user", vec![tool_result(&message, vision)]),
+/// Everything behind the system prompt, neighbours of one role merged.
+#[derive(Default)]
+struct Conversation {
+    vision: bool,
+    merged: Vec<(&'static str, Vec<Value>)>,
+    /// The last block that the next call of the turn begins with: its message, and its place there.
+    boundary: Option<(usize, usize)>,
+}
+
+impl Conversation {
+    fn push(&mut self, one: &Spoken<'_>, marker: &str) {
+        let (message, vision) = (&one.message, self.vision);
+        let (role, mut blocks) = match message.role {
+            Role::System => ("system", text_block(&message.content).into_iter().collect()),
+            Role::User => ("user", content_blocks(message, vision)),
+            Role::Assistant => ("assistant", assistant_blocks(message)),
+            Role::Tool => ("user", vec![tool_result(message, vision)]),
         };
-        match merged.last_mut() {
+        if one.marked {
+            blocks.iter_mut().for_each(|block| block[marker] = true.into());
+        }
+        match self.merged.last_mut() {
             Some((last, all)) if *last == role => all.extend(blocks),
-            _ => merged.push((role, blocks)),
+            _ => self.merged.push((role, blocks)),
         }
     }
-    let filled = merged.into_iter().filter(|(_, blocks)| !blocks.is_empty());
-    filled.map(|(role, blocks)| json!({"role": role, "content": results_first(blocks)})).collect()
+
+    /// The last block that may carry a mark; thoughts are not touched.
+    fn last(&self) -> Option<(usize, usize)> {
+        self.merged
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(at, (_, blocks))| Some((at, blocks.iter().rposition(|block| !is_thought(block))?)))
+    }
+
+    fn finish(self) -> Vec<Value> {
+        let filled = self.merged.into_iter().filter(|(_, blocks)| !blocks.is_empty());
+        filled.map(|(role, blocks)| json!({"role": role, "content": results_first(blocks)})).collect()
+    }
 }
 
 /// The wire wants the results of calls before any other block of their message.
@@ -203,6 +246,8 @@ fn tool_use(call: &CallPart) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lower::Shape;
+    use crate::lower::tests::strictest;
     use domain::message::{Private, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
@@ -218,7 +263,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(body("m", &request, vision)).unwrap()
+        String::from_utf8(body("m", &request, vision, &strictest(Shape::Blocks))).unwrap()
     }
 
     fn calling(calls: Vec<CallPart>, content: &str) -> Message {

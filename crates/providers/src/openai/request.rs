@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::lower::{Join, Spoken, Thread, is_note, lowered, system_text, text_part};
+use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};
 use crate::media::{Medium, unsent, with_notes};
 use crate::quirks;
 
@@ -60,13 +60,21 @@ impl Serialize for Flagged<'_> {
 }
 
 /// `request` with the wire's own tool calls.
-pub(super) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool) -> Wire<'a> {
+pub(crate) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &How<'_>) -> Wire<'a> {
     let (mut thread, mut tool_images) = (Thread::default(), Vec::new());
-    for Spoken { message, join } in lowered(&request.messages, is_note) {
-        if message.role != Role::Tool {
+    let lowered = lowered(&request.messages, how);
+    // Where no user's message may follow a result, no image may either.
+    let shown = vision && !(lowered.minded && how.folds());
+    for one in lowered.spoken {
+        let of_tool = one.message.role == Role::Tool;
+        if !of_tool {
             flush(&mut tool_images, &mut thread);
         }
-        thread.push(rendered(&message, vision, &mut tool_images), join);
+        let mut message = rendered(&one.message, if of_tool { shown } else { vision }, &mut tool_images);
+        if one.marked {
+            mark(&mut message["content"], &how.capabilities.turn_scoped);
+        }
+        thread.push(message, one.join);
     }
     flush(&mut tool_images, &mut thread);
     Wire { model, messages: thread.into_messages(), tools: &request.tools, options: Cow::Borrowed(&request.options) }
@@ -153,6 +161,8 @@ fn call(call: &CallPart) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lower::Shape;
+    use crate::lower::tests::strictest;
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         sent_to(true, messages, tools, options)
@@ -167,7 +177,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(native("m", &request, vision).body(true)).unwrap()
+        String::from_utf8(native("m", &request, vision, &strictest(Shape::Messages)).body(true)).unwrap()
     }
 
     #[test]
@@ -252,7 +262,8 @@ mod tests {
             options: options.into_iter().collect(),
             graceful_terminal: false,
         };
-        let body = |model| String::from_utf8(native(model, &request, true).body(false)).unwrap();
+        let body =
+            |model| String::from_utf8(native(model, &request, true, &strictest(Shape::Messages)).body(false)).unwrap();
         let start = r#"{"model":"gpt-5-mini","messages":[],"#;
         assert_eq!(body("gpt-5-mini"), format!(r#"{start}"max_completion_tokens":9,"temperature":0,"stream":true}}"#));
         let start = r#"{"model":"gpt-4.1","messages":[],"#;

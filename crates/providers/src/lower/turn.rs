@@ -1,0 +1,199 @@
+//! What the requests of one turn looked like so far.
+//!
+//! Where thoughts are bound to everything that was sent before them, taking a text out of the list cannot take it off the
+//! wire: each request of the loop begins with the one before, and only grows at its end. Such a text carries the
+//! provider's mark for text that expires, if there is one, or it stays as it is. With [`Removal::StripReasoning`] it
+//! really leaves, and thoughts behind it are not sent again. Thoughts are never sent behind words other than those that
+//! they were thought behind: also not after something else changed the conversation, such as a compaction.
+//!
+//! The planning call stands outside: its plan comes back without thoughts.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use domain::json::Rendered;
+use domain::ledger::{MsgId, Source, Wire};
+use domain::message::{Message, Role};
+
+use super::forms::{Form, Item};
+use super::{How, Spoken};
+
+/// What happens on the wire to a text that is taken out, where thoughts are bound to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Removal {
+    /// It stays there, marked as expired where the provider has a mark for that.
+    #[default]
+    Freeze,
+    /// It leaves, and thoughts that were bound to it are not sent again.
+    StripReasoning,
+}
+
+/// Which call of a turn a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// The one that asks for a plan.
+    Planning,
+    /// Any other.
+    Loop,
+}
+
+/// Where a request stands in its turn.
+#[derive(Clone, Copy, Debug)]
+pub struct InTurn<'a> {
+    /// The requests before it.
+    pub wire: &'a TurnWire,
+    /// Which call it is.
+    pub call: CallKind,
+}
+
+/// What the requests of one turn looked like so far, to each model that was asked.
+#[derive(Debug, Default)]
+pub struct TurnWire {
+    removal: Removal,
+    ledgers: Mutex<BTreeMap<String, WireLedger>>,
+}
+
+impl TurnWire {
+    /// For a turn that has sent nothing yet.
+    pub fn new(removal: Removal) -> Self {
+        Self { removal, ledgers: Mutex::default() }
+    }
+
+    /// What becomes of the text `id` on the wire, now that it is taken out of its list.
+    pub fn fate(&self, id: MsgId) -> Wire {
+        let ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
+        let fates = ledgers.values().filter_map(|ledger| ledger.fates.get(&id));
+        fates.fold(Wire::Removed, |worst, fate| if *fate == Wire::Frozen { *fate } else { worst_of(worst, *fate) })
+    }
+
+    pub(super) fn removal(&self) -> Removal {
+        self.removal
+    }
+
+    /// Works on what was sent to `model`.
+    pub(super) fn with<T>(&self, model: &str, work: impl FnOnce(&mut WireLedger) -> T) -> T {
+        let mut ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
+        work(ledgers.entry(model.to_owned()).or_default())
+    }
+}
+
+fn worst_of(a: Wire, b: Wire) -> Wire {
+    if a == Wire::Removed { b } else { a }
+}
+
+/// What was sent to one model.
+#[derive(Debug, Default)]
+pub(super) struct WireLedger {
+    /// The forms in which texts were sent.
+    forms: BTreeMap<MsgId, Form>,
+    /// What the next request begins with, if it only grows.
+    sent: Vec<Item<'static>>,
+    fates: BTreeMap<MsgId, Wire>,
+    /// Everything that was sent before an answer, as digests.
+    prefixes: BTreeSet<u64>,
+    /// What the model said in earlier turns: what that is bound to is not known here.
+    earlier: BTreeSet<u64>,
+}
+
+impl WireLedger {
+    pub(super) fn forms(&self) -> &BTreeMap<MsgId, Form> {
+        &self.forms
+    }
+
+    /// What was sent, then what is new in `items`. If they do not go on from there, it begins anew.
+    pub(super) fn aligned<'a>(&mut self, items: Vec<Item<'a>>) -> Vec<Item<'a>> {
+        let mut all: Vec<Item<'a>> = Vec::with_capacity(self.sent.len() + items.len());
+        let mut next = items.iter().peekable();
+        for sent in &self.sent {
+            if let Some(item) = next.next_if(|item| is_same(&sent.message, &item.message)) {
+                all.push(Item { sent: true, form: sent.form, ..item.clone() });
+            } else if may_leave(sent) && !next.clone().any(|item| is_same(&sent.message, &item.message)) {
+                all.push(sent.clone());
+            } else {
+                self.sent.clear();
+                self.fates.clear();
+                return items;
+            }
+        }
+        all.extend(next.cloned());
+        all
+    }
+
+    /// Keeps how `items` are sent.
+    pub(super) fn remember(&mut self, items: &[Item<'_>], how: &How<'_>) {
+        for item in items {
+            if let (Some(id), Some(form)) = (item.get().id(), item.form) {
+                // A text that lost its place once does not go back: what was sent before it would change once more.
+                self.forms.insert(id, form);
+            }
+        }
+        if how.appends() {
+            let fate = |item: &Item<'_>| if how.marks(item.get()) { Wire::Expired } else { Wire::Frozen };
+            self.fates.extend(items.iter().filter_map(|item| Some((item.get().id()?, fate(item)))));
+            let kept = |item: &Item<'_>| Item {
+                message: Cow::Owned(item.message.clone().into_owned()),
+                prompt: item.prompt,
+                sent: true,
+                form: item.form,
+            };
+            self.sent = items.iter().map(kept).collect();
+        }
+    }
+
+    /// Takes thoughts away that were thought behind other words, and keeps which words these are.
+    pub(super) fn bind(&mut self, items: &[Item<'_>], spoken: &mut [Spoken<'_>]) {
+        if self.prefixes.is_empty() {
+            let asked = items.iter().rposition(|item| is_asked(item.get())).unwrap_or_default();
+            let said = items[..asked].iter().filter(|item| item.get().role == Role::Assistant);
+            self.earlier = said.map(|item| digest_of(item.get())).collect();
+        }
+        // One stands for the other: what a model said is never merged with anything before it reaches a wire.
+        let mut said = items.iter().map(Item::get).filter(|message| message.role == Role::Assistant).map(digest_of);
+        let mut before = DefaultHasher::new();
+        for prompt in items.iter().filter(|item| item.prompt) {
+            feed(&mut before, prompt.get());
+        }
+        for one in spoken {
+            if one.message.role == Role::Assistant {
+                let known = said.next().is_some_and(|digest| self.earlier.contains(&digest));
+                let bound = known || self.prefixes.contains(&before.finish());
+                if !bound && !one.message.private.blocks.is_empty() {
+                    one.message.to_mut().private.blocks.clear();
+                }
+            }
+            feed(&mut before, &one.message);
+        }
+        self.prefixes.insert(before.finish());
+    }
+}
+
+/// Whether the two are one message.
+fn is_same(one: &Rendered<Message>, other: &Rendered<Message>) -> bool {
+    one.is(other) || (one.get().id() == other.get().id() && one == other)
+}
+
+/// Whether `item` may be gone from a list that else only grew.
+fn may_leave(item: &Item<'_>) -> bool {
+    !item.prompt && (item.get().role == Role::System || item.get().id().is_some())
+}
+
+/// Whether it is what the user asked in the beginning of a turn.
+fn is_asked(message: &Message) -> bool {
+    let by_user = message.private.from.as_ref().is_none_or(|from| from.origin == Source::User);
+    message.role == Role::User && message.origin.is_empty() && by_user
+}
+
+fn digest_of(message: &Message) -> u64 {
+    let mut digest = DefaultHasher::new();
+    feed(&mut digest, message);
+    digest.finish()
+}
+
+fn feed(digest: &mut DefaultHasher, message: &Message) {
+    serde_json::to_string(message).expect("string keys and plain values always serialise").hash(digest);
+    for block in &message.private.blocks {
+        block.to_string().hash(digest);
+    }
+}
