@@ -28,6 +28,7 @@ use dialects::process::config::entry::BuiltinEntry;
 use domain::agent_hook::Edition;
 use domain::hook::{Hook, State};
 use engine::egress::Allow;
+use providers::capabilities::Overrides;
 use serde_json::{Map, Value};
 use store::Durability;
 use url::Url;
@@ -157,6 +158,8 @@ pub struct ProviderConfig {
     pub api_key_env: Option<String>,
     /// Whether its models see images.
     pub vision: bool,
+    /// What its models take in the middle of a conversation, where it is not what is known of them.
+    pub takes: Overrides,
 }
 
 /// What a provider is.

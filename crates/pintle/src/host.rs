@@ -320,6 +320,7 @@ pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> Provid
         key_env: provider.api_key_env.clone(),
         tool_mode,
         vision: provider.vision,
+        capabilities: provider.takes.clone(),
         script,
         ..ProviderSpec::new(name, kind)
     }

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use providers::capabilities::Overrides;
 use serde_json::Value;
 use url::Url;
 
@@ -77,7 +78,12 @@ impl Known {
             }
         };
         let kind = (self.kind)(base_url);
-        let provider = ProviderConfig { vision: kind.sees(), kind, api_key_env: Some(self.key.to_owned()) };
+        let provider = ProviderConfig {
+            vision: kind.sees(),
+            kind,
+            api_key_env: Some(self.key.to_owned()),
+            takes: Overrides::default(),
+        };
         Ok((self.name, provider, self.model.to_owned()))
     }
 }
@@ -86,7 +92,11 @@ fn ollama(probe: &Probe<'_>) -> Option<(&'static str, ProviderConfig, String)> {
     let model = probe(OLLAMA)?.into_iter().next()?;
     let base_url = Url::parse(&format!("http://{OLLAMA}/v1")).ok();
     let kind = ProviderKind::OpenAi { base_url, tool_mode: ToolMode::Native };
-    Some(("ollama", ProviderConfig { vision: kind.sees(), kind, api_key_env: None }, model))
+    Some((
+        "ollama",
+        ProviderConfig { vision: kind.sees(), kind, api_key_env: None, takes: Overrides::default() },
+        model,
+    ))
 }
 
 /// Asks the server at `address` for its models, the way Ollama is asked.

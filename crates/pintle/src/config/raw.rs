@@ -56,13 +56,39 @@ pub struct RawProvider {
     pub capabilities: Option<RawCapabilities>,
 }
 
-/// What the models of a provider can do beyond text.
+/// What the models of a provider can do beyond text, and what they take in the middle of a conversation; for the
+/// latter, what is left out is as the table of known models says.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawCapabilities {
     /// Whether they see images. Default: `true` for `anthropic`, and for `openai` at its own address with
     /// `tool_mode = "native"`; otherwise `false`.
     pub vision: Option<bool>,
+    /// Where system messages may stand: `free` (anywhere), `placed` (where `placement` allows it), or `none`.
+    pub mid_system: Option<String>,
+    /// Where a system message may stand with `mid_system = "placed"`.
+    pub placement: Option<RawPlacement>,
+    /// Whether messages of the user and of the model must alternate.
+    pub alternation: Option<bool>,
+    /// Whether a message of the user may follow the result of a tool.
+    pub user_after_tool: Option<bool>,
+    /// How many cache breakpoints a request may have: 0 to 4.
+    pub cache_breakpoints: Option<u8>,
+}
+
+/// The places of system messages.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawPlacement {
+    /// What may stand before one: `user`, `assistant`, `tool`.
+    #[serde(default)]
+    pub after: Vec<String>,
+    /// What may stand behind one: `user`, `assistant`, `end`.
+    #[serde(default)]
+    pub before: Vec<String>,
+    /// Whether one may stand beside another one. Default: no.
+    #[serde(default)]
+    pub consecutive: bool,
 }
 
 /// An agent.

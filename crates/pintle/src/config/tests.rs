@@ -9,6 +9,7 @@ use std::time::Duration;
 use domain::fault::Fault;
 use domain::hook::{Hook, State};
 use proptest::prelude::*;
+use providers::capabilities::MidSystem;
 
 use super::*;
 
@@ -149,6 +150,7 @@ fn every_key_of_a_whole_configuration_arrives() {
     );
     let sees: Vec<_> = config.providers.iter().map(|(name, provider)| (name.as_str(), provider.vision)).collect();
     assert_eq!(sees, [("claude", true), ("local", true), ("play", false)]);
+    assert_eq!(config.providers["local"].takes.mid_system, Some(MidSystem::Free));
     assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY"].map(str::to_owned).into());
     assert!(config.strict_start);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));

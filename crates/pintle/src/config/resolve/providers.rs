@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use dialects::process::config::Problem;
+use providers::capabilities::{After, Before, MidSystem, Overrides, Placement};
 use url::Url;
 
 use super::{LeftOut, Trusted, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
-use crate::config::raw::RawProvider;
+use crate::config::raw::{RawCapabilities, RawPlacement, RawProvider};
 use crate::config::{Config, ProviderConfig, ProviderKind, ToolMode};
 
 /// The words that `kind` takes.
@@ -16,6 +17,16 @@ const KINDS: [&str; 3] = ["openai", "anthropic", "scripted"];
 
 /// The words that `tool_mode` takes.
 const TOOL_MODES: [&str; 2] = ["native", "json_schema"];
+
+/// The words that `mid_system` takes.
+const MID_SYSTEM: [(&str, MidSystem); 3] =
+    [("free", MidSystem::Free), ("placed", MidSystem::Placed), ("none", MidSystem::None)];
+
+/// The words that `placement.after` takes.
+const AFTER: [(&str, After); 3] = [("user", After::User), ("assistant", After::Assistant), ("tool", After::Tool)];
+
+/// The words that `placement.before` takes.
+const BEFORE: [(&str, Before); 3] = [("user", Before::User), ("assistant", Before::Assistant), ("end", Before::End)];
 
 /// Adds the providers of one file. One with the name of an earlier file's replaces it.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
@@ -60,6 +71,8 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
         }
     };
     problems.extend(misplaced(raw, kind));
+    let takes = raw.capabilities.as_ref().map(overrides).unwrap_or_else(|| Ok(Overrides::default()));
+    let takes = takes.map_err(|problem| problems.push(problem)).unwrap_or_default();
     let kind = match (kind, &raw.script) {
         (Some("openai"), _) => Ok(ProviderKind::OpenAi { base_url, tool_mode }),
         (Some("anthropic"), _) => Ok(ProviderKind::Anthropic { base_url }),
@@ -75,7 +88,7 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
         Ok(kind) if problems.is_empty() => {
             let vision = raw.capabilities.as_ref().and_then(|capabilities| capabilities.vision);
             let vision = vision.unwrap_or_else(|| kind.sees());
-            Ok(ProviderConfig { kind, api_key_env: raw.api_key_env.clone(), vision })
+            Ok(ProviderConfig { kind, api_key_env: raw.api_key_env.clone(), vision, takes })
         }
         Ok(_) => Err(problems),
         Err(problem) => {
@@ -83,6 +96,40 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
             Err(problems)
         }
     }
+}
+
+/// What is said of where messages may stand.
+fn overrides(raw: &RawCapabilities) -> Result<Overrides, Problem> {
+    let at = |key: &'static str| move |problem: Problem| problem.under(&["capabilities", key]);
+    let mid_system = raw.mid_system.as_deref().map(|text| word(text, &MID_SYSTEM).map_err(at("mid_system")));
+    let takes = Overrides {
+        mid_system: mid_system.transpose()?,
+        placement: raw.placement.as_ref().map(|raw| placement(raw).map_err(at("placement"))).transpose()?,
+        alternation: raw.alternation,
+        user_after_tool: raw.user_after_tool,
+        cache_breakpoints: raw.cache_breakpoints,
+        ..Overrides::default()
+    };
+    takes.check().map_err(|error| Problem::new(&["capabilities"], error.to_string()))?;
+    Ok(takes)
+}
+
+fn placement(raw: &RawPlacement) -> Result<Placement, Problem> {
+    let after = raw.after.iter().map(|text| word(text, &AFTER).map_err(|problem| problem.under(&["after"])));
+    let before = raw.before.iter().map(|text| word(text, &BEFORE).map_err(|problem| problem.under(&["before"])));
+    Ok(Placement {
+        after: after.collect::<Result<_, _>>()?,
+        before: before.collect::<Result<_, _>>()?,
+        consecutive: raw.consecutive,
+    })
+}
+
+/// What `text` stands for among `words`.
+fn word<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result<T, Problem> {
+    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+    let found = words.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    let message = || format!("unsupported word \"{text}\", expected {}", names.join(", "));
+    found.ok_or_else(|| Problem::new(&[], message()).meant(text, names.iter().copied()))
 }
 
 /// Keys that would have no effect on a provider of this kind.
