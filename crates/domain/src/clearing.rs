@@ -135,7 +135,12 @@ pub enum Outcome {
         denied: Denied,
     },
     /// The turn, or more, stops.
-    Abort(Aborted),
+    Abort {
+        /// The call as it stood.
+        call: ToolCall,
+        /// Who stopped it, and how much.
+        aborted: Aborted,
+    },
 }
 
 impl<'a> Clearing<'a> {
@@ -214,7 +219,7 @@ impl<'a> Clearing<'a> {
         let call = subject.call;
         match ruling {
             Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call, denied }),
-            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort(aborted)),
+            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort { call, aborted }),
             Ruling::Ask { why, .. } => match why {},
             Ruling::Respond { by, with } => self.after_respond(by, with, call),
             Ruling::Proceed if self.gated.as_ref() == Some(&call) => self.approve(call),
@@ -252,7 +257,7 @@ impl<'a> Clearing<'a> {
             Ruling::Proceed => {}
             Ruling::Respond { with, .. } => match with {},
             // Gates cannot abort: the type of their `Abort` has no value.
-            Ruling::Abort(aborted) => return Phase::Done(Outcome::Abort(aborted)),
+            Ruling::Abort(aborted) => return Phase::Done(Outcome::Abort { call, aborted }),
         }
         let changed = call != *input;
         self.gated = Some(call.clone());
@@ -301,7 +306,7 @@ impl<'a> Clearing<'a> {
         match ruling {
             Ruling::Proceed => self.then(subject.call, then),
             Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call: subject.call, denied }),
-            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort(aborted)),
+            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort { call: subject.call, aborted }),
             Ruling::Respond { by, .. } => self.refuse_rewriting(by, subject.call),
             Ruling::Ask { why, .. } => match why {},
         }
@@ -338,7 +343,7 @@ impl<'a> Clearing<'a> {
         let call = subject.call;
         match (ruling, self.question.take()) {
             (Ruling::Deny(denied), _) => Phase::Done(Outcome::Refused { call, denied }),
-            (Ruling::Abort(aborted), _) => Phase::Done(Outcome::Abort(aborted)),
+            (Ruling::Abort(aborted), _) => Phase::Done(Outcome::Abort { call, aborted }),
             (Ruling::Proceed, Some((by, why))) => Phase::Person { call, by, why, then: Said::Run },
             (Ruling::Proceed, None) => Phase::Done(Outcome::Run(call)),
             (Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }, _) => match never {},

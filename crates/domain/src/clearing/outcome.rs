@@ -12,17 +12,18 @@ impl Outcome {
             Self::Run(_) => None,
             Self::Substituted { by, .. } | Self::Ask { by, .. } => Some(by),
             Self::Refused { denied, .. } => Some(&denied.by),
-            Self::Abort(aborted) => Some(&aborted.by),
+            Self::Abort { aborted, .. } => Some(&aborted.by),
         }
     }
 
-    /// The call as it stands; an abort leaves none.
-    pub fn call(&self) -> Option<&ToolCall> {
+    /// The call as it stands.
+    pub fn call(&self) -> &ToolCall {
         match self {
-            Self::Run(call) | Self::Substituted { call, .. } | Self::Ask { call, .. } | Self::Refused { call, .. } => {
-                Some(call)
-            }
-            Self::Abort(_) => None,
+            Self::Run(call)
+            | Self::Substituted { call, .. }
+            | Self::Ask { call, .. }
+            | Self::Refused { call, .. }
+            | Self::Abort { call, .. } => call,
         }
     }
 
@@ -33,7 +34,7 @@ impl Outcome {
             Self::Substituted { .. } => Word::Respond,
             Self::Ask { .. } => Word::Ask,
             Self::Refused { .. } => Word::Deny,
-            Self::Abort(aborted) => aborted.word(),
+            Self::Abort { aborted, .. } => aborted.word(),
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn rows(outcome: &Outcome, permit: Option<Digest>, approval: Option<&str>, m
             (Some(format!("a person must say{why} (hook \"{by}\")")), CheckpointKind::PreToolUse)
         }
         Outcome::Refused { denied, .. } => (Some(denied.text()), denied.at),
-        Outcome::Abort(aborted) => (Some(aborted.text()), aborted.at),
+        Outcome::Abort { aborted, .. } => (Some(aborted.text()), aborted.at),
     };
     let substituted = matches!(outcome, Outcome::Substituted { .. });
     let kept = |kind: CheckpointKind, row: &Lines| {

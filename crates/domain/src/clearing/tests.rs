@@ -63,7 +63,7 @@ fn came_to(outcome: &Outcome) -> String {
         Outcome::Substituted { call, by, result } => format!("{by} answers {}: {}", shown(call), result.for_llm),
         Outcome::Ask { call, by, why } => format!("{by} asks about {}: {why}", shown(call)),
         Outcome::Refused { denied, .. } => denied.text(),
-        Outcome::Abort(aborted) => aborted.text(),
+        Outcome::Abort { aborted, .. } => aborted.text(),
     }
 }
 

@@ -294,7 +294,7 @@ fn days_are_eventful() {
         "Substituted",
         "Refused",
         "Ask {",
-        "Abort(",
+        "Abort {",
         "Completed",
         "roll_back: true",
         "Inject",

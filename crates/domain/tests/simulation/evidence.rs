@@ -141,7 +141,7 @@ impl Cleared {
     fn lets_pass(&self) -> Option<&ToolCall> {
         match &self.outcome {
             Outcome::Run(call) | Outcome::Substituted { call, .. } => Some(call),
-            Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => None,
+            Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort { .. } => None,
         }
     }
 
@@ -154,7 +154,7 @@ impl Cleared {
         assert!(!self.log.iter().any(denied), "a refused call passes: {:?}", self.outcome);
         let judges: &[CheckpointKind] = match self.outcome {
             Outcome::Run(_) => &[CheckpointKind::PreToolUse, CheckpointKind::ApproveTool],
-            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => {
+            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort { .. } => {
                 &[CheckpointKind::PreToolUse]
             }
         };

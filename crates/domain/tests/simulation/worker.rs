@@ -351,7 +351,7 @@ impl Worker {
             }
             Outcome::Ask { .. } => return self.park(world),
             Outcome::Refused { denied, .. } => self.answer(world, place, Answer::not_run(denied.text())),
-            Outcome::Abort(aborted) => self.end(End::stopped(aborted)),
+            Outcome::Abort { aborted, .. } => self.end(End::stopped(aborted)),
         }
         Went::On
     }

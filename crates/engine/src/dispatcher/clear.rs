@@ -67,7 +67,6 @@ impl Dispatcher {
     /// is committed before this returns.
     pub async fn clear(&self, cx: &TurnCx, call: ToolCall) -> Clearance {
         let mut ids = Ids::default();
-        let asked = call.clone();
         let set = self.current.set();
         let mut clearing = Clearing::new(set.roster().clone(), cx.occasion(), call);
         let mut person = Person::Unasked;
@@ -93,15 +92,14 @@ impl Dispatcher {
         let took = time_of_substitute(&records);
         let digest = match &outcome {
             Outcome::Run(call) => Some(Digest::of(&cx.who, call)),
-            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort(_) => None,
+            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort { .. } => None,
         };
         let approval = match &person {
             Person::Approved { id } => Some(id.as_str()),
             Person::Unasked | Person::Waiting(_) => None,
         };
         let rows = rows(&outcome, digest, approval, records);
-        // An abort leaves no call; it is still about the one that was asked about.
-        let about = outcome.call().unwrap_or(&asked);
+        let about = outcome.call();
         let tool = about.tool.clone();
         let input = || Some(about.arguments.clone());
         let kept = |Row { kind, ruling, hooks }| EventRecord {
@@ -147,7 +145,7 @@ impl Dispatcher {
             (Outcome::Refused { call, denied }, _) => {
                 Clearance::Refused { call, text: denied.text(), by: Some(denied.by), rewritten }
             }
-            (Outcome::Abort(aborted), _) => Clearance::Abort(aborted),
+            (Outcome::Abort { aborted, .. }, _) => Clearance::Abort(aborted),
         }
     }
 }

@@ -102,7 +102,7 @@ fn long_texts_end() {
                 .collect::<String>()
         ),
         "ln -s a a/b; ln -s a/b a; cat a/b/c".to_owned(),
-        "ln -s /x/y x; ln -s /work/app/x /x; rm x/1".to_owned(),
+        "ln -s /x/y x; ln -s /code/app/x /x; rm x/1".to_owned(),
         format!("echo {} | sh", "x".repeat(60_000)),
         "a | ".repeat(10_000) + "b",
         "a && ".repeat(10_000) + "b",

@@ -16,7 +16,7 @@ use std::path::Path;
 use domain::shell::{ShellFacts, ShellText};
 
 #[cfg(test)]
-const WORKSPACE: &str = "/work/app";
+const WORKSPACE: &str = "/code/app";
 
 /// What `text` would do in the workspace.
 #[cfg(test)]

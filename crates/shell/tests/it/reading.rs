@@ -16,9 +16,9 @@ fn a_plain_command_is_told_whole() {
     assert_eq!(
         json,
         serde_json::json!({
-            "commands": [{"name": "rm", "argv": ["/bin/rm", "-rf", "a b", "../x"], "cwd": "/work/app", "depth": 0}],
-            "reads": [], "writes": ["/work/app/log.txt"], "deletes": ["/work/app/a b", "/work/x"],
-            "urls": [], "outside": ["/work/x"], "pipes_to_interpreter": false, "unknown": false, "unknown_why": ""
+            "commands": [{"name": "rm", "argv": ["/bin/rm", "-rf", "a b", "../x"], "cwd": "/code/app", "depth": 0}],
+            "reads": [], "writes": ["/code/app/log.txt"], "deletes": ["/code/app/a b", "/code/x"],
+            "urls": [], "outside": ["/code/x"], "pipes_to_interpreter": false, "unknown": false, "unknown_why": ""
         })
     );
 }
@@ -296,7 +296,7 @@ fn plain_work_is_known() {
         "echo x > /tmp/x.$$",
         "diff <(ls a) <(ls b)",
         "pushd sub >/dev/null && ls && popd >/dev/null && touch y",
-        "cd sub; ls; cd -; touch z; cd /work/app/a && make && cd - && touch y",
+        "cd sub; ls; cd -; touch z; cd /code/app/a && make && cd - && touch y",
         "tmp=$(mktemp -d); cd \"$tmp\"; touch x; rm -rf \"$tmp\" \"$(pwd)/y\"",
         "cat > t.py <<'E'\nprint(1)\nE\npython3 t.py",
         "perl -i -pe 's/a/b/' f",
@@ -344,11 +344,11 @@ fn depth_counts_what_a_command_stands_in() {
 
 #[test]
 fn paths_are_made_absolute() {
-    let facts = facts_in("cat a ../b ~/c /d/./e/../f > /dev/null; cd sub && touch g; head *.txt", "/work/app/x");
-    assert_eq!(facts.reads, ["/work/app/x/a", "/work/app/b", "~/c", "/d/f", "/work/app/x/sub/*.txt"]);
-    assert_eq!(facts.writes, ["/work/app/x/sub/g"]);
+    let facts = facts_in("cat a ../b ~/c /d/./e/../f > /dev/null; cd sub && touch g; head *.txt", "/code/app/x");
+    assert_eq!(facts.reads, ["/code/app/x/a", "/code/app/b", "~/c", "/d/f", "/code/app/x/sub/*.txt"]);
+    assert_eq!(facts.writes, ["/code/app/x/sub/g"]);
     assert_eq!(facts.outside, ["~/c", "/d/f"]);
-    assert_eq!(facts.commands[2].cwd, "/work/app/x/sub");
+    assert_eq!(facts.commands[2].cwd, "/code/app/x/sub");
 }
 
 #[test]
@@ -357,13 +357,13 @@ fn programs_touch_what_the_table_says() {
         "mv a b; cp c /d; tee e < f; dd if=g of=h; truncate -s0 i; curl -o j https://u.test/k -d @l; tar cf m n; ln -s o p; \
          install -m 644 q r; sed -i s/a/b/ s; sort t -o u; find v -name '*.w' -delete; wget -O x ftp://u.test/y",
     );
-    let below = |names: &[&str]| names.iter().map(|name| format!("/work/app/{name}")).collect::<Vec<_>>();
+    let below = |names: &[&str]| names.iter().map(|name| format!("/code/app/{name}")).collect::<Vec<_>>();
     assert_eq!(facts.deletes, below(&["a", "v/**/*.w"]));
     let mut writes = below(&["b"]);
     writes.push("/d".to_owned());
     writes.extend(below(&["e", "h", "i", "j", "m", "p", "r", "s", "u", "x"]));
     let mut found = facts.writes.clone();
-    found.retain(|path| path != "/work/app/o");
+    found.retain(|path| path != "/code/app/o");
     assert_eq!(found, writes);
     assert_eq!(facts.urls, ["https://u.test/k", "ftp://u.test/y"]);
     for read in below(&["a", "c", "f", "g", "l", "n", "q", "s", "t"]) {

@@ -59,6 +59,16 @@ fn hooks_that_keep_rewriting_refuse_the_call() {
 }
 
 #[test]
+fn a_call_that_ends_the_turn_is_kept_as_the_gates_left_it() {
+    let abort = Verdict::<BeforeTool>::Abort(Abort { extent: Extent::Turn, reason: "stop".into() });
+    let script =
+        Script::default().says("a", Verdict::<BeforeTool>::Continue).says("a", abort).says("g", rewrite("pwd"));
+    let (_, outcome, _) = Case::new(vec![before("a"), gate("g")]).script(script).clear(call("exec", "ls"));
+    assert!(matches!(outcome, Outcome::Abort { .. }), "{outcome:?}");
+    assert_eq!(outcome.call().arguments, args("pwd"));
+}
+
+#[test]
 fn a_fault_while_being_asked_again_counts_as_at_first() {
     let fails = |hook: Hook| {
         let script = Script::default()
