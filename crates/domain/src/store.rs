@@ -40,11 +40,26 @@ pub trait RecordStore: Send + Sync {
         Box::pin(std::future::ready(Box::new(()) as Room))
     }
 
+    /// The store, if nothing waits to be written and writing takes no longer than it should: whoever waits for a record
+    /// writes it in its own thread then, which saves two changes of thread. `None` where that cannot be.
+    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+        None
+    }
+
     /// The events that `query` asks for, newest last. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError>;
+}
+
+/// A store that has nothing to do. Others wait for as long as it is held.
+pub trait Idle {
+    /// Writes `records`, in order, as one transaction, as durably as the store promises. Blocks until then.
+    ///
+    /// # Errors
+    /// They are not written.
+    fn write(self: Box<Self>, records: Vec<EventRecord>) -> Result<(), StoreError>;
 }
 
 /// Which events are wanted.

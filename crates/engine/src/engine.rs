@@ -36,13 +36,17 @@ pub struct Engine {
 impl Engine {
     /// An engine without hooks whose records go to `store`, and to `watchers` as things happen.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>) -> Self {
-        let deadlines = Deadlines::default();
+        Self::keeping(Evidence::new(store, watchers, Deadlines::default()))
+    }
+
+    /// An engine without hooks whose records are `evidence`.
+    pub fn keeping(evidence: Evidence) -> Self {
         Self {
             configured: RwLock::new(Arc::from(Vec::new())),
             live: Arc::default(),
-            evidence: Arc::new(Evidence::new(store, watchers, deadlines.clone())),
+            deadlines: evidence.deadlines().clone(),
+            evidence: Arc::new(evidence),
             tasks: TaskTracker::new(),
-            deadlines,
         }
     }
 

@@ -9,7 +9,9 @@ use domain::id::EventId;
 use domain::record::{EventRecord, Ruled};
 use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::Word;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
+use tokio::task::block_in_place;
 
 use crate::deadlines::{Deadlines, Elapsed};
 
@@ -34,13 +36,26 @@ pub struct Evidence {
     watchers: Vec<Arc<dyn Watcher>>,
     lost: Arc<AtomicU64>,
     deadlines: Deadlines,
+    in_place: bool,
 }
 
 impl Evidence {
     /// Evidence that goes to `store`, and to `watchers` as it happens. Whoever waits for the store does so by
     /// `deadlines`.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>, deadlines: Deadlines) -> Self {
-        Self { store, watchers, lost: Arc::default(), deadlines }
+        Self { store, watchers, lost: Arc::default(), deadlines, in_place: false }
+    }
+
+    /// The same, and a tool call that waits for its record writes it in its own thread where the store is idle, which
+    /// saves two changes of thread. For hosts whose agents run on a runtime of many threads, and not in a
+    /// [`LocalSet`](tokio::task::LocalSet): the other tasks of the thread go on in another one.
+    #[must_use]
+    pub fn writing_in_place(self) -> Self {
+        Self { in_place: true, ..self }
+    }
+
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
     }
 
     /// How many records the store could not take.
@@ -102,7 +117,10 @@ impl Evidence {
     ///
     /// If they cannot be written, the call does not run: the decision is kept once more as a refusal with the text
     /// `refusal`, as far as the store can take it, and that is what watchers see.
-    pub(crate) async fn commit(&self, records: Vec<EventRecord>, refusal: &str) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// They are not written, or not in time.
+    pub async fn commit(&self, records: Vec<EventRecord>, refusal: &str) -> Result<(), StoreError> {
         // Without watchers only the decision is needed again, and only if the others are lost.
         let from = if self.is_watched() { 0 } else { records.len().saturating_sub(1) };
         let mut written = records[from..].to_vec();
@@ -119,6 +137,10 @@ impl Evidence {
     }
 
     async fn write(&self, records: Vec<EventRecord>) -> Result<(), StoreError> {
+        let records = match self.write_here(records) {
+            Ok(kept) => return kept,
+            Err(records) => records,
+        };
         let (sender, kept) = oneshot::channel();
         self.store.keep(
             records,
@@ -134,6 +156,18 @@ impl Evidence {
                 let limit = COMMIT_TIMEOUT.as_secs();
                 Err(StoreError::Unavailable(format!("nothing was written within {limit} s")))
             }
+        }
+    }
+
+    /// Writes them in this thread if the store is idle, and gives them back otherwise. Of several that come at once one
+    /// does that; the others share a transaction.
+    fn write_here(&self, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>> {
+        // A runtime of one thread has nothing else to go on with.
+        let many = || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let idle = if self.in_place && many() { self.store.idle() } else { None };
+        match idle {
+            Some(idle) => Ok(block_in_place(|| idle.write(records))),
+            None => Err(records),
         }
     }
 
@@ -168,7 +202,7 @@ mod tests {
     use std::sync::{Mutex, PoisonError};
 
     use domain::id::TurnId;
-    use domain::store::RoomSoon;
+    use domain::store::{Idle, RoomSoon};
     use futures_util::future::{join, join_all};
     use testkit::conformance::store::event;
     use tokio::sync::Semaphore;
@@ -217,6 +251,44 @@ mod tests {
         fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
             Ok(Vec::new())
         }
+    }
+
+    /// Fails in its own thread, and writes in the caller's.
+    struct Unoccupied;
+
+    impl RecordStore for Unoccupied {
+        fn keep(&self, _records: Vec<EventRecord>, done: Done) {
+            done(Err(StoreError::Unavailable("this was to be written in place".into())));
+        }
+
+        fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+            Some(Box::new(Self))
+        }
+
+        fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
+            Ok(Vec::new())
+        }
+    }
+
+    impl Idle for Unoccupied {
+        fn write(self: Box<Self>, _records: Vec<EventRecord>) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    fn unoccupied() -> Evidence {
+        Evidence::new(Arc::new(Unoccupied), Vec::new(), Deadlines::default())
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn an_idle_store_is_written_in_place_if_the_host_says_so() {
+        assert!(unoccupied().writing_in_place().commit(records(), "no").await.is_ok());
+        assert!(unoccupied().commit(records(), "no").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_runtime_of_one_thread_is_never_blocked() {
+        assert!(unoccupied().writing_in_place().commit(records(), "no").await.is_err());
     }
 
     fn evidence(store: &Arc<Slow>) -> Evidence {

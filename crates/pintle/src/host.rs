@@ -13,9 +13,10 @@ use domain::hook::State;
 use domain::store::StoreError;
 use engine::egress::Egress;
 use engine::engine::OBSERVER_TIMEOUT;
+use engine::evidence::Evidence;
 use engine::handlers::native::Native;
 use engine::handlers::process::{ProcessHook, child_environment};
-use engine::{Approvals, Asker, Engine, Mount, Watcher};
+use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
 use providers::{ProviderSpec, Secret, ToolMode};
 use store::{Sealing, Store};
 
@@ -80,7 +81,8 @@ impl Host {
         if let Err(why) = home::close(&config.home) {
             tracing::info!("{why}");
         }
-        let engine = Arc::new(Engine::new(store.clone(), watchers));
+        let evidence = Evidence::new(store.clone(), watchers, Deadlines::default()).writing_in_place();
+        let engine = Arc::new(Engine::keeping(evidence));
         hide();
         let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
         let (orphans, running) = (Orphans::adopt(), Mutex::default());

@@ -16,6 +16,8 @@ use domain::id::HookId;
 use domain::record::EventRecord;
 use domain::store::RecordStore;
 use domain::verdict::Word;
+use engine::Deadlines;
+use engine::evidence::Evidence;
 use futures_util::future::try_join_all;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
@@ -26,6 +28,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use testkit::conformance::audit::cleared;
 use testkit::conformance::executions::{by, ran, said};
+use tokio_util::task::TaskTracker;
 
 #[expect(dead_code, reason = "it is shared, and absolute figures are for others")]
 #[path = "../../engine/benches/hooks/report.rs"]
@@ -37,6 +40,8 @@ const RECORDS: usize = 5000;
 const TURNS: usize = 64;
 /// Calls in one round.
 const CALLS: usize = 300;
+/// Threads of the runtime that agents run on.
+const WORKERS: usize = 2;
 /// Batched records reach at least this share of what bare inserts do.
 const LEAST_SHARE: f64 = 0.8;
 /// A permitted call waits at most this many times as long as for a bare transaction.
@@ -143,13 +148,12 @@ impl Bench {
     fn ours(&self, durability: Durability, times: usize, make: Make<'_>, pace: Pace) -> anyhow::Result<Duration> {
         let store = Sqlite::open_with(&self.file("ours.db")?, durability, self.sealing.clone())?;
         let batches: Vec<_> = (0..times).map(|_| make(&self.hook)).collect();
+        if pace == Pace::OneByOne {
+            return clear(store, batches);
+        }
         // As events happen, and as they stand below: in the order of their ids, whichever turn they are of.
         let batches = RefCell::new(batches.into_iter());
         let next = || batches.borrow_mut().next();
-        let at_once = match pace {
-            Pace::Batched => TURNS,
-            Pace::OneByOne => 1,
-        };
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         let (say, hear) = channel();
         let turn = || async {
@@ -160,17 +164,12 @@ impl Bench {
                     drop(say.send(how));
                 };
                 store.keep(batch, Box::new(done));
-                if pace == Pace::OneByOne {
-                    hear.recv().context("the store forgot to say")??;
-                }
             }
             anyhow::Ok(())
         };
         let start = Instant::now();
-        runtime.block_on(try_join_all((0..at_once).map(|_| turn())))?;
-        if pace == Pace::Batched {
-            hear.iter().take(times).try_for_each(|how| how)?;
-        }
+        runtime.block_on(try_join_all((0..TURNS).map(|_| turn())))?;
+        hear.iter().take(times).try_for_each(|how| how)?;
         Ok(start.elapsed())
     }
 
@@ -233,6 +232,20 @@ impl Bench {
         ensure!(rows.iter().all(|left| left.len() == rows[0].len()), "the batches are not alike");
         Ok(rows)
     }
+}
+
+/// How long a turn waits whose calls come one after the other, each when the one before may run.
+fn clear(store: Sqlite, batches: Vec<Vec<EventRecord>>) -> anyhow::Result<Duration> {
+    let evidence = Evidence::new(Arc::new(store), Vec::new(), Deadlines::default()).writing_in_place();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_time().build()?;
+    let turn = async move {
+        let start = Instant::now();
+        for batch in batches {
+            evidence.commit(batch, "not recorded").await?;
+        }
+        Ok(start.elapsed())
+    };
+    runtime.block_on(TaskTracker::new().spawn_on(turn, runtime.handle()))?
 }
 
 fn counted(connection: &Connection) -> rusqlite::Result<[usize; 3]> {

@@ -34,7 +34,7 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
+    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
     StoreError, StoredEvent,
 };
 use serde::Deserialize;
@@ -192,6 +192,10 @@ impl RecordStore for Store {
 
     fn room(&self, records: &[EventRecord]) -> RoomSoon {
         self.records().room(records)
+    }
+
+    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+        self.records().idle()
     }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {

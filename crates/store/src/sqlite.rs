@@ -24,7 +24,7 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
+    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
     StoreError, StoredEvent,
 };
 use rusqlite::Connection;
@@ -35,7 +35,7 @@ pub use crate::rows::batch::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use crate::Durability;
 use crate::db::Failure;
 use crate::room::Rooms;
-use crate::rows::batch::{Batch, is_awaited_by};
+use crate::rows::batch::{Batch, Traffic, is_awaited_by};
 use crate::rows::{approvals, journal, records, sessions};
 use crate::sealing::Sealing;
 use crate::timing::HookTiming;
@@ -57,6 +57,8 @@ pub struct Sqlite {
     locks: Arc<Locks>,
     sealing: Sealing,
     rooms: Rooms,
+    pen: Arc<Mutex<Writer>>,
+    traffic: Traffic,
 }
 
 impl Sqlite {
@@ -79,10 +81,13 @@ impl Sqlite {
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let place = Arc::new(Place::of(path)?);
         let locks = Arc::new(Locks::beside(&place.real_path()?));
-        let writer = Writer::new(place.clone(), writing, sealing.clone(), durability);
+        let pen = Arc::new(Mutex::new(Writer::new(place.clone(), writing, sealing.clone(), durability)));
         let writer = thread::Builder::new()
             .name("pintle-store".into())
-            .spawn(move || writer.run(&batches))
+            .spawn({
+                let pen = pen.clone();
+                move || Writer::run(&pen, &batches)
+            })
             .map_err(|e| StoreError::Unavailable(format!("the writer of `{}` did not start: {e}", path.display())))?;
         Ok(Self {
             path: path.to_owned(),
@@ -95,6 +100,8 @@ impl Sqlite {
             place,
             sealing,
             rooms: Rooms::default(),
+            pen,
+            traffic: Traffic::default(),
         })
     }
 
@@ -149,7 +156,7 @@ impl Sqlite {
 
     fn hand_over(&self, batch: Batch) {
         let queue = self.queue.as_ref().expect("only `drop` takes the queue");
-        match queue.try_send(batch) {
+        match queue.try_send(batch.counted(&self.traffic)) {
             Ok(()) => {}
             Err(TrySendError::Full(batch)) => batch.finish(Err(StoreError::Unavailable(format!(
                 "`{}` cannot be written fast enough: {QUEUE_BATCHES} batches wait already",
@@ -170,8 +177,31 @@ impl RecordStore for Sqlite {
         self.rooms.soon(records)
     }
 
+    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+        // What was handed over earlier is written earlier.
+        let writer = if self.traffic.is_none() { Writer::idle(&self.pen) } else { None };
+        writer.map(|writer| Box::new(Unoccupied { store: self, writer }) as Box<dyn Idle>)
+    }
+
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
         self.list(|connection| records::find(connection, query))
+    }
+}
+
+/// The writer, kept from its thread.
+struct Unoccupied<'a> {
+    store: &'a Sqlite,
+    writer: MutexGuard<'a, Writer>,
+}
+
+impl Idle for Unoccupied<'_> {
+    fn write(mut self: Box<Self>, records: Vec<EventRecord>) -> Result<(), StoreError> {
+        let kept = self.writer.write_here(records);
+        if self.writer.is_needed_earlier() {
+            // An empty batch is how the thread hears of it.
+            self.store.hand_over(Batch::records(Vec::new(), Box::new(|_| {})));
+        }
+        kept
     }
 }
 

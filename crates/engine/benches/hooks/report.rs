@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// Rounds of which the median counts. Odd, so that it is a value that was measured.
-const ROUNDS: usize = 7;
+/// Rounds of which the median counts. Odd, so that it is a value that was measured. Many short ones rather than few
+/// long ones: a round differs from the next by where the kernel puts threads, much more than by chance.
+const ROUNDS: usize = 15;
 /// A share of a round runs first and is not counted: caches, pipes and children are warm afterwards.
 const WARM_UP_SHARE: usize = 10;
 

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
@@ -41,32 +43,69 @@ pub(crate) struct Batch {
     executions: Vec<Execution>,
     jobs: Vec<OutboxJob>,
     done: Option<Done>,
+    /// Gone before anybody is told.
+    on_the_way: Option<OnTheWay>,
+}
+
+/// How many batches were handed over and are not finished.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traffic(Arc<AtomicUsize>);
+
+/// One of them.
+struct OnTheWay(Traffic);
+
+impl Traffic {
+    /// Whether all that were handed over are finished.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Drop for OnTheWay {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Batch {
+    /// The same, and `traffic` counts it until it is finished.
+    pub(crate) fn counted(mut self, traffic: &Traffic) -> Self {
+        traffic.0.fetch_add(1, Ordering::AcqRel);
+        self.on_the_way = Some(OnTheWay(traffic.clone()));
+        self
+    }
+
     /// Only records.
     pub(crate) fn records(records: Vec<EventRecord>, done: Done) -> Self {
-        Self { append: None, records, executions: Vec::new(), jobs: Vec::new(), done: Some(done) }
+        Self { append: None, records, executions: Vec::new(), jobs: Vec::new(), done: Some(done), on_the_way: None }
     }
 
     /// Only executions.
     pub(crate) fn executions(executions: Vec<Execution>, done: Done) -> Self {
-        Self { append: None, records: Vec::new(), executions, jobs: Vec::new(), done: Some(done) }
+        Self { append: None, records: Vec::new(), executions, jobs: Vec::new(), done: Some(done), on_the_way: None }
     }
 
     /// Only jobs of the outbox.
     pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: Done) -> Self {
-        Self { append: None, records: Vec::new(), executions: Vec::new(), jobs, done: Some(done) }
+        Self { append: None, records: Vec::new(), executions: Vec::new(), jobs, done: Some(done), on_the_way: None }
     }
 
     /// Entries of a journal, and the records that belong to them.
     pub(crate) fn append(mut append: Append, done: Done) -> Self {
         let records = std::mem::take(&mut append.records);
-        Self { append: Some(append), records, executions: Vec::new(), jobs: Vec::new(), done: Some(done) }
+        Self {
+            append: Some(append),
+            records,
+            executions: Vec::new(),
+            jobs: Vec::new(),
+            done: Some(done),
+            on_the_way: None,
+        }
     }
 
     /// Says how it went.
     pub(crate) fn finish(mut self, how: Result<(), StoreError>) {
+        drop(self.on_the_way.take());
         if let Some(done) = self.done.take() {
             done(how);
         }
@@ -76,6 +115,7 @@ impl Batch {
 /// A batch that nobody finished was on a writer that is gone.
 impl Drop for Batch {
     fn drop(&mut self) {
+        drop(self.on_the_way.take());
         if let Some(done) = self.done.take() {
             done(Err(StoreError::Unavailable("the writer of the store has ended; restart the program".into())));
         }
@@ -225,16 +265,21 @@ struct Pending {
 pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey) -> Result<(), Failure> + 'a;
 
 impl Rows {
-    /// Puts a batch into words. What is left of it is whom to tell.
-    fn of(batch: &mut Batch, sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
-        let lines = batch.append.take().map(Lines::of).transpose()?;
-        let mut rows = Self { lines, statements: Vec::new(), notes: Vec::new() };
-        let records = std::mem::take(&mut batch.records);
-        for (event, traces) in records.iter().zip(traces(&records, sealing)?) {
+    /// Puts records into words.
+    pub(crate) fn of_records(records: &[EventRecord], sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
+        let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new() };
+        for (event, traces) in records.iter().zip(traces(records, sealing)?) {
             rows.statements.push(records::insert(stored(event)));
             traces.executions.into_iter().for_each(|executed| rows.state(executed, dialect));
             rows.notes.extend(traces.decision.map(|note| Pending { note, statement: None }));
         }
+        Ok(rows)
+    }
+
+    /// Puts a batch into words. What is left of it is whom to tell.
+    fn of(batch: &mut Batch, sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
+        let lines = batch.append.take().map(Lines::of).transpose()?;
+        let mut rows = Self { lines, ..Self::of_records(&std::mem::take(&mut batch.records), sealing, dialect)? };
         for execution in std::mem::take(&mut batch.executions) {
             rows.state(executed(execution, sealing)?, dialect);
         }

@@ -1,9 +1,10 @@
 //! The writing end of the file.
 
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use domain::record::EventRecord;
 use domain::store::StoreError;
 use rusqlite::Connection;
 
@@ -18,7 +19,11 @@ use crate::sealing::Sealing;
 /// Nothing is to be done while nothing comes; the length only keeps the wait a number.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Writes what others hand over.
+/// A transaction that took longer was on a disk that is slow or hangs. Whoever waits for such a one is to be able to
+/// give up, which nobody can who writes in its own place.
+const QUICK: Duration = Duration::from_millis(20);
+
+/// Writes: what others hand over, on a thread of its own, or what somebody waits for who finds it idle.
 pub(super) struct Writer {
     place: Arc<Place>,
     connection: Connection,
@@ -26,6 +31,10 @@ pub(super) struct Writer {
     sealer: Sealer,
     /// Where commits are not synced.
     checkpoints: Option<Checkpoints>,
+    /// Whether the last transaction was.
+    quick: bool,
+    /// When the thread looks again although nothing came.
+    looks: Option<Instant>,
 }
 
 impl Writer {
@@ -35,28 +44,55 @@ impl Writer {
             Durability::Commit => Some(Checkpoints::default()),
             Durability::BeforeEffect => None,
         };
-        Self { place, connection, sealing, sealer, checkpoints }
+        Self { place, connection, sealing, sealer, checkpoints, quick: true, looks: None }
     }
 
-    /// Writes until the store is dropped and nothing waits.
-    pub(super) fn run(mut self, batches: &Receiver<Batch>) {
+    /// Writes what is handed over until the store is dropped and nothing waits.
+    pub(super) fn run(writer: &Mutex<Self>, batches: &Receiver<Batch>) {
+        let sealing = locked(writer).sealing.clone();
         let mut ready = None;
         loop {
             let group = match ready.take() {
                 Some(group) => group,
-                None => match next_group(batches, self.sealer.due_in(Instant::now()).unwrap_or(PATIENCE)) {
-                    Some(group) => Ready::of(group, &self.sealing, Dialect::Sqlite),
-                    None => break,
-                },
+                None => {
+                    let patience = locked(writer).patience(Instant::now());
+                    match next_group(batches, patience) {
+                        Some(group) => Ready::of(group, &sealing, Dialect::Sqlite),
+                        None => break,
+                    }
+                }
             };
             if group.is_empty() {
-                self.tend();
+                locked(writer).tend();
             } else {
-                let sealing = self.sealing.clone();
-                ready = group.write(batches, (&sealing, Dialect::Sqlite), |rows| self.write(rows));
+                ready = group.write(batches, (&sealing, Dialect::Sqlite), |rows| locked(writer).write(rows));
             }
         }
-        self.seal();
+        locked(writer).seal();
+    }
+
+    /// How long nothing is to be done if nothing comes.
+    fn patience(&mut self, now: Instant) -> Duration {
+        let patience = self.sealer.due_in(now).unwrap_or(PATIENCE);
+        self.looks = Some(now + patience);
+        patience
+    }
+
+    /// The writer, if whoever waits may write in its place: it does nothing now, and its disk is quick.
+    pub(super) fn idle(writer: &Mutex<Self>) -> Option<MutexGuard<'_, Self>> {
+        writer.try_lock().ok().filter(|writer| writer.quick)
+    }
+
+    /// Writes `records` in the thread of the caller.
+    pub(super) fn write_here(&mut self, records: Vec<EventRecord>) -> Result<(), StoreError> {
+        let rows = Rows::of_records(&records, &self.sealing, Dialect::Sqlite)?;
+        self.write(&[&rows]).pop().unwrap_or(Ok(()))
+    }
+
+    /// Whether the thread is to look again earlier than it means to.
+    pub(super) fn is_needed_earlier(&self) -> bool {
+        let now = Instant::now();
+        self.sealer.due_in(now).is_some_and(|due| self.looks.is_none_or(|looks| now + due < looks))
     }
 
     /// Signs the chains that are due although nothing came. If that fails, they are signed when something comes.
@@ -91,12 +127,14 @@ impl Writer {
     /// is in it, only the file can fail.
     fn write(&mut self, rows: &[&Rows]) -> Vec<Result<(), StoreError>> {
         let turn = self.place.turn();
+        let began = Instant::now();
         let before = self.connection.total_changes();
         let committed = self.place.check().and_then(|()| {
             file::transact(&mut self.connection, |db| insert_all(db, rows, &|_| Ok(()), &mut self.sealer))
                 .map_err(|failure| file::into_error(failure, self.place.path()))
         });
         drop(turn);
+        self.quick = began.elapsed() <= QUICK;
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
         }
@@ -104,5 +142,54 @@ impl Writer {
             self.sealer.forget();
             vec![Err(why); rows.len()]
         })
+    }
+}
+
+pub(super) fn locked(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
+    // A panic rolls its transaction back as it unwinds, and what the writer knows besides is read anew by its next one.
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use testkit::conformance::audit::cleared;
+
+    use super::*;
+    use crate::keyring::signing::SigningKey;
+
+    fn writer(folder: &Path, signed: bool) -> Mutex<Writer> {
+        let path = folder.join("pintle.db");
+        let (writing, _reading) = file::open(&path, Durability::BeforeEffect).unwrap();
+        let signing = signed.then(|| Arc::new(SigningKey::open_or_create(folder).unwrap()));
+        let sealing = Sealing { signing, ..Sealing::default() };
+        Mutex::new(Writer::new(Arc::new(Place::of(&path).unwrap()), writing, sealing, Durability::BeforeEffect))
+    }
+
+    #[test]
+    fn a_disk_that_was_slow_is_waited_for_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path(), false);
+        assert!(Writer::idle(&writer).is_some());
+        locked(&writer).quick = false;
+        assert!(Writer::idle(&writer).is_none());
+        // Each transaction says it anew.
+        assert!(locked(&writer).write(&[]).is_empty());
+        let quick = locked(&writer).quick;
+        assert_eq!(Writer::idle(&writer).is_some(), quick);
+    }
+
+    #[test]
+    fn the_thread_is_told_of_what_is_to_be_signed_before_it_would_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path(), true);
+        let mut writer = locked(&writer);
+        writer.patience(Instant::now());
+        assert!(!writer.is_needed_earlier(), "nothing is to be signed");
+        writer.write_here(cleared()).unwrap();
+        assert!(writer.is_needed_earlier(), "a chain has grown");
+        writer.patience(Instant::now());
+        assert!(!writer.is_needed_earlier(), "it knows");
     }
 }

@@ -55,6 +55,27 @@ fn a_full_queue_answers_at_once() {
 }
 
 #[test]
+fn a_store_is_idle_once_nothing_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(&folder.path().join("pintle.db"), Durability::Commit).unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let heard = flood(&store);
+    assert!(store.idle().is_none(), "what was handed over earlier is written earlier");
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(heard.iter().count(), FLOOD);
+    // Waiting for somebody else has made it slow, until a transaction is quick.
+    while store.idle().is_none() {
+        keep(&store, vec![event(&TurnId::fresh())]).unwrap();
+    }
+    let before = count(&store);
+    let idle = store.idle().expect("nothing was handed over since");
+    assert!(store.idle().is_none(), "somebody has it");
+    idle.write(vec![event(&TurnId::fresh())]).unwrap();
+    assert_eq!(count(&store), before + 1);
+}
+
+#[test]
 fn dropping_the_store_writes_what_waits() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pintle.db");

@@ -34,6 +34,25 @@ pub fn records(store: &dyn RecordStore) {
     deep_and_huge_changes_stay_readable(store);
     many_may_keep_at_once(store);
     an_empty_batch_is_kept_too(store);
+    whoever_finds_it_idle_may_write(store);
+}
+
+fn whoever_finds_it_idle_may_write(store: &dyn RecordStore) {
+    let turn = TurnId::fresh();
+    let [first, second, third] = [event(&turn), event(&turn), event(&turn)];
+    kept(store, std::slice::from_ref(&first));
+    let between = match store.idle() {
+        Some(idle) => {
+            idle.write(vec![second.clone()]).expect("the record is written");
+            vec![second]
+        }
+        None => Vec::new(),
+    };
+    kept(store, std::slice::from_ref(&third));
+    let wanted: Vec<String> =
+        [&first].into_iter().chain(&between).chain([&third]).map(|event| event.event_id.to_string()).collect();
+    let turn = RecordQuery { last_turn: true, ..everything() };
+    assert_eq!(ids(&find(store, &turn)), wanted, "in the order of writing");
 }
 
 /// An event of a tool call in `turn`, without hooks.
