@@ -56,7 +56,8 @@ impl Booted {
     /// What leaves something unguarded, or shut.
     pub(crate) fn unguarded(&self) -> impl Iterator<Item = String> {
         let bad = self.bad.iter().filter(|bad| bad.diagnostic.guard).map(Bad::line);
-        let guards = |hook: &&Hook| hook.state == State::Untrusted && GATES.iter().any(|gate| hook.stages.get(*gate).is_some());
+        let guards =
+            |hook: &&Hook| hook.state == State::Untrusted && GATES.iter().any(|gate| hook.stages.get(*gate).is_some());
         let strangers = self.strangers.iter().filter(guards).map(|hook| format!("{} (untrusted)", hook.name));
         bad.chain(strangers).chain(self.failed.iter().cloned())
     }
@@ -293,8 +294,9 @@ impl Boot<'_> {
         }
         let count = self.switched_off((&rules, NO_AGENTS, "hooks.agent_hook_auto_disabled"), lonely, booted);
         if count > 0 {
-            let message = format!("{count} hooks of scope agent were switched off: the agents that they were about are gone");
-            booted.diagnostics.push(message);
+            let (what, whose) =
+                if count == 1 { ("hook of scope agent was", "its") } else { ("hooks of scope agent were", "their") };
+            booted.diagnostics.push(format!("{count} {what} switched off: {whose} agents are gone"));
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dialects::agent::record::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS};
 use domain::agent_hook::AGENT_EVENTS;
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
@@ -60,11 +61,14 @@ fn of_record(record: &Value, (file, origin): (&str, &str)) -> Hook {
     }
 }
 
-/// Nothing of `record` counts but its place among others and that its owner switched it off.
+/// Of `record` little counts, and nothing has to be right: where it would stand among others, and whether it is off.
 fn stranger(name: &str, origin: &str, kinds: &[CheckpointKind], record: &Value) -> Hook {
+    let timeout_ms = record.get("timeout_ms").and_then(Value::as_u64).and_then(|ms| u32::try_from(ms).ok());
+    let timeout_ms = timeout_ms.filter(|ms| (1..=MAX_TIMEOUT_MS).contains(ms)).unwrap_or(DEFAULT_TIMEOUT_MS);
     let mut stages = Stages::default();
     for kind in kinds {
-        stages.set(*kind, Stage { timeout: Duration::ZERO, on_failure: OnFailure::Continue, paired: false });
+        let on_failure = if GATES.contains(kind) { OnFailure::Close } else { OnFailure::Continue };
+        stages.set(*kind, Stage { timeout: Duration::from_millis(timeout_ms.into()), on_failure, paired: false });
     }
     let is_off = record.get("enabled") == Some(&Value::Bool(false));
     let priority = record.get("priority").and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
