@@ -149,7 +149,7 @@ impl Evidence {
 
 fn lose(lost: &AtomicU64, error: &StoreError) {
     lost.fetch_add(1, Ordering::Relaxed);
-    tracing::warn!("records were lost: {error}");
+    tracing::warn!("security.hook.audit_write_failed: records were lost: {error}");
 }
 
 /// A store that keeps nothing: for hosts that keep their own evidence through a [`Watcher`].
