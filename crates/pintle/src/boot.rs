@@ -286,7 +286,7 @@ impl Boot<'_> {
         let command = |hook: &AgentHook| {
             no_commands && hook.handler_type == HandlerType::Command && hook.source != Source::Builtin
         };
-        let lonely = |hook: &AgentHook| hook.scope == HookScope::Agent && hook.agent_ids.is_empty();
+        let lonely = |hook: &AgentHook| hook.scope == HookScope::Agent && hook.agent_ids.is_empty() && !command(hook);
         let count = self.switched_off((&rules, NO_COMMANDS, "hooks.command_hook_auto_disabled"), command, booted);
         if count > 0 {
             tracing::warn!(count, "hooks.command_migration_complete");

@@ -94,17 +94,14 @@ fn before(now: Timestamp, term: SignedDuration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
-    use std::sync::mpsc::channel;
 
-    use domain::agent_hook::{Decision, HandlerType};
     use domain::audit::{CHECKPOINT_ROWS, Report, Verifier};
-    use domain::checkpoint::CheckpointKind;
     use domain::execution::Execution;
-    use domain::id::TenantId;
-    use domain::json::Object;
+    use domain::id::{HookId, TenantId};
     use domain::store::ExecutionQuery;
     use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
     use store::{Durability, Sealing, open_with};
+    use testkit::conformance::executions::{by, failed, keep_executions, ran};
     use testkit::postgres::Server;
 
     use super::*;
@@ -116,50 +113,23 @@ mod tests {
         Terms::of(&KeptConfig { execution_days: retention_days, detail_days: None, audit_days })
     }
 
-    fn execution(number: u64, created_at: Timestamp) -> Execution {
-        let uuid = |kind: u64| format!("0193a5b0-7000-7000-8000-{:012x}", kind << 32 | number);
-        Execution {
-            id: uuid(1),
-            hook_id: None,
-            hook_name: "no-rm".into(),
-            hook_version: 1,
-            handler_type: HandlerType::Script,
-            tenant_id: TenantId::default_tenant(),
-            agent_id: None,
-            session_id: None,
-            turn_id: None,
-            event_id: uuid(2),
-            trace_id: None,
-            event: CheckpointKind::PreToolUse,
-            tool_name: Some("exec".into()),
-            tool_call_id: None,
-            input_hash: None,
-            decision: Decision::Allow,
-            reason: None,
-            duration_ms: 1,
-            retry: 0,
-            dedup_key: None,
-            error: None,
-            error_detail: None,
-            metadata: Object::new(),
-            created_at,
-        }
+    fn execution(at: Timestamp) -> Execution {
+        let hook = HookId::fresh();
+        let row = Execution::of(&ran(&hook, failed()), &by(&hook, failed())).unwrap();
+        Execution { created_at: at, hook_id: None, ..row }
     }
 
     /// A store that signs, with so many rows of today.
     fn filled(url: &str, home: &Path, rows: u64) -> Arc<Store> {
         let signing = Some(Arc::new(SigningKey::open_or_create(home).unwrap()));
         let store = Arc::new(open_with(url, home, Durability::Commit, Sealing { keyring: None, signing }).unwrap());
-        keep(&store, 1..=rows);
+        keep(&store, rows);
         store
     }
 
-    fn keep(store: &Store, numbers: impl Iterator<Item = u64>) {
+    fn keep(store: &Store, rows: u64) {
         let now = Timestamp::now();
-        let (say, hear) = channel();
-        let rows = numbers.map(|number| execution(number, now)).collect();
-        store.keep_executions(rows, Box::new(move |kept| say.send(kept).unwrap()));
-        hear.recv().unwrap().unwrap();
+        keep_executions(store, (0..rows).map(|_| execution(now)).collect()).unwrap();
     }
 
     fn verified(store: &Store, home: &Path) -> Report {
@@ -194,7 +164,7 @@ mod tests {
         let last = store.last_checkpoint(&TenantId::default_tenant()).unwrap().unwrap();
         assert!(forget_some(&store, terms(None, None), in_days(91)), "{url}: not all at once");
         all(terms(None, None), in_days(91));
-        keep(&store, ROWS + 1..=ROWS + 3);
+        keep(&store, 3);
         let report = verified(&store, home.path());
         assert!(report.is_intact(), "{url}: {report}");
         let chain = &report.tenants[0];

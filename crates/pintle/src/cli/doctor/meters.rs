@@ -86,6 +86,14 @@ fn told(dropped: Result<usize, StoreError>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use domain::execution::Execution;
+    use domain::id::HookId;
+    use domain::record::{NotRun, Outcome};
+    use store::Durability;
+    use testkit::conformance::executions::{by, failed, keep_executions, ran};
+
     use super::*;
 
     #[test]
@@ -103,6 +111,24 @@ mod tests {
         check(1000, 0, State::Failed, "whatever they judge is refused");
         check(1000, -5, State::Failed, "-5 of 1000");
         check(0, 0, State::Failed, "0 of 0");
+    }
+
+    #[test]
+    fn only_what_found_no_room_within_a_day_counts() {
+        let now: Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();
+        let ago = |hours: i64| now - SignedDuration::from_hours(hours);
+        let row = |outcome: Outcome, at: Timestamp| {
+            let hook = HookId::fresh();
+            let row = Execution::of(&ran(&hook, failed()), &by(&hook, outcome)).unwrap();
+            Execution { created_at: at, hook_id: None, ..row }
+        };
+        let no_room = || Outcome::NotRun(NotRun::Dropped);
+        let store = store::open("memory:", Path::new("nowhere"), Durability::Commit).unwrap();
+        assert_eq!(dropped(&store, now), Ok(None));
+        keep_executions(&store, vec![row(failed(), ago(1)), row(no_room(), ago(25))]).unwrap();
+        assert_eq!(dropped(&store, now), Ok(None));
+        keep_executions(&store, vec![row(no_room(), ago(23)), row(no_room(), ago(1))]).unwrap();
+        assert_eq!(dropped(&store, now), Ok(Some(2)));
     }
 
     #[test]
