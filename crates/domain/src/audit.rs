@@ -29,7 +29,7 @@ use crate::hex::hex;
 use crate::id::TenantId;
 use crate::json::{self, Object};
 
-pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_ROWS, Checkpoint, due, due_at_stop};
+pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_ROWS, Checkpoint, cut_at, due, due_at_stop};
 pub use line::{Line, LineError, Lines, MAX_LINE_BYTES, read_line};
 pub use verify::{Finding, Member, Proof, Report, TenantReport, Verifier};
 

@@ -185,6 +185,9 @@ impl Execution {
 /// What an execution without long texts takes as JSON; a longer one lets its text grow.
 const CANONICAL_BYTES: usize = 1536;
 
+/// The fault of an observer that was not told, since too many waited before it.
+pub const QUEUE_FULL: &str = "queue full";
+
 /// The width of the column, in characters.
 const MAX_NAME_CHARS: usize = 255;
 /// The width of the column, in characters.
@@ -225,7 +228,7 @@ impl Ended {
                 Some(Self { decision, reason: None, error: Some(error), took_ms: millis(*took) })
             }
             Outcome::NotRun(NotRun::Dropped) => {
-                let error = Some("queue full".to_owned());
+                let error = Some(QUEUE_FULL.to_owned());
                 Some(Self { decision: Decision::Error, reason: None, error, took_ms: 0 })
             }
             Outcome::Told | Outcome::NotRun(_) => None,

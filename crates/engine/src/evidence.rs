@@ -9,6 +9,7 @@ use domain::id::EventId;
 use domain::record::{EventRecord, Ruled};
 use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::Word;
+use futures_util::FutureExt as _;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::block_in_place;
@@ -85,10 +86,12 @@ impl Evidence {
         }
     }
 
-    /// The same for whoever cannot wait: what the store has no room for is lost.
+    /// The same for whoever cannot wait: what the store cannot take is lost. It takes its room all the same, so that
+    /// those who can wait do; what comes without room is bounded by what the store lets wait in all.
     pub(crate) fn keep_now(&self, records: Vec<EventRecord>) {
         self.show(&records);
-        self.hand_over(records, Box::new(()));
+        let room = self.store.room(&records).now_or_never().unwrap_or_else(|| Box::new(()));
+        self.hand_over(records, room);
     }
 
     /// Waits until the store has room for another record, but not for long. Before [`Self::keep_now`], where somebody
@@ -180,7 +183,7 @@ impl Evidence {
 
 fn lose(lost: &AtomicU64, error: &StoreError) {
     lost.fetch_add(1, Ordering::Relaxed);
-    tracing::warn!("records were lost: {error}");
+    tracing::warn!("security.hook.audit_write_failed: records were lost: {error}");
 }
 
 /// A store that keeps nothing: for hosts that keep their own evidence through a [`Watcher`].
@@ -319,6 +322,20 @@ mod tests {
     #[tokio::test]
     async fn a_flood_waits_for_a_slow_store_and_nothing_is_lost() {
         assert_eq!(flood(Ok(())).await, (200, ROOM, 0));
+    }
+
+    #[tokio::test]
+    async fn who_cannot_wait_takes_room_from_those_who_can() {
+        let store = Slow::new();
+        let evidence = evidence(&store);
+        // More than there is room for: it waits for nobody.
+        (0..ROOM + 2).for_each(|_| evidence.keep_now(records()));
+        assert_eq!((store.waiting(), evidence.lost()), (ROOM + 2, 0));
+        let mut kept = Box::pin(evidence.keep(records()));
+        assert!(kept.as_mut().now_or_never().is_none(), "there is no room");
+        assert_eq!(store.write(Ok(())), 1);
+        kept.await;
+        assert_eq!((store.waiting(), evidence.lost()), (ROOM + 2, 0));
     }
 
     #[tokio::test]

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use dialects::agent::builtin::{self, Write};
 use dialects::agent::record;
-use domain::agent_hook::{AgentHook, Edition, HandlerType, Source};
+use domain::agent_hook::{AgentHook, Edition, HandlerType, HookScope, Source};
+use domain::hook::{Hook, State};
 use domain::id::{AgentId, HookId};
 use domain::store::{Actor, HookChange, HookStore, StoreError, StoredRules};
 use engine::handlers::agent::Vault as _;
@@ -16,7 +17,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::rule_files::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of};
+use crate::rule_files::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of, mounted, strangers};
 use crate::rules::Sealed;
 
 /// Who does this, in the change log.
@@ -24,6 +25,9 @@ const BOOT: &str = "system:boot";
 
 /// Why a row is off that its edition does not have.
 const NO_COMMANDS: &str = "edition";
+
+/// Why a row is off that is about agents and has none.
+const NO_AGENTS: &str = "no_agents";
 
 /// What a boot found.
 #[derive(Default)]
@@ -34,6 +38,8 @@ pub(crate) struct Booted {
     pub files: Vec<AgentHook>,
     /// Rules of files that are not in order.
     pub bad: Vec<Bad>,
+    /// Rules of files that nobody accepted.
+    pub strangers: Vec<Hook>,
     /// What is kept shut because something else than a rule of a file is wrong.
     pub stubs: Vec<Mounted>,
     /// Why.
@@ -41,9 +47,19 @@ pub(crate) struct Booted {
 }
 
 impl Booted {
-    /// Everything that is kept shut.
-    pub(crate) fn shut(&self) -> Vec<Mounted> {
-        self.stubs.iter().cloned().chain(self.bad.iter().filter_map(Bad::stub)).collect()
+    /// Everything that is kept shut, and everything that is not asked because nobody accepted it.
+    pub(crate) fn unasked(&self) -> Vec<Mounted> {
+        let shut = self.stubs.iter().cloned().chain(self.bad.iter().filter_map(Bad::stub));
+        shut.chain(self.strangers.iter().map(mounted)).collect()
+    }
+
+    /// What leaves something unguarded, or shut.
+    pub(crate) fn unguarded(&self) -> impl Iterator<Item = String> {
+        let bad = self.bad.iter().filter(|bad| bad.diagnostic.guard).map(Bad::line);
+        let guards =
+            |hook: &&Hook| hook.state == State::Untrusted && GATES.iter().any(|gate| hook.stages.get(*gate).is_some());
+        let strangers = self.strangers.iter().filter(guards).map(|hook| format!("{} (untrusted)", hook.name));
+        bad.chain(strangers).chain(self.failed.iter().cloned())
     }
 
     /// Everything to tell, a line each.
@@ -83,7 +99,8 @@ impl Boot<'_> {
                     let why = format!("the rules of {dir} were not read, since the store could not be: {error}");
                     Bad::somewhere("the rules of files", &dir, format!("{why}; start Pintle again"))
                 };
-                Booted { bad: self.config.agent_hooks.dirs.iter().map(why).collect(), ..Booted::default() }
+                let bad = self.config.agent_hooks.dirs.iter().map(why).collect();
+                Booted { bad, strangers: self.strangers(), ..Booted::default() }
             }
         }
     }
@@ -111,12 +128,16 @@ impl Boot<'_> {
     pub(crate) fn carry_out(&self, rules: &StoredRules, filed: Filed) -> Booted {
         let mut booted =
             Booted { diagnostics: filed.odd.iter().map(ToString::to_string).collect(), ..Booted::default() };
-        booted.bad = filed.bad;
+        (booted.bad, booted.strangers) = (filed.bad, self.strangers());
         self.seed(rules, &mut booted);
         self.seal_plain(rules, &mut booted);
         self.mirror(rules, filed.good, &mut booted);
-        self.take_commands_out(&mut booted);
+        self.switch_off(&mut booted);
         booted
+    }
+
+    fn strangers(&self) -> Vec<Hook> {
+        strangers(&self.config.agent_hooks.untrusted_dirs)
     }
 
     fn actor(&self) -> Actor {
@@ -257,31 +278,48 @@ impl Boot<'_> {
         }
     }
 
-    /// On an edition without commands their rows are switched off, once.
-    fn take_commands_out(&self, booted: &mut Booted) {
-        if self.edition != Edition::Standard {
-            return;
-        }
+    /// Rows that cannot act on this host, or on any, are switched off, once: commands where the edition has none, and rules
+    /// of agents that are left with none, which must not become anybody's.
+    fn switch_off(&self, booted: &mut Booted) {
         let Ok(rules) = self.store.rules() else { return };
-        let command = |hook: &&AgentHook| {
-            hook.handler_type == HandlerType::Command && hook.enabled && hook.source != Source::Builtin
+        let no_commands = self.edition == Edition::Standard;
+        let command = |hook: &AgentHook| {
+            no_commands && hook.handler_type == HandlerType::Command && hook.source != Source::Builtin
         };
-        let mut count = 0_usize;
-        for hook in rules.hooks.iter().filter(command) {
-            let off = AgentHook { enabled: false, disabled_reason: NO_COMMANDS.to_owned(), ..hook.clone() };
-            let change = HookChange::Update { hook: Box::new(off), if_version: None, action: "disabled" };
-            match self.change(vec![change]) {
-                Ok(()) => {
-                    count += 1;
-                    tracing::warn!(hook_id = %hook.id, "hooks.command_hook_auto_disabled");
-                }
-                Err(error) => booted.diagnostics.push(format!("`{}` could not be switched off: {error}", hook.label())),
-            }
-        }
+        let lonely = |hook: &AgentHook| hook.scope == HookScope::Agent && hook.agent_ids.is_empty() && !command(hook);
+        let count = self.switched_off((&rules, NO_COMMANDS, "hooks.command_hook_auto_disabled"), command, booted);
         if count > 0 {
             tracing::warn!(count, "hooks.command_migration_complete");
             booted.diagnostics.push(format!("{count} command hooks were switched off: this is edition standard"));
         }
+        let count = self.switched_off((&rules, NO_AGENTS, "hooks.agent_hook_auto_disabled"), lonely, booted);
+        if count > 0 {
+            let (what, whose) =
+                if count == 1 { ("hook of scope agent was", "its") } else { ("hooks of scope agent were", "their") };
+            booted.diagnostics.push(format!("{count} {what} switched off: {whose} agents are gone"));
+        }
+    }
+
+    /// Switches the rows off that `meant` means. Says how many they were.
+    fn switched_off(
+        &self,
+        (rules, reason, log): (&StoredRules, &str, &str),
+        meant: impl Fn(&AgentHook) -> bool,
+        booted: &mut Booted,
+    ) -> usize {
+        let mut count = 0;
+        for hook in rules.hooks.iter().filter(|hook| hook.enabled && meant(hook)) {
+            let off = AgentHook { enabled: false, disabled_reason: reason.to_owned(), ..hook.clone() };
+            let change = HookChange::Update { hook: Box::new(off), if_version: None, action: "disabled" };
+            match self.change(vec![change]) {
+                Ok(()) => {
+                    count += 1;
+                    tracing::warn!(hook_id = %hook.id, "{log}");
+                }
+                Err(error) => booted.diagnostics.push(format!("`{}` could not be switched off: {error}", hook.label())),
+            }
+        }
+        count
     }
 }
 

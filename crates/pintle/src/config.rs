@@ -114,16 +114,16 @@ pub struct Config {
 pub struct AgentHooksConfig {
     /// Folders of files with rules.
     pub dirs: Vec<PathBuf>,
+    /// Folders of files with rules that nobody accepted.
+    pub untrusted_dirs: Vec<PathBuf>,
     /// Built-in rules that are forced off.
     pub builtin_disable: Vec<String>,
     /// Secret variables that command hooks may list nevertheless.
     pub command_env: Vec<String>,
     /// Whether what observers are told survives a restart.
     pub durable_outbox: bool,
-    /// How long executions are kept, in days.
-    pub retention_days: Option<u32>,
-    /// How long the details of faults are kept, in days.
-    pub error_detail_days: Option<u32>,
+    /// How long what they leave is kept.
+    pub kept: KeptConfig,
     /// How many observers run at once.
     pub workers: Option<usize>,
     /// How many wait.
@@ -138,6 +138,17 @@ pub struct AgentHooksConfig {
     pub edition: Option<Edition>,
     /// Why rules in files that somebody accepted are not in force: then gates are shut.
     pub changed: Option<String>,
+}
+
+/// How long what stored hooks leave is kept, in days.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptConfig {
+    /// Executions.
+    pub execution_days: Option<u32>,
+    /// The details of faults.
+    pub detail_days: Option<u32>,
+    /// The audit chain.
+    pub audit_days: Option<u32>,
 }
 
 /// Which model to ask.

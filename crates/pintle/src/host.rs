@@ -296,7 +296,18 @@ impl Host {
         self.book.close();
         tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
         self.orphans.close().await;
+        // Whatever else is quiet: a record with gaps must not be taken for a whole one.
+        if let Some(line) = lost(self.engine.evidence().lost()) {
+            tracing::error!("{line}");
+        }
     }
+}
+
+/// What there is to say of records that the store did not take.
+fn lost(times: u64) -> Option<String> {
+    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let line = || format!("{often} the store did not take the record of what hooks did: `pintle why` does not show it");
+    (times > 0).then(line)
 }
 
 /// The settings of a provider, with its key from the environment.
@@ -405,4 +416,16 @@ fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
 
 fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
     argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_with_gaps_is_not_taken_for_a_whole_one() {
+        assert_eq!(lost(0), None);
+        assert!(lost(1).unwrap().starts_with("once the store did not take"));
+        assert!(lost(3).unwrap().starts_with("3 times the store"));
+    }
 }

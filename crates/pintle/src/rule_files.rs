@@ -2,11 +2,15 @@
 
 mod filed;
 mod records;
+mod strangers;
 
 use std::path::{Path, PathBuf};
 
+use records::bounded;
+
 pub(crate) use filed::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of};
 pub(crate) use records::{Records, Unread};
+pub(crate) use strangers::{mounted, strangers};
 
 /// Most files that are read of one folder: more is a wrong folder.
 const MAX_FILES: usize = 1000;
@@ -47,6 +51,19 @@ pub(crate) fn is_rules(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == "toml" || suffix == "json")
 }
 
+/// Whether reading `path` comes to an end: whoever opens a pipe waits for somebody who writes. What cannot be told is
+/// for the reader to say.
+fn is_readable(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |found| found.is_file())
+}
+
+/// The text of `path` as far as it can be rules; empty where nobody could read it as such.
+pub(crate) fn text_of(path: &Path) -> String {
+    let open = || is_readable(path).then(|| std::fs::File::open(path).ok()).flatten();
+    let bytes = open().and_then(|file| bounded(file).ok()).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 /// Reads the files of `folder`.
 ///
 /// # Errors
@@ -54,7 +71,11 @@ pub(crate) fn is_rules(path: &Path) -> bool {
 pub(crate) fn read(folder: &Path) -> Result<Vec<RuleFile>, String> {
     let one = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        RuleFile { name, read: Records::open(path) }
+        let read = match is_readable(path) {
+            true => Records::open(path),
+            false => Err(Unread::new(path, "is no regular file")),
+        };
+        RuleFile { name, read }
     };
     Ok(listed(folder)?.iter().map(one).collect())
 }

@@ -67,6 +67,8 @@ pub struct Book {
     pub unguarded: Vec<String>,
     /// Rules of files that are not in order.
     bad: Vec<Bad>,
+    /// Rules of files that nobody accepted.
+    strangers: Vec<Hook>,
     /// The rules of files that are in force.
     filed: Vec<AgentHook>,
     watching: CancellationToken,
@@ -94,7 +96,7 @@ impl Book {
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
         let watching = CancellationToken::new();
         engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
-        engine.tasks().spawn(forget_old(store.clone(), Terms::of(config), watching.clone()));
+        engine.tasks().spawn(forget_old(store.clone(), Terms::of(&config.agent_hooks.kept), watching.clone()));
         let mut book = Self {
             grounds,
             parts,
@@ -104,6 +106,7 @@ impl Book {
             diagnostics: Vec::new(),
             unguarded: Vec::new(),
             bad: Vec::new(),
+            strangers: Vec::new(),
             filed: Vec::new(),
             watching,
         };
@@ -115,10 +118,9 @@ impl Book {
     /// Puts the rules of files in force, and shuts what cannot be read.
     fn put(&mut self, booted: Booted, unread: Option<String>) {
         self.diagnostics = booted.lines().into_iter().chain(unread.clone()).collect();
-        let bad = booted.bad.iter().filter(|bad| bad.diagnostic.guard).map(Bad::line);
-        self.unguarded = bad.chain(booted.failed.iter().cloned()).chain(unread).collect();
-        self.rulebook.hold(booted.files.clone(), booted.shut());
-        (self.bad, self.filed) = (booted.bad, booted.files);
+        self.unguarded = booted.unguarded().chain(unread).collect();
+        self.rulebook.hold(booted.files.clone(), booted.unasked());
+        (self.bad, self.strangers, self.filed) = (booted.bad, booted.strangers, booted.files);
     }
 
     /// Where rules are managed.
@@ -136,9 +138,10 @@ impl Book {
         &self.parts
     }
 
-    /// The rules of files that are not in order, as hooks that fail.
-    pub fn bad(&self) -> Vec<Hook> {
-        self.bad.iter().map(Bad::listed).collect()
+    /// The rules of files that no row stands for: those that are not in order, as hooks that fail, and those that nobody
+    /// accepted.
+    pub fn beside(&self) -> Vec<Hook> {
+        self.bad.iter().map(Bad::listed).chain(self.strangers.iter().cloned()).collect()
     }
 
     /// Reads the files with rules of another configuration. What runs stays as it is. Blocks.

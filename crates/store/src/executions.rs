@@ -61,7 +61,7 @@ impl AuditStore for Store {
         self.chains().audited()
     }
 
-    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError> {
-        self.chains().forget_audit(tenant, before)
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.chains().forget_audit(tenant, before, limit)
     }
 }

@@ -73,7 +73,45 @@ pub fn due(rows: u64, elapsed: Duration) -> bool {
     rows >= CHECKPOINT_ROWS || (rows > 0 && elapsed >= CHECKPOINT_EVERY)
 }
 
+/// The row at which a chain is cut that begins with row `first`, so that what was signed before `before` is forgotten:
+/// that of the last of `points` within `limit` rows, else of the next one. A chain is cut where a signature stands in
+/// for what is gone, and nowhere else.
+pub fn cut_at(points: &[Checkpoint], (first, before): (u64, Timestamp), limit: usize) -> Option<u64> {
+    let old = points.iter().filter(|point| point.at < before).map(|point| point.seq).max()?;
+    let within = first.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).saturating_sub(1);
+    let places = || points.iter().map(|point| point.seq).filter(|seq| (first..=old).contains(seq));
+    places().filter(|seq| *seq <= within).max().or_else(|| places().min())
+}
+
 /// Whether one is due as the program stops.
 pub fn due_at_stop(rows: u64) -> bool {
     rows > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_is_cut_at_an_old_signature_and_not_many_rows_at_once() {
+        let at = |second: i64| Timestamp::from_second(second).expect("a small number");
+        let point = |seq: u64| {
+            let head = Link { seq, hash: Hash::ZERO };
+            Checkpoint::signed(&TenantId::default_tenant(), &head, at(seq as i64), "k", |_| String::new())
+        };
+        let points = [10, 20, 30, 90].map(point);
+        let check = |first: u64, before: i64, limit: usize, cut: Option<u64>| {
+            assert_eq!(cut_at(&points, (first, at(before)), limit), cut, "from {first}, before {before}, {limit} rows");
+        };
+        check(1, 10, 100, None);
+        check(1, 11, 100, Some(10));
+        check(1, 31, 100, Some(30));
+        check(1, 31, 20, Some(20));
+        check(1, 31, 19, Some(10));
+        check(1, 31, 0, Some(10));
+        check(11, 31, 10, Some(20));
+        check(31, 31, 100, None);
+        check(31, 100, 5, Some(90));
+        assert_eq!(cut_at(&[], (1, at(100)), 9), None);
+    }
 }

@@ -318,12 +318,13 @@ pub trait AuditStore: Send + Sync {
     /// The store cannot be read.
     fn audited(&self) -> Result<Vec<TenantId>, StoreError>;
 
-    /// Forgets the oldest entries of `tenant` up to the newest checkpoint before `before`, which stays as anchor. Says
-    /// how many went.
+    /// Forgets the oldest entries of `tenant` up to a checkpoint, which stays as anchor: at most `limit` of them, more
+    /// only where checkpoints stand farther apart, and none behind the newest checkpoint before `before`. Says how many
+    /// went; 0 once nothing is left to be forgotten.
     ///
     /// # Errors
     /// The store cannot do it.
-    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError>;
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 }
 
 /// A job for a hook that only observes, kept until it is done.

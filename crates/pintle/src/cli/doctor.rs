@@ -15,6 +15,7 @@ use crate::error::{CliError, FAILED};
 use crate::host::{Host, load, open_store, unreadable};
 
 mod guards;
+mod meters;
 mod records;
 mod servers;
 mod stored;
@@ -37,7 +38,7 @@ pub struct DoctorArgs {
 #[derive(Serialize)]
 struct Check {
     /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`,
-    /// `rules`, `audit`, `keys`, `skill`.
+    /// `rules`, `audit`, `budget`, `observers`, `keys`, `skill`.
     what: &'static str,
     /// Which one; empty where there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -128,8 +129,10 @@ async fn examine(host: &Host, env: &Env, store: Result<Arc<Store>, CliError>) ->
     checks.extend(records::rules(host));
     let config = &host.loaded.config;
     let chains = store.as_ref().ok().map(|store| records::audit(config, store));
+    let meters = store.as_ref().ok().map(|store| meters::meters(host, store)).unwrap_or_default();
     checks.push(surroundings::store(host, store, canaries).await);
     checks.extend(chains);
+    checks.extend(meters);
     checks.push(records::encryption(config, env));
     checks.extend(surroundings::home(host));
     checks.extend(surroundings::providers(host, env).await);

@@ -259,6 +259,10 @@ pub struct RawAgentHooks {
     /// How long the encrypted details of faults are kept, in days. Default 30.
     #[schemars(range(min = 1))]
     pub error_detail_days: Option<u32>,
+    /// How long the audit chain is kept, in days. It is cut at a signed checkpoint, which stays. Default: as
+    /// `retention_days`.
+    #[schemars(range(min = 1))]
+    pub audit_retention_days: Option<u32>,
     /// How many observers run at once. Default 16.
     #[schemars(range(min = 1))]
     pub workers: Option<u32>,

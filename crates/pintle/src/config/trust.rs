@@ -161,7 +161,7 @@ fn cover_files(section: &mut Value, layer: &Layer) {
     let files = crate::rule_files::listed(&folder).unwrap_or_default();
     let read = |path: &std::path::PathBuf| {
         let name = path.file_name()?.to_string_lossy().into_owned();
-        Some((name, Value::from(std::fs::read_to_string(path).unwrap_or_default())))
+        Some((name, Value::from(crate::rule_files::text_of(path))))
     };
     let contents: Map<String, Value> = files.iter().filter_map(read).collect();
     if let Some(members) = section.as_object_mut() {

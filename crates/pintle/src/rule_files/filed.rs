@@ -28,7 +28,7 @@ pub(crate) const GATES: [CheckpointKind; 3] =
 pub(crate) const IN_FOLDER: &str = "folder";
 
 /// How the origin of a rule begins that comes from a file.
-const FILE: &str = "file:";
+pub(super) const FILE: &str = "file:";
 
 /// A tenant that nobody knows, in the operator's allow-list: no slug is empty.
 const UNKNOWN: &str = "";

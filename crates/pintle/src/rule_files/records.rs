@@ -63,7 +63,7 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    fn new(file: &Path, message: impl Into<String>) -> Self {
+    pub(super) fn new(file: &Path, message: impl Into<String>) -> Self {
         Self { file: file.to_owned(), at: None, message: message.into() }
     }
 
@@ -228,7 +228,7 @@ fn member(record: &Value, message: &str) -> Vec<String> {
     about.or(named).or_else(|| words.find_map(|word| has(word).or_else(|| in_config(word)))).unwrap_or_default()
 }
 
-fn bounded(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+pub(super) fn bounded(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -34,4 +34,5 @@ mod skills;
 mod stored_hooks;
 mod terminal;
 mod trust;
+mod untrusted_rules;
 mod why;

@@ -77,7 +77,7 @@ impl AuditStore for Memory {
         Ok(self.history().audited())
     }
 
-    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError> {
-        Ok(self.history().forget_audit(tenant, before))
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.history().forget_audit(tenant, before, limit))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::audit::{Checkpoint, Entry, Kind, Link, due};
+use domain::audit::{Checkpoint, Entry, Kind, Link, cut_at, due};
 use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::{Object, canonical};
@@ -207,11 +207,11 @@ impl History {
         has_entries.map(|(tenant, _)| tenant.clone()).collect()
     }
 
-    pub(super) fn forget_audit(&mut self, tenant: &TenantId, before: Timestamp) -> usize {
+    pub(super) fn forget_audit(&mut self, tenant: &TenantId, before: Timestamp, limit: usize) -> usize {
         self.trace();
         let Some(chain) = self.chains.get_mut(tenant) else { return 0 };
-        let newest = chain.checkpoints.iter().rev().find(|point| point.at < before).map(|point| point.seq);
-        newest.map_or(0, |seq| chain.cut(seq))
+        let Some(first) = chain.entries.front().map(|entry| entry.seq) else { return 0 };
+        cut_at(&chain.checkpoints, (first, before), limit).map_or(0, |seq| chain.cut(seq))
     }
 }
 

@@ -47,8 +47,8 @@ impl AuditStore for Postgres {
         self.base.read(|db| audit::audited(db))
     }
 
-    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError> {
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let Some(last) = self.base.read(|db| audit::cut_at(db, tenant, before))? else { return Ok(0) };
-        audit::cut(|| self.base.write(|db| audit::cut_some(db, tenant, last)))
+        self.base.write(|db| audit::cut_some(db, tenant, last, limit))
     }
 }

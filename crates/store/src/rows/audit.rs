@@ -22,9 +22,6 @@ mod seal;
 
 pub(crate) use seal::{Sealer, seal_all, unsealed};
 
-/// Most rows that go in one transaction of [`forget`]; more only where checkpoints stand farther apart.
-const FORGET_ROWS: u64 = 5000;
-
 /// Appends an entry about `data` to the chain of `tenant`, in the transaction of whoever calls. They have locked all
 /// other rows by then.
 pub(crate) fn append(db: &dyn Db, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<(), Failure> {
@@ -200,21 +197,9 @@ pub(crate) fn cut_at(db: &dyn Db, tenant: &TenantId, before: Timestamp) -> Resul
     db.one(sql, &[id.to_string().into(), moment(before).into()], |row| row.count("seq"))
 }
 
-/// Calls `some`, which cuts some rows of a chain in a transaction of its own, until nothing is left to be cut. Says how
-/// many rows went.
-pub(crate) fn cut(mut some: impl FnMut() -> Result<u64, StoreError>) -> Result<usize, StoreError> {
-    let mut gone = 0;
-    loop {
-        match some()? {
-            0 => return Ok(gone),
-            rows => gone += usize::try_from(rows).unwrap_or(usize::MAX),
-        }
-    }
-}
-
-/// Cuts the chain of `tenant` at a checkpoint no later than row `last`, not many rows at once. Says how many went;
-/// 0 once nothing is left to be cut.
-pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64) -> Result<u64, Failure> {
+/// Cuts the chain of `tenant` at a checkpoint no later than row `last`, at most `limit` rows; more only where
+/// checkpoints stand farther apart. Says how many went; 0 once nothing is left to be cut.
+pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64, limit: usize) -> Result<usize, Failure> {
     let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(0) };
     let id = id.to_string();
     let one = |sql: &str, cells: &[Cell<'_>]| db.one(sql, cells, |row| row.count("seq"));
@@ -226,7 +211,9 @@ pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64) -> Result<u64,
     let next = "SELECT seq FROM audit_checkpoints WHERE tenant_id = ?1 AND seq >= ?2 AND seq <= ?3 \
                 ORDER BY seq LIMIT 1";
     let up_to = |sql, end| one(sql, &[(&id).into(), number(first), number(end)]);
-    let stop = match up_to(near, last.min(first.saturating_add(FORGET_ROWS)))? {
+    // The row `first` is one of them.
+    let within = first.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).saturating_sub(1);
+    let stop = match up_to(near, last.min(within))? {
         Some(stop) => stop,
         None => match up_to(next, last)? {
             Some(stop) => stop,
@@ -235,5 +222,6 @@ pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64) -> Result<u64,
     };
     let cells = [(&id).into(), number(stop)];
     db.run("DELETE FROM audit_checkpoints WHERE tenant_id = ?1 AND seq < ?2", &cells)?;
-    db.run("DELETE FROM audit_log WHERE tenant_id = ?1 AND seq <= ?2", &cells)
+    let gone = db.run("DELETE FROM audit_log WHERE tenant_id = ?1 AND seq <= ?2", &cells)?;
+    Ok(usize::try_from(gone).unwrap_or(usize::MAX))
 }

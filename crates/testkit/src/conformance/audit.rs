@@ -223,21 +223,28 @@ fn what_is_signed_can_be_cut(store: &dyn EvidenceStore, check: &Check<'_>) {
     let report = verified(store, check);
     assert!(report.is_intact(), "{report}");
 
-    let long_ago = Timestamp::UNIX_EPOCH;
-    assert_eq!(store.forget_audit(&tenant, long_ago), Ok(0));
-    assert_eq!(store.forget_audit(&TenantId::from(SENTINEL), Timestamp::MAX), Ok(0), "there is no such chain");
+    let forget = |tenant: &TenantId, before, limit| store.forget_audit(tenant, before, limit).expect("it can be done");
+    assert_eq!(forget(&tenant, Timestamp::UNIX_EPOCH, 9), 0);
+    assert_eq!(forget(&TenantId::from(SENTINEL), Timestamp::MAX, 9), 0, "there is no such chain");
     let middle = &points[points.len() - 2];
     // Signed later or at the same moment as the middle one, so that is the newest before.
     let soon_after = points[points.len() - 1].at;
     if middle.at < soon_after {
-        let gone = store.forget_audit(&tenant, soon_after).expect("it can be done");
-        assert_eq!(gone as u64, middle.seq);
-        let left = chain(store, &tenant);
-        assert_eq!(left, whole[gone..]);
+        // One row less than there are up to the second signature: it stops at the first one.
+        let almost = usize::try_from(points[1].seq).expect("a small number") - 1;
+        let mut gone = forget(&tenant, soon_after, almost);
+        assert_eq!(gone as u64, points[0].seq);
+        while gone as u64 != middle.seq {
+            gone += forget(&tenant, soon_after, 1);
+            assert_eq!(chain(store, &tenant), whole[gone..]);
+            assert!(points.iter().any(|point| point.seq == gone as u64), "cut at row {gone}");
+            let report = verified(store, check);
+            assert!(report.is_intact(), "{report}");
+        }
+        assert_eq!(forget(&tenant, soon_after, usize::MAX), 0, "nothing is left that is old");
     }
-    let report = verified(store, check);
-    assert!(report.is_intact(), "{report}");
-    store.forget_audit(&tenant, Timestamp::MAX).expect("it can be done");
+    let rest = length(store, tenant.as_str());
+    assert_eq!(rest - forget(&tenant, Timestamp::MAX, usize::MAX), length(store, tenant.as_str()));
     let last = store.last_checkpoint(&tenant).expect("the store can be read").expect("one stays").link();
     assert_eq!(last, points[points.len() - 1].link(), "the newest stays as anchor");
     the_chain_goes_on(store, &tenant, last, check);

@@ -1,7 +1,7 @@
 //! The audit chain of the model. Its rows are those of the stores but for what is random in these: identifiers, and the
 //! fingerprint of an encrypted detail, which is not here.
 
-use domain::audit::{self, Checkpoint, Entry, Kind, Link};
+use domain::audit::{self, Checkpoint, Entry, Kind, Link, cut_at};
 use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::Object;
@@ -72,10 +72,12 @@ impl AuditStore for MemoryRules {
         Ok(tenants)
     }
 
-    fn forget_audit(&self, tenant: &TenantId, before: Timestamp) -> Result<usize, StoreError> {
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        let points = self.checkpoints(tenant, 0, usize::MAX)?;
         let mut books = self.books()?;
-        let old = books.checkpoints.iter().filter(|point| point.tenant_id == *tenant && point.at < before);
-        let Some(anchor) = old.map(|point| point.seq).max() else { return Ok(0) };
+        let first = books.entries.iter().filter(|entry| entry.tenant_id == *tenant).map(|entry| entry.seq).min();
+        let anchor = first.and_then(|first| cut_at(&points, (first, before), limit));
+        let Some(anchor) = anchor else { return Ok(0) };
         let many = books.entries.len();
         books.entries.retain(|entry| entry.tenant_id != *tenant || entry.seq > anchor);
         books.checkpoints.retain(|point| point.tenant_id != *tenant || point.seq >= anchor);

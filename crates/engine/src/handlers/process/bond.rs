@@ -23,14 +23,29 @@ struct Children(Arc<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
-    number: Mutex<usize>,
+    state: Mutex<State>,
     fewer: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    children: usize,
+    /// Whether the thread is at its end, and waits.
+    ends: bool,
+}
+
 impl Count {
-    fn number(&self) -> MutexGuard<'_, usize> {
-        // A number is whole whatever panics.
-        self.number.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Both are whole whatever panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the children of a thread at its end. Says how many are left.
+    fn last(&self, patience: Duration) -> usize {
+        let mut state = self.state();
+        state.ends = true;
+        let waited = self.fewer.wait_timeout_while(state, patience, |state| state.children > 0);
+        waited.unwrap_or_else(PoisonError::into_inner).0.children
     }
 }
 
@@ -39,10 +54,9 @@ impl Drop for Children {
         if getpid() == gettid() {
             return;
         }
-        let waited = self.0.fewer.wait_timeout_while(self.0.number(), PATIENCE, |number| *number > 0);
-        let (left, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if *left > 0 {
-            tracing::warn!(children = *left, "a thread ended before the children that it has started");
+        let left = self.0.last(PATIENCE);
+        if left > 0 {
+            tracing::warn!(children = left, "a thread ended before the children that it has started");
         }
     }
 }
@@ -55,15 +69,18 @@ impl Bond {
     /// To the calling thread; none if that is ending already.
     pub(crate) fn here() -> Option<Self> {
         let count = CHILDREN.try_with(|children| children.0.clone()).ok()?;
-        *count.number() += 1;
+        count.state().children += 1;
         Some(Self(count))
     }
 }
 
 impl Drop for Bond {
     fn drop(&mut self) {
-        *self.0.number() -= 1;
-        self.0.fewer.notify_all();
+        let mut state = self.0.state();
+        state.children -= 1;
+        if state.ends {
+            self.0.fewer.notify_all();
+        }
     }
 }
 
@@ -71,6 +88,7 @@ impl Drop for Bond {
 mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
+    use std::time::Instant;
 
     use super::*;
 
@@ -85,12 +103,31 @@ mod tests {
             thread.join().unwrap();
             tell.send(()).unwrap();
         });
+        // Either comes: the thread waits, or it does not.
+        while !count.state().ends {
+            assert!(told.try_recv().is_err(), "the thread has ended and did not wait");
+            thread::yield_now();
+        }
         drop(one);
-        assert_eq!((*count.number(), told.try_recv().is_err()), (1, true));
+        assert_eq!((count.state().children, told.try_recv().is_err()), (1, true));
         drop(other);
         told.recv().unwrap();
         joined.join().unwrap();
         // One without children just ends.
         thread::spawn(|| drop(Bond::here())).join().unwrap();
+    }
+
+    #[test]
+    fn whoever_waits_hears_of_the_last_child_or_gives_up() {
+        let count = Arc::new(Count::default());
+        count.state().children = 1;
+        assert_eq!(count.last(Duration::ZERO), 1, "nobody waits for ever");
+        let bond = Bond(count.clone());
+        let ends = thread::spawn(move || drop(bond));
+        // Far longer than it takes to be told: who is not told sees at the end that nobody is left, but late.
+        let began = Instant::now();
+        assert_eq!(count.last(PATIENCE), 0);
+        assert!(began.elapsed() < PATIENCE, "nobody told of the last child");
+        ends.join().unwrap();
     }
 }

@@ -241,11 +241,26 @@ fn a_command_outlives_the_turn_of_the_thread_that_started_it() {
     let thread = std::thread::spawn(move || {
         let _inside = inside.enter();
         assert!(futures_util::FutureExt::now_or_never(&mut run).is_none());
-        pass.send(run).unwrap();
+        pass.send((nix::unistd::gettid(), run)).unwrap();
     });
-    let run = passed.recv().unwrap();
+    let (id, run) = passed.recv().unwrap();
+    assert!(waits_at_its_end(&thread, id), "the thread is gone before the command");
     std::fs::write(stage.path("go"), "on\n").unwrap();
     let ran = host.block_on(run);
     assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "on\n"));
     thread.join().unwrap();
+}
+
+/// Waits until `thread`, whose number is `id`, has no work left. Whether it is still there then, and asleep.
+fn waits_at_its_end(thread: &std::thread::JoinHandle<()>, id: nix::unistd::Pid) -> bool {
+    let stat = || std::fs::read_to_string(format!("/proc/self/task/{id}/stat"));
+    loop {
+        let Ok(stat) = stat() else { return false };
+        // The state stands behind the name, which stands in brackets.
+        let is_asleep = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
+        if thread.is_finished() && is_asleep {
+            return true;
+        }
+        std::thread::yield_now();
+    }
 }

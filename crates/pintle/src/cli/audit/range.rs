@@ -172,7 +172,7 @@ pub(super) mod tests {
             Ok(vec![TenantId::default_tenant()])
         }
 
-        fn forget_audit(&self, _: &TenantId, _: Timestamp) -> Result<usize, StoreError> {
+        fn forget_audit(&self, _: &TenantId, _: Timestamp, _: usize) -> Result<usize, StoreError> {
             Ok(0)
         }
     }

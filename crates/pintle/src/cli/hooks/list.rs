@@ -37,7 +37,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     }
     let config = loaded.config.clone();
     // What the configuration says is listed even where the store cannot be read.
-    let stored = at_book_of(env, loaded, async |book, by| Ok((all(book.desk(), by).await?, book.bad())));
+    let stored = at_book_of(env, loaded, async |book, by| Ok((all(book.desk(), by).await?, book.beside())));
     let (hooks, bad) = stored.clone().unwrap_or_default();
     let listing = Listing {
         timings: timings(&config),

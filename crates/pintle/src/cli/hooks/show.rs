@@ -2,7 +2,7 @@
 //!
 //! A name means a hook of the configuration first; an id always means a stored one.
 
-use domain::hook::State;
+use domain::hook::{Hook, State};
 use domain::matcher::Respond;
 use engine::handlers::process::child_environment;
 
@@ -10,7 +10,7 @@ use self::rule::Shown;
 use super::super::{Global, terminal};
 use super::ShowArgs;
 use super::list::{scope, state_word};
-use super::stored::{self, at_desk_of, json, label, lookup, missing};
+use super::stored::{self, at_book_of, json, label, lookup, missing};
 use crate::clean::clean;
 use crate::config::{Config, Env, HookKind, Loaded, LoadedHook};
 use crate::error::CliError;
@@ -23,8 +23,11 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let Some(hook) = configured(&loaded.config, &args.hook) else {
         return stored_one(args, env, loaded);
     };
-    let facts = facts(&env, &loaded.config, hook);
-    terminal::say(&if args.json { json(&facts)? } else { plain(&facts) })?;
+    say(args, &facts(&env, &loaded.config, hook))
+}
+
+fn say(args: &ShowArgs, facts: &serde_json::Value) -> Result<u8, CliError> {
+    terminal::say(&if args.json { json(facts)? } else { plain(facts) })?;
     Ok(0)
 }
 
@@ -35,19 +38,52 @@ pub(super) fn configured<'a>(config: &'a Config, name: &str) -> Option<&'a Loade
 
 fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError> {
     let config = loaded.config.clone();
-    let shown = at_desk_of(env, loaded, async |desk, by| {
-        let all = stored::all(desk, by).await?;
+    let found = at_book_of(env, loaded, async |book, by| {
+        let (all, beside) = (stored::all(book.desk(), by).await?, book.beside());
+        if let Some(hook) = lookup(&all, &args.hook)? {
+            return Ok(Found::Stored(Shown::of(book.desk(), by, hook.clone()).await?));
+        }
+        if let Some(hook) = beside.iter().find(|hook| hook.name.as_str() == args.hook) {
+            return Ok(Found::Beside(Box::new(hook.clone())));
+        }
         let configured = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
-        let names = configured.chain(all.iter().map(label));
-        let hook = lookup(&all, &args.hook)?.ok_or_else(|| missing("hook", &args.hook, names))?;
-        Shown::of(desk, by, hook.clone()).await
+        let names = configured.chain(all.iter().map(label)).chain(beside.iter().map(|hook| hook.name.as_str()));
+        Err(missing("hook", &args.hook, names))
     })?;
-    terminal::say(&if args.json { json(&shown.json())? } else { shown.plain(&config) })?;
-    Ok(0)
+    match found {
+        Found::Stored(shown) => {
+            terminal::say(&if args.json { json(&shown.json())? } else { shown.plain(&config) })?;
+            Ok(0)
+        }
+        Found::Beside(hook) => say(args, &every(&hook)),
+    }
+}
+
+/// A hook that is none of the configuration.
+enum Found {
+    /// A row.
+    Stored(Shown),
+    /// A rule of a file that is not in force, and why.
+    Beside(Box<Hook>),
 }
 
 fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
-    let hook = &loaded.hook;
+    let mut facts = every(&loaded.hook);
+    if let HookKind::Process(entry) = &loaded.kind {
+        let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
+        let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);
+        facts["command"] = serde_json::json!(entry.argv);
+        facts["dir"] = serde_json::json!(entry.dir);
+        facts["env"] = serde_json::json!(entry.env.keys().collect::<Vec<_>>());
+        facts["withheld_env"] = serde_json::json!(child.withheld);
+        facts["strict"] = serde_json::json!(entry.strict);
+        facts["max_frame_bytes"] = serde_json::json!(entry.max_frame_bytes);
+    }
+    facts
+}
+
+/// What every hook has.
+fn every(hook: &Hook) -> serde_json::Value {
     let stages: Vec<serde_json::Value> = hook
         .stages
         .kinds()
@@ -68,7 +104,8 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
         "origin": hook.origin,
         "state": state_word(&hook.state),
         "scope": scope(&hook.scope).map(|agents| format!("agent {agents}")),
-        "priority": hook.priority,
+        // Nobody wrote the lowest: it stands for a rule that cannot be read.
+        "priority": (hook.priority != i32::MIN).then_some(hook.priority),
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "respond": match &hook.respond {
             Respond::Any => serde_json::json!("any"),
@@ -78,16 +115,6 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
     });
     if let State::Broken(fault) = &hook.state {
         facts["fault"] = serde_json::json!(fault.to_string());
-    }
-    if let HookKind::Process(entry) = &loaded.kind {
-        let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
-        let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);
-        facts["command"] = serde_json::json!(entry.argv);
-        facts["dir"] = serde_json::json!(entry.dir);
-        facts["env"] = serde_json::json!(entry.env.keys().collect::<Vec<_>>());
-        facts["withheld_env"] = serde_json::json!(child.withheld);
-        facts["strict"] = serde_json::json!(entry.strict);
-        facts["max_frame_bytes"] = serde_json::json!(entry.max_frame_bytes);
     }
     facts
 }

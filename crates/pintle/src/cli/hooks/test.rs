@@ -95,11 +95,16 @@ fn must_be_armed(found: &LoadedHook) -> Result<(), CliError> {
         State::Armed | State::Broken(_) | State::Tripped { .. } => Ok(()),
         State::Disabled => Err(CliError::failed(format!("hook \"{name}\" is disabled ({})", found.hook.origin))
             .hint("set enabled = true in its entry, and `[hooks] enabled` must not be false")),
-        State::Untrusted => Err(CliError {
-            code: super::super::session::UNGUARDED,
-            message: format!("hook \"{name}\" is untrusted ({})", found.hook.origin),
-            hints: vec!["`pintle trust` shows what it would run, and accepts it".to_owned()],
-        }),
+        State::Untrusted => Err(untrusted(&found.hook)),
+    }
+}
+
+/// Nobody accepted the configuration that `hook` comes from.
+fn untrusted(hook: &domain::hook::Hook) -> CliError {
+    CliError {
+        code: super::super::session::UNGUARDED,
+        message: format!("hook \"{}\" is untrusted ({})", hook.name, hook.origin),
+        hints: vec!["`pintle trust` shows what it would run, and accepts it".to_owned()],
     }
 }
 

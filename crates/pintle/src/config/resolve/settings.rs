@@ -48,8 +48,12 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         config.agent_hooks.changed =
             Some(format!("the rules of {file} {CHANGED}; `pintle trust` shows the difference, and accepts it"));
     }
-    if let Some(hooks) = raw.agent_hooks.filter(|_| trusts(trusted, "agent_hooks", left)) {
-        problems.extend(agent_hooks(&mut config.agent_hooks, hooks, &folder));
+    if let Some(hooks) = raw.agent_hooks {
+        if trusts(trusted, "agent_hooks", left) {
+            problems.extend(agent_hooks(&mut config.agent_hooks, hooks, &folder));
+        } else if trusted.standing("agent_hooks") == Standing::Unknown {
+            config.agent_hooks.untrusted_dirs.extend(hooks.dir.map(|dir| folder.join(dir)));
+        }
     }
     if let Some(gateway) = raw.gateway.filter(|_| trusts(trusted, "gateway", left)) {
         problems.extend(edition(config, gateway.edition.as_deref()));
@@ -141,8 +145,10 @@ fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path)
             problems.push(Problem::new(&["agent_hooks", "outbox"], message).meant(word, OUTBOXES));
         }
     }
-    config.retention_days = raw.retention_days.or(config.retention_days);
-    config.error_detail_days = raw.error_detail_days.or(config.error_detail_days);
+    let kept = &mut config.kept;
+    kept.execution_days = raw.retention_days.or(kept.execution_days);
+    kept.detail_days = raw.error_detail_days.or(kept.detail_days);
+    kept.audit_days = raw.audit_retention_days.or(kept.audit_days);
     config.workers = raw.workers.map(|workers| workers as usize).or(config.workers);
     config.queue = raw.queue.map(|queue| queue as usize).or(config.queue);
     lay_over(&mut config.judge, raw.prompt.unwrap_or_default());

@@ -5,16 +5,17 @@ use std::path::Path;
 use agent::tools::BUILTIN;
 use dialects::agent::condition;
 use domain::checkpoint::{CheckpointKind, Facts};
+use domain::hook::{Hook, State};
 use engine::desk::{Caller, Desk, Sample, TestResult, Tested};
 use serde_json::{Value, json};
 
 use super::super::super::{Global, terminal};
 use super::super::history::event;
 use super::super::list::rule::state_word;
-use super::super::stored::{at_desk, at_desk_of, is_usage, json, label, lookup, missing, refused, text};
-use super::TestArgs;
+use super::super::stored::{at_book_of, at_desk, is_usage, json, label, lookup, missing, refused, text};
 use super::question::{TEXT, TOOL, arguments};
 use super::result::Answer;
+use super::{TestArgs, untrusted};
 use crate::config::{Env, Loaded};
 use crate::error::CliError;
 use crate::rule_files::Records;
@@ -29,10 +30,15 @@ pub(super) fn saved(
     named: &str,
 ) -> Result<u8, CliError> {
     let configured: Vec<String> = loaded.config.hooks.iter().map(|loaded| loaded.hook.name.to_string()).collect();
-    let answer = at_desk_of(env, loaded, async |desk, by| {
+    let answer = at_book_of(env, loaded, async |book, by| {
+        let desk = book.desk();
         let all = super::super::stored::all(desk, by).await?;
-        let names = configured.iter().map(String::as_str).chain(all.iter().map(label));
-        let record = lookup(&all, named)?.ok_or_else(|| missing("hook", named, names))?;
+        let Some(record) = lookup(&all, named)? else {
+            let beside = book.beside();
+            let names = configured.iter().map(String::as_str).chain(all.iter().map(label));
+            let found = beside.iter().find(|hook| hook.name.as_str() == named);
+            return Err(found.map_or_else(|| missing("hook", named, names), not_in_force));
+        };
         match state_word(record) {
             "disabled" => terminal::note("it is off; it is tested as if it were on"),
             "tripped" => terminal::note("its circuit breaker is open; it is tested as if it were closed"),
@@ -41,6 +47,15 @@ pub(super) fn saved(
         asked(desk, by, (args, record), Tested::Saved(text(record, "id"))).await
     })?;
     say(global, args, &answer)
+}
+
+/// A rule of a file that cannot be asked.
+fn not_in_force(hook: &Hook) -> CliError {
+    match &hook.state {
+        State::Broken(fault) => CliError::failed(format!("hook \"{}\" {fault} ({})", hook.name, hook.origin))
+            .hint("`pintle hooks lint` says where; `pintle hooks test --file FILE` tests what stands in a file"),
+        State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => untrusted(hook),
+    }
 }
 
 /// Tests a record of a file, or the starter guards.
