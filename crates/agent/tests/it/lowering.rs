@@ -68,15 +68,11 @@ fn pieces(message: &Value) -> Vec<String> {
         bare.split("\n\n").filter(|text| !text.is_empty()).map(|text| format!("{text}{mark}")).collect()
     };
     let mut all = Vec::new();
-    match &message["content"] {
-        Value::Array(parts) => {
-            for part in parts {
-                let mark = if part[MARKER] == true { "*" } else { "" };
-                let said = ["text", "thinking", "content", "name"].iter().filter_map(|member| part[*member].as_str());
-                all.extend(said.flat_map(|text| texts(text, mark)));
-            }
-        }
-        content => all.extend(texts(content.as_str().unwrap_or_default(), "")),
+    all.extend(texts(message["content"].as_str().unwrap_or_default(), ""));
+    for part in message["content"].as_array().into_iter().flatten() {
+        let mark = if part[MARKER] == true { "*" } else { "" };
+        let said = ["text", "thinking", "content", "name"].iter().filter_map(|member| part[*member].as_str());
+        all.extend(said.flat_map(|text| texts(text, mark)));
     }
     let calls = message["tool_calls"].as_array().into_iter().flatten();
     all.extend(calls.filter_map(|call| call["function"]["name"].as_str().map(str::to_owned)));

@@ -1,7 +1,6 @@
 //! How the turns of an agent go, as its entry says.
 
 use dialects::process::config::Problem;
-
 use providers::Removal;
 
 use crate::config::raw::{RawAgent, RawLowering, RawPlanning};
