@@ -3,6 +3,7 @@
 use domain::id::AgentId;
 use domain::json::Object;
 use domain::planning::StepPrompts;
+use providers::Removal;
 
 /// Rounds of one turn, unless the agent says otherwise. Source: `agents.NAME.max_iterations`.
 pub const MAX_ITERATIONS: u32 = 50;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub context_tokens: u64,
     /// How its turns are planned; none for turns that go straight to work.
     pub planning: Option<Planning>,
+    /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
+    pub removal: Removal,
     /// Whether text reaches the user before the `after_llm` hooks ruled on it.
     pub stream_unreviewed: bool,
 }
@@ -43,6 +46,7 @@ impl Settings {
             max_iterations: MAX_ITERATIONS,
             context_tokens: 0,
             planning: None,
+            removal: Removal::default(),
             stream_unreviewed: false,
         }
     }

@@ -28,6 +28,7 @@ use dialects::process::config::entry::BuiltinEntry;
 use domain::agent_hook::Edition;
 use domain::hook::{Hook, State};
 use engine::egress::Allow;
+use providers::Removal;
 use providers::capabilities::Overrides;
 use serde_json::{Map, Value};
 use store::Durability;
@@ -271,6 +272,8 @@ pub struct AgentConfig {
     pub flow: Flow,
     /// What is said and done in turns that are planned.
     pub planning: PlanningConfig,
+    /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
+    pub removal: Removal,
 }
 
 /// How the turns of an agent go.

@@ -137,6 +137,7 @@ impl Host {
         settings.context_tokens = agent.context_tokens.into();
         settings.stream_unreviewed = agent.stream_unreviewed;
         settings.planning = planning(agent);
+        settings.removal = agent.removal;
         let good = connected.iter().filter_map(|(name, provider)| Some((name, provider.as_ref().ok()?)));
         let models = good.fold(Models::default(), |models, (name, provider)| models.with(name, provider.clone()));
         let runner = self.agent(settings, models, self.tools(agent)?);

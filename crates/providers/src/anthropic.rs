@@ -9,6 +9,11 @@
 //!   text, newline, `</system-reminder>`, in a block of its own; it never parts results of one batch. In such a request
 //!   these two marks are escaped (`&lt;`) in what users, tools and the model said and in the inputs of calls, so nobody
 //!   else can speak in the operator's or a hook's name; only signed thoughts stay as they are.
+//! * A request with texts of skills or prompts of the host's own, and every one of a turn that may have such, is lowered
+//!   as the model's [capabilities](crate::capabilities) say: such a text is a message of the role `system` where one may
+//!   stand, else it is such a user text. Within a turn, what was sent once may be sent again, with the provider's mark
+//!   for text that expires; thoughts that were thought behind other words than those of this request stay out of it;
+//!   and `cache_control` stands on the last block that the next request begins with, if breakpoints are left.
 //! * `tool_choice` in the words of chat completions is translated: `auto`, `required` and `none` become
 //!   `{"type": "auto"}`, `any` and `none`, a function `{"type": "tool", "name": NAME}`. `parallel_tool_calls` is used up:
 //!   `false` becomes `disable_parallel_tool_use` of the choice, if there are tools. This wire's own forms stay.

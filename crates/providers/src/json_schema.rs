@@ -5,7 +5,8 @@
 //! else it goes before it. Earlier calls are written as the answers that they were, results of tools as user texts
 //! (one with the user text that follows them), with their images if `vision` says so. What a hook wants the model to
 //! read is user text between marks, as with [`openai`](crate::openai), and joins the user texts around it, results of
-//! tools among them. The schemas of parameters are reduced to `type`, `properties`,
+//! tools among them; texts of skills and prompts of the host's own are lowered as there, results counting as what the
+//! user says. The schemas of parameters are reduced to `type`, `properties`,
 //! `required`, `enum`, `const`, `anyOf`, `items` and `maxLength`, which every grammar converter knows, and each free
 //! text gets a bound, since a small model runs on. `tool_choice` decides which branches there are: `none` offers plain
 //! text only, `required` no reply, a function only itself; it and `parallel_tool_calls` are then used up, and a

@@ -33,7 +33,8 @@ pub use secret::Secret;
 /// A service that answers requests to models.
 pub trait Provider: Send + Sync {
     /// Sends `request` to `model` and waits for the whole answer. Pieces reach `on_delta` as they arrive.
-    /// Dropping the future ends the request.
+    /// Dropping the future ends the request. For everything that is no call of a turn with texts in it: such a request
+    /// stands for itself.
     fn call<'a>(
         &'a self,
         model: &'a str,

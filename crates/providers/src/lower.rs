@@ -98,9 +98,10 @@ impl How<'_> {
         self.binds() && self.turn.is_some_and(|turn| turn.wire.removal() == Removal::Freeze)
     }
 
-    /// Whether `message` is sent with the provider's mark that it expires.
+    /// Whether `message` is sent with the provider's mark that it expires. What a hook rewrote is not: it may stand for
+    /// something that stays.
     fn marks(&self, message: &Message) -> bool {
-        let short = message.private.lifetime == Lifetime::Passing;
+        let short = message.private.lifetime == Lifetime::Passing && message.id().is_some();
         short && self.appends() && !self.folds() && !self.capabilities.turn_scoped.is_empty()
     }
 
@@ -207,7 +208,7 @@ fn minded_of<'a>(messages: &'a [Rendered<Message>], how: &How<'_>, ledger: &mut 
     ledger.remember(&items, how);
     let mut lowered = spoken(&items, how);
     if how.binds() {
-        ledger.bind(&items, &mut lowered.spoken);
+        ledger.bind(&items, &mut lowered.spoken, &how.model);
     }
     lowered
 }

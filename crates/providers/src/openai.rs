@@ -15,6 +15,10 @@
 //!   says next, and follows the results of a batch, behind their images, as a message of its own. In such a request
 //!   these two marks are escaped (`&lt;`) in what users, tools and the model said and in the arguments of calls, so
 //!   nobody else can speak in a hook's name. Other system messages in the middle of a conversation stay as they are.
+//! * A request with texts of skills or prompts of the host's own, and every one of a turn that may have such, is lowered
+//!   as the model's [capabilities](crate::capabilities) say: such a text is a system message where one may stand, else
+//!   it is such a user text; neighbours of one role may become one message, and what follows a result may be appended
+//!   to it. Within a turn, what was sent once may be sent again, with the provider's mark for text that expires.
 //!
 //! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;

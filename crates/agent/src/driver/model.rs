@@ -12,7 +12,7 @@ use domain::planning::stripped;
 use domain::ruling::{Aborted, Ruling};
 use domain::turn::{Fact, ToolUse};
 use providers::retry::Policy;
-use providers::{Provider, ProviderError};
+use providers::{CallKind, InTurn, Provider, ProviderError};
 
 use super::deltas::Deltas;
 use super::work::{Unruled, Work};
@@ -199,6 +199,17 @@ impl Work<'_> {
         self.around.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
     }
 
+    /// Where a call stands in the turn, as far as that bears on how it is sent. A turn without texts sends every request
+    /// as it stands, and what is asked aside belongs to no turn.
+    fn in_turn(&self, asking: Asking) -> Option<InTurn<'_>> {
+        let call = match asking {
+            Asking::Aside => return None,
+            Asking::Plan => CallKind::Planning,
+            Asking::Step | Asking::LastWords => CallKind::Loop,
+        };
+        self.turn.may_have_texts().then_some(InTurn { wire: &self.wire, call })
+    }
+
     /// Asks the model of the request, then the fallbacks in order.
     ///
     /// Beside the answer stand the model that gave it and whether the user has seen its text.
@@ -218,7 +229,7 @@ impl Work<'_> {
                     continue;
                 }
             };
-            let answered = self.ask(&*provider, name, request, &deltas).await;
+            let answered = self.ask((&*provider, name), request, asking, &deltas).await;
             deltas.end(answered.is_ok());
             match answered {
                 Ok(reply) => return Ok((reply, model.clone(), deltas.shown())),
@@ -241,19 +252,23 @@ impl Work<'_> {
     /// Asks one model, again after a pause where that may help and nothing was shown yet.
     async fn ask(
         &self,
-        provider: &dyn Provider,
-        model: &str,
+        (provider, model): (&dyn Provider, &str),
         request: &LlmRequest,
+        asking: Asking,
         deltas: &Deltas<'_>,
     ) -> Result<LlmReply, NoAnswer> {
-        let policy = Policy::default();
+        let (policy, turn) = (Policy::default(), self.in_turn(asking));
         let mut attempt = 0;
         loop {
             let take = |delta: providers::Delta<'_>| deltas.take(delta);
+            let calling = match turn {
+                Some(turn) => provider.call_in_turn(model, request, turn, &take),
+                None => provider.call(model, request, &take),
+            };
             let called = tokio::select! {
                 biased;
                 () = self.cx.cancel.cancelled() => return Err(NoAnswer::Ended),
-                called = provider.call(model, request, &take) => called,
+                called = calling => called,
             };
             let error = match called {
                 Ok(reply) => return Ok(reply),

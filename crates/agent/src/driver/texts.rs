@@ -40,7 +40,11 @@ impl Runner {
 impl Work<'_> {
     /// Tells of everything that happened to texts: the evidence first, then whoever keeps the conversation.
     pub(super) fn tell_texts(&mut self) {
-        let events = self.turn.take_events();
+        let mut events = self.turn.take_events();
+        // A turn that is ending sends nothing more, so what leaves then is gone.
+        if !self.turn.is_ending() {
+            events.iter_mut().for_each(|event| event.settle(|id| self.wire.fate(id)));
+        }
         let records = events.iter().filter_map(|event| self.evidence(event)).collect();
         self.around.hooks.keep(records);
         let chunks = self.turn.to_announce().to_vec();
@@ -67,8 +71,9 @@ impl Work<'_> {
     }
 
     fn evidence(&self, event: &Event) -> Option<EventRecord> {
-        let (at, hooks) = event.records(self.turn.skills()?);
-        let text = event.text();
+        let skills = self.turn.skills()?;
+        let (at, hooks) = event.records(skills);
+        let text = event.text(skills);
         let mut record = EventRecord { hooks: hooks.into(), kind: Some(event.name()), ..self.blank(at, text) };
         if let Event::Injected { round, call, .. } = event {
             // The lines of a point are what is kept of every hook that is registered there.

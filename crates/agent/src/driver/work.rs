@@ -14,6 +14,7 @@ use domain::tool::ToolOutput;
 use domain::turn::{Answer, End, Fact, OUTCOME_UNKNOWN, Step, Turn};
 use domain::verdict::Extent;
 use engine::TurnCx;
+use providers::TurnWire;
 use tokio::time::Instant;
 
 use super::calls::Flights;
@@ -35,6 +36,8 @@ pub(super) struct Work<'a> {
     pub(super) around: Around,
     pub(super) cx: TurnCx,
     pub(super) turn: Turn,
+    /// What its requests looked like so far. A turn that is taken up again has sent nothing yet.
+    pub(super) wire: TurnWire,
     pub(super) flights: Flights,
     pub(super) children: Arc<Children>,
     pub(super) files: Arc<Files>,
@@ -78,6 +81,7 @@ impl<'a> Work<'a> {
             around,
             cx,
             turn,
+            wire: TurnWire::new(runner.settings.removal),
             flights: Flights::new(runner.engine.tasks().clone()),
             children: Arc::default(),
             files,

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use pintle_agent::tools::{Protected, Tools, ToolsConfig};
 use pintle_agent::{Conversation, Helm, Models, Outlet, Report, Runner, Settings};
 use providers::scripted::Scripted;
-use providers::{Delta, Provider, ProviderError};
+use providers::{Delta, InTurn, Provider, ProviderError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -163,6 +163,17 @@ impl Provider for Recorder {
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
         self.asked.lock().unwrap().push((model.to_owned(), request.clone()));
         self.inner.call(model, request, on_delta)
+    }
+
+    fn call_in_turn<'a>(
+        &'a self,
+        model: &'a str,
+        request: &'a LlmRequest,
+        turn: InTurn<'a>,
+        on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
+        self.asked.lock().unwrap().push((model.to_owned(), request.clone()));
+        self.inner.call_in_turn(model, request, turn, on_delta)
     }
 }
 

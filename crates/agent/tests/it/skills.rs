@@ -31,7 +31,7 @@ pub(crate) fn hook(skill: &str, name: &str, timing: Timing) -> SkillHook {
 }
 
 /// The skills alpha and beta.
-fn skills() -> Skills {
+pub(crate) fn skills() -> Skills {
     Skills::new(vec![
         SkillHook { persistent: true, ..hook("alpha", "tone", Timing::AfterUserInput) },
         hook("alpha", "plan-tip", Timing::BeforePlanning),
@@ -42,7 +42,7 @@ fn skills() -> Skills {
     ])
 }
 
-fn planning() -> Planning {
+pub(crate) fn planning() -> Planning {
     let prompts = StepPrompts { planning: "PLAN".into(), first_step: "FIRST".into(), agent_loop: "LOOP".into() };
     Planning { prompts, ..Planning::default() }
 }
@@ -112,7 +112,7 @@ async fn turn(host: &mut Host, front: &Arc<Front>, request: impl Into<Request<'_
 }
 
 /// What became of hooks, one line each, in order.
-fn evidence(host: &Host) -> Vec<String> {
+pub(crate) fn evidence(host: &Host) -> Vec<String> {
     let records = host.seen.records.lock().unwrap();
     let skills = records.iter().filter(|event| event.checkpoint.duty() == domain::checkpoint::Duty::Injector);
     skills.flat_map(told).collect()

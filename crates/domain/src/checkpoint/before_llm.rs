@@ -1,13 +1,18 @@
 //! `before_llm`: a request is about to leave for a model; hooks rewrite it, and may bring tools of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use self::originals::Originals;
 use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::json::{Object, Rendered};
+use crate::ledger::{Provenance, Source};
 use crate::llm::{LlmRequest, ToolDef};
-use crate::message::Message;
+use crate::message::{Lifetime, Message};
 use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
+
+mod originals;
 
 /// A request on its way to a model.
 ///
@@ -66,6 +71,15 @@ impl BeforeLlm {
         Self { request, owners: BTreeMap::new() }
     }
 
+    /// Takes the messages that `by` left. One that was there before stays what it was; any other is a text of `by` for
+    /// this call alone.
+    fn take_messages(&mut self, messages: Vec<Rendered<Message>>, by: &HookName) {
+        let before = std::mem::take(&mut self.request.messages);
+        let mut originals = Originals::new(&before);
+        let taken = messages.into_iter().map(|message| originals.take(&message).unwrap_or_else(|| owned(message, by)));
+        self.request.messages = taken.collect();
+    }
+
     /// Takes the tools that `by` left. A name that was not in its input makes it the owner;
     /// of two definitions with one name the first stays, so no other tool is taken over.
     fn take_tools(&mut self, tools: Vec<Rendered<ToolDef>>, by: &HookName) -> Vec<String> {
@@ -114,7 +128,7 @@ impl Checkpoint for BeforeLlm {
             }
         }
         if let Some(messages) = with.messages {
-            self.request.messages = messages;
+            self.take_messages(messages, by);
         }
         if let Some(tools) = with.tools {
             warnings.extend(self.take_tools(tools, by));
@@ -145,3 +159,16 @@ impl Checkpoint for BeforeLlm {
         Snapshot::Request(self.request.clone())
     }
 }
+
+/// `message` as a text of `by` for one call.
+fn owned(message: Rendered<Message>, by: &HookName) -> Rendered<Message> {
+    let mut message = message.get().clone();
+    let call = Some(&message.tool_call_id).filter(|id| !id.is_empty()).cloned();
+    let from = Provenance { hook: Some(by.to_string()), tool_call_id: call, ..Provenance::new(Source::Rewriter, 0) };
+    message.private.from = Some(Arc::new(from));
+    message.private.lifetime = Lifetime::Passing;
+    message.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -162,10 +162,11 @@ impl Event {
         }
     }
 
-    /// What happened, for a person, where no hook has a line of its own.
-    pub fn text(&self) -> Option<String> {
+    /// What happened, for a person, beside the lines of hooks: the texts that went in are those of one snapshot.
+    pub fn text(&self, skills: &Skills) -> Option<String> {
         match self {
-            Self::Injected { .. } | Self::Removed { .. } => None,
+            Self::Injected { .. } => Some(format!("snapshot {}", skills.hash)),
+            Self::Removed { .. } => None,
             Self::PromptInjected { message, bytes } => Some(format!("{}, {}", named(message), size(*bytes))),
             Self::PromptRemoved(removal) => Some(format!("{}, {removal}", named(&removal.message))),
         }

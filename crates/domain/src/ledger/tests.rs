@@ -216,6 +216,17 @@ fn what_became_of_a_text_on_the_wire_stands_in_its_line() {
     );
 }
 
+#[test]
+fn a_point_names_the_texts_that_were_in_force_also_where_none_went_in() {
+    let skills = skills().narrowed(&[]);
+    let mut at = Trace { ledger: Ledger::new(skills.clone()), ..Trace::new() };
+    at.inject(Timing::AfterUserInput);
+    at.inject(Timing::BeforePlanning);
+    at.ledger.finalize(&mut at.list);
+    let texts: Vec<_> = at.ledger.take_events().iter().map(|event| event.text(&skills)).collect();
+    assert_eq!(texts, vec![Some(format!("snapshot {}", self::skills().hash)); 2]);
+}
+
 fn lines(event: &Event, skills: &Skills) -> Vec<String> {
     use crate::record::{NotRun, Outcome};
     let (at, records) = event.records(skills);
@@ -229,7 +240,8 @@ fn lines(event: &Event, skills: &Skills) -> Vec<String> {
         assert_eq!((record.family, record.checkpoint), (crate::hook::Family::Skill, at));
         format!("{} {} {} {}", event.name(), at.name(), record.hook, said(&record.outcome))
     });
-    hooks.chain(event.text().map(|text| format!("{} {} {text}", event.name(), at.name()))).collect()
+    let own = event.text(skills).filter(|_| !event.name().starts_with("hook_"));
+    hooks.chain(own.map(|text| format!("{} {} {text}", event.name(), at.name()))).collect()
 }
 
 #[test]

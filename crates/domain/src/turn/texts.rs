@@ -179,6 +179,11 @@ impl Turn {
         self.texts.as_ref().map(|texts| texts.ledger.skills())
     }
 
+    /// Whether texts that are nobody's message may stand in the requests of the turn.
+    pub fn may_have_texts(&self) -> bool {
+        self.texts.as_ref().is_some_and(|it| !it.ledger.skills().is_empty() || it.flow != Flow::Direct)
+    }
+
     /// What happened to texts since this was asked last, oldest first.
     pub fn take_events(&mut self) -> Vec<Event> {
         self.texts.as_mut().map(|texts| texts.ledger.take_events()).unwrap_or_default()

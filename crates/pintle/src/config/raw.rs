@@ -72,6 +72,12 @@ pub struct RawCapabilities {
     pub alternation: Option<bool>,
     /// Whether a message of the user may follow the result of a tool.
     pub user_after_tool: Option<bool>,
+    /// The member that marks text which expires with the turn, if the provider has one. Counts with
+    /// `prefix_bound_reasoning`.
+    pub turn_scoped: Option<String>,
+    /// Whether thoughts are bound to everything that was sent before them: then texts that leave the conversation stay
+    /// in the requests of the turn, unless the agent says otherwise in `lowering.removal`.
+    pub prefix_bound_reasoning: Option<bool>,
     /// How many cache breakpoints a request may have: 0 to 4.
     pub cache_breakpoints: Option<u8>,
 }
@@ -131,6 +137,18 @@ pub struct RawAgent {
     pub flow: Option<String>,
     /// What is said and done in turns that are planned.
     pub planning: Option<RawPlanning>,
+    /// How the conversation reaches the model.
+    pub lowering: Option<RawLowering>,
+}
+
+/// How the conversation reaches the model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawLowering {
+    /// What becomes of a text that leaves the conversation, with models whose thoughts are bound to everything before
+    /// them: `freeze` (default): it stays in the requests of the turn; `strip_reasoning`: it leaves, and thoughts that
+    /// were bound to it are not sent again. With other models a text always leaves.
+    pub removal: Option<String>,
 }
 
 /// What is said and done in turns that are planned. A prompt that is empty is left out.

@@ -150,7 +150,13 @@ fn every_key_of_a_whole_configuration_arrives() {
     );
     let sees: Vec<_> = config.providers.iter().map(|(name, provider)| (name.as_str(), provider.vision)).collect();
     assert_eq!(sees, [("claude", true), ("local", true), ("play", false)]);
-    assert_eq!(config.providers["local"].takes.mid_system, Some(MidSystem::Free));
+    let takes = Overrides {
+        mid_system: Some(MidSystem::Free),
+        turn_scoped: Some("fades".into()),
+        prefix_bound_reasoning: Some(true),
+        ..Overrides::default()
+    };
+    assert_eq!(config.providers["local"].takes, takes);
     assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY"].map(str::to_owned).into());
     assert!(config.strict_start);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));

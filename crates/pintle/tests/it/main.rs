@@ -31,6 +31,7 @@ mod secrets;
 mod sessions;
 mod sinks;
 mod skills;
+mod lowering;
 mod stored_hooks;
 mod terminal;
 mod trust;

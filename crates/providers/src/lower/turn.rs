@@ -7,6 +7,11 @@
 //! they were thought behind: also not after something else changed the conversation, such as a compaction.
 //!
 //! The planning call stands outside: its plan comes back without thoughts.
+//!
+//! Each model has a ledger of its own: what one was sent says nothing of what another may be sent, and its thoughts are
+//! of no use to the other. A call that is tried again is lowered from the same list to the same bytes. Where the list does
+//! not go on from what was sent, as after a compaction, the ledger begins anew. It lives as long as the process works the
+//! turn: in another process nothing was sent yet, so whatever left the list is gone from the wire too.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use domain::json::Rendered;
 use domain::ledger::{MsgId, Source, Wire};
-use domain::message::{Message, Role};
+use domain::message::{Lifetime, Message, Role};
 
 use super::forms::{Form, Item};
 use super::{How, Spoken};
@@ -143,7 +148,7 @@ impl WireLedger {
     }
 
     /// Takes thoughts away that were thought behind other words, and keeps which words these are.
-    pub(super) fn bind(&mut self, items: &[Item<'_>], spoken: &mut [Spoken<'_>]) {
+    pub(super) fn bind(&mut self, items: &[Item<'_>], spoken: &mut [Spoken<'_>], model: &str) {
         if self.prefixes.is_empty() {
             let asked = items.iter().rposition(|item| is_asked(item.get())).unwrap_or_default();
             let said = items[..asked].iter().filter(|item| item.get().role == Role::Assistant);
@@ -158,7 +163,9 @@ impl WireLedger {
         for one in spoken {
             if one.message.role == Role::Assistant {
                 let known = said.next().is_some_and(|digest| self.earlier.contains(&digest));
-                let bound = known || self.prefixes.contains(&before.finish());
+                // What another model said was thought behind what that one was sent.
+                let own = one.message.model_name.is_empty() || one.message.model_name == model;
+                let bound = known || (own && self.prefixes.contains(&before.finish()));
                 if !bound && !one.message.private.blocks.is_empty() {
                     one.message.to_mut().private.blocks.clear();
                 }
@@ -176,7 +183,9 @@ fn is_same(one: &Rendered<Message>, other: &Rendered<Message>) -> bool {
 
 /// Whether `item` may be gone from a list that else only grew.
 fn may_leave(item: &Item<'_>) -> bool {
-    !item.prompt && (item.get().role == Role::System || item.get().id().is_some())
+    let message = item.get();
+    let short = message.role == Role::User && message.private.lifetime == Lifetime::Passing;
+    !item.prompt && (message.role == Role::System || message.id().is_some() || short)
 }
 
 /// Whether it is what the user asked in the beginning of a turn.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, DELEGATE, READ_ONLY, SPAWN, canonical_builtin, nearest_builtin};
 use dialects::process::config::{At, Problem};
+use providers::Removal;
 
 use super::{LeftOut, Trusted, flow, note_bad};
 use crate::config::diagnostic::dotted;
@@ -267,6 +268,7 @@ impl AgentConfig {
             skills_dir: PathBuf::new(),
             flow: Flow::default(),
             planning: PlanningConfig::default(),
+            removal: Removal::default(),
         }
     }
 }

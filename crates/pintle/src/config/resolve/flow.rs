@@ -1,8 +1,9 @@
 //! How the turns of an agent go, as its entry says.
 
 use dialects::process::config::Problem;
+use providers::Removal;
 
-use crate::config::raw::{RawAgent, RawPlanning};
+use crate::config::raw::{RawAgent, RawLowering, RawPlanning};
 use crate::config::{AgentConfig, Flow, MissingTag};
 
 /// The words that `flow` takes.
@@ -10,6 +11,9 @@ const FLOWS: [&str; 2] = ["direct", "planned"];
 
 /// The words that `planning.on_missing_tag` takes.
 const MISSING_TAGS: [&str; 2] = ["answer", "loop"];
+
+/// The words that `lowering.removal` takes.
+const REMOVALS: [&str; 2] = ["freeze", "strip_reasoning"];
 
 /// The flow that `word` means.
 pub(super) fn named(word: &str) -> Option<Flow> {
@@ -28,6 +32,20 @@ fn missing_tag(word: &str) -> Option<MissingTag> {
     }
 }
 
+fn removal(word: &str) -> Option<Removal> {
+    match word {
+        "freeze" => Some(Removal::Freeze),
+        "strip_reasoning" => Some(Removal::StripReasoning),
+        _ => None,
+    }
+}
+
+/// The removal that `raw` says, whether or not it means anything.
+fn removal_word(raw: &RawAgent) -> Option<&str> {
+    let RawLowering { removal } = raw.lowering.as_ref()?;
+    removal.as_deref()
+}
+
 /// Words that mean nothing; paths start at the agent.
 pub(super) fn problems(raw: &RawAgent) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -40,12 +58,17 @@ pub(super) fn problems(raw: &RawAgent) -> Vec<Problem> {
         let message = format!("unsupported word \"{word}\", expected {}", MISSING_TAGS.join(" or "));
         problems.push(Problem::new(&["planning", "on_missing_tag"], message).meant(word, MISSING_TAGS));
     }
+    if let Some(word) = removal_word(raw).filter(|word| removal(word).is_none()) {
+        let message = format!("unsupported word \"{word}\", expected {}", REMOVALS.join(" or "));
+        problems.push(Problem::new(&["lowering", "removal"], message).meant(word, REMOVALS));
+    }
     problems
 }
 
 /// Lays what `raw` says of the flow over `agent`, key by key.
 pub(super) fn lay_over(agent: &mut AgentConfig, raw: &RawAgent) {
     agent.flow = raw.flow.as_deref().and_then(named).unwrap_or(agent.flow);
+    agent.removal = removal_word(raw).and_then(removal).unwrap_or(agent.removal);
     let Some(RawPlanning { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag, record }) =
         raw.planning.clone()
     else {

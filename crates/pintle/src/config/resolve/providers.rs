@@ -107,8 +107,9 @@ fn overrides(raw: &RawCapabilities) -> Result<Overrides, Problem> {
         placement: raw.placement.as_ref().map(|raw| placement(raw).map_err(at("placement"))).transpose()?,
         alternation: raw.alternation,
         user_after_tool: raw.user_after_tool,
+        turn_scoped: raw.turn_scoped.clone(),
+        prefix_bound_reasoning: raw.prefix_bound_reasoning,
         cache_breakpoints: raw.cache_breakpoints,
-        ..Overrides::default()
     };
     takes.check().map_err(|error| Problem::new(&["capabilities"], error.to_string()))?;
     Ok(takes)

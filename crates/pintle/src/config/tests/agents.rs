@@ -64,6 +64,8 @@ fn a_flow_arrives_key_by_key() {
     assert_eq!((main.flow, &main.planning), (Flow::Planned, &expected));
     assert_eq!((helper.flow, &helper.planning), (Flow::Direct, &PlanningConfig::default()));
     assert!(helper.planning.record);
+    // A key of one agent says nothing of another.
+    assert_eq!((main.removal, helper.removal), (Removal::Freeze, Removal::StripReasoning));
 }
 
 #[test]

@@ -125,6 +125,20 @@ fn what_was_accepted_counts() {
     assert_eq!(fs::read_dir(place.path("home")).unwrap().count(), 1, "no half-written file is left");
 }
 
+#[test]
+fn how_a_conversation_is_lowered_is_the_users_own_until_a_file_is_accepted() {
+    let own = "[agents.main]\nlowering = { removal = 'strip_reasoning' }\n";
+    let place = Place::with(&[(OWN, own), (FOUND, "[agents.main]\nlowering = { removal = 'freeze' }\n")]);
+    let removal = || place.load().unwrap().config.agents["main"].removal;
+    assert_eq!(removal(), Removal::StripReasoning);
+    trust(&place);
+    assert_eq!(removal(), Removal::Freeze);
+    // What a later file leaves out stays as it was.
+    place.write(FOUND, "[agents.main]\nmax_iterations = 3\nlowering = {}\n");
+    trust(&place);
+    assert_eq!(removal(), Removal::StripReasoning);
+}
+
 /// What becomes of the hook `guard` when `change` is done to a place where it was accepted.
 fn after(change: impl Fn(&Place)) -> State {
     let place = place();
