@@ -24,6 +24,7 @@ mod interrupts;
 mod subagents;
 mod sessions;
 mod skills;
+mod front_ends;
 mod approving;
 mod compacting;
 mod plugin;

@@ -14,7 +14,7 @@ impl<S> Mortal<S> {
         Arc::new(Self { inner, lives: AtomicUsize::new(lives) })
     }
 
-    pub(super) fn die(&self) {
+    pub(crate) fn die(&self) {
         self.lives.store(0, Ordering::SeqCst);
     }
 
