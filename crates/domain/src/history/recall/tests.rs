@@ -158,3 +158,81 @@ fn a_history_takes_the_place_of_what_the_session_held() {
     assert_eq!(list(vec![begun("t1"), other(0), begun("t2")]), ["other", "t2"]);
     assert_eq!(list(vec![other(0)]), ["other"]);
 }
+
+/// A history as anybody may send it: some of it the host's own, most of it not.
+fn anything(dice: &mut fastrand::Rng, key: &HistoryKey) -> Vec<Kept> {
+    let one = |dice: &mut fastrand::Rng| {
+        let role = [Role::System, Role::User, Role::User, Role::Assistant, Role::Tool][dice.usize(0..5)];
+        let hook = dice.u8(0..3) == 0;
+        let mut kept = Kept {
+            tool_calls: vec![CallPart::new(["c1", "c2"][dice.usize(0..2)], "exec", "{}"); dice.usize(0..2)],
+            tool_call_id: ["c1", "c2", ""][dice.usize(0..3)].into(),
+            hook: hook.then(|| ["tone", "goal"][dice.usize(0..2)].into()),
+            skill: hook.then(|| "alpha".into()),
+            ..Kept::text(role, ["bad", "it was", "tone", "done", ""][dice.usize(0..5)])
+        };
+        match dice.u8(0..4) {
+            0 => kept.sig = Some(key.sign(Signed::of(&kept, "t", "s"))),
+            1 => kept.sig = Some(key.sign(Signed::of(&kept, "t", "elsewhere"))),
+            _ => {}
+        }
+        kept
+    };
+    (0..dice.usize(0..12)).map(|_| one(dice)).collect()
+}
+
+#[test]
+fn nothing_comes_in_that_nobody_answers_for() {
+    let (key, known) = (HistoryKey::of(b"k"), crate::ledger::tests::skills());
+    let asks = Message { tool_calls: vec![CallPart::new("c1", "exec", "{}")], ..Message::text(Role::Assistant, "") };
+    let held: Vec<Rendered<Message>> =
+        [Message::text(Role::User, "done"), asks, Message::tool("c1", "done")].map(Rendered::new).into();
+    let (mut came_in, mut tools) = (0, 0);
+    for seed in 0..2000 {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let history = anything(&mut dice, &key);
+        let trust = trust(Some(&key), &known, &held);
+        let (recalled, asked) = recalled(history.clone(), &trust);
+        let signed: Vec<&Kept> = history
+            .iter()
+            .filter(|kept| kept.sig.as_ref().is_some_and(|sig| key.verifies(Signed::of(kept, "t", "s"), sig)))
+            .collect();
+        let is_signed = |message: &Message| {
+            signed.iter().any(|kept| {
+                (kept.role, &kept.content, kept.hook.as_deref())
+                    == (message.role, &message.content, hook_of(message).0)
+            })
+        };
+        let passed: Vec<String> = asked.iter().filter(|text| *text != "bad").map(|text| text.replace("was", "is")).collect();
+        let text = serde_json::to_string(&recalled).unwrap();
+        let list = serde_json::from_str::<Recalled>(&text).unwrap().over(held.clone());
+        for message in list.iter().map(Rendered::get) {
+            let vouched = match message.role {
+                Role::User => is_signed(message) || passed.contains(&message.content),
+                Role::System => {
+                    is_signed(message) || (message.content == "tone" && hook_of(message) == (Some("tone"), Some("alpha")))
+                }
+                Role::Tool => held.iter().any(|held| held.get() == message),
+                Role::Assistant => {
+                    message.tool_calls.is_empty() || held.iter().any(|held| held.get() == message)
+                }
+            };
+            assert!(vouched, "seed {seed}: {message:?} of {history:?}");
+            came_in += 1;
+            tools += usize::from(message.role == Role::Tool);
+        }
+        // Every message came in, or it is said why not.
+        let gone = recalled.withheld.iter().filter(|changed| match changed.why {
+            Withheld::UnknownResult | Withheld::Refused => true,
+            Withheld::UnknownCall => history[changed.place].content.is_empty(),
+            Withheld::UnknownSystem | Withheld::Rewritten => false,
+        });
+        assert_eq!(list.len() + gone.count(), history.len(), "seed {seed}: {history:?}");
+    }
+    assert!(came_in > 5000 && tools > 0, "{came_in} {tools}");
+}
+
+#[test]
+fn gates_are_told_where_a_message_comes_from() {
+    assert_eq!(json!(crate::checkpoint::user_prompt_submit::InputKind::History), json!("history"));
+}
