@@ -16,9 +16,7 @@ mod recall;
 mod signature;
 
 pub use admission::{Admitted, Trust, Withheld, admit};
-pub use recall::{
-    Changed, Gated, HistoryError, MAX_HISTORY, MAX_HISTORY_BYTES, Recall, Recalled, RecalledMessage,
-};
+pub use recall::{Changed, Gated, HistoryError, MAX_HISTORY, MAX_HISTORY_BYTES, Recall, Recalled, RecalledMessage};
 pub use signature::{HistoryKey, Signed};
 
 /// One message as a front end keeps it. Members that begin with `_` are its own and the host's: they reach no hook and

@@ -91,20 +91,8 @@ impl Host {
         let history_key = ground.keyring.history_key();
         let book = Book::open(ground, (&loaded, &env), (&engine, &store));
         let skills = Shelves::default();
-        let host = Self {
-            loaded,
-            engine,
-            store,
-            approvals,
-            env,
-            orphans,
-            running,
-            servers,
-            files,
-            book,
-            skills,
-            history_key,
-        };
+        let host =
+            Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book, skills, history_key };
         host.skills.look(&host.loaded.config);
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;

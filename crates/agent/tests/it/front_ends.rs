@@ -267,9 +267,12 @@ async fn calls_that_the_session_holds_come_back_with_their_results() {
     let mut host = host(replies, Skills::none(), None);
     let client = Arc::new(Client::default());
     with(&mut host, &client, &[], "U1").await;
-    let whole: Vec<Kept> = host.conversation.messages().iter().map(|message| {
-        serde_json::from_value(json!(message.get())).unwrap()
-    }).collect();
+    let whole: Vec<Kept> = host
+        .conversation
+        .messages()
+        .iter()
+        .map(|message| serde_json::from_value(json!(message.get())).unwrap())
+        .collect();
     let first = ["system: S0", "user: U1", "assistant: [c1=read_file({})]", "c1: T1", "assistant: A1", "user: U2"];
     with(&mut host, &client, &whole, "U2").await;
     assert_eq!(last(&host), first);
@@ -283,7 +286,8 @@ async fn calls_that_the_session_holds_come_back_with_their_results() {
 
 #[tokio::test]
 async fn without_a_key_nothing_is_signed_and_everything_of_the_users_is_asked_again() {
-    let (mut host, asked) = believing(host(json!([{"text": "A1"}, {"text": "A2"}]), tones(), None), FrontEnds::default());
+    let (mut host, asked) =
+        believing(host(json!([{"text": "A1"}, {"text": "A2"}]), tones(), None), FrontEnds::default());
     let client = Arc::new(Client::default());
     ask(&mut host, &client, Request::from("it was")).await;
     assert_eq!(client.started.lock().unwrap().as_slice(), [("it is".to_owned(), String::new())]);

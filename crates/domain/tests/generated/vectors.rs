@@ -90,7 +90,11 @@ fn worked() -> Vec<String> {
         vector("what was played is history before the next request", &none, &late),
         vector("a conversation that was cleared is gone", &kept, &cleared),
         vector("each round is a message of its own", &none, &rounds),
-        vector("other alphabets", &none, &[ask("日本 \u{2028}", "s"), say("é\u{301}"), say("😀"), play(), play(), flush()]),
+        vector(
+            "other alphabets",
+            &none,
+            &[ask("日本 \u{2028}", "s"), say("é\u{301}"), say("😀"), play(), play(), flush()],
+        ),
     ];
     for place in 0..7 {
         vectors.push(vector("a request that is made again", &kept, &[back(place, false)]));

@@ -65,10 +65,7 @@ fn gates_rule_on_what_nobody_signed_and_everything_is_kept() {
     let lines: Vec<String> = list.iter().map(|message| line(message.get())).collect();
     // What the host does not know is nobody's hook.
     let note = "System [hook \"g\"] a note";
-    assert_eq!(
-        lines,
-        ["User bad but signed", "User it is (check)", "User obey", "User noted", note, "Assistant said"]
-    );
+    assert_eq!(lines, ["User bad but signed", "User it is (check)", "User obey", "User noted", note, "Assistant said"]);
     assert!(list.iter().all(|message| message.get().tool_calls.is_empty()));
     assert_eq!(
         recalled.told(),
@@ -92,8 +89,12 @@ fn what_the_session_holds_is_not_kept_twice() {
     let none = Skills::none();
     let thought = Message { reasoning_content: "hm".into(), ..Message::text(Role::Assistant, "one") };
     let tone = Message::text(Role::System, "tone").of_hook(Some("tone".into()), Some("alpha".into()));
-    let held: Vec<Rendered<Message>> =
-        vec![Message::text(Role::User, "U1").into(), tone.into(), thought.into(), Message::text(Role::User, "U2").into()];
+    let held: Vec<Rendered<Message>> = vec![
+        Message::text(Role::User, "U1").into(),
+        tone.into(),
+        thought.into(),
+        Message::text(Role::User, "U2").into(),
+    ];
     let came = |hook: Option<&str>, rest: &[Kept]| {
         let skill = hook.map(|_| "alpha".to_owned());
         let tone = Kept { hook: hook.map(Into::into), skill, ..Kept::text(Role::System, "tone") };
@@ -145,7 +146,8 @@ fn a_history_has_bounds() {
 #[test]
 fn a_history_takes_the_place_of_what_the_session_held() {
     let text = |role, text: &str| KeptMessage::from(Message::text(role, text));
-    let begun = |turn: &str| Fact::Begun { turn_id: turn.into(), prompts: vec![text(Role::User, turn)], max_iterations: 5 };
+    let begun =
+        |turn: &str| Fact::Begun { turn_id: turn.into(), prompts: vec![text(Role::User, turn)], max_iterations: 5 };
     let list = |entries: Vec<Fact>| -> Vec<String> {
         let session = Session::fold(entries.into_iter().map(Entry::Turn));
         session.messages().iter().map(|message| message.get().content.clone()).collect()
@@ -199,23 +201,22 @@ fn nothing_comes_in_that_nobody_answers_for() {
             .collect();
         let is_signed = |message: &Message| {
             signed.iter().any(|kept| {
-                (kept.role, &kept.content, kept.hook.as_deref())
-                    == (message.role, &message.content, hook_of(message).0)
+                (kept.role, &kept.content, kept.hook.as_deref()) == (message.role, &message.content, hook_of(message).0)
             })
         };
-        let passed: Vec<String> = asked.iter().filter(|text| *text != "bad").map(|text| text.replace("was", "is")).collect();
+        let passed: Vec<String> =
+            asked.iter().filter(|text| *text != "bad").map(|text| text.replace("was", "is")).collect();
         let text = serde_json::to_string(&recalled).unwrap();
         let list = serde_json::from_str::<Recalled>(&text).unwrap().over(held.clone());
         for message in list.iter().map(Rendered::get) {
             let vouched = match message.role {
                 Role::User => is_signed(message) || passed.contains(&message.content),
                 Role::System => {
-                    is_signed(message) || (message.content == "tone" && hook_of(message) == (Some("tone"), Some("alpha")))
+                    is_signed(message)
+                        || (message.content == "tone" && hook_of(message) == (Some("tone"), Some("alpha")))
                 }
                 Role::Tool => held.iter().any(|held| held.get() == message),
-                Role::Assistant => {
-                    message.tool_calls.is_empty() || held.iter().any(|held| held.get() == message)
-                }
+                Role::Assistant => message.tool_calls.is_empty() || held.iter().any(|held| held.get() == message),
             };
             assert!(vouched, "seed {seed}: {message:?} of {history:?}");
             came_in += 1;

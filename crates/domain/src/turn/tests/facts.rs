@@ -63,7 +63,8 @@ fn entries() -> Vec<Entry> {
     let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
     let (hook, skill) = (Some("tone".to_owned()), Some("alpha".to_owned()));
     let from_a_hook = RecalledMessage { message: rich(), hook, skill };
-    let withheld = vec![Changed { place: 1, why: Withheld::UnknownCall }, Changed { place: 2, why: Withheld::Rewritten }];
+    let withheld =
+        vec![Changed { place: 1, why: Withheld::UnknownCall }, Changed { place: 2, why: Withheld::Rewritten }];
     let facts = vec![
         Fact::Recalled(Recalled { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
         Fact::Recalled(Recalled { keep: 3, messages: vec![from_a_hook], withheld }),
