@@ -4,25 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use domain::approval::Approval;
-use domain::chain::Note;
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{Known, Observed, RuntimeEvent, UserPromptSubmit};
+use domain::checkpoint::{Known, Observed, RuntimeEvent};
 use domain::id::{HookName, TraceId, TurnId, agent_uuid};
 use domain::identity::Identity;
 use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::message::{CallPart, Message, Role};
-use domain::ruling::{Aborted, Denied, Ground, Ruling};
+use domain::ruling::{Aborted, Denied};
 use domain::session::{Cause, Entry, OpenTurn};
 use domain::skill::Skills;
 use domain::store::StoreError;
 use domain::tool::ToolOutput;
-use domain::turn::{End, Fact, Turn, Waiting};
+use domain::turn::{End, Fact, Turn};
 use engine::approvals::Unsettled;
 use engine::{Approvals, Dispatcher, Engine, TurnCx};
 
 use crate::conversation::Conversation;
+use crate::front_ends::FrontEnds;
 use crate::helm::Helm;
 use crate::media::{self, MediaStore};
 use crate::models::Models;
@@ -37,6 +36,7 @@ mod calls;
 mod compact;
 mod deltas;
 mod files;
+mod front_end;
 mod known;
 mod model;
 mod planning;
@@ -45,6 +45,7 @@ mod subturns;
 mod texts;
 mod work;
 
+use front_end::{Received, Submitted, messages_of, submit};
 use known::KnownAgent;
 use subturns::Errand;
 pub use subturns::{MAX_CHILDREN, MAX_DEPTH, SUBTURN_TIME};
@@ -66,6 +67,8 @@ pub struct Runner {
     shelf: Arc<Shelf>,
     /// Says whether a plan needs tools.
     need_tool: Arc<dyn NeedTool>,
+    /// What is believed of histories that come with requests.
+    front_ends: FrontEnds,
 }
 
 /// What came of one turn.
@@ -140,13 +143,20 @@ impl Runner {
     pub fn new(settings: Settings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
         let offered = tools.definitions().into_iter().cloned().map(Rendered::new).collect();
         let (team, shelf, need_tool) = (Weak::new(), Arc::new(Shelf::new(Skills::none())), Arc::new(Tags));
-        Self { settings, models, tools, offered, engine, approvals: None, media: None, team, shelf, need_tool }
+        let (approvals, media, front_ends) = (None, None, FrontEnds::default());
+        Self { settings, models, tools, offered, engine, approvals, media, team, shelf, need_tool, front_ends }
     }
 
     /// The same agent; the texts of its skills lie on `shelf`.
     #[must_use]
     pub fn with_skills(self, shelf: Arc<Shelf>) -> Self {
         Self { shelf, ..self }
+    }
+
+    /// The same agent; requests may bring a history, of which `front_ends` says what is believed.
+    #[must_use]
+    pub fn with_front_ends(self, front_ends: FrontEnds) -> Self {
+        Self { front_ends, ..self }
     }
 
     /// The same agent; `need_tool` says whether its plans need tools.
@@ -290,25 +300,27 @@ impl Runner {
         let cx = self.turn_cx(conversation, turn_id.clone(), &around);
         self.bury(conversation, &around).await;
         self.open(conversation, &around.hooks, &cx.who);
-        let prompt = match request.map(|request| request.prompt) {
-            None => None,
-            Some(prompt) => match submit(&around.hooks, &cx, prompt, kind_of(conversation)).await {
-                Ok(submitted) => Some(submitted),
-                Err(ending) => {
-                    conversation.now_is(ending.cause());
-                    return Report { turn_id, reply: String::new(), ending, denials: Vec::new() };
-                }
-            },
+        let received = match request {
+            None => Ok(Received::default()),
+            Some(request) => self.receive(conversation, request, (&around, &cx)).await,
+        };
+        let mut received = match received {
+            Ok(received) => received,
+            Err(ending) => {
+                conversation.now_is(ending.cause());
+                return Report { turn_id, reply: String::new(), ending, denials: Vec::new() };
+            }
         };
         conversation.begin_work();
-        let prompts = prompts(conversation, prompt);
+        let (recalled, text) = (received.recalled.take().map(Fact::Recalled), received.text().map(str::to_owned));
+        let prompts = received.prompts(conversation);
         let begun = Fact::Begun {
             turn_id: turn_id.clone(),
             prompts: prompts.iter().cloned().map(Into::into).collect(),
             max_iterations: self.settings.max_iterations,
         };
         let equipped = self.equipment(request).map(|with| Fact::Equipped { with: Box::new(with) });
-        let entries: Vec<Entry> = std::iter::once(begun).chain(equipped).map(Entry::Turn).collect();
+        let entries: Vec<Entry> = recalled.into_iter().chain([begun]).chain(equipped).map(Entry::Turn).collect();
         drop(conversation.journal.write(&self.settings.id, entries.clone()));
         entries.into_iter().for_each(|entry| conversation.session.apply(entry));
         let Some(open) = conversation.session.take_open() else {
@@ -321,6 +333,9 @@ impl Runner {
             };
         };
         let work = Work::new(self, conversation, around, cx, open);
+        if let Some(text) = text {
+            work.tell_started(&text);
+        }
         work.begin();
         self.report(work).await
     }
@@ -384,32 +399,6 @@ impl Runner {
     }
 }
 
-/// What a turn begins with: what waits in the conversation, then the prompt.
-fn prompts(conversation: &Conversation, prompt: Option<Submitted>) -> Vec<Message> {
-    let waiting = conversation.session.queue().iter().cloned().flat_map(Waiting::into_messages);
-    let prompt = prompt.into_iter().flat_map(|prompt| std::iter::once(user(prompt.text)).chain(prompt.notes));
-    waiting.chain(prompt).collect()
-}
-
-/// How a message comes in that begins a turn of `conversation`.
-fn kind_of(conversation: &Conversation) -> InputKind {
-    let session = &conversation.session;
-    let spoken = !session.messages().is_empty() || !session.queue().is_empty();
-    if spoken { InputKind::Followup } else { InputKind::First }
-}
-
-/// A message as the gates left it.
-struct Submitted {
-    text: String,
-    /// What hooks want the model to read after it.
-    notes: Vec<Message>,
-}
-
-/// What hooks want the model to read, as messages.
-fn messages_of(notes: Vec<Note>) -> impl Iterator<Item = Message> {
-    notes.into_iter().map(|note| Message { created_at: Some(now()), ..Message::note(note.by.as_str(), &note.text) })
-}
-
 /// What is said of a call that a person must clear, where nobody did.
 fn nobody_said(approval: &Approval) -> String {
     format!("a person must say first: {}", approval.reason)
@@ -418,22 +407,6 @@ fn nobody_said(approval: &Approval) -> String {
 /// A message of the user's.
 fn user(text: String) -> Message {
     Message { created_at: Some(now()), ..Message::text(Role::User, text) }
-}
-
-/// Puts a message to the gates; what they leave of it goes on.
-async fn submit(hooks: &Dispatcher, cx: &TurnCx, prompt: &str, input_kind: InputKind) -> Result<Submitted, Ending> {
-    let (submitted, ruling, notes) =
-        hooks.consult(cx, UserPromptSubmit { prompt: prompt.to_owned(), input_kind }).await;
-    match (submitted, ruling) {
-        // A gate that was cancelled refuses too, but that is no verdict on the prompt.
-        (_, Ruling::Deny(denied)) if denied.ground == Ground::Fault && cx.cancel.is_cancelled() => {
-            Err(Ending::Cancelled)
-        }
-        (_, Ruling::Deny(denied)) => Err(Ending::Blocked(denied)),
-        (submitted, Ruling::Proceed) => Ok(Submitted { text: submitted.prompt, notes: messages_of(notes).collect() }),
-        (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-        (_, Ruling::Abort(aborted)) => Err(Ending::StoppedByHook(aborted)),
-    }
 }
 
 /// What persons were asked about the calls of a turn that was left open.

@@ -6,6 +6,7 @@
 pub mod ask;
 pub mod conversation;
 pub mod driver;
+pub mod front_ends;
 pub mod helm;
 mod journal;
 pub mod skills;
@@ -18,6 +19,7 @@ pub mod tools;
 
 pub use conversation::Conversation;
 pub use driver::{Report, Runner};
+pub use front_ends::FrontEnds;
 pub use helm::Helm;
 pub use models::{Models, UnknownModel};
 pub use outlet::{Outlet, Quiet};

@@ -31,9 +31,16 @@ pub trait Outlet: Send + Sync {
 
     /// A text of a skill that stays, for whoever keeps the conversation: it belongs between the pieces before and after
     /// it, and is nothing that is said. Whether somebody keeps it.
-    fn hook(&self, _chunk: &HookChunk) -> bool {
+    ///
+    /// `sig` is the host's signature on it, empty where there is no key. With it the text comes back in a history as
+    /// what it is.
+    fn hook(&self, _chunk: &HookChunk, _sig: &str) -> bool {
         false
     }
+
+    /// The turn begins with the user's message `_text`, as the gates left it, and the host's signature on it, empty where
+    /// there is no key: whoever keeps the conversation keeps these, and not what was typed.
+    fn started(&self, _text: &str, _sig: &str) {}
 
     /// A message of the user's went no further, and why.
     fn refused(&self, text: &str) {

@@ -2,6 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use domain::history::Kept;
 use domain::llm::LlmReply;
 use domain::planning::{Need, need};
 use domain::skill::Skills;
@@ -36,11 +37,14 @@ pub struct Request<'a> {
     pub skills: Option<&'a [String]>,
     /// Whether tools are offered.
     pub enable_tools: bool,
+    /// The conversation so far, as a front end keeps it: it takes the place of what the session holds. Without one, that
+    /// counts.
+    pub history: Option<&'a [Kept]>,
 }
 
 impl<'a> From<&'a str> for Request<'a> {
     fn from(prompt: &'a str) -> Self {
-        Self { prompt, skills: None, enable_tools: true }
+        Self { prompt, skills: None, enable_tools: true, history: None }
     }
 }
 

@@ -7,13 +7,16 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::HookChunk;
 use crate::message::{CallPart, Role};
 use crate::skill::Voice;
 
 mod admission;
+mod recall;
 mod signature;
 
 pub use admission::{Admitted, Trust, Withheld, admit};
+pub use recall::{Changed, Gated, HistoryError, MAX_HISTORY, MAX_HISTORY_BYTES, Recall, Recalled, RecalledMessage};
 pub use signature::{HistoryKey, Signed};
 
 /// One message as a front end keeps it. Members that begin with `_` are its own and the host's: they reach no hook and
@@ -70,6 +73,19 @@ pub enum Heard {
     },
 }
 
+impl Heard {
+    /// The text of a hook that stays, as the host tells of it, with its signature; empty for none.
+    pub fn hook(chunk: &HookChunk, sig: &str) -> Self {
+        let HookChunk { name, role, content, skill, .. } = chunk.clone();
+        Self::Hook { name, role, content, skill: Some(skill), sig: Some(sig.to_owned()) }
+    }
+}
+
+/// What is there; an empty text is nothing.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// What a front end does with what it hears. Pieces wait in one queue until they are played, hooks among them, so that
 /// everything keeps its place; what was played becomes history when it is flushed.
 ///
@@ -114,7 +130,7 @@ impl FrontEnd {
     /// earlier one is history first.
     pub fn asked(&mut self, text: impl Into<String>, sig: Option<String>) {
         self.stop();
-        self.history.push(Kept { sig, ..Kept::text(Role::User, text) });
+        self.history.push(Kept { sig: given(sig), ..Kept::text(Role::User, text) });
     }
 
     /// Something was heard: it waits for its turn.
@@ -149,7 +165,8 @@ impl FrontEnd {
                     }
                 },
                 Heard::Hook { name, role, content, skill, sig } => {
-                    self.history.push(Kept { hook: Some(name), skill, sig, ..Kept::text(role.role(), content) });
+                    let (hook, skill, sig) = (Some(name), given(skill), given(sig));
+                    self.history.push(Kept { hook, skill, sig, ..Kept::text(role.role(), content) });
                     open = false;
                 }
             }

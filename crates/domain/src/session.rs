@@ -105,6 +105,10 @@ impl Session {
                 self.held = false;
                 self.last_cause = Some(cause);
             }
+            Entry::Turn(Fact::Recalled(recalled)) => {
+                self.end_killed();
+                self.messages = recalled.over(std::mem::take(&mut self.messages));
+            }
             Entry::Turn(Fact::Begun { turn_id, prompts, max_iterations }) => {
                 self.begin(turn_id, prompts, max_iterations);
             }
@@ -114,11 +118,7 @@ impl Session {
     }
 
     fn begin(&mut self, turn_id: TurnId, prompts: Vec<KeptMessage>, max_iterations: u32) {
-        if self.open.is_some() {
-            // A turn that nobody ended was killed: what it did stays.
-            let (status, error, reply) = (TurnStatus::Aborted, None, String::new());
-            self.apply_to_turn(Fact::Ended { status, roll_back: false, error, reply });
-        }
+        self.end_killed();
         // What came in while the turn was being prepared is not among its prompts, and waits on.
         for prompt in &prompts {
             if let Some(at) = self.queue.iter().position(|waiting| waiting.message == *prompt) {
@@ -129,6 +129,14 @@ impl Session {
         let prompts: Vec<Message> = prompts.into_iter().map(Message::from).collect();
         let prompt = prompt_text(&prompts);
         self.open = Some(OpenTurn { turn_id, prompt, turn: Turn::begin(history, prompts, max_iterations) });
+    }
+
+    /// A turn that nobody ended was killed: what it did stays.
+    fn end_killed(&mut self) {
+        if self.open.is_some() {
+            let (status, error, reply) = (TurnStatus::Aborted, None, String::new());
+            self.apply_to_turn(Fact::Ended { status, roll_back: false, error, reply });
+        }
     }
 
     fn apply_to_turn(&mut self, fact: Fact) {

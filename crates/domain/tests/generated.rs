@@ -7,6 +7,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+mod generated {
+    mod vectors;
+}
+
 use pintle_domain::approval::{Came, Handling, LIFETIME_SECONDS, MODES, Mode, handling};
 
 /// Compares the file at `path`, from the root of the repository, with `expected`; or writes it.

@@ -102,6 +102,8 @@ pub struct Config {
     pub agent_hooks: AgentHooksConfig,
     /// The folder of skills, where a file names one.
     pub skills_dir: Option<PathBuf>,
+    /// Whether a system message in a history that a front end sends must be one that the host sent.
+    pub verify_history: bool,
     /// The names of the variables that hold secrets, as far as the configuration says so.
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
@@ -452,6 +454,7 @@ impl Config {
             tools: ToolsConfig::default(),
             agent_hooks: AgentHooksConfig::default(),
             skills_dir: None,
+            verify_history: false,
             secrets: BTreeSet::new(),
             default_model: None,
             broken: BTreeMap::new(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use agent::driver::SUBTURN_TIME;
 use agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
-use agent::{Models, OnMissingTag, Planning, Runner, Settings, Shelf, Team};
+use agent::{FrontEnds, Models, OnMissingTag, Planning, Runner, Settings, Shelf, Team};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::planning::StepPrompts;
 use futures_util::future::BoxFuture;
@@ -152,7 +152,8 @@ impl Host {
 
     fn agent(&self, settings: Settings, models: Models, tools: Tools) -> Runner {
         let runner = Runner::new(settings, Arc::new(models), Arc::new(tools), self.engine.clone());
-        let runner = runner.with_approvals(self.approvals.clone());
+        let front_ends = FrontEnds { key: self.history_key.clone(), verify: self.loaded.config.verify_history };
+        let runner = runner.with_approvals(self.approvals.clone()).with_front_ends(front_ends);
         match self.files.store() {
             Some(media) => runner.with_media(media),
             None => runner,

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, Tools, ToolsConfig};
 use domain::approval::Mode;
 use domain::fault::Fault;
+use domain::history::HistoryKey;
 use domain::hook::State;
 use domain::store::StoreError;
 use engine::egress::Egress;
@@ -67,6 +68,8 @@ pub struct Host {
     pub(crate) book: Book,
     /// The skills of its agents.
     pub(crate) skills: Shelves,
+    /// Signs what front ends keep; none where there is no encryption key.
+    pub(crate) history_key: Option<HistoryKey>,
 }
 
 impl Host {
@@ -87,9 +90,11 @@ impl Host {
         let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
         let (orphans, running) = (Orphans::adopt(), Mutex::default());
         let (servers, files) = (Servers::default(), Files::new(&loaded.config.home));
+        let history_key = ground.keyring.history_key();
         let book = Book::open(ground, (&loaded, &env), (&engine, &store));
         let skills = Shelves::default();
-        let host = Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book, skills };
+        let host =
+            Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book, skills, history_key };
         host.skills.look(&host.loaded.config);
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;

@@ -14,6 +14,7 @@ pub mod signing;
 
 use std::fmt;
 
+use domain::history::HistoryKey;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 
@@ -176,6 +177,12 @@ impl Keyring {
     /// The id of the key that seals: the first 8 hex digits of its SHA-256.
     pub fn kid(&self) -> Option<&str> {
         self.current.as_ref().map(Key::kid)
+    }
+
+    /// The key that signs what front ends keep; what older keys signed holds as well. None where nothing is sealed.
+    pub fn history_key(&self) -> Option<HistoryKey> {
+        let current = self.current.as_ref()?.history().clone();
+        Some(self.old.iter().fold(current, |key, old| key.and_older(old.history())))
     }
 
     /// Seals `plain` for `place`, under a fresh random nonce.

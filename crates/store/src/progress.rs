@@ -58,7 +58,8 @@ impl Progress {
                 }
             }
             Fact::Ended { .. } => self.ended.extend(self.open_turn.take()),
-            Fact::Equipped { .. }
+            Fact::Recalled(_)
+            | Fact::Equipped { .. }
             | Fact::Planned { .. }
             | Fact::Announced { .. }
             | Fact::Queued(_)

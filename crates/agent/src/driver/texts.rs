@@ -1,6 +1,7 @@
 //! The texts of skills in a turn: what it has of them, who is told of them, and what is kept as evidence.
 
 use domain::checkpoint::CheckpointKind;
+use domain::history::Signed;
 use domain::id::EventId;
 use domain::ledger::{Event, HookChunk};
 use domain::record::{EventRecord, Record, Ruled};
@@ -56,7 +57,9 @@ impl Work<'_> {
     }
 
     fn announce(&self, chunk: &HookChunk) -> Option<EventRecord> {
-        let sent = self.around.outlet.hook(chunk);
+        let who = &self.cx.who;
+        let signed = Signed::hook(chunk, who.tenant_id.as_str(), who.session_id.as_str());
+        let sent = self.around.outlet.hook(chunk, &self.runner.front_ends.sign(signed));
         let text = if sent { "sent" } else { "no front end" };
         let hooks = self.turn.skills()?.hooks.clone();
         let hook = hooks.iter().find(|hook| (&hook.skill, &hook.name) == (&chunk.skill, &chunk.name))?;

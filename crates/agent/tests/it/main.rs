@@ -25,6 +25,7 @@ mod subagents;
 mod sessions;
 mod skills;
 mod lowering;
+mod front_ends;
 mod approving;
 mod compacting;
 mod plugin;

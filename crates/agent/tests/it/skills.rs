@@ -101,7 +101,7 @@ impl Outlet for Front {
 
     fn for_user(&self, _text: &str) {}
 
-    fn hook(&self, chunk: &HookChunk) -> bool {
+    fn hook(&self, chunk: &HookChunk, _sig: &str) -> bool {
         self.0.lock().unwrap().push(format!("{} {}/{} {}", chunk.id, chunk.skill, chunk.name, chunk.content));
         true
     }

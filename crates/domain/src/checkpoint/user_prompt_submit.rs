@@ -43,6 +43,8 @@ pub enum InputKind {
     Followup,
     /// Into a turn that is under way.
     Steering,
+    /// With a conversation that somebody else keeps, and that nobody here has seen like this.
+    History,
 }
 
 impl UserPromptSubmit {

@@ -1,11 +1,10 @@
 //! What of a history that came back is taken in. Pure: the gates that must see some of it are asked by the caller.
 
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
 use super::{HistoryKey, Kept, Signed};
 use crate::json::Rendered;
-use crate::ledger::{Provenance, Source};
-use crate::message::{CallPart, Message, Private, Role};
+use crate::message::{CallPart, Message, Role};
 use crate::skill::Skills;
 
 /// What is believed of a history, and what it is compared with.
@@ -44,7 +43,8 @@ pub enum Admitted {
 }
 
 /// Why something of a history did not come in as it was sent, for the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Withheld {
     /// The host never sent this system message.
     UnknownSystem,
@@ -52,6 +52,10 @@ pub enum Withheld {
     UnknownCall,
     /// It answers no call that the session holds.
     UnknownResult,
+    /// A gate refused it.
+    Refused,
+    /// A gate put another text in its place.
+    Rewritten,
 }
 
 impl Withheld {
@@ -61,6 +65,8 @@ impl Withheld {
             Self::UnknownSystem => "a system message that the host never sent is taken as the user's",
             Self::UnknownCall => "calls of tools that the session does not hold are left out",
             Self::UnknownResult => "the result of a call that the session does not hold is left out",
+            Self::Refused => "refused by a gate and left out",
+            Self::Rewritten => "a gate put another text in its place",
         }
     }
 }
@@ -77,7 +83,8 @@ pub fn admit(history: Vec<Kept>, trust: &Trust<'_>) -> Vec<Admitted> {
                 admitted.push(Admitted::Message(message(kept)));
             }
             Role::System => {
-                let message = Message { role: Role::User, ..message(kept) };
+                // Whatever it says of itself, nobody knows it.
+                let message = Message::text(Role::User, kept.content);
                 admitted.push(Admitted::Gate { message, was: Some(Withheld::UnknownSystem) });
             }
             Role::Tool => admitted.push(Admitted::Dropped(Withheld::UnknownResult)),
@@ -137,10 +144,5 @@ impl<'a> Trust<'a> {
 }
 
 fn message(kept: Kept) -> Message {
-    let mut message = Message::text(kept.role, kept.content);
-    if kept.hook.is_some() {
-        let from = Provenance { skill: kept.skill, hook: kept.hook, ..Provenance::new(Source::HookHistory, 0) };
-        message.private = Private { from: Some(Arc::new(from)), ..Private::default() };
-    }
-    message
+    Message::text(kept.role, kept.content).of_hook(kept.hook, kept.skill)
 }

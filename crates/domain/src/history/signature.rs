@@ -7,14 +7,18 @@ use sha2::Sha256;
 
 use super::Kept;
 use crate::json::canonical;
+use crate::ledger::HookChunk;
 use crate::message::Role;
 
 /// What the key is derived for.
 const INFO: &[u8] = b"pintle-history-1";
 
-/// The key of signatures. It is not printed.
+/// The key of signatures, and older ones whose signatures still hold. It is not printed.
 #[derive(Clone)]
-pub struct HistoryKey([u8; 32]);
+pub struct HistoryKey {
+    signs: [u8; 32],
+    holds: Vec<[u8; 32]>,
+}
 
 impl std::fmt::Debug for HistoryKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,6 +50,17 @@ impl<'a> Signed<'a> {
         Self { tenant, session, role: kept.role, content: &kept.content, skill, hook }
     }
 
+    /// What the signature on a text of the user's is over.
+    pub fn text(content: &'a str, tenant: &'a str, session: &'a str) -> Self {
+        Self { tenant, session, role: Role::User, content, skill: "", hook: "" }
+    }
+
+    /// What the signature on a text of a skill is over.
+    pub fn hook(chunk: &'a HookChunk, tenant: &'a str, session: &'a str) -> Self {
+        let HookChunk { name, role, content, skill, .. } = chunk;
+        Self { tenant, session, role: role.role(), content, skill, hook: name }
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let Self { tenant, session, role, content, skill, hook } = self;
         canonical(&serde_json::json!([tenant, session, role, content, skill, hook])).into_bytes()
@@ -67,18 +82,28 @@ fn derived(secret: &[u8], salt: &[u8], info: &[u8]) -> [u8; 32] {
 impl HistoryKey {
     /// The key that belongs to the host's encryption key.
     pub fn of(encryption_key: &[u8]) -> Self {
-        Self(derived(encryption_key, &[0; 32], INFO))
+        Self { signs: derived(encryption_key, &[0; 32], INFO), holds: Vec::new() }
+    }
+
+    /// The same key; what `older` signed holds as well.
+    #[must_use]
+    pub fn and_older(mut self, older: &Self) -> Self {
+        self.holds.push(older.signs);
+        self
     }
 
     /// The signature: base64url without padding.
     pub fn sign(&self, signed: Signed<'_>) -> String {
-        URL_SAFE_NO_PAD.encode(mac(&self.0, &[&signed.bytes()]).finalize().into_bytes())
+        URL_SAFE_NO_PAD.encode(mac(&self.signs, &[&signed.bytes()]).finalize().into_bytes())
     }
 
-    /// Whether `sig` is the signature. Takes the same time whatever is wrong with it.
+    /// Whether `sig` is the signature of this key or of an older one. How much of it is wrong changes nothing in the
+    /// time that this takes.
     pub fn verifies(&self, signed: Signed<'_>, sig: &str) -> bool {
         let Ok(sig) = URL_SAFE_NO_PAD.decode(sig) else { return false };
-        mac(&self.0, &[&signed.bytes()]).verify_slice(&sig).is_ok()
+        let bytes = signed.bytes();
+        let mut keys = std::iter::once(&self.signs).chain(&self.holds);
+        keys.any(|key| mac(key, &[&bytes]).verify_slice(&sig).is_ok())
     }
 }
 
@@ -124,5 +149,9 @@ mod tests {
             assert!(!key.verifies(signed, wrong), "{wrong}");
         }
         assert_eq!(format!("{key:?}"), "HistoryKey(…)");
+        // A key that was replaced no longer signs, and what it signed holds.
+        let newer = HistoryKey::of(&[8; 32]).and_older(&key);
+        assert!(newer.verifies(signed, &sig) && newer.verifies(signed, &newer.sign(signed)));
+        assert_eq!(newer.sign(signed), HistoryKey::of(&[8; 32]).sign(signed));
     }
 }

@@ -11,7 +11,7 @@ impl Turn {
     pub fn apply(&mut self, fact: Fact) {
         match fact {
             // These belong to the session; a turn is made from the one and ends by the driver's hand with the other.
-            Fact::Begun { .. } => {}
+            Fact::Recalled(_) | Fact::Begun { .. } => {}
             Fact::Equipped { with } => self.equip(*with),
             Fact::Queued(waiting) => self.inbox.push_back(waiting),
             Fact::Injected { count } => self.inject(count),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Answer, Equipment};
 use crate::checkpoint::runtime::TurnStatus;
+use crate::history::Recalled;
 use crate::id::{AgentId, HookName, TurnId};
 use crate::ledger::MsgId;
 use crate::message::{CallPart, Message, Private};
@@ -15,6 +16,9 @@ use crate::message::{CallPart, Message, Private};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
+    /// The request brought the conversation along: that is what the session holds from now on. Only right before
+    /// [`Fact::Begun`].
+    Recalled(Recalled),
     /// The turn began with these messages, after the gates. Waiting messages that are among them wait no longer.
     Begun {
         /// The turn.

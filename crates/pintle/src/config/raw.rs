@@ -173,6 +173,9 @@ pub struct RawPlanning {
 pub struct RawSkills {
     /// The folder with a folder for each skill, relative to the folder of this file. Default: `skills`.
     pub dir: Option<String>,
+    /// What a system message is in a history that a front end sends: `accept` (default) takes it as it is, `verify` takes
+    /// it as the user's unless it is the text of a skill that the agent has, or signed by this host.
+    pub history_trust: Option<String>,
 }
 
 /// Servers of tools that speak the Model Context Protocol.

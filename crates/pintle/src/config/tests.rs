@@ -158,7 +158,7 @@ fn every_key_of_a_whole_configuration_arrives() {
     };
     assert_eq!(config.providers["local"].takes, takes);
     assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY"].map(str::to_owned).into());
-    assert!(config.strict_start);
+    assert!(config.strict_start && config.verify_history);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));
     assert_eq!(config.tools.exec_inherit_env, ["GH_TOKEN"]);
     assert_eq!(config.tools.web_fetch_allow.len(), 2);

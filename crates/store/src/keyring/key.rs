@@ -9,6 +9,7 @@ use aes_gcm::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use domain::history::HistoryKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
@@ -145,16 +146,23 @@ impl fmt::Display for NotAKey {
 pub(super) struct Key {
     kid: String,
     cipher: Aes256Gcm,
+    /// Derived from it; it seals and opens nothing.
+    history: HistoryKey,
 }
 
 impl Key {
     fn new(key: &[u8; KEY_BYTES]) -> Self {
-        Self { kid: kid(key), cipher: Aes256Gcm::new(key.into()) }
+        Self { kid: kid(key), cipher: Aes256Gcm::new(key.into()), history: HistoryKey::of(key) }
     }
 
     /// The first 8 hex digits of the key's SHA-256.
     pub(super) fn kid(&self) -> &str {
         &self.kid
+    }
+
+    /// The key that signs what front ends keep.
+    pub(super) fn history(&self) -> &HistoryKey {
+        &self.history
     }
 
     /// `plain` sealed, with its tag; nothing if it is too long for the cipher.

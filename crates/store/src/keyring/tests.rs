@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
+use domain::history::Signed;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -111,6 +112,19 @@ fn without_a_key_nothing_is_sealed_and_old_keys_still_open() {
     let old = Keyring::open(&source(None, Some(HEX))).unwrap();
     assert_eq!(forms(old.open_value(&place(), BOUND)), Ok((PLAIN.into(), Form::OldKey)));
     assert_eq!(old.reseal(&place(), BOUND), Err(ResealError::Seal(SealError::NotConfigured)));
+}
+
+#[test]
+fn what_front_ends_keep_is_signed_with_the_key_that_seals_and_older_signatures_hold() {
+    assert!(Keyring::open(&source(None, Some(HEX))).unwrap().history_key().is_none());
+    let signed = Signed::text("hi", "default", "s");
+    let raw: Vec<u8> = (0..32).collect();
+    let old = keyring(HEX, None).history_key().unwrap().sign(signed);
+    assert_eq!(old, HistoryKey::of(&raw).sign(signed));
+    let rotated = keyring(OTHER, Some(HEX)).history_key().unwrap();
+    assert_eq!(rotated.sign(signed), keyring(OTHER, None).history_key().unwrap().sign(signed));
+    assert!(rotated.verifies(signed, &old) && rotated.sign(signed) != old);
+    assert!(!keyring(OTHER, None).history_key().unwrap().verifies(signed, &old));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::checkpoint::runtime::TurnStatus;
+use crate::history::{Changed, Recalled, RecalledMessage, Withheld};
 use crate::planning::StepPrompts;
 use crate::session::{Cause, Entry};
 
@@ -60,7 +61,13 @@ fn entries() -> Vec<Entry> {
     };
     let failed = (TurnStatus::Error, Some(("llm".to_owned(), "gone".to_owned())));
     let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
+    let (hook, skill) = (Some("tone".to_owned()), Some("alpha".to_owned()));
+    let from_a_hook = RecalledMessage { message: rich(), hook, skill };
+    let withheld =
+        vec![Changed { place: 1, why: Withheld::UnknownCall }, Changed { place: 2, why: Withheld::Rewritten }];
     let facts = vec![
+        Fact::Recalled(Recalled { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
+        Fact::Recalled(Recalled { keep: 3, messages: vec![from_a_hook], withheld }),
         Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },
         Fact::Equipped { with: Box::new(equipment(Flow::Direct)) },
         Fact::Equipped {

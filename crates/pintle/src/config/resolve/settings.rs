@@ -15,6 +15,9 @@ use crate::config::{AgentHooksConfig, Config, JudgeConfig, STORE};
 /// The words that `audit.durability` takes.
 const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
 
+/// The words that `skills.history_trust` takes.
+const TRUSTS: [&str; 2] = ["accept", "verify"];
+
 /// Lays the sections of one file over what is there.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     let raw = trusted.layer.raw.clone();
@@ -65,10 +68,13 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     note_bad_store(config, trusted);
 }
 
-/// Lays the folder of skills of one file over what is there. Agents are read against it.
-pub(super) fn add_skills(config: &mut Config, trusted: &Trusted, left: &mut LeftOut) {
+/// Lays what one file says of skills over what is there. Agents are read against it.
+pub(super) fn add_skills(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     let Some(raw) = trusted.layer.raw.skills.clone().filter(|_| trusts(trusted, "skills", left)) else { return };
     config.skills_dir = raw.dir.map(|dir| trusted.layer.folder.join(dir)).or(config.skills_dir.take());
+    if let Some(problem) = history_trust(config, raw.history_trust.as_deref()) {
+        trusted.layer.report(problem);
+    }
 }
 
 /// A store that nobody can make out must not become another one: the record would be where nobody looks for it.
@@ -96,6 +102,21 @@ fn durability(config: &mut Config, word: Option<&str>) -> Option<Problem> {
         Some(word) => {
             let message = format!("unsupported durability \"{word}\", expected {}", DURABILITIES.join(" or "));
             return Some(Problem::new(&["audit", "durability"], message).meant(word, DURABILITIES));
+        }
+    };
+    None
+}
+
+fn history_trust(config: &mut Config, word: Option<&str>) -> Option<Problem> {
+    config.verify_history = match word {
+        None => config.verify_history,
+        Some("accept") => false,
+        Some("verify") => true,
+        Some(word) => {
+            // Whoever names one wants something of it, and this is the one that believes less.
+            config.verify_history = true;
+            let message = format!("unsupported trust \"{word}\", expected {}", TRUSTS.join(" or "));
+            return Some(Problem::new(&["skills", "history_trust"], message).meant(word, TRUSTS));
         }
     };
     None

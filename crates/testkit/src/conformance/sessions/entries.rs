@@ -1,6 +1,7 @@
 //! Every kind of entry comes back as it was, whatever stands in it.
 
 use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
+use domain::history::{Changed, Recalled, Withheld};
 use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
 use domain::ledger::MsgId;
@@ -61,8 +62,10 @@ fn every_entry() -> Vec<Entry> {
         ..Answer::not_run("")
     };
     let from = Origin::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
+    let withheld = vec![Changed { place: 7, why: Withheld::Refused }];
     let facts = [
         Fact::Queued(Waiting { message: full.clone().into(), from, notes: Vec::new() }),
+        Fact::Recalled(Recalled { keep: 2, messages: vec![full.clone().into()], withheld }),
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
         Fact::Equipped { with: Box::new(equipment()) },
         Fact::Planned { message: full.clone().into(), need_tool: true },
