@@ -31,7 +31,7 @@ pub(crate) fn hook(skill: &str, name: &str, timing: Timing) -> SkillHook {
 }
 
 /// The skills alpha and beta.
-fn skills() -> Skills {
+pub(crate) fn skills() -> Skills {
     Skills::new(vec![
         SkillHook { persistent: true, ..hook("alpha", "tone", Timing::AfterUserInput) },
         hook("alpha", "plan-tip", Timing::BeforePlanning),
@@ -42,7 +42,7 @@ fn skills() -> Skills {
     ])
 }
 
-fn planning() -> Planning {
+pub(crate) fn planning() -> Planning {
     let prompts = StepPrompts { planning: "PLAN".into(), first_step: "FIRST".into(), agent_loop: "LOOP".into() };
     Planning { prompts, ..Planning::default() }
 }
@@ -65,11 +65,11 @@ pub(crate) async fn every_point() -> Host {
     host
 }
 
-fn asks(id: &str, tool: &str) -> Value {
+pub(crate) fn asks(id: &str, tool: &str) -> Value {
     json!({"tool_calls": [{"id": id, "name": tool, "arguments": {}}]})
 }
 
-fn trace_a() -> Value {
+pub(crate) fn trace_a() -> Value {
     json!([{"text": ["P0 <nee", "d_tool", "/>"]}, asks("c1", "read_file"), asks("c2", "web_fetch"), {"text": "A3"}])
 }
 
