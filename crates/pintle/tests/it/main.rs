@@ -31,6 +31,7 @@ mod secrets;
 mod sessions;
 mod sinks;
 mod skills;
+mod skills_explain;
 mod stored_hooks;
 mod terminal;
 mod trust;

@@ -52,6 +52,9 @@ pub(super) fn run(global: &Global, args: &ExplainArgs) -> Result<u8, CliError> {
         (id, _) => replayed(&loaded.config, id.as_deref(), args.agent.as_deref())?,
     };
     stage.notes.iter().for_each(|note| terminal::note(&format!("note: {}", clean(note))));
+    if went.skills.is_empty() {
+        terminal::note("note: no texts of skills are in force in this turn");
+    }
     let bodies = wire.as_ref().map(|wire| wire.bodies(&went.calls)).transpose()?.unwrap_or_default();
     let absent = absent::of(&went, |tool| stage.knows(&loaded.config, tool));
     let dry = turn.is_none();

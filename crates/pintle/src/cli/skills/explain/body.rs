@@ -70,7 +70,25 @@ mod tests {
         let body = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"one and one and one"},{"type":"text","text":"\u202etwo"}]}],"tools":[{"name":"read","schema":{"type":"object"}}],"n":1.50,"none":[]}"#;
         let body = &body.replace("\\u202e", "\u{202e}");
         let shown = laid_out(body, 60);
-        insta::assert_snapshot!(shown, @"");
+        insta::assert_snapshot!(shown, @r#"
+        {
+          "model": "m",
+          "messages": [
+            {
+              "role": "user",
+              "content": [
+                {"type":"text","text":"one and one and one"},
+                {"type":"text","text":"\u202etwo"}
+              ]
+            }
+          ],
+          "tools": [
+            {"name":"read","schema":{"type":"object"}}
+          ],
+          "n": 1.50,
+          "none": []
+        }
+        "#);
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(value(&shown), value(body));
         assert!(!shown.contains('\u{202e}'));
