@@ -7,8 +7,9 @@ use crate::lower::{InTurn, Shape};
 use crate::openai::request::native;
 use crate::{ProviderError, ProviderKind, ProviderSpec, ToolMode, anthropic, json_schema};
 
-/// The JSON text of the body that the provider of `spec` would send to `model` for `request`, a call of `turn`. Keys
-/// stand in headers, never in a body. The requests of one turn are to be asked for in their order.
+/// The JSON text of the body that the provider of `spec` would send to `model` for `request`: as a
+/// call of `turn`, or as it stands. Keys stand in headers, never in a body. The requests of one turn are to be asked for
+/// in their order.
 ///
 /// # Errors
 /// A setting that cannot be right, or a provider that sends nothing.
@@ -16,20 +17,20 @@ pub fn preview(
     spec: &ProviderSpec,
     model: &str,
     request: &LlmRequest,
-    turn: InTurn<'_>,
+    turn: Option<InTurn<'_>>,
 ) -> Result<String, ProviderError> {
     let abilities = Abilities::of(spec)?;
     let body = match (spec.kind, spec.tool_mode) {
         (ProviderKind::OpenAi, ToolMode::Native) => {
-            let how = abilities.how(model, Shape::Messages, Some(turn));
+            let how = abilities.how(model, Shape::Messages, turn);
             native(model, request, spec.vision, &how).body(true)
         }
         (ProviderKind::OpenAi, ToolMode::JsonSchema) => {
-            let how = abilities.how(model, Shape::Texts, Some(turn));
+            let how = abilities.how(model, Shape::Texts, turn);
             json_schema::render(model, request, spec.vision, &how).0.body(true)
         }
         (ProviderKind::Anthropic, ToolMode::Native | ToolMode::JsonSchema) => {
-            let how = abilities.how(model, Shape::Blocks, Some(turn));
+            let how = abilities.how(model, Shape::Blocks, turn);
             anthropic::request::body(model, request, spec.vision, &how)
         }
         (ProviderKind::Scripted, ToolMode::Native | ToolMode::JsonSchema) => {

@@ -92,6 +92,8 @@ pub struct Rehearsed {
     pub after: Vec<Event>,
     /// The texts in force.
     pub skills: Skills,
+    /// Whether anything may stand in a list that nobody said: else each request leaves as it stands.
+    pub texts: bool,
     /// How it goes: whether it is planned.
     pub planned: bool,
     /// Which tools there are for it.
@@ -123,6 +125,7 @@ impl Rehearsed {
             calls: Vec::new(),
             after: Vec::new(),
             skills: equipment.map_or_else(Skills::none, |with| with.skills.clone()),
+            texts: equipment.is_some_and(|with| !with.skills.is_empty() || with.flow != Flow::Direct),
             planned: equipment.is_some_and(|with| matches!(with.flow, Flow::Planned(_))),
             tools: equipment.map_or(plain, |with| with.tools),
             end: None,

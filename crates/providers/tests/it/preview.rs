@@ -47,17 +47,19 @@ fn turn() -> Vec<(CallKind, LlmRequest)> {
 }
 
 async fn check(change: impl Fn(ProviderSpec) -> ProviderSpec, kind: ProviderKind) {
-    let stub = HttpStub::start(vec![Answer::new(400, "that will do"); 3]).await;
+    let stub = HttpStub::start(vec![Answer::new(400, "that will do"); 4]).await;
     let spec = change(spec(kind, &stub));
     let provider = connect(&spec).unwrap();
     let (sent, shown) = (TurnWire::new(Removal::default()), TurnWire::new(Removal::default()));
     let requests = turn();
-    for (number, (call, request)) in requests.iter().enumerate() {
+    assert!(provider.call("m", &requests[0].1, &|_| {}).await.is_err());
+    assert_eq!(preview(&spec, "m", &requests[0].1, None).unwrap(), stub.seen()[0].body);
+    for (number, (call, request)) in (1..).zip(&requests) {
         let in_turn = InTurn { wire: &sent, call: *call };
         assert!(provider.call_in_turn("m", request, in_turn, &|_| {}).await.is_err());
         let expected = stub.seen()[number].body.clone();
         let keyless = ProviderSpec { api_key: None, ..spec.clone() };
-        let body = preview(&keyless, "m", request, InTurn { wire: &shown, call: *call }).unwrap();
+        let body = preview(&keyless, "m", request, Some(InTurn { wire: &shown, call: *call })).unwrap();
         assert_eq!(body, expected, "{kind:?} {number}");
         assert!(!body.contains(KEY));
     }
@@ -86,7 +88,7 @@ fn what_sends_nothing_has_no_preview_and_what_cannot_be_meant_is_named() {
     let requests = turn();
     let wire = TurnWire::new(Removal::default());
     let say = |spec: &ProviderSpec| {
-        let call = InTurn { wire: &wire, call: CallKind::Loop };
+        let call = Some(InTurn { wire: &wire, call: CallKind::Loop });
         preview(spec, "m", &requests[1].1, call).map(drop).map_err(|error| error.to_string())
     };
     let scripted = ProviderSpec::new("play", ProviderKind::Scripted);

@@ -55,7 +55,7 @@ pub(super) fn run(global: &Global, args: &ExplainArgs) -> Result<u8, CliError> {
     if went.skills.is_empty() {
         terminal::note("note: no texts of skills are in force in this turn");
     }
-    let bodies = wire.as_ref().map(|wire| wire.bodies(&went.calls)).transpose()?.unwrap_or_default();
+    let bodies = wire.as_ref().map(|wire| wire.bodies(&went)).transpose()?.unwrap_or_default();
     let absent = absent::of(&went, |tool| stage.knows(&loaded.config, tool));
     let dry = turn.is_none();
     let explained = Explained { agent: stage.settings.id.to_string(), turn, went, absent, wire, bodies };

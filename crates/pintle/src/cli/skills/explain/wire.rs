@@ -1,6 +1,6 @@
 //! The requests of a turn as a provider would send them.
 
-use agent::driver::rehearsal::{Aim, Call};
+use agent::driver::rehearsal::{Aim, Call, Rehearsed};
 use providers::capabilities::Table;
 use providers::preview::{preview, spec_of_entry};
 use providers::{CallKind, InTurn, ProviderKind, ProviderSpec, Removal, TurnWire};
@@ -52,17 +52,19 @@ impl Wire {
         format!("{}/{}", self.spec.name, self.model)
     }
 
-    /// The body of each of `calls`, which are those of one turn.
+    /// The body of each call of `went`.
     ///
     /// # Errors
     /// A setting of the provider cannot be right.
-    pub(super) fn bodies(&self, calls: &[Call]) -> Result<Vec<String>, CliError> {
+    pub(super) fn bodies(&self, went: &Rehearsed) -> Result<Vec<String>, CliError> {
         let wire = TurnWire::new(Removal::default());
         let body = |call: &Call| {
             let kind = if call.aim == Aim::Plan { CallKind::Planning } else { CallKind::Loop };
-            preview(&self.spec, &self.model, &call.request, InTurn { wire: &wire, call: kind })
+            // A turn without texts sends every request as it stands.
+            let turn = went.texts.then_some(InTurn { wire: &wire, call: kind });
+            preview(&self.spec, &self.model, &call.request, turn)
         };
-        calls.iter().map(|call| body(call).map_err(|error| CliError::usage(error.to_string()))).collect()
+        went.calls.iter().map(|call| body(call).map_err(|error| CliError::usage(error.to_string()))).collect()
     }
 }
 
