@@ -3,7 +3,7 @@
 //! list here is what `before_llm` hooks would get.
 
 use domain::json::Rendered;
-use domain::ledger::{self, Event, MsgId};
+use domain::ledger::{Event, MsgId, Provenance};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{CallPart, Lifetime, Message, Private, Role};
 use domain::planning::need;
@@ -136,32 +136,30 @@ impl Rehearsed {
     /// What becomes of the text `id`.
     pub fn fate(&self, id: MsgId) -> Fate {
         let batches = self.calls.iter().map(|call| (Some(call.round), &call.events));
-        for (round, events) in batches.chain([(None, &self.after)]) {
-            for event in events {
-                match event {
-                    Event::Removed { timing, lines } if lines.iter().any(|line| line.message.msg_id == Some(id)) => {
-                        return match (timing, round) {
-                            (Timing::BeforePlanning, _) => Fate::LeavesAfterCall,
-                            (_, Some(round)) => Fate::LeavesBefore(round),
-                            (_, None) => Fate::LeavesAfterLoop,
-                        };
-                    }
-                    Event::PromptRemoved(removal) if removal.message.msg_id == Some(id) => {
-                        return Fate::LeavesAfterCall;
-                    }
-                    Event::Injected { lines, .. } => {
-                        let of_it =
-                            |from: &ledger::Line| from.went.as_ref().is_ok_and(|message| message.msg_id == Some(id));
-                        let line = lines.iter().find(|line| of_it(line));
-                        if line.is_some_and(|line| self.skills.hooks[line.hook].persistent) {
-                            return Fate::Persists;
-                        }
-                    }
-                    Event::Removed { .. } | Event::PromptRemoved(_) | Event::PromptInjected { .. } => {}
-                }
+        let mut events = batches
+            .chain([(None, &self.after)])
+            .flat_map(|(round, events)| events.iter().map(move |event| (round, event)));
+        events.find_map(|(round, event)| self.fate_in(event, round, id)).unwrap_or(Fate::Stays)
+    }
+
+    /// What `event`, before the call of `round` or behind the last one, says of what becomes of the text `id`.
+    fn fate_in(&self, event: &Event, round: Option<u32>, id: MsgId) -> Option<Fate> {
+        let is_it = |message: &Provenance| message.msg_id == Some(id);
+        match event {
+            Event::Injected { lines, .. } => {
+                let line = lines.iter().find(|line| line.went.as_ref().is_ok_and(|message| is_it(message)))?;
+                self.skills.hooks[line.hook].persistent.then_some(Fate::Persists)
             }
+            Event::Removed { timing, lines } if lines.iter().any(|line| is_it(&line.message)) => {
+                Some(match (timing, round) {
+                    (Timing::BeforePlanning, _) => Fate::LeavesAfterCall,
+                    (_, Some(round)) => Fate::LeavesBefore(round),
+                    (_, None) => Fate::LeavesAfterLoop,
+                })
+            }
+            Event::PromptRemoved(removal) if is_it(&removal.message) => Some(Fate::LeavesAfterCall),
+            Event::Removed { .. } | Event::PromptRemoved(_) | Event::PromptInjected { .. } => None,
         }
-        Fate::Stays
     }
 }
 

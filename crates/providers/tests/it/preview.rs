@@ -49,17 +49,17 @@ fn turn() -> Vec<(CallKind, LlmRequest)> {
 async fn check(change: impl Fn(ProviderSpec) -> ProviderSpec, kind: ProviderKind) {
     let stub = HttpStub::start(vec![Answer::new(400, "that will do"); 4]).await;
     let spec = change(spec(kind, &stub));
-    let provider = connect(&spec).unwrap();
+    let provider = connect(&spec).expect("the settings are good");
     let (sent, shown) = (TurnWire::new(Removal::default()), TurnWire::new(Removal::default()));
     let requests = turn();
     assert!(provider.call("m", &requests[0].1, &|_| {}).await.is_err());
-    assert_eq!(preview(&spec, "m", &requests[0].1, None).unwrap(), stub.seen()[0].body);
+    assert_eq!(preview(&spec, "m", &requests[0].1, None).expect("it has a wire"), stub.seen()[0].body);
     for (number, (call, request)) in (1..).zip(&requests) {
         let in_turn = InTurn { wire: &sent, call: *call };
         assert!(provider.call_in_turn("m", request, in_turn, &|_| {}).await.is_err());
         let expected = stub.seen()[number].body.clone();
         let keyless = ProviderSpec { api_key: None, ..spec.clone() };
-        let body = preview(&keyless, "m", request, Some(InTurn { wire: &shown, call: *call })).unwrap();
+        let body = preview(&keyless, "m", request, Some(InTurn { wire: &shown, call: *call })).expect("it has a wire");
         assert_eq!(body, expected, "{kind:?} {number}");
         assert!(!body.contains(KEY));
     }

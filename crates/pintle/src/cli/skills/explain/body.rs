@@ -24,11 +24,8 @@ fn opened(value: &Value, depth: usize, columns: usize) -> String {
         Value::Object(members) if !fits && depth < MAX_DEPTH => {
             let line = |(name, value): (&String, &Value)| {
                 // A list of schemas is read where the tools are defined; here each is known by its beginning.
-                let columns = if depth == 0 && name == TOOLS { usize::MAX } else { columns };
-                let value = match value {
-                    Value::Array(tools) if columns == usize::MAX => listed(tools),
-                    other => opened(other, depth + 1, columns),
-                };
+                let tools = value.as_array().filter(|tools| depth == 0 && name == TOOLS && !tools.is_empty());
+                let value = tools.map_or_else(|| opened(value, depth + 1, columns), |tools| listed(tools));
                 format!("{inside}{}: {value}", visible(&Value::from(name.as_str()).to_string()))
             };
             (["{", "}"], members.iter().map(line).collect())
