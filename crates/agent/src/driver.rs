@@ -41,6 +41,8 @@ mod known;
 mod model;
 mod planning;
 mod polls;
+pub mod rehearsal;
+mod shape;
 mod subturns;
 mod texts;
 mod work;

@@ -78,6 +78,11 @@ pub fn canonical_builtin(asked: &str) -> Option<&'static str> {
     name::canonical(asked, || BUILTIN.into_iter())
 }
 
+/// The one of `names` that a model means by `asked`.
+pub(crate) fn canonical_among<'a, I: Iterator<Item = &'a str>>(asked: &str, names: impl Fn() -> I) -> Option<&'a str> {
+    name::canonical(asked, names)
+}
+
 /// The built-in tool that somebody probably means by `asked`: what a model would mean, or a name that looks like it.
 pub fn nearest_builtin(asked: &str) -> Option<&'static str> {
     name::nearest(asked, &BUILTIN)

@@ -87,7 +87,7 @@ pub enum Command {
     /// List, show, test, check and write hooks
     #[command(subcommand)]
     Hooks(hooks::HooksCommand),
-    /// List and check skills: instructions for a model, and texts that go in at fixed points
+    /// List, check and explain skills: instructions for a model, and texts that go in at fixed points
     #[command(subcommand)]
     Skills(skills::SkillsCommand),
     /// Which hooks ran or did not on an event, and exactly why

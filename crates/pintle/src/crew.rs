@@ -14,6 +14,7 @@ use agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
 use agent::{FrontEnds, Models, OnMissingTag, Planning, Runner, Settings, Shelf, Team};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::planning::StepPrompts;
+use domain::skill::scan::Scan;
 use futures_util::future::BoxFuture;
 use providers::{Delta, Provider, ProviderError};
 
@@ -127,17 +128,8 @@ impl Host {
             // The part before the first slash is the provider's name.
             named.push(format!("{}/{}", found.provider, found.model));
         }
-        let mut named = named.into_iter();
-        let mut settings = Settings::new(&agent.name, &named.next().unwrap_or_default());
-        settings.fallbacks = named.collect();
         let skills = self.skills.of(&agent.name);
-        settings.system = skills.catalogue().ending(agent.system.as_deref().unwrap_or_default());
-        settings.options = agent.options.clone();
-        settings.max_iterations = agent.max_iterations;
-        settings.context_tokens = agent.context_tokens.into();
-        settings.stream_unreviewed = agent.stream_unreviewed;
-        settings.planning = planning(agent);
-        settings.removal = agent.removal;
+        let settings = settings(agent, &skills, named);
         let good = connected.iter().filter_map(|(name, provider)| Some((name, provider.as_ref().ok()?)));
         let models = good.fold(Models::default(), |models, (name, provider)| models.with(name, provider.clone()));
         let runner = self.agent(settings, models, self.tools(agent)?);
@@ -169,6 +161,21 @@ impl Host {
             })
             .collect()
     }
+}
+
+/// The settings of `agent`, which has the skills of `scan` and asks `models`, in order.
+pub(crate) fn settings(agent: &AgentConfig, scan: &Scan, models: Vec<String>) -> Settings {
+    let mut models = models.into_iter();
+    let mut settings = Settings::new(&agent.name, &models.next().unwrap_or_default());
+    settings.fallbacks = models.collect();
+    settings.system = scan.catalogue().ending(agent.system.as_deref().unwrap_or_default());
+    settings.options = agent.options.clone();
+    settings.max_iterations = agent.max_iterations;
+    settings.context_tokens = agent.context_tokens.into();
+    settings.stream_unreviewed = agent.stream_unreviewed;
+    settings.planning = planning(agent);
+    settings.removal = agent.removal;
+    settings
 }
 
 /// How the turns of `agent` are planned, if they are.

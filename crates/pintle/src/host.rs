@@ -238,20 +238,9 @@ impl Host {
                 .ok()
                 .map(|program| ExecGuard { program, args: vec![OsString::from(EXEC_COMMAND)] }),
             egress: Egress::new(config.tools.web_fetch_allow.clone()),
-            agents: config
-                .agents
-                .values()
-                .filter(|other| other.name != agent.name)
-                .map(|other| (other.name.clone(), other.description.clone()))
-                .collect(),
+            agents: others(config, agent),
         };
-        let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
-        let mut names = agent.tools.clone().unwrap_or_else(read_only);
-        names.retain(|name| !is_mcp(name));
-        if tools.agents.is_empty() {
-            // The configuration was told so: without another agent there is nobody to give a task to.
-            names.retain(|name| ![DELEGATE, SPAWN].contains(&name.as_str()));
-        }
+        let names = builtin_names(config, agent);
         Tools::builtin(tools, &names).map_err(|error| CliError::usage(format!("agents.{}.tools: {error}", agent.name)))
     }
 
@@ -313,6 +302,24 @@ fn lost(times: u64) -> Option<String> {
     let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
     let line = || format!("{often} the store did not take the record of what hooks did: `pintle why` does not show it");
     (times > 0).then(line)
+}
+
+/// The agents that `agent` can give tasks to, each with what it is for.
+pub(crate) fn others(config: &Config, agent: &AgentConfig) -> Vec<(String, String)> {
+    let others = config.agents.values().filter(|other| other.name != agent.name);
+    others.map(|other| (other.name.clone(), other.description.clone())).collect()
+}
+
+/// The names of the built-in tools that `agent` is offered.
+pub(crate) fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
+    let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
+    let mut names = agent.tools.clone().unwrap_or_else(read_only);
+    names.retain(|name| !is_mcp(name));
+    if others(config, agent).is_empty() {
+        // The configuration was told so: without another agent there is nobody to give a task to.
+        names.retain(|name| ![DELEGATE, SPAWN].contains(&name.as_str()));
+    }
+    names
 }
 
 /// The settings of a provider, with its key from the environment.

@@ -240,6 +240,11 @@ impl Table {
         Ok(Self { entries: entries.map(|(at, entry)| self::entry(at + 1, entry)).collect::<Result<_, _>>()? })
     }
 
+    /// The patterns of the entries, in their order.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(_, capabilities)| capabilities.entry.as_str())
+    }
+
     /// What the first entry says that fits `model` of `provider`; the strictest values if none does.
     pub fn of(&self, provider: &str, model: &str) -> Capabilities {
         let name = format!("{provider}/{model}");

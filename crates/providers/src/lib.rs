@@ -13,6 +13,7 @@ pub mod openai;
 pub mod json_schema;
 pub mod anthropic;
 pub mod capabilities;
+pub mod preview;
 pub mod scripted;
 pub mod retry;
 pub mod connect;

@@ -107,6 +107,14 @@ impl Scripted {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|used| !**used).count()
     }
 
+    /// The reply to `request` to `model`, at once and as a whole.
+    ///
+    /// # Errors
+    /// No reply is left that fits, or the script says that the call fails.
+    pub fn reply(&self, model: &str, request: &LlmRequest) -> Result<LlmReply, ProviderError> {
+        self.take(model, request)?.outcome()
+    }
+
     /// Takes the reply to `request`.
     fn take(&self, model: &str, request: &LlmRequest) -> Result<&Reply, ProviderError> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,13 +151,7 @@ impl Scripted {
         if silent {
             pause(reply.delay_ms).await;
         }
-        if let Some(failure) = &reply.error {
-            return Err(failure.to_error());
-        }
-        if reply.cut {
-            return Err(ProviderError::cut("its last piece (scripted)"));
-        }
-        Ok(reply.to_llm_reply())
+        reply.outcome()
     }
 }
 
@@ -183,6 +185,17 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 impl Reply {
+    /// What the call ends in.
+    fn outcome(&self) -> Result<LlmReply, ProviderError> {
+        if let Some(failure) = &self.error {
+            return Err(failure.to_error());
+        }
+        if self.cut {
+            return Err(ProviderError::cut("its last piece (scripted)"));
+        }
+        Ok(self.to_llm_reply())
+    }
+
     fn to_llm_reply(&self) -> LlmReply {
         let calls: Vec<CallPart> = self
             .tool_calls

@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 use domain::checkpoint::runtime::RetryReason;
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
 use domain::id::HookName;
-use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest, Usage};
-use domain::message::{Message, Role};
 use domain::planning::stripped;
 use domain::ruling::{Aborted, Ruling};
-use domain::turn::{Fact, ToolUse};
+use domain::turn::Fact;
 use providers::retry::Policy;
 use providers::{CallKind, InTurn, Provider, ProviderError};
 
 use super::deltas::Deltas;
+use super::shape;
 use super::work::{Unruled, Work};
 
 /// Why there is no answer.
@@ -91,7 +90,7 @@ impl Work<'_> {
 
     /// Whether tools are offered in a call.
     fn offers(&self, asking: Asking) -> bool {
-        asking == Asking::Step && self.turn.tool_use() != Some(ToolUse::Off)
+        shape::offers(&self.turn, asking)
     }
 
     /// What hooks offer in a call that offers nothing goes no further.
@@ -182,16 +181,7 @@ impl Work<'_> {
     }
 
     fn request(&self, asking: Asking) -> LlmRequest {
-        let settings = &self.runner.settings;
-        let system = Some(&settings.system).filter(|text| !text.is_empty());
-        let system = system.map(|text| Rendered::new(Message::text(Role::System, text.as_str())));
-        LlmRequest {
-            model: settings.model.clone(),
-            messages: system.into_iter().chain(self.turn.messages().iter().cloned()).collect(),
-            tools: if self.offers(asking) { self.runner.offered.clone() } else { Vec::new() },
-            options: settings.options.clone(),
-            graceful_terminal: asking == Asking::LastWords,
-        }
+        shape::request(&self.runner.settings, &self.runner.offered, &self.turn, asking)
     }
 
     /// Whether text must wait for the `after_llm` hooks.

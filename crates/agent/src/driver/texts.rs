@@ -5,13 +5,12 @@ use domain::history::Signed;
 use domain::id::EventId;
 use domain::ledger::{Event, HookChunk};
 use domain::record::{EventRecord, Record, Ruled};
-use domain::turn::{Equipment, Fact, Flow, ToolUse};
+use domain::turn::{Equipment, Fact};
 use domain::verdict::Word;
 
-use super::Runner;
 use super::work::Work;
+use super::{Runner, shape};
 use crate::skills::Request;
-use crate::tools::LOAD_SKILL;
 
 impl Runner {
     /// What a turn has beside its conversation; nothing if it is a plain one. Settled once, for the whole turn.
@@ -21,20 +20,8 @@ impl Runner {
             Some(wanted) => skills.narrowed(wanted),
             None => skills,
         };
-        let flow = match &self.settings.planning {
-            Some(planning) => Flow::Planned(planning.prompts.clone()),
-            None => Flow::Direct,
-        };
         let enabled = request.is_none_or(|request| request.enable_tools);
-        // A tool that only reads what skills say makes no agent of a conversation.
-        let own = self.offered.iter().any(|tool| tool.get().function.name != LOAD_SKILL);
-        let tools = match (enabled, own) {
-            (false, _) => ToolUse::Off,
-            (true, false) => ToolUse::None,
-            (true, true) => ToolUse::Own,
-        };
-        let plain = skills.is_empty() && flow == Flow::Direct && tools != ToolUse::Off;
-        (!plain).then_some(Equipment { skills, flow, tools })
+        shape::equipment(&self.settings, &self.offered, skills, enabled)
     }
 }
 

@@ -6,6 +6,7 @@ mod host;
 mod hooks;
 mod crew;
 mod turns;
+mod rehearsals;
 mod requests;
 mod denials;
 mod responding;

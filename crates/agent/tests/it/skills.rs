@@ -65,11 +65,11 @@ pub(crate) async fn every_point() -> Host {
     host
 }
 
-fn asks(id: &str, tool: &str) -> Value {
+pub(crate) fn asks(id: &str, tool: &str) -> Value {
     json!({"tool_calls": [{"id": id, "name": tool, "arguments": {}}]})
 }
 
-fn trace_a() -> Value {
+pub(crate) fn trace_a() -> Value {
     json!([{"text": ["P0 <nee", "d_tool", "/>"]}, asks("c1", "read_file"), asks("c2", "web_fetch"), {"text": "A3"}])
 }
 

@@ -8,6 +8,7 @@ use super::Global;
 use crate::config::{AgentConfig, Env, Loaded};
 use crate::error::CliError;
 
+mod explain;
 mod lint;
 mod list;
 
@@ -18,6 +19,8 @@ pub enum SkillsCommand {
     List(ListArgs),
     /// Check skills: their manifests, their texts, their SKILL.md
     Lint(LintArgs),
+    /// The exact messages of each model call of a turn: which texts stand there, who put them in, when they leave
+    Explain(ExplainArgs),
 }
 
 /// Flags of `skills list`.
@@ -48,10 +51,38 @@ pub struct LintArgs {
     json: bool,
 }
 
+/// Flags of `skills explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// A turn that was worked, or the beginning of its id; without it or --last a dry run: nothing is sent, no tool runs
+    #[arg(value_name = "TURN_ID", conflicts_with = "last")]
+    turn: Option<String>,
+    /// The newest turn that was worked
+    #[arg(long)]
+    last: bool,
+    /// Of this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// What the user says in the dry run
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["turn", "last"])]
+    message: Option<String>,
+    /// What the model says in the dry run: a file of replies, as scripted providers play them [default: a call of the
+    /// first tool, one of the second, an answer; a plan before them where the agent plans]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["turn", "last"])]
+    script: Option<PathBuf>,
+    /// The body of each request as this model would get it: of a configured provider, or one of the capability table
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    wire: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 pub(super) fn run(global: &Global, command: SkillsCommand) -> Result<u8, CliError> {
     match command {
         SkillsCommand::List(args) => list::run(global, &args),
         SkillsCommand::Lint(args) => lint::run(global, &args),
+        SkillsCommand::Explain(args) => explain::run(global, &args),
     }
 }
 

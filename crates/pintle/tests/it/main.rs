@@ -32,6 +32,7 @@ mod sessions;
 mod sinks;
 mod skills;
 mod lowering;
+mod skills_explain;
 mod stored_hooks;
 mod terminal;
 mod trust;

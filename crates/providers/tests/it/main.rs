@@ -4,6 +4,7 @@ mod anthropic;
 mod json_schema;
 mod notes;
 mod openai;
+mod preview;
 mod reach;
 mod faults;
 

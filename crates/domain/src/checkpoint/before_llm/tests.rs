@@ -35,8 +35,11 @@ fn conversation() -> Vec<Rendered<Message>> {
     messages.map(Rendered::new).to_vec()
 }
 
+/// What a hook makes of a list.
+type Rewrite = dyn Fn(Vec<Rendered<Message>>) -> Vec<Rendered<Message>>;
+
 /// Each message with whose it is, how long it stays, and how many thoughts it has.
-fn after(hooks: &[(&str, &dyn Fn(Vec<Rendered<Message>>) -> Vec<Rendered<Message>>)]) -> Vec<String> {
+fn after(hooks: &[(&str, &Rewrite)]) -> Vec<String> {
     let (tools, options) = (Vec::new(), Object::new());
     let mut event = BeforeLlm::new(LlmRequest {
         model: "m".into(),

@@ -1,0 +1,277 @@
+//! A turn without effects: the same pure [`Turn`] that a runner works, told what a script answers or what a journal says.
+//! Nobody is asked, no tool runs, and nothing is kept. Hooks of other families are not asked either: what stands in a
+//! list here is what `before_llm` hooks would get.
+
+use domain::json::Rendered;
+use domain::ledger::{Event, MsgId, Provenance};
+use domain::llm::{LlmReply, LlmRequest, ToolDef};
+use domain::message::{CallPart, Lifetime, Message, Private, Role};
+use domain::planning::need;
+use domain::skill::{Skills, Timing};
+use domain::turn::{Answer, End, Equipment, Fact, Flow, Step, ToolUse, Turn};
+use providers::ProviderError;
+use providers::retry::Policy;
+
+use super::model::Asking;
+use super::shape;
+use crate::settings::Settings;
+use crate::tools;
+
+mod recorded;
+
+pub use recorded::Recorded;
+
+/// An agent, as far as what its models are asked depends on it.
+#[derive(Debug)]
+pub struct Rehearsal<'a> {
+    settings: &'a Settings,
+    offered: Vec<Rendered<ToolDef>>,
+    skills: Skills,
+}
+
+/// What a model is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// A plan.
+    Plan,
+    /// The next step.
+    Step,
+    /// The last words of a turn that was interrupted.
+    LastWords,
+}
+
+impl Aim {
+    /// Its word in listings.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Step => "step",
+            Self::LastWords => "last_words",
+        }
+    }
+
+    fn asking(self) -> Asking {
+        match self {
+            Self::Plan => Asking::Plan,
+            Self::Step => Asking::Step,
+            Self::LastWords => Asking::LastWords,
+        }
+    }
+}
+
+/// One call of a model.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The round, from 1; 0 for the one that asks for a plan.
+    pub round: u32,
+    /// What for.
+    pub aim: Aim,
+    /// What is asked, before hooks see it.
+    pub request: LlmRequest,
+    /// What happened to texts since the call before.
+    pub events: Vec<Event>,
+    /// What happened beside that, for a person, a line each: attempts that failed, messages that gave way.
+    pub notes: Vec<String>,
+}
+
+impl Call {
+    /// The last message that the next call of the turn begins with, if its list begins with any of this one.
+    pub fn cache_boundary(&self) -> Option<usize> {
+        let passing = |message: &Rendered<Message>| message.get().private.lifetime == Lifetime::Passing;
+        let messages = &self.request.messages;
+        messages.iter().position(passing).unwrap_or(messages.len()).checked_sub(1)
+    }
+}
+
+/// A turn that was gone through.
+#[derive(Clone, Debug)]
+pub struct Rehearsed {
+    /// The calls of a model, in order.
+    pub calls: Vec<Call>,
+    /// What happened to texts behind the last one.
+    pub after: Vec<Event>,
+    /// The texts in force.
+    pub skills: Skills,
+    /// Whether anything may stand in a list that nobody said: else each request leaves as it stands.
+    pub texts: bool,
+    /// How it goes: whether it is planned.
+    pub planned: bool,
+    /// Which tools there are for it.
+    pub tools: ToolUse,
+    /// How it ended, if it did.
+    pub end: Option<End>,
+    /// How many calls a journal tells of whose list cannot be made again.
+    pub unknown: usize,
+}
+
+/// What becomes of a text in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It leaves right after the call that it was made for.
+    LeavesAfterCall,
+    /// It leaves before the call of this round.
+    LeavesBefore(u32),
+    /// It leaves once no further call follows.
+    LeavesAfterLoop,
+    /// It stands there to the end of the turn.
+    Stays,
+    /// It is persistent.
+    Persists,
+}
+
+impl Rehearsed {
+    fn new(equipment: Option<&Equipment>, plain: ToolUse) -> Self {
+        Self {
+            calls: Vec::new(),
+            after: Vec::new(),
+            skills: equipment.map_or_else(Skills::none, |with| with.skills.clone()),
+            texts: equipment.is_some_and(|with| !with.skills.is_empty() || with.flow != Flow::Direct),
+            planned: equipment.is_some_and(|with| matches!(with.flow, Flow::Planned(_))),
+            tools: equipment.map_or(plain, |with| with.tools),
+            end: None,
+            unknown: 0,
+        }
+    }
+
+    /// What becomes of the text `id`.
+    pub fn fate(&self, id: MsgId) -> Fate {
+        let batches = self.calls.iter().map(|call| (Some(call.round), &call.events));
+        let mut events = batches
+            .chain([(None, &self.after)])
+            .flat_map(|(round, events)| events.iter().map(move |event| (round, event)));
+        events.find_map(|(round, event)| self.fate_in(event, round, id)).unwrap_or(Fate::Stays)
+    }
+
+    /// What `event`, before the call of `round` or behind the last one, says of what becomes of the text `id`.
+    fn fate_in(&self, event: &Event, round: Option<u32>, id: MsgId) -> Option<Fate> {
+        let is_it = |message: &Provenance| message.msg_id == Some(id);
+        match event {
+            Event::Injected { lines, .. } => {
+                let line = lines.iter().find(|line| line.went.as_ref().is_ok_and(|message| is_it(message)))?;
+                self.skills.hooks[line.hook].persistent.then_some(Fate::Persists)
+            }
+            Event::Removed { timing, lines } if lines.iter().any(|line| is_it(&line.message)) => {
+                Some(match (timing, round) {
+                    (Timing::BeforePlanning, _) => Fate::LeavesAfterCall,
+                    (_, Some(round)) => Fate::LeavesBefore(round),
+                    (_, None) => Fate::LeavesAfterLoop,
+                })
+            }
+            Event::PromptRemoved(removal) if is_it(&removal.message) => Some(Fate::LeavesAfterCall),
+            Event::Removed { .. } | Event::PromptRemoved(_) | Event::PromptInjected { .. } => None,
+        }
+    }
+}
+
+impl<'a> Rehearsal<'a> {
+    /// An agent that is offered these tools and has these texts.
+    pub fn new(settings: &'a Settings, offered: Vec<ToolDef>, skills: Skills) -> Self {
+        Self { settings, offered: offered.into_iter().map(Rendered::new).collect(), skills }
+    }
+
+    /// A new conversation that begins with `prompt`, in which a model says what `reply` says. A result stands for each
+    /// tool that would run.
+    pub fn play(
+        &self,
+        prompt: &str,
+        mut reply: impl FnMut(&LlmRequest) -> Result<LlmReply, ProviderError>,
+    ) -> Rehearsed {
+        let prompt = Message::text(Role::User, prompt);
+        let mut turn = Turn::new(Vec::new(), prompt, self.settings.max_iterations);
+        let with = shape::equipment(self.settings, &self.offered, self.skills.clone(), true);
+        let plain = if self.offered.is_empty() { ToolUse::None } else { ToolUse::Own };
+        let mut seen = Rehearsed::new(with.as_ref(), plain);
+        if let Some(with) = with {
+            turn.apply(Fact::Equipped { with: Box::new(with) });
+        }
+        loop {
+            let step = turn.next();
+            match (aim(&step), step) {
+                (Some(aim), _) => {
+                    self.see(&mut turn, aim, &mut seen);
+                    match seen.calls.last_mut().map(|call| answer(call, &mut reply)) {
+                        Some(Ok(reply)) => turn.apply(self.told(&turn, aim, reply)),
+                        Some(Err(text)) => turn.end(End::failed("llm", text)),
+                        None => turn.end(End::cancelled()),
+                    }
+                }
+                (None, Step::Clear { call, part }) => turn.answered(call, self.result(&part)),
+                (None, Step::End(end)) => {
+                    seen.after = turn.take_events();
+                    seen.end = Some(end);
+                    return seen;
+                }
+                // Nobody steers a rehearsal, and no tool of it runs.
+                (None, Step::Skip { call, .. } | Step::Start { call } | Step::Await { call }) => {
+                    turn.answered(call, Answer::not_run(domain::turn::CANCELLED));
+                }
+                (None, Step::Inject { waiting }) => turn.apply(Fact::Injected { count: waiting.len() }),
+                (None, Step::Plan | Step::CallModel { .. }) => turn.end(End::cancelled()),
+            }
+        }
+    }
+
+    /// Notes the call that `turn` is at.
+    fn see(&self, turn: &mut Turn, aim: Aim, seen: &mut Rehearsed) {
+        let request = shape::request(self.settings, &self.offered, turn, aim.asking());
+        let round = if aim == Aim::Plan { 0 } else { turn.iteration() };
+        seen.calls.push(Call { round, aim, request, events: turn.take_events(), notes: Vec::new() });
+    }
+
+    fn told(&self, turn: &Turn, aim: Aim, reply: LlmReply) -> Fact {
+        // What the script adds for those who read replies is none of a provider's blocks.
+        let reply = LlmReply { private: Private::default(), ..reply };
+        let model = &self.settings.model;
+        match aim {
+            Aim::Plan => shape::plan(self.settings, &reply, model, shape::goes_on(self.settings, need(&reply))),
+            Aim::Step | Aim::LastWords => turn.reply_fact(reply, model, |_| false),
+        }
+    }
+
+    /// What stands for the result of a call that would be run.
+    fn result(&self, part: &CallPart) -> Answer {
+        let raw = part.function.name.as_str();
+        let names = || self.offered.iter().map(|tool| tool.get().function.name.as_str());
+        let known = tools::canonical_among(raw, names);
+        let text = match (part.arguments(), known) {
+            (Err(why), _) => format!("the tool did not run: {why}"),
+            (Ok(_), Some(name)) => format!("[the result of {name} stands here]"),
+            (Ok(_), None) => format!("tool \"{raw}\" not found"),
+        };
+        Answer::not_run(text).about(known.unwrap_or(raw))
+    }
+}
+
+fn aim(step: &Step) -> Option<Aim> {
+    match step {
+        Step::Plan => Some(Aim::Plan),
+        Step::CallModel { terminal: false, .. } => Some(Aim::Step),
+        Step::CallModel { terminal: true, .. } => Some(Aim::LastWords),
+        Step::Inject { .. }
+        | Step::Skip { .. }
+        | Step::Clear { .. }
+        | Step::Start { .. }
+        | Step::Await { .. }
+        | Step::End(_) => None,
+    }
+}
+
+/// The answer to `call`, asked for again where a turn would ask again; nobody waits here.
+fn answer(
+    call: &mut Call,
+    reply: &mut impl FnMut(&LlmRequest) -> Result<LlmReply, ProviderError>,
+) -> Result<LlmReply, String> {
+    let policy = Policy::default();
+    let mut attempt = 0;
+    loop {
+        let error = match reply(&call.request) {
+            Ok(reply) => return Ok(reply),
+            Err(error) => error,
+        };
+        attempt += 1;
+        if policy.wait(attempt, &error, 0.0).is_none() {
+            return Err(error.to_string());
+        }
+        call.notes.push(format!("attempt {attempt} failed: {error}; the same list is sent again"));
+    }
+}
