@@ -188,15 +188,21 @@ impl Bench {
             Pace::Batched => MAX_GROUP_BATCHES,
             Pace::OneByOne => 1,
         };
-        let start = Instant::now();
-        for group in rows.chunks(group) {
-            let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            for (table, values) in group.iter().flatten() {
-                transaction.prepare_cached(&inserts[*table])?.execute(params_from_iter(values))?;
+        let mut insert = move || {
+            let start = Instant::now();
+            for group in rows.chunks(group) {
+                let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                for (table, values) in group.iter().flatten() {
+                    transaction.prepare_cached(&inserts[*table])?.execute(params_from_iter(values))?;
+                }
+                transaction.commit()?;
             }
-            transaction.commit()?;
+            Ok(start.elapsed())
+        };
+        match pace {
+            Pace::Batched => insert(),
+            Pace::OneByOne => on_a_worker(async move { insert() }),
         }
-        Ok(start.elapsed())
     }
 
     /// The rows of so many batches, as our store writes them.
@@ -237,14 +243,19 @@ impl Bench {
 /// How long a turn waits whose calls come one after the other, each when the one before may run.
 fn clear(store: Sqlite, batches: Vec<Vec<EventRecord>>) -> anyhow::Result<Duration> {
     let evidence = Evidence::new(Arc::new(store), Vec::new(), Deadlines::default()).writing_in_place();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_time().build()?;
-    let turn = async move {
+    on_a_worker(async move {
         let start = Instant::now();
         for batch in batches {
             evidence.commit(batch, "not recorded").await?;
         }
         Ok(start.elapsed())
-    };
+    })
+}
+
+/// Runs `turn` where turns run. On another thread a sync of the disk takes another time: the kernel wakes whoever waits
+/// for it on the core that it slept on, and the disk interrupts only one of them.
+fn on_a_worker(turn: impl Future<Output = anyhow::Result<Duration>> + Send + 'static) -> anyhow::Result<Duration> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_time().build()?;
     runtime.block_on(TaskTracker::new().spawn_on(turn, runtime.handle()))?
 }
 
