@@ -7,6 +7,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
 use domain::checkpoint::{CheckpointKind, Notice, Observed, RuntimeEvent};
+use domain::hook::Family;
 use domain::record::{EventRecord, NotRun, Outcome, Record};
 use domain::verdict::Word;
 use engine::Watcher;
@@ -64,9 +65,11 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         }
         let mut text = String::new();
         for record in &event.hooks {
-            let ran = !matches!(record.outcome, Outcome::NotRun(_));
+            // That a text was told to nobody is news only to whoever looks for it.
+            let ran = !matches!(record.outcome, Outcome::NotRun(_)) && event.kind != Some("hook_persisted");
             if ran || self.everything {
-                text.push_str(&hook_line(&record));
+                let is_text = record.family == Family::Skill;
+                text.push_str(&if is_text { text_line(event.kind, &record) } else { hook_line(&record) });
                 text.push('\n');
             }
         }
@@ -78,9 +81,9 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
             let line = columns("◇", DIM, "permit", tool, &format!("{DIM}sha256 {short}…{DIM:#}"));
             let _infallible = writeln!(text, "{line}");
         }
-        if event.kind == Some("plan_tag_missing") {
+        if let Some(place) = event.kind.and_then(told) {
             let said = event.ruling.text.as_deref().unwrap_or_default();
-            let line = columns("·", NOTE, "planning", "", &format!("{NOTE}{}{NOTE:#}", clip(said)));
+            let line = columns("·", NOTE, place, "", &format!("{NOTE}{}{NOTE:#}", clip(said)));
             let _infallible = writeln!(text, "{line}");
         }
         if !text.is_empty() {
@@ -93,6 +96,35 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
 fn indented(depth: u8, lines: &str) -> String {
     let margin = " ".repeat(INDENT * usize::from(depth.min(MAX_INDENTED)));
     lines.lines().map(|line| format!("{margin}{line}\n")).collect()
+}
+
+/// What a text of the host's own is about, of those kinds of events that have one and are shown.
+fn told(kind: &str) -> Option<&'static str> {
+    match kind {
+        "plan_tag_missing" => Some("planning"),
+        "history_withheld" => Some("history"),
+        _ => None,
+    }
+}
+
+/// What became of a text of a skill at its point: a plus as it goes in, a minus as it leaves.
+fn text_line(kind: Option<&str>, record: &Record) -> String {
+    let said = match &record.outcome {
+        Outcome::Said { reason, .. } => clip(reason.as_deref().unwrap_or_default()),
+        Outcome::NotRun(why) => format!("{DIM}not put in: {}{DIM:#}", clean(&not_run(why))),
+        // Nothing of a text runs, so nothing of it fails or is told.
+        Outcome::Failed { .. } | Outcome::Told => return hook_line(record),
+    };
+    let (mark, style) = match (kind, &record.outcome) {
+        (_, Outcome::NotRun(_)) => ("·", DIM),
+        (None, _) => ("+", CHANGE),
+        (Some("hook_removed"), _) => ("-", DIM),
+        (Some(_), _) => ("·", DIM),
+    };
+    let name = record.hook.as_str();
+    let name = clean(name.strip_prefix("skill:").unwrap_or(name));
+    let point = record.checkpoint.name();
+    format!("  {style}{mark}{style:#} {point:<18} {BOLD}{name:<24}{BOLD:#} {said}").trim_end().to_owned()
 }
 
 /// One hook at one checkpoint.
@@ -335,5 +367,83 @@ pub fn time(took: Duration) -> String {
         1000..10_000 => format!("{:.1} ms", took.as_secs_f64() * 1e3),
         10_000..1_000_000 => format!("{} ms", took.as_millis()),
         _ => format!("{:.1} s", took.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::hook::{Hook, Scope, Stages, State};
+    use domain::id::EventId;
+    use domain::identity::Identity;
+    use domain::matcher::Respond;
+    use domain::record::{Lines, Ruled};
+
+    use super::*;
+
+    fn hook(name: &str) -> Hook {
+        Hook {
+            name: name.into(),
+            family: Family::Skill,
+            origin: "skill".into(),
+            priority: 0,
+            state: State::Armed,
+            scope: Scope::Everyone,
+            matcher: None,
+            respond: Respond::Any,
+            events: None,
+            stages: Stages::default(),
+            stored: None,
+            media_dir: None,
+        }
+    }
+
+    /// An event about texts, with a line for each hook.
+    fn event(at: CheckpointKind, kind: Option<&'static str>, text: &str, hooks: &[(&str, Outcome)]) -> EventRecord {
+        let lines: Vec<Record> =
+            hooks.iter().map(|(name, outcome)| Record::of(&hook(name), at, outcome.clone())).collect();
+        EventRecord {
+            event_id: EventId::fresh(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            checkpoint: at,
+            kind,
+            who: Identity::top("main", "s", "t".into()),
+            tool: None,
+            input: None,
+            ruling: Ruled { text: Some(text.to_owned()), ..Ruled::word(Word::Inject) },
+            hooks: Lines::from(lines),
+        }
+    }
+
+    /// What is shown of `events`, without colours.
+    fn shown(events: &[EventRecord], everything: bool) -> String {
+        let timeline = Timeline::new(Vec::new(), everything);
+        events.iter().for_each(|event| timeline.recorded(event));
+        let text = String::from_utf8(timeline.out.into_inner().unwrap()).unwrap();
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn texts_come_and_go_and_what_was_held_back_is_said() {
+        use CheckpointKind::{AfterToolCall, BeforePlanning, UserPromptSubmit};
+        let said = |text: &str| Outcome::Said { word: Word::Inject, reason: Some(text.into()), took: Duration::ZERO };
+        let filter =
+            Outcome::NotRun(NotRun::Matcher { pattern: "write_file, edit_file".into(), value: "read_file".into() });
+        let events = [
+            event(UserPromptSubmit, Some("history_withheld"), "message 2 of the history: no gate", &[]),
+            event(BeforePlanning, Some("plan_tag_missing"), "the plan does not say", &[]),
+            event(BeforePlanning, Some("prompt_injected"), "planning_prompt", &[]),
+            event(AfterToolCall, None, "snapshot 1", &[("skill:a/b", said("#1 as system")), ("skill:a/c", filter)]),
+            event(AfterToolCall, Some("hook_persisted"), "", &[("skill:a/b", said("#1 no front end"))]),
+            event(AfterToolCall, Some("hook_removed"), "", &[("skill:a/b", said("#1 taken out"))]),
+        ];
+        let a = " ".repeat(21);
+        let (put, out) = (format!("a/b{a} #1 as system"), format!("a/b{a} #1 taken out"));
+        let (not, nobody) = ("not put in: matcher /write_file, edit_file/ said no to `read_file`", "#1 no front end");
+        let history = format!("  · history      {:14} message 2 of the history: no gate\n", "");
+        let plan = format!("  · planning     {:14} the plan does not say\n", "");
+        let point = "after_tool_call   ";
+        assert_eq!(shown(&events, false), format!("{history}{plan}  + {point} {put}\n  - {point} {out}\n"));
+        let more = format!("  · {point} a/c{a} {not}\n  · {point} a/b{a} {nobody}\n");
+        assert_eq!(shown(&events, true), format!("{history}{plan}  + {point} {put}\n{more}  - {point} {out}\n"));
     }
 }

@@ -25,6 +25,7 @@ mod interrupts;
 mod subagents;
 mod sessions;
 mod skills;
+mod skill_rules;
 mod lowering;
 mod front_ends;
 mod approving;

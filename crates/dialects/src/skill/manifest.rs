@@ -94,13 +94,20 @@ pub struct Place {
     pub pointer: String,
 }
 
+/// What is said of a text that is no JSON, with what people put there who know its laxer kin.
+fn not_json(why: &str) -> String {
+    let lax = matches!(why, "expected value" | "key must be a string" | "trailing comma");
+    let hint = if lax { " (no comments, no trailing commas, strings in double quotes)" } else { "" };
+    format!("it is not JSON: {why}{hint}")
+}
+
 /// Reads the manifest that `bytes` are.
 pub fn read(around: Around<'_>, bytes: &[u8]) -> Manifest {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lossy = String::from_utf8_lossy(bytes);
     let mut reader = Reader { around, lines: Lines::new(&lossy), found: Vec::new() };
     let parsed = match std::str::from_utf8(bytes) {
-        Ok(text) => json::parse(text).map_err(|why| (why.at, format!("it is not JSON: {}", why.message))),
+        Ok(text) => json::parse(text).map_err(|why| (why.at, not_json(&why.message))),
         Err(why) => Err((why.valid_up_to(), "it is not valid UTF-8".to_owned())),
     };
     let entries = match parsed {

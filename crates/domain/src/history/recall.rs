@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Admitted, Kept, Trust, Withheld, admit};
 use crate::json::Rendered;
 use crate::ledger::{Provenance, Source};
-use crate::message::Message;
+use crate::message::{CallPart, Message};
 use crate::turn::KeptMessage;
 
 /// The longest history that is taken in. A day of talking has some hundred messages, and each that nobody signed costs
@@ -156,9 +156,12 @@ impl Recall {
     }
 }
 
+/// Everything of it that may be kept, names included.
 fn bytes_of(kept: &Kept) -> usize {
-    let calls = kept.tool_calls.iter().map(|part| part.function.arguments.len());
-    kept.content.len() + calls.sum::<usize>()
+    let part = |part: &CallPart| part.id.len() + part.function.name.len() + part.function.arguments.len();
+    let calls: usize = kept.tool_calls.iter().map(part).sum();
+    let names = [&kept.hook, &kept.skill].into_iter().flatten().map(String::len).sum::<usize>();
+    kept.content.len() + kept.tool_call_id.len() + names + calls
 }
 
 /// Whether `message` is what the session holds. A front end has no word for what else stands there: files, thoughts,

@@ -182,7 +182,9 @@ fn said(reason: String) -> Outcome {
 }
 
 fn size(bytes: usize) -> String {
-    format!("{bytes} bytes, about {} tokens", tokens(bytes))
+    let tokens = tokens(bytes);
+    let (byte, token) = (if bytes == 1 { "byte" } else { "bytes" }, if tokens == 1 { "token" } else { "tokens" });
+    format!("{bytes} {byte}, about {tokens} {token}")
 }
 
 fn call(number: u32) -> String {
@@ -200,10 +202,13 @@ fn outcome(hook: &SkillHook, line: &Line, first_call: u32) -> Outcome {
             said(format!("{id} as {role}, {}, from {} on", size(hook.content.len()), call(first_call)))
         }
         Err(Why::Disabled) => Outcome::NotRun(NotRun::Disabled),
-        Err(Why::Filter { names }) => Outcome::NotRun(NotRun::Matcher {
-            pattern: hook.tool_filter.join(", ").into(),
-            value: names.join(", ").into(),
-        }),
+        Err(Why::Filter { names }) => {
+            // Mostly the model wrote the tool's own name.
+            let mut names = names.clone();
+            names.dedup();
+            let (pattern, value) = (hook.tool_filter.join(", ").into(), names.join(", ").into());
+            Outcome::NotRun(NotRun::Matcher { pattern, value })
+        }
     }
 }
 

@@ -185,7 +185,7 @@ fn every_hook_of_a_point_leaves_one_line_with_what_it_cost_and_who_saw_it() {
         [
             "hook_injected after_user_input skill:alpha/tone disabled",
             "hook_injected after_tool_call skill:beta/trunc web_fetch is none of read_file, search_text",
-            "hook_injected after_tool_call skill:beta/cite #1 as system, 4 bytes, about 1 tokens, from call 2 on",
+            "hook_injected after_tool_call skill:beta/cite #1 as system, 4 bytes, about 1 token, from call 2 on",
             "prompt_injected before_each_agent agent_loop_prompt, 5 bytes, about 2 tokens",
             "hook_removed after_tool_call skill:beta/cite #1 taken out, seen by call 2 to call 3",
             "prompt_removed before_each_agent agent_loop_prompt, #2 taken out, seen by no call",

@@ -109,6 +109,8 @@ impl Eye<'_> {
         self.found.extend(findings);
         let mut texts = BTreeMap::new();
         let hooks = entries.into_iter().filter_map(|entry| self.hook(around, entry, &mut texts)).collect();
+        // Texts are read last; whoever mends a manifest goes through it from the top.
+        self.found.sort_by_key(|found| (found.line, found.column));
         (!broken).then_some(hooks)
     }
 

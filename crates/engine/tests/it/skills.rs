@@ -341,3 +341,99 @@ fn a_body_is_read_when_it_is_asked_for_and_only_from_inside() {
     }
     assert!(body(Path::new("/nowhere/at/all"), None).is_err());
 }
+
+/// One row of the table of findings: the code, what is written in `hooks.json`, and the hooks that are in force all the
+/// same.
+const ROWS: [(&str, &str, &str); 24] = [
+    ("", r#"{"hooks": [A], "description": "x", "version": 1, "$schema": "y"}"#, "a"),
+    ("", r#"{"hooks": []}"#, ""),
+    ("F3", r#"{"hooks": [A],}"#, ""),
+    ("F3", "// why\n{\"hooks\": [A]}", ""),
+    ("F4", r#"[A]"#, ""),
+    ("F4", r#"{"hook": [A]}"#, ""),
+    ("F5", r#"{"hooks": {"PreToolUse": [A]}}"#, ""),
+    ("F7", r#"{"hooks": [A], "hokos": 1}"#, "a"),
+    ("F9", r#"{"hooks": [A], "hooks": [B]}"#, ""),
+    ("F9", r#"{"hooks": [A, {"name": "x", "name": "y"}, B]}"#, "a b"),
+    ("E1", r#"{"hooks": [A, "x", B]}"#, "a b"),
+    ("E2", r#"{"hooks": [A, {"name": "x"}, B]}"#, "a b"),
+    ("E3", r#"{"hooks": [A, X-"persistent": false-"persistent": "false"-, B]}"#, "a b"),
+    ("E4", r#"{"hooks": [A, X-"x"-""-, B]}"#, "a b"),
+    ("E5", r#"{"hooks": [A, X-"x"-"a"-, B]}"#, "a b"),
+    ("E6", r#"{"hooks": [A, X-after_tool_call-After_Tool_Call-, B]}"#, "a b"),
+    ("E7", r#"{"hooks": [A, X-"system"-"assistant"-, B]}"#, "a b"),
+    ("E8", r#"{"hooks": [A, X-good.md-gone.md-, B]}"#, "a b"),
+    ("E9", r#"{"hooks": [A, X-"tool_filter": ["t"]-"tool_filter": [""]-, B]}"#, "a b"),
+    ("W1", r#"{"hooks": [A, X-after_tool_call-before_planning-, B]}"#, "a x b"),
+    ("W2", r#"{"hooks": [X-["t"]-[]-]}"#, "x"),
+    ("W3", r#"{"hooks": [X-["t"]-null-]}"#, "x"),
+    ("W6", r#"{"hooks": [X-"persistent": false-"persistent": true-]}"#, "x"),
+    ("W8", r#"{"hooks": [X-good.md-long.md-]}"#, "x"),
+];
+
+/// The manifest that a row stands for: `A` and `B` are good entries, `X-FROM-TO-` is one in which something is replaced.
+fn spelt(row: &str) -> String {
+    let entry = |name: &str| {
+        format!(
+            r#"{{"name": "{name}", "file": "good.md", "timing": "after_tool_call", "role": "system", "persistent": false, "tool_filter": ["t"]}}"#
+        )
+    };
+    let mut text = row.to_owned();
+    if let Some((before, rest)) = row.split_once("X-") {
+        let mut parts = rest.splitn(3, '-');
+        let (from, to, after) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
+        let changed = entry("x").replace(from, to);
+        assert_ne!(changed, entry("x"), "{row}");
+        text = format!("{before}{changed}{after}");
+    }
+    text.replace("[A", &format!("[{}", entry("a"))).replace(" B]", &format!(" {}]", entry("b"))).replace("[B]", "[]")
+}
+
+#[test]
+fn a_fault_costs_the_smallest_unit_that_holds_it_and_is_named() {
+    for (code, row, kept) in ROWS {
+        let yard = Yard::new();
+        yard.write("s/hooks/hooks.json", spelt(row));
+        yard.write("s/hooks/good.md", "text");
+        yard.write("s/hooks/long.md", "y".repeat((2 << 10) + 1));
+        let scan = yard.scan(&["s"]);
+        let codes: Vec<String> = scan.findings.iter().map(|found| found.code.to_string()).collect();
+        let names: Vec<&str> = scan.skills[0].hooks.iter().map(|hook| hook.name.as_str()).collect();
+        assert_eq!((codes.join(" ").as_str(), names.join(" ").as_str()), (code, kept), "{row}\n{}", spelt(row));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_manifest_is_told_from_top_to_bottom() {
+    let yard = Yard::new();
+    let file =
+        r#"{"name": "x", "file": "gone.md", "timing": "after_user_input", "role": "system", "persistent": false}"#;
+    yard.write("s/hooks/hooks.json", format!("{{\"hooks\": [\n{file},\n7],\n\"hokos\": 1}}"));
+    let scan = yard.scan(&["s"]);
+    let lines: Vec<String> = scan.findings.iter().map(|found| format!("{}:{:?}", found.code, found.line)).collect();
+    assert_eq!(lines, ["E8:Some(2)", "E1:Some(3)", "F7:Some(4)"]);
+}
+
+#[test]
+fn bounds_hold_to_the_byte() {
+    let check = |manifest_bytes: usize, text_bytes: usize, codes: &str, hooks: usize| {
+        let yard = Yard::new();
+        let mut manifest = spelt(r#"{"hooks": [A]}"#);
+        manifest += &" ".repeat(manifest_bytes - manifest.len());
+        yard.write("s/hooks/hooks.json", manifest);
+        yard.write("s/hooks/good.md", "y".repeat(text_bytes));
+        let scan = yard.scan(&["s"]);
+        let found: Vec<String> = scan.findings.iter().map(|found| found.code.to_string()).collect();
+        assert_eq!(
+            (found.join(" ").as_str(), scan.skills[0].hooks.len()),
+            (codes, hooks),
+            "{manifest_bytes} {text_bytes}"
+        );
+    };
+    check(256 << 10, 2 << 10, "", 1);
+    check((256 << 10) + 1, 2 << 10, "F2", 0);
+    check(1 << 10, 64 << 10, "W8", 1);
+    check(1 << 10, (64 << 10) + 1, "E8", 0);
+    check(1 << 10, 1, "", 1);
+    check(1 << 10, 0, "E8", 0);
+}

@@ -4,9 +4,12 @@ use agent::tools::canonical_builtin;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use dialects::process::config::nearest;
-use domain::checkpoint::CheckpointKind;
+use domain::checkpoint::{CheckpointKind, Duty};
+use domain::hook::Family;
 use domain::store::{RecordQuery, RecordStore as _, StoredEvent, StoredRecord};
+use domain::verdict::Word;
 use store::Store;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{Global, terminal};
 use crate::clean::{clean, prose};
@@ -24,6 +27,15 @@ const MAX_CANDIDATES: usize = 3;
 
 /// The runtime event that every turn leaves.
 const TURN_END: &str = "turn_end";
+
+/// Something in a history that did not come in as it was sent.
+const HISTORY_WITHHELD: &str = "history_withheld";
+
+/// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
+const NAME_COLUMNS: usize = 18;
+
+/// Most columns of that: beyond it nothing of what stands behind a name would be left of a line.
+const MAX_NAME_COLUMNS: usize = 60;
 
 /// What there is to say of a turn in which nothing was decided.
 const NOBODY_ASKED: &str = "no hook was asked in this turn";
@@ -167,25 +179,24 @@ fn json(event: &StoredEvent) -> serde_json::Value {
 
 fn plain(event: &StoredEvent, everything: bool) -> String {
     let tool = event.tool.as_ref().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
+    let ruling = ruling(event).map(|ruling| format!("  {ruling}")).unwrap_or_default();
     let mut lines = vec![format!(
-        "{BOLD}{}{tool}{BOLD:#}  {}  {DIM}round {}, event {}{DIM:#}",
-        event.event,
-        ruling(event),
-        event.iteration,
-        event.event_id,
+        "{BOLD}{}{tool}{BOLD:#}{ruling}  {DIM}round {}, event {}{DIM:#}",
+        event.event, event.iteration, event.event_id,
     )];
     // Never cut: this is where somebody reads what was said, word for word.
     lines.extend(event.text.as_deref().map(|text| format!("  {}", indented(text))));
     if let Some(permit) = &event.permit {
         lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
     }
-    if event.hooks.is_empty() {
+    if event.hooks.is_empty() && !is_of_the_host(event) {
         let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
         let nobody = if approves { "no approver is registered" } else { "no hook is told of it" };
         lines.push(format!("  {DIM}{nobody}{DIM:#}"));
     }
+    let width = event.hooks.iter().map(|hook| clean(&hook.hook).width()).max().unwrap_or_default();
     for hook in &event.hooks {
-        lines.extend(hook_lines(event, hook, everything));
+        lines.extend(hook_lines(event, hook, everything, width.clamp(NAME_COLUMNS, MAX_NAME_COLUMNS)));
     }
     lines.push(String::new());
     lines.join("\n") + "\n"
@@ -196,7 +207,17 @@ fn indented(text: &str) -> String {
     prose(text).trim_end().replace('\n', "\n    ")
 }
 
-fn ruling(event: &StoredEvent) -> String {
+/// Whether it is something that the host did with a text of its own or of a front end: no hook is ever asked there.
+fn is_of_the_host(event: &StoredEvent) -> bool {
+    let texts = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Injector);
+    event.event != event.checkpoint && (texts || event.event == HISTORY_WITHHELD)
+}
+
+/// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
+fn ruling(event: &StoredEvent) -> Option<String> {
+    if event.ruling == Word::Inject.as_str() {
+        return None;
+    }
     let style = match event.ruling.as_str() {
         "continue" => GOOD,
         "modify" | "respond" => CHANGE,
@@ -207,18 +228,29 @@ fn ruling(event: &StoredEvent) -> String {
         ("respond", true) => "answered by a hook",
         (word, _) => word,
     };
-    format!("{style}{word}{style:#}")
+    Some(format!("{style}{word}{style:#}"))
 }
 
-fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool) -> Vec<String> {
+/// Whether it is a text of a skill: it runs nothing, so it takes no time and says no word.
+fn is_text(hook: &StoredRecord) -> bool {
+    hook.family == Family::Skill.word()
+}
+
+fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width: usize) -> Vec<String> {
     let took = hook.duration_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
-    let place = format!("  {:<18} {:<8}", clean(&hook.hook), hook.family);
+    let name = clean(&hook.hook);
+    let gap = " ".repeat(width.saturating_sub(name.width()));
+    let place = if is_text(hook) { format!("  {name}{gap} ") } else { format!("  {name}{gap} {:<8}", hook.family) };
+    let below = " ".repeat(2 + width + 10);
     let mut lines = Vec::new();
     match (&hook.fault, hook.ran) {
         (Some(fault), _) => {
             let became = hook.verdict.as_deref().unwrap_or_default();
             let detail = indented(hook.fault_detail.as_deref().unwrap_or_default());
             lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
+        }
+        (None, true) if is_text(hook) => {
+            lines.push(format!("{place} {}", indented(hook.reason.as_deref().unwrap_or_default())));
         }
         (None, true) => {
             let again = if hook.again { " (asked again)" } else { "" };
@@ -228,11 +260,11 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool) -> Vec
         }
         (None, false) => lines.push(format!("{place} {DIM}not run: {}{DIM:#}", clean(&not_run(event, hook)))),
     }
-    lines.extend(hook.warnings.iter().map(|warning| format!("  {:<28}warning: {}", "", indented(warning))));
+    lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
     if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
         let patch = change.to_string();
         let patch = if everything { clean(&patch) } else { crate::timeline::clip(&patch) };
-        lines.push(format!("  {:<28}{CHANGE}changed{CHANGE:#} {patch}", ""));
+        lines.push(format!("{below}{CHANGE}changed{CHANGE:#} {patch}"));
     }
     lines
 }
@@ -244,6 +276,9 @@ fn not_run(event: &StoredEvent, hook: &StoredRecord) -> String {
         return format!("{reason} by `{by}`");
     }
     let Some(compared) = &hook.compared else { return reason.to_owned() };
+    if is_text(hook) {
+        return format!("{reason}: filter `{}`, tool `{}`", compared.pattern, compared.value);
+    }
     let near = event.tool.as_deref().and_then(|tool| nearest(&compared.pattern, [tool]));
     let near = near.map(|tool| format!("; did the matcher mean \"{tool}\"?")).unwrap_or_default();
     format!("{reason}: pattern /{}/, tool `{}`{near}", compared.pattern, compared.value)

@@ -246,3 +246,30 @@ fn the_context_of_a_session_is_injected_once() {
     assert_eq!(other.code, Some(0), "{other}");
     assert_eq!(behind(&model.requests()[2], 0), format!("user: first\n\n{}", note("context", "it is Sunday")));
 }
+
+#[test]
+fn notes_stand_before_the_texts_of_skills_at_both_points() {
+    let notes = [
+        script("m", "user_prompt_submit", "", "return { decision: 'allow', additionalContext: 'on the message' };"),
+        script("c", "pre_tool_use", "", "return { decision: 'allow', additionalContext: 'on the call' };"),
+    ];
+    let batch = calls(&[("c1", "exec", json!({"command": "echo one"}))]);
+    let model = Model::giving(vec![batch, says("Done.")]);
+    let env = model.env("tools = ['exec']\nskills = ['alpha']\n", &notes.concat());
+    let entry = |timing: &str| json!({"name": timing, "file": format!("{timing}.md"), "timing": timing, "role": "user", "persistent": false});
+    let timings = ["after_user_input", "after_tool_call"];
+    let hooks = json!({"hooks": timings.map(entry)});
+    env.write("config/pintle/skills/alpha/hooks/hooks.json", &hooks.to_string());
+    for timing in timings {
+        env.write(&format!("config/pintle/skills/alpha/hooks/{timing}.md"), &format!("text {timing}"));
+    }
+    assert_eq!(whole_turn(&env, "hello"), "Done.\n");
+    let requests = model.requests();
+    let message = format!("user: hello\n\n{}\n\ntext after_user_input", note("m", "on the message"));
+    assert_eq!(behind(&requests[0], 0), message);
+    // This model takes no message of the user's behind a result, so everything is joined to that.
+    let last = behind(&requests[1], 2);
+    let (result, rest) = last.split_once("\n\n").expect("something follows the result");
+    assert!(result.starts_with("tool: ") && result.contains("one"), "{last}");
+    assert_eq!(rest.trim_start(), format!("{}\n\ntext after_tool_call", note("c", "on the call")));
+}

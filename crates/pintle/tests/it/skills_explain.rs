@@ -314,3 +314,31 @@ fn no_key_stands_in_what_would_be_sent() {
     assert_eq!((sent["model"].as_str(), sent["stream"].as_bool()), (Some("big"), Some(true)));
     assert_eq!(sent["messages"][1], json!({"role": "system", "content": [{"type": "text", "text": "tone"}]}), "{sent}");
 }
+
+#[test]
+fn a_request_says_by_which_entry_it_was_lowered_and_whether_the_configuration_says_otherwise() {
+    let env = traced("direct");
+    let config = fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
+    let provider = |name: &str, more: &str| {
+        format!("[providers.{name}]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n{more}")
+    };
+    let says = |name: &str| format!("[providers.{name}.capabilities]\nmid_system = 'free'\n");
+    env.user_config(&format!(
+        "{config}{}{}{}{}",
+        provider("local", ""),
+        provider("openai", &says("openai")),
+        provider("mine", ""),
+        provider("yours", &says("yours"))
+    ));
+    for (model, by, entry, overridden) in [
+        ("local/m", "entry local/* ·", "local/*", false),
+        ("openai/m", "entry openai/* and the configuration ·", "openai/*", true),
+        ("mine/m", "no entry ·", "", false),
+        ("yours/m", "no entry and the configuration ·", "", true),
+    ] {
+        let seen = explained(&env, 120, &["--wire", model]);
+        assert!(seen.out.contains(&format!("wire {model} · {by} ")), "{seen}");
+        let wire = &calls(&env, &["--wire", model])[0]["wire"];
+        assert_eq!((wire["entry"].as_str(), wire["overridden"].as_bool()), (Some(entry), Some(overridden)), "{model}");
+    }
+}

@@ -1,6 +1,13 @@
 //! `pintle why`: which turn, which event, and every word of it.
 
+use domain::checkpoint::CheckpointKind;
+use domain::identity::Identity;
+use domain::record::{EventRecord, Lines, Ruled};
+use domain::store::RecordStore as _;
+use domain::verdict::Word;
+
 use super::env::{PINTLE, TestEnv};
+use super::run::scripted;
 
 /// A guard in plain sh that refuses `list_dir` with a long reason, and nothing else.
 const REFUSES: &str = r#"while IFS= read -r line; do
@@ -197,5 +204,47 @@ fn a_home_that_cannot_be_written_leads_to_another() {
     --- err
     error: the store is unavailable: `[root]/here/../file/home` cannot be made: Not a directory (os error 20); choose another place in `store.url`
       hint: name a folder that you can write with --home DIR
+    ");
+}
+
+#[test]
+fn texts_of_skills_and_what_was_held_back_of_a_history_are_explained() {
+    let env = scripted(&format!("{LISTS}, {DONE}"), "skills = ['alpha']\n");
+    let entry = |name: &str, timing: &str, more: &str| {
+        format!("{{\"name\": \"{name}\", \"file\": \"a.md\", \"timing\": \"{timing}\", \"role\": \"system\", {more}}}")
+    };
+    let entries = [
+        entry("tone", "after_user_input", "\"persistent\": true"),
+        entry("only-after-reading", "after_tool_call", "\"persistent\": false, \"tool_filter\": [\"read_file\"]"),
+        entry("after-any", "after_tool_call", "\"persistent\": false"),
+    ];
+    env.write("config/pintle/skills/alpha/hooks/hooks.json", &format!("{{\"hooks\": [{}]}}", entries.join(", ")));
+    env.write("config/pintle/skills/alpha/hooks/a.md", "text");
+    insta::assert_snapshot!(env.pintle(&["run", "hello"]));
+    insta::assert_snapshot!(env.pintle(&["why"]));
+
+    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let withheld = EventRecord {
+        event_id: "e1".into(),
+        at: jiff::Timestamp::now(),
+        checkpoint: CheckpointKind::UserPromptSubmit,
+        kind: Some("history_withheld"),
+        who: Identity::top("main", "s", "t1".into()),
+        tool: None,
+        input: None,
+        ruling: Ruled { text: Some("message 2 of the history: refused".into()), ..Ruled::word(Word::Modify) },
+        hooks: Lines::default(),
+    };
+    let (done, kept) = std::sync::mpsc::channel();
+    store.keep(vec![withheld], Box::new(move |result| done.send(result.is_ok()).unwrap()));
+    assert!(kept.recv().unwrap());
+    drop(store);
+    insta::assert_snapshot!(env.pintle(&["why", "e1"]), @r"
+    exit 0
+    --- out
+    turn of main  [at]  session s, turn t1
+
+    history_withheld  modify  round 0, event e1
+      message 2 of the history: refused
     ");
 }

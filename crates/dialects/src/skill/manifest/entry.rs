@@ -192,7 +192,7 @@ impl Reader<'_> {
         let list = known.join(", ");
         let message = format!("there is no {key} {}; expected one of {list}", quoted(word));
         let mut found = finding(self.around, code, &place, message).instead(list, quoted(word));
-        found.nearest = nearest(word, known.iter().copied()).map(str::to_owned);
+        found.nearest = nearest(word, known.iter().copied()).or_else(|| begun(word, known)).map(str::to_owned);
         self.found.push(found);
     }
 
@@ -284,7 +284,9 @@ impl Reader<'_> {
             let message = format!("this agent has no tool {}; the hook waits for it in vain", quoted(tool));
             let mut found =
                 finding(self.around, Code::W9, &place, message).instead(agent.tools.join(", "), quoted(tool));
-            found.nearest = nearest(tool, agent.tools.iter().copied()).map(str::to_owned);
+            // A name that stands in the filter anyway is not the one that was meant.
+            let others = agent.tools.iter().copied().filter(|other| !entry.tool_filter.iter().any(|it| it == other));
+            found.nearest = nearest(tool, others).map(str::to_owned);
             self.found.push(found);
         }
         if entry.timing == Timing::BeforePlanning && !agent.plans {
@@ -316,6 +318,15 @@ struct Fields {
     timing: Option<Timing>,
     role: Option<Voice>,
     persistent: bool,
+}
+
+/// The only one of `known` that begins with `word`: `after_tool` is the name of a checkpoint, and no timing.
+fn begun<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let mut longer = known.iter().filter(|known| !word.is_empty() && known.starts_with(word));
+    match (longer.next(), longer.next()) {
+        (Some(only), None) => Some(only),
+        (Some(_) | None, _) => None,
+    }
 }
 
 /// The timing of an entry that is bad for another reason.

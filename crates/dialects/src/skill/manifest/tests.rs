@@ -66,6 +66,7 @@ fn a_file_that_is_no_manifest() {
         "",
         "{\"hooks\": [1,]}",
         "// x\n{\"hooks\": []}",
+        "{\"hooks\": [{\"name\": \"a\",}]}",
         "{\"hooks\": [NaN]}",
         "{\n \"hooks\": []} x",
         "[]",
@@ -108,6 +109,7 @@ fn an_entry_falls_alone_and_says_why() {
             .to_owned(),
         r#""name": "a", "file": "a.txt", "timing": "AfterToolCall", "role": "assistant", "persistent": false"#
             .to_owned(),
+        r#""name": "a", "file": "a.md", "timing": "after_tool", "role": "u", "persistent": false"#.to_owned(),
         format!("\"name\": \"a\", {GOOD}, \"tool_filter\": \"web_fetch\""),
         format!("\"name\": \"a\", {GOOD}, \"tool_filter\": [\"x\", \"\"]"),
         format!("\"name\": \"a\", {GOOD}, \"tool_filter\": [1]"),
@@ -134,6 +136,17 @@ fn an_entry_that_is_kept_and_probably_not_meant() {
         at("before_first_agent", true, ""),
     ];
     insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn keys_that_are_kept_for_later_are_said_to_be() {
+    let later = "priority on_duplicate when every first_after max_fires once_per cooldown max_tokens overflow required \
+                 template position audience requires";
+    for key in later.split_whitespace() {
+        let said = entry(&format!("\"name\": \"a\", {GOOD}, \"{key}\": 1"));
+        let warning = format!("warning W4: the key \"{key}\" is reserved for later and has no effect yet\n");
+        assert!(said.starts_with("[a]\n") && said.ends_with(&warning) && said.lines().count() == 2, "{said}");
+    }
 }
 
 #[test]

@@ -132,10 +132,19 @@ fn a_history_has_bounds() {
     assert_eq!(begin(vec![user("a"); MAX_HISTORY]), Ok(()));
     assert_eq!(begin(vec![user("a"); MAX_HISTORY + 1]), Err(HistoryError::TooMany(4097)));
     let half = "x".repeat(MAX_HISTORY_BYTES / 2);
-    let call = Kept { tool_calls: vec![CallPart::new("c", "exec", &half)], ..Kept::text(Role::Assistant, "") };
+    let call = Kept {
+        tool_calls: vec![CallPart::new("c", "exec", &half["cexec".len()..])],
+        ..Kept::text(Role::Assistant, "")
+    };
     assert_eq!(begin(vec![user(&half), call.clone()]), Ok(()));
     let text = begin(vec![user(&half), call, user("a")]).unwrap_err().to_string();
     assert_eq!(text, "`history` has 16777217 bytes of text; at most 16777216 are taken in; send fewer of the old ones");
+    // A name is a text as well, and so is all of a call.
+    let long = || "x".repeat(MAX_HISTORY_BYTES);
+    let named = |kept: Kept| begin(vec![kept]).unwrap_err().to_string().contains("16777217 bytes");
+    assert!(named(Kept { hook: Some(long()), ..user("a") }) && named(Kept { skill: Some(long()), ..user("a") }));
+    assert!(named(Kept { tool_call_id: long(), ..Kept::text(Role::Tool, "a") }));
+    assert!(named(Kept { tool_calls: vec![CallPart::new(&long(), "a", "")], ..Kept::text(Role::Assistant, "") }));
     // However many there are, one line has an end.
     let forged = vec![Kept::text(Role::Tool, "x"); 300];
     let (recalled, _) = recalled(forged, &trust(None, &none, &[]));

@@ -45,7 +45,12 @@ fn one(explained: &Explained, at: usize, call: &Call) -> Result<Value, CliError>
     }
     if let (Some(wire), Some(body)) = (&explained.wire, explained.bodies.get(at)) {
         let body: Value = serde_json::from_str(body).map_err(|error| CliError::failed(error.to_string()))?;
-        members["wire"] = json!({"model": wire.name(), "entry": wire.entry, "body": body});
+        members["wire"] = json!({
+            "model": wire.name(),
+            "entry": wire.entry,
+            "overridden": wire.overridden(),
+            "body": body,
+        });
     }
     Ok(members)
 }

@@ -47,12 +47,11 @@ pub(super) fn text(explained: &Explained, columns: usize) -> String {
     for (at, call) in went.calls.iter().enumerate() {
         text += &format!("\n{}", table.call(at, call));
         if let (Some(wire), Some(body)) = (&explained.wire, explained.bodies.get(at)) {
-            let entry = if wire.entry.is_empty() { "no entry".to_owned() } else { format!("entry {}", wire.entry) };
             let bytes = body.len();
             text += &format!(
                 "{DIM}wire {} · {} · {bytes} bytes{DIM:#}\n{}\n",
                 clean(&wire.name()),
-                clean(&entry),
+                clean(&wire.by()),
                 body::laid_out(body, columns)
             );
         }

@@ -1,7 +1,7 @@
 //! The requests of a turn as a provider would send them.
 
 use agent::driver::rehearsal::{Aim, Call, Rehearsed};
-use providers::capabilities::Table;
+use providers::capabilities::{Overrides, Table};
 use providers::preview::{preview, spec_of_entry};
 use providers::{CallKind, InTurn, ProviderKind, ProviderSpec, Removal, TurnWire};
 
@@ -45,6 +45,18 @@ impl Wire {
             return Err(known(CliError::usage(why), config));
         }
         Ok(Self { spec, model: model.to_owned(), entry })
+    }
+
+    /// Whether the configuration says otherwise of what the provider's models take.
+    pub(super) fn overridden(&self) -> bool {
+        self.spec.capabilities != Overrides::default()
+    }
+
+    /// What the requests are lowered by, for a person.
+    pub(super) fn by(&self) -> String {
+        let entry = if self.entry.is_empty() { "no entry".to_owned() } else { format!("entry {}", self.entry) };
+        let also = if self.overridden() { " and the configuration" } else { "" };
+        format!("{entry}{also}")
     }
 
     /// `PROVIDER/MODEL`.
