@@ -72,7 +72,7 @@ pub(crate) fn one_caller(stage: &Stage, report: &mut Report) -> anyhow::Result<(
     let line = line()?;
     let mut ask = |times| one_asks(stage, times);
     let mut check = |times| one_checks(stage, times);
-    let mut floor = |times| one_exchanges(&line, times);
+    let mut floor = |times| one_exchanges(stage, &line, times);
     let mut tokio_floor = |times| one_exchanges_by_tokio(stage, &line, times);
     let [asked, checked, floored, straight] =
         report.medians(TIMES, [&mut ask, &mut check, &mut floor, &mut tokio_floor])?;
@@ -121,18 +121,22 @@ fn one_checks(stage: &Stage, times: usize) -> anyhow::Result<Duration> {
     took
 }
 
-fn one_exchanges(line: &[u8], times: usize) -> anyhow::Result<Duration> {
-    let mut blocking = Blocking::start(Answers::Continue)?;
-    for _ in 0..WARM_UP {
-        blocking.exchange(line)?;
-    }
-    let start = Instant::now();
-    for _ in 0..times {
-        blocking.exchange(line)?;
-    }
-    let took = start.elapsed();
-    blocking.end()?;
-    Ok(took)
+/// On a worker too: where the asking thread runs decides as much as where the child does.
+fn one_exchanges(stage: &Stage, line: &[u8], times: usize) -> anyhow::Result<Duration> {
+    let line = line.to_vec();
+    stage.run(async move {
+        let mut blocking = Blocking::start(Answers::Continue)?;
+        for _ in 0..WARM_UP {
+            blocking.exchange(&line)?;
+        }
+        let start = Instant::now();
+        for _ in 0..times {
+            blocking.exchange(&line)?;
+        }
+        let took = start.elapsed();
+        blocking.end()?;
+        Ok(took)
+    })
 }
 
 fn one_exchanges_by_tokio(stage: &Stage, line: &[u8], times: usize) -> anyhow::Result<Duration> {

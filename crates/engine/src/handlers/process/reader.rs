@@ -140,8 +140,9 @@ impl Session {
         let Some(lines) = self.lock().lend_lines() else { return false };
         let mut lent = Lent { session: self, lines };
         let mut piece = [0; PIECE_BYTES];
-        let start = Instant::now();
-        while start.elapsed() <= PATIENCE {
+        // An answer that is there at once costs no look at the clock.
+        let mut start = None;
+        loop {
             match (&self.ear.stdout).read(&mut piece) {
                 Ok(read @ 1..) => {
                     lent.lines.room().extend_from_slice(&piece[..read]);
@@ -159,6 +160,9 @@ impl Session {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The reader's task meets it, too, and says so.
                 Ok(0) | Err(_) => break,
+            }
+            if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                break;
             }
         }
         self.lock().hearing.prompt = 0;
