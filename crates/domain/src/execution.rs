@@ -264,7 +264,7 @@ fn metadata(
     put("cached", yes(account.cached));
     put("injection_detected", yes(account.injection_detected));
     put("non_json", yes(account.non_json));
-    put("breaker", yes(account.breaker));
+    put("breaker", yes(matches!(account.instead, Some(NotRun::BreakerOpen { .. }))));
     put("pass", record.again.then(|| Value::from(2)));
     put("decision", Some(Value::from(decision.word())));
     put("effective", effective(&record.outcome, decision).map(|counted| Value::from(counted.word())));

@@ -10,6 +10,7 @@ use domain::account::Account;
 use domain::fault::{Breach, Fault};
 use domain::json::canonical;
 use domain::llm::LlmReply;
+use domain::record::NotRun;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -143,9 +144,9 @@ impl Judges {
     }
 }
 
-/// Something other than the judge said no: this says nothing of the hook.
+/// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
 fn refused(account: &mut Account, reason: String) -> Said {
-    account.uncounted = true;
+    (account.uncounted, account.instead) = (true, Some(NotRun::BudgetSpent));
     Said { decision: reply::Decision::Block, reason: Some(reason), ..Said::default() }
 }
 
