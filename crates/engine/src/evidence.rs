@@ -81,7 +81,10 @@ impl Evidence {
             Ok(room) => self.hand_over(records, room),
             Err(Elapsed) => {
                 let limit = ROOM_TIMEOUT.as_secs();
-                self.lost.count(records.len(), &StoreError::Unavailable(format!("it had no room for more within {limit} s")));
+                self.lost.count(
+                    records.len(),
+                    &StoreError::Unavailable(format!("it had no room for more within {limit} s")),
+                );
             }
         }
     }

@@ -34,8 +34,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow, SessionStore,
-    StoreError, StoredEvent,
+    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
+    SessionStore, StoreError, StoredEvent,
 };
 use serde::Deserialize;
 

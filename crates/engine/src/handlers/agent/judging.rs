@@ -191,7 +191,7 @@ impl Asked<'_> {
             Ok(said) => said,
             Err(broken) => {
                 let failure = Failure::from(broken);
-                self.log_broken(&failure.detail);
+                self.log_broken(&failure.detail, reply::saw_injection(&judged.reply));
                 return Err(failure);
             }
         };
@@ -255,9 +255,10 @@ impl Asked<'_> {
         }
     }
 
-    fn log_broken(&self, detail: &str) {
+    fn log_broken(&self, detail: &str, injection_detected: bool) {
         let err = domain::execution::redacted(detail);
-        tracing::error!(hook_id = %self.about.id(), tenant = %self.who.tenant_id, %err, "security.hook.prompt_parse_error");
+        let (hook_id, tenant) = (self.about.id(), &self.who.tenant_id);
+        tracing::error!(%hook_id, %tenant, %err, injection_detected, "security.hook.prompt_parse_error");
     }
 
     fn cache_key(&self) -> [u8; 32] {

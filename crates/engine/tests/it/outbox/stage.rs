@@ -14,8 +14,8 @@ use domain::json::Object;
 use domain::llm::Usage;
 use domain::record::EventRecord;
 use domain::store::{
-    Actor, Done, ExecutionQuery, ExecutionStore, HookChange, HookStore as _, OutboxJob, OutboxStore as _,
-    RecordQuery, RecordStore, StoreError, StoredEvent, Tenant,
+    Actor, Done, ExecutionQuery, ExecutionStore, HookChange, HookStore as _, OutboxJob, OutboxStore as _, RecordQuery,
+    RecordStore, StoreError, StoredEvent, Tenant,
 };
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
