@@ -72,10 +72,10 @@ impl Backlog {
         mut rows: Rows,
         why: &StoreError,
         now: Instant,
-    ) -> Result<(), (Batch, Rows)> {
+    ) -> Result<(), Box<(Batch, Rows)>> {
         let bytes = rows.bytes();
         if self.waiting.len() >= BACKLOG_BATCHES || self.bytes + bytes > BACKLOG_BYTES {
-            return Err((batch, rows));
+            return Err(Box::new((batch, rows)));
         }
         if self.waiting.is_empty() {
             let limit = RETRY_TIME.as_secs();

@@ -282,7 +282,8 @@ impl Ready {
             let how = match rows {
                 Ok(rows) => match hows.next().expect("one for each that is good") {
                     Err(Unwritten { why, passes: true }) if batch.is_patient => {
-                        let Err((batch, rows)) = backlog.put(batch, rows, &why, now) else { continue };
+                        let Err(back) = backlog.put(batch, rows, &why, now) else { continue };
+                        let (batch, rows) = *back;
                         written.add(batch, Some(rows), Err(why));
                         continue;
                     }
