@@ -2,14 +2,15 @@
 
 use crate::checkpoint::Reply;
 use crate::fault::Fault;
+use crate::record::NotRun;
 
 /// What one call of a handler left behind beside its answer. All of it is optional: kinds of handlers differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     /// Whether what it says is nothing about the hook itself: a cap or a budget spoke in its place.
     pub uncounted: bool,
-    /// Whether an open circuit breaker spoke in its place.
-    pub breaker: bool,
+    /// Why it did not run, where that spoke in its place: an open circuit breaker, a spent budget.
+    pub instead: Option<NotRun>,
     /// The fault in the handler's own words, whole.
     pub detail: Option<String>,
     /// Bytes on its standard output.

@@ -245,7 +245,8 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
         let (id, policy) = stored.map(|stored| (stored.id.as_str(), stored.breaker)).unwrap_or_default();
         let text = breaker::refusal(hook.name.as_str(), id, since, policy);
-        let account = Account { uncounted: true, breaker: true, ..Account::default() };
+        let open = NotRun::BreakerOpen { since: since.clone() };
+        let account = Account { uncounted: true, instead: Some(open), ..Account::default() };
         match C::closed(Reason::new(&text)) {
             Some(verdict) => self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO),
             None => self.take(hook, Err(Fault::Unavailable { detail: text }), Some(Box::new(account)), Duration::ZERO),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::account::{Account, Rewritten};
 use crate::agent_hook::{Decision, HandlerType, Stored};
 use crate::checkpoint::CheckpointKind;
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::id::{HookId, TenantId, agent_uuid};
 use crate::json::{Members, Object};
 use crate::record::{EventRecord, NotRun, Outcome, Record};
@@ -254,7 +254,9 @@ fn metadata(
     };
     let yes = |is: bool| is.then_some(Value::Bool(true));
     put("matcher_matched", Some(Value::Bool(true)));
-    put("cel_eval_result", yes(stored.condition.is_some()));
+    // A condition that failed came to nothing.
+    let failed = matches!(&record.outcome, Outcome::Failed { fault: Fault::ConditionFailed { .. }, .. });
+    put("cel_eval_result", yes(stored.condition.is_some() && !failed));
     put("stdout_len", account.stdout_len.map(Value::from));
     put("stderr_len", account.stderr_len.map(Value::from));
     put("http_status", account.http_status.map(Value::from));
@@ -264,7 +266,7 @@ fn metadata(
     put("cached", yes(account.cached));
     put("injection_detected", yes(account.injection_detected));
     put("non_json", yes(account.non_json));
-    put("breaker", yes(account.breaker));
+    put("breaker", yes(matches!(account.instead, Some(NotRun::BreakerOpen { .. }))));
     put("pass", record.again.then(|| Value::from(2)));
     put("decision", Some(Value::from(decision.word())));
     put("effective", effective(&record.outcome, decision).map(|counted| Value::from(counted.word())));

@@ -163,6 +163,8 @@ pub enum NotRun {
     },
     /// From a configuration that nobody accepted.
     Untrusted,
+    /// What it may cost, or how often it may be asked in a turn, is used up.
+    BudgetSpent,
     /// Its queue was full; the event was dropped and counted.
     Dropped,
 }

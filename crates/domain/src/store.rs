@@ -33,6 +33,19 @@ pub trait RecordStore: Send + Sync {
     /// Hands `records` over, in order, as one transaction. Never blocks; `done` says how it went.
     fn keep(&self, records: Vec<EventRecord>, done: Done);
 
+    /// The same for whoever does not wait for `done`: a fault of the store that may pass, such as a file that somebody
+    /// locked or a server that starts anew, is waited out, but not for ever. `done` says how it went in the end; `room`
+    /// is given back as soon as `records` are written or wait for such a fault to pass.
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+        self.keep(
+            records,
+            Box::new(move |kept| {
+                drop(room);
+                done(kept);
+            }),
+        );
+    }
+
     /// Room for `records`, which is there once less waits to be written. Whoever keeps records and does not wait for
     /// `done` waits for room first, and gives it back in `done`: then nothing is turned away, and what waits is
     /// bounded.
@@ -139,7 +152,7 @@ pub struct StoredRecord {
     /// What a matcher compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
-    /// The word of its verdict, or of what its fault became.
+    /// The word of its verdict, or of what its fault became, or of what stood in the place of one that did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
     /// Its fault's word.

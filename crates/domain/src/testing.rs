@@ -259,6 +259,7 @@ pub(crate) fn line(record: &Record) -> String {
         Outcome::NotRun(NotRun::Decided { by }) => format!("not run, decided by {by}"),
         Outcome::NotRun(NotRun::Condition { text }) => format!("not run, {text} does not hold"),
         Outcome::NotRun(NotRun::BreakerOpen { since }) => format!("not run, off since {since}"),
+        Outcome::NotRun(NotRun::BudgetSpent) => "not run, budget spent".to_owned(),
         Outcome::NotRun(why @ (NotRun::Disabled | NotRun::OutOfScope | NotRun::Untrusted | NotRun::Dropped)) => {
             format!("not run, {why:?}").to_lowercase()
         }

@@ -35,7 +35,7 @@ pub trait Watcher: Send + Sync {
 pub struct Evidence {
     store: Arc<dyn RecordStore>,
     watchers: Vec<Arc<dyn Watcher>>,
-    lost: Arc<AtomicU64>,
+    lost: Lost,
     deadlines: Deadlines,
     in_place: bool,
 }
@@ -44,7 +44,7 @@ impl Evidence {
     /// Evidence that goes to `store`, and to `watchers` as it happens. Whoever waits for the store does so by
     /// `deadlines`.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>, deadlines: Deadlines) -> Self {
-        Self { store, watchers, lost: Arc::default(), deadlines, in_place: false }
+        Self { store, watchers, lost: Lost::default(), deadlines, in_place: false }
     }
 
     /// The same, and a tool call that waits for its record writes it in its own thread where the store is idle, which
@@ -61,7 +61,7 @@ impl Evidence {
 
     /// How many records the store could not take.
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.lost.so_far()
     }
 
     /// Whether anybody watches events that no hook observes.
@@ -74,14 +74,17 @@ impl Evidence {
     }
 
     /// Hands records over as soon as the store has room for them, which is at once unless it lags behind. They are
-    /// written in batches, and counted if they cannot be.
+    /// written in batches, later if a fault keeps them away that passes, and counted if they cannot be.
     pub(crate) async fn keep(&self, records: Vec<EventRecord>) {
         self.show(&records);
         match self.deadlines.within(ROOM_TIMEOUT, self.store.room(&records)).await {
             Ok(room) => self.hand_over(records, room),
             Err(Elapsed) => {
                 let limit = ROOM_TIMEOUT.as_secs();
-                lose(&self.lost, &StoreError::Unavailable(format!("it had no room for more within {limit} s")));
+                self.lost.count(
+                    records.len(),
+                    &StoreError::Unavailable(format!("it had no room for more within {limit} s")),
+                );
             }
         }
     }
@@ -101,18 +104,14 @@ impl Evidence {
         drop(self.deadlines.within(ROOM_TIMEOUT, self.store.room(&[])).await);
     }
 
-    /// `room` is given back once the records are written, or cannot be.
     fn hand_over(&self, records: Vec<EventRecord>, room: Room) {
-        let lost = self.lost.clone();
-        self.store.keep(
-            records,
-            Box::new(move |kept| {
-                drop(room);
-                if let Err(error) = kept {
-                    lose(&lost, &error);
-                }
-            }),
-        );
+        let (lost, number) = (self.lost.clone(), records.len());
+        let done = move |kept| {
+            if let Err(error) = kept {
+                lost.count(number, &error);
+            }
+        };
+        self.store.keep_patiently(records, room, Box::new(done));
     }
 
     /// Writes the records of a call that may run, the decision last, and waits until they are as durable as the
@@ -126,9 +125,15 @@ impl Evidence {
     pub async fn commit(&self, records: Vec<EventRecord>, refusal: &str) -> Result<(), StoreError> {
         // Without watchers only the decision is needed again, and only if the others are lost.
         let from = if self.is_watched() { 0 } else { records.len().saturating_sub(1) };
-        let mut written = records[from..].to_vec();
+        let (mut written, others) = (records[from..].to_vec(), records.len().saturating_sub(1));
         let kept = self.write(records).await;
-        let decision = if kept.is_err() { written.pop() } else { None };
+        let decision = match &kept {
+            Ok(()) => None,
+            Err(why) => {
+                self.lost.count(others, why);
+                written.pop()
+            }
+        };
         self.show(&written);
         if let Some(decision) = decision {
             let ruling = Ruled { text: Some(refusal.to_owned()), ..Ruled::word(Word::Deny) };
@@ -181,9 +186,24 @@ impl Evidence {
     }
 }
 
-fn lose(lost: &AtomicU64, error: &StoreError) {
-    lost.fetch_add(1, Ordering::Relaxed);
-    tracing::warn!("security.hook.audit_write_failed: records were lost: {error}");
+/// Counts the evidence that a store could not take.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lost(Arc<AtomicU64>);
+
+impl Lost {
+    /// How much it is by now.
+    pub(crate) fn so_far(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// So much more could not be kept, since `why`.
+    pub(crate) fn count(&self, number: usize, why: &StoreError) {
+        if number == 0 {
+            return;
+        }
+        self.0.fetch_add(number as u64, Ordering::Relaxed);
+        tracing::warn!(lost = number, "security.hook.audit_write_failed: records were lost: {why}");
+    }
 }
 
 /// A store that keeps nothing: for hosts that keep their own evidence through a [`Watcher`].
@@ -336,6 +356,26 @@ mod tests {
         assert_eq!(store.write(Ok(())), 1);
         kept.await;
         assert_eq!((store.waiting(), evidence.lost()), (ROOM + 2, 0));
+    }
+
+    #[tokio::test]
+    async fn every_record_that_is_lost_is_counted() {
+        let store = Slow::new();
+        let evidence = evidence(&store);
+        let three = || [records(), records(), records()].concat();
+        evidence.keep(three()).await;
+        store.write(Err(StoreError::Unavailable("its disk is full".into())));
+        assert_eq!(evidence.lost(), 3);
+        let failing = async {
+            yield_now().await;
+            store.write(Err(StoreError::Unavailable("its disk is full".into())))
+        };
+        let (kept, written) = join(evidence.commit(three(), "no"), failing).await;
+        assert!(kept.is_err());
+        // The decision, as a refusal, is on its way.
+        assert_eq!((written, evidence.lost(), store.waiting()), (3, 5, 1));
+        assert_eq!(store.write(Ok(())), 1);
+        assert_eq!(evidence.lost(), 5);
     }
 
     #[tokio::test]

@@ -291,17 +291,17 @@ impl Host {
         tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
         self.orphans.close().await;
         // Whatever else is quiet: a record with gaps must not be taken for a whole one.
-        if let Some(line) = lost(self.engine.evidence().lost()) {
+        if let Some(line) = lost(self.engine.evidence().lost() + self.book.lost()) {
             tracing::error!("{line}");
         }
     }
 }
 
 /// What there is to say of records that the store did not take.
-fn lost(times: u64) -> Option<String> {
-    let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-    let line = || format!("{often} the store did not take the record of what hooks did: `pintle why` does not show it");
-    (times > 0).then(line)
+fn lost(records: u64) -> Option<String> {
+    let number = if records == 1 { "one record".to_owned() } else { format!("{records} records") };
+    let line = || format!("the store did not take {number} of what hooks did: `pintle why` does not show all");
+    (records > 0).then(line)
 }
 
 /// The agents that `agent` can give tasks to, each with what it is for.

@@ -180,6 +180,11 @@ impl Book {
         self.rulebook.remount();
     }
 
+    /// How many rows of hooks that only observe the store could not take.
+    pub fn lost(&self) -> u64 {
+        self.parts.pool.lost()
+    }
+
     /// No longer looks for changes.
     pub fn close(&self) {
         self.watching.cancel();

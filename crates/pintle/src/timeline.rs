@@ -131,7 +131,12 @@ fn text_line(kind: Option<&str>, record: &Record) -> String {
 fn hook_line(record: &Record) -> String {
     let line = |said: &str| columns("│", DIM, record.checkpoint.name(), record.hook.as_str(), said);
     let again = if record.again { " (asked again)" } else { "" };
+    let instead = record.account.as_ref().and_then(|account| account.instead.as_ref());
     match &record.outcome {
+        Outcome::Said { word, reason, .. } if let Some(why) = instead => {
+            let reason = reason.as_deref().map(|reason| format!("  {}", clip(reason))).unwrap_or_default();
+            line(&format!("{BAD}not run: {} → {}{BAD:#}{reason}{again}", clean(&not_run(why)), word.as_str()))
+        }
         Outcome::Said { word, reason, took } => {
             let style = style_of(*word);
             let mut text = format!("{style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
@@ -195,6 +200,7 @@ pub fn not_run(why: &NotRun) -> String {
         NotRun::BreakerOpen { since } => format!("circuit breaker open since {since}"),
         NotRun::Decided { by } => format!("decided already by `{by}`"),
         NotRun::Untrusted => "untrusted".into(),
+        NotRun::BudgetSpent => "budget spent".into(),
         NotRun::Dropped => "its queue was full; the event was dropped".into(),
     }
 }

@@ -103,6 +103,16 @@ impl<'a> Statement<'a> {
     pub(crate) fn new(sql: &'static str, cells: Vec<Cell<'a>>) -> Self {
         Self { sql, cells, orphan: None }
     }
+
+    /// How many bytes its texts take.
+    pub(crate) fn bytes(&self) -> usize {
+        let of = |cell: &Cell<'_>| match cell {
+            Cell::Null | Cell::Int(_) | Cell::Flag(_) => 0,
+            Cell::Text(text) => text.len(),
+            Cell::Bytes(bytes) => bytes.len(),
+        };
+        self.cells.iter().map(of).sum()
+    }
 }
 
 /// A row that was read, column by column.

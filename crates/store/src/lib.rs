@@ -34,8 +34,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
-    StoreError, StoredEvent,
+    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
+    SessionStore, StoreError, StoredEvent,
 };
 use serde::Deserialize;
 
@@ -188,6 +188,10 @@ impl Store {
 impl RecordStore for Store {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
         self.records().keep(records, done);
+    }
+
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+        self.records().keep_patiently(records, room, done);
     }
 
     fn room(&self, records: &[EventRecord]) -> RoomSoon {

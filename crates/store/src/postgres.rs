@@ -35,7 +35,7 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
+    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow, SessionStore,
     StoreError, StoredEvent,
 };
 
@@ -139,6 +139,10 @@ fn target(url: &str) -> Result<Target, OpenError> {
 impl RecordStore for Postgres {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
         self.hand_over(Batch::records(records, done));
+    }
+
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+        self.hand_over(Batch::records(records, done).patient(Some(room)));
     }
 
     fn room(&self, records: &[EventRecord]) -> RoomSoon {

@@ -49,7 +49,15 @@ fn stored_hook(record: &Record) -> StoredRecord {
         again: record.again,
         ..StoredRecord::default()
     };
+    let instead = record.account.as_ref().and_then(|account| account.instead.as_ref());
     match &record.outcome {
+        // What that counted for stands in its place; the words for it are the text of the ruling.
+        Outcome::Said { word: said, .. } if let Some(why) = instead => StoredRecord {
+            ran: false,
+            reason: Some(word(why).to_owned()),
+            verdict: Some(said.as_str().to_owned()),
+            ..base
+        },
         Outcome::Said { word, reason, took } => StoredRecord {
             verdict: Some(word.as_str().to_owned()),
             reason: reason.clone(),
@@ -73,6 +81,7 @@ fn stored_hook(record: &Record) -> StoredRecord {
                 | NotRun::Condition { .. }
                 | NotRun::BreakerOpen { .. }
                 | NotRun::Untrusted
+                | NotRun::BudgetSpent
                 | NotRun::Dropped => None,
             };
             StoredRecord { ran: false, reason: Some(word(why).to_owned()), by, compared: compared(why), ..base }
@@ -90,6 +99,7 @@ fn word(why: &NotRun) -> &'static str {
         NotRun::BreakerOpen { .. } => "breaker open",
         NotRun::Decided { .. } => "decided already",
         NotRun::Untrusted => "untrusted",
+        NotRun::BudgetSpent => "budget spent",
         NotRun::Dropped => "dropped",
     }
 }
@@ -103,6 +113,7 @@ fn compared(why: &NotRun) -> Option<Compared> {
         | NotRun::BreakerOpen { .. }
         | NotRun::Decided { .. }
         | NotRun::Untrusted
+        | NotRun::BudgetSpent
         | NotRun::Dropped => None,
     }
 }

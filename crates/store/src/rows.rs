@@ -5,6 +5,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod audit;
+pub(crate) mod backlog;
 pub(crate) mod batch;
 pub(crate) mod budgets;
 pub(crate) mod executions;

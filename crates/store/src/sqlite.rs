@@ -24,8 +24,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, RoomSoon, SessionKey, SessionRow, SessionStore,
-    StoreError, StoredEvent,
+    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
+    SessionStore, StoreError, StoredEvent,
 };
 use rusqlite::Connection;
 
@@ -171,6 +171,10 @@ impl Sqlite {
 impl RecordStore for Sqlite {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
         self.hand_over(Batch::records(records, done));
+    }
+
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+        self.hand_over(Batch::records(records, done).patient(Some(room)));
     }
 
     fn room(&self, records: &[EventRecord]) -> RoomSoon {

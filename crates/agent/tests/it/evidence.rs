@@ -128,7 +128,11 @@ fn outcomes(records: &[EventRecord], kind: CheckpointKind, id: &str) -> Vec<Stri
         Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{pattern}≠{value}"),
         Outcome::NotRun(NotRun::Decided { by }) => format!("after {by}"),
         Outcome::NotRun(
-            NotRun::OutOfScope | NotRun::Dropped | NotRun::Condition { .. } | NotRun::BreakerOpen { .. },
+            NotRun::OutOfScope
+            | NotRun::Dropped
+            | NotRun::Condition { .. }
+            | NotRun::BreakerOpen { .. }
+            | NotRun::BudgetSpent,
         )
         | Outcome::Failed { .. }
         | Outcome::Told => format!("{outcome:?}"),

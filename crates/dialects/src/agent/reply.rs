@@ -17,7 +17,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use evaluator::{DECIDE, OnInjection, decide};
+pub use evaluator::{DECIDE, OnInjection, decide, saw_injection};
 pub use http::{Body, body};
 pub use output::{Exit, stdout};
 pub use rewrite::{Current, Rewrite, Shape, rewrite};

@@ -226,7 +226,8 @@ pub struct ExecutionQuery {
 
 /// Keeps executions. Methods but the first block.
 pub trait ExecutionStore: Send + Sync {
-    /// Hands executions over that are part of no event: of hooks that only observe. Never blocks.
+    /// Hands executions over that are part of no event: of hooks that only observe. Never blocks. A fault of the store
+    /// that may pass is waited out, as by [`RecordStore::keep_patiently`](super::RecordStore::keep_patiently).
     fn keep_executions(&self, executions: Vec<Execution>, done: Done);
 
     /// The executions that `query` asks for, newest first, without the detail of faults.

@@ -109,7 +109,12 @@ fn fate(
         Err(NotRun::Condition { text }) => return Some(format!("its if_expr is false: {text}")),
         Err(NotRun::Decided { by }) => return Some(decided(&by)),
         Err(
-            NotRun::Disabled | NotRun::OutOfScope | NotRun::BreakerOpen { .. } | NotRun::Untrusted | NotRun::Dropped,
+            NotRun::Disabled
+            | NotRun::OutOfScope
+            | NotRun::BreakerOpen { .. }
+            | NotRun::Untrusted
+            | NotRun::BudgetSpent
+            | NotRun::Dropped,
         ) => return Some("about something else".to_owned()),
         Ok(Some(fault)) => return Some(faulty(event, &fault.to_string())),
         Ok(None) => {}

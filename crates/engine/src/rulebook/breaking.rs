@@ -58,7 +58,7 @@ impl Rulebook {
     fn trip(self: &Arc<Self>, hook: &Hook, id: &HookId, tenant: &TenantId) {
         let at = self.clock.now();
         tracing::error!(
-            hook_id = %id, %tenant, window = domain::breaker::WINDOW_SECONDS, threshold = domain::breaker::THRESHOLD,
+            hook_id = %id, tenant_id = %tenant, window = domain::breaker::WINDOW_SECONDS, threshold = domain::breaker::THRESHOLD,
             "security.hook.circuit_breaker: hook \"{}\"", hook.name
         );
         {

@@ -258,7 +258,14 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
             let reason = hook.reason.as_deref().map(|why| format!("  {}", indented(why))).unwrap_or_default();
             lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
         }
-        (None, false) => lines.push(format!("{place} {DIM}not run: {}{DIM:#}", clean(&not_run(event, hook)))),
+        (None, false) => {
+            let why = clean(&not_run(event, hook));
+            lines.push(match &hook.verdict {
+                // Something else spoke in its place.
+                Some(became) => format!("{place} {BAD}not run: {why}{BAD:#} → {became}"),
+                None => format!("{place} {DIM}not run: {why}{DIM:#}"),
+            });
+        }
     }
     lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
     if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {

@@ -13,7 +13,7 @@ use crate::rows::{audit, executions};
 
 impl ExecutionStore for Postgres {
     fn keep_executions(&self, executions: Vec<Execution>, done: Done) {
-        self.hand_over(Batch::executions(executions, done));
+        self.hand_over(Batch::executions(executions, done).patient(None));
     }
 
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {

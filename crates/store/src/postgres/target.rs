@@ -142,6 +142,22 @@ pub(super) fn is_collision(failure: &Failure) -> bool {
         .is_some_and(|code| [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE].contains(code))
 }
 
+/// The beginnings of codes of faults that pass: the connection, transactions in each other's way, want of room or memory,
+/// somebody else's lock, a server that stops or starts or follows another one, its disk. Source: PostgreSQL, appendix A.
+const PASSING: [&str; 7] = ["08", "40", "53", "55P03", "57P", "25006", "58"];
+
+/// Whether the same may be done later: then nothing is wrong with what was to be done.
+pub(super) fn passes(failure: &Failure) -> bool {
+    match failure {
+        // Without a code it is the way to the server.
+        Failure::Postgres(error) => {
+            error.code().is_none_or(|code| PASSING.iter().any(|class| code.code().starts_with(class)))
+        }
+        Failure::Silence => true,
+        Failure::Sqlite(_) | Failure::Said(_) | Failure::Foreign { .. } => false,
+    }
+}
+
 /// An error with what is behind it, on one line. The library puts no value of a URL into them.
 fn reasons(error: &Error) -> String {
     let mut said = error.to_string();

@@ -9,9 +9,10 @@ use domain::store::StoreError;
 use super::base::{Base, TRIES};
 use super::holds::Holds;
 use super::link::Link;
-use super::target::is_collision;
-use crate::db::{Dialect, Failure};
+use super::target::{is_collision, passes};
+use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
+use crate::rows::backlog::{Backlog, How, Unwritten};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
 use crate::sealing::Sealing;
 
@@ -37,18 +38,23 @@ impl Writer {
     /// Writes until the store is dropped and nothing waits.
     pub(super) fn run(mut self, batches: &Receiver<Batch>) {
         let mut tended = Instant::now();
-        let mut ready = None;
+        let (mut ready, mut backlog) = (None, Backlog::default());
         loop {
+            let patience = TEND.min(backlog.due_in(Instant::now()).unwrap_or(TEND));
             let group = match ready.take() {
                 Some(group) => group,
-                None => match next_group(batches, TEND) {
+                None => match next_group(batches, patience) {
                     Some(group) => Ready::of(group, &self.sealing, Dialect::Postgres),
                     None => break,
                 },
             };
             if !group.is_empty() {
                 let sealing = self.sealing.clone();
-                ready = group.write(batches, (&sealing, Dialect::Postgres), |rows| self.commit(rows));
+                ready = group.write(batches, (&sealing, Dialect::Postgres), &mut backlog, |rows| self.commit(rows));
+            }
+            let now = Instant::now();
+            if backlog.is_due(now) {
+                backlog.try_again(now, |rows| self.commit(rows));
             }
             if tended.elapsed() >= TEND {
                 self.holds.tend();
@@ -56,6 +62,7 @@ impl Writer {
                 tended = Instant::now();
             }
         }
+        backlog.end(Instant::now(), |rows| self.commit(rows));
         self.seal();
     }
 
@@ -87,25 +94,28 @@ impl Writer {
     }
 
     /// One transaction for the whole group; says how it went for each batch.
-    fn commit(&mut self, rows: &[&Rows]) -> Vec<Result<(), StoreError>> {
+    fn commit(&mut self, rows: &[&Rows]) -> Vec<How> {
         match self.try_commit(rows) {
-            Ok(hows) => hows,
+            Ok(hows) => hows.into_iter().map(|how| how.map_err(Unwritten::from)).collect(),
             // What the server refused in one of them is no reason to refuse the others.
             Err(_) if rows.len() > 1 && self.link.is_some() => {
                 rows.iter().flat_map(|rows| self.commit(&[rows])).collect()
             }
-            Err(why) => vec![Err(why); rows.len()],
+            Err(Unwritten { why, passes }) => {
+                rows.iter().map(|_| Err(Unwritten { why: why.clone(), passes })).collect()
+            }
         }
     }
 
     /// Afterwards there is a connection exactly if it can be used.
-    fn try_commit(&mut self, rows: &[&Rows]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
+    fn try_commit(&mut self, rows: &[&Rows]) -> Result<Vec<Result<(), StoreError>>, Unwritten> {
         let mut tried = 0;
         loop {
             tried += 1;
             let link = match self.link.take().filter(|link| !link.is_broken()) {
                 Some(link) => link,
-                None => self.base.connect()?,
+                // Whatever is the matter there, somebody may mend it.
+                None => self.base.connect().map_err(|why| Unwritten { why, passes: true })?,
             };
             let (holds, sealer) = (&self.holds, &mut self.sealer);
             let done = link.transact(|db| insert_all(db, rows, &|key| holds.may_append(db, key), sealer));
@@ -115,7 +125,11 @@ impl Writer {
             self.link = Some(link).filter(|link| !link.is_broken());
             match done {
                 Err(failure) if tried < TRIES && self.link.is_some() && is_collision(&failure) => {}
-                done => return done.map_err(|failure: Failure| self.base.target.error(failure)),
+                Err(failure) => {
+                    let passes = passes(&failure);
+                    return Err(Unwritten { why: self.base.target.error(failure), passes });
+                }
+                Ok(hows) => return Ok(hows),
             }
         }
     }

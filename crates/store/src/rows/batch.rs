@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use domain::execution::Execution;
 use domain::record::EventRecord;
-use domain::store::{Append, Done, OutboxJob, SessionKey, StoreError};
+use domain::store::{Append, Done, OutboxJob, Room, SessionKey, StoreError};
 
 use super::audit::{self, Sealer};
+use super::backlog::{Backlog, How, Unwritten};
 use super::journal::Lines;
 use super::{executions, outbox, records};
 use crate::db::{Db, Dialect, Failure, Statement};
@@ -45,6 +46,10 @@ pub(crate) struct Batch {
     done: Option<Done>,
     /// Gone before anybody is told.
     on_the_way: Option<OnTheWay>,
+    /// Whether a fault that may pass is waited out.
+    is_patient: bool,
+    /// What it takes of what may wait to be written.
+    room: Option<Room>,
 }
 
 /// How many batches were handed over and are not finished.
@@ -75,37 +80,61 @@ impl Batch {
         self
     }
 
-    /// Only records.
-    pub(crate) fn records(records: Vec<EventRecord>, done: Done) -> Self {
-        Self { append: None, records, executions: Vec::new(), jobs: Vec::new(), done: Some(done), on_the_way: None }
-    }
-
-    /// Only executions.
-    pub(crate) fn executions(executions: Vec<Execution>, done: Done) -> Self {
-        Self { append: None, records: Vec::new(), executions, jobs: Vec::new(), done: Some(done), on_the_way: None }
-    }
-
-    /// Only jobs of the outbox.
-    pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: Done) -> Self {
-        Self { append: None, records: Vec::new(), executions: Vec::new(), jobs, done: Some(done), on_the_way: None }
-    }
-
-    /// Entries of a journal, and the records that belong to them.
-    pub(crate) fn append(mut append: Append, done: Done) -> Self {
-        let records = std::mem::take(&mut append.records);
+    fn of(done: Done) -> Self {
         Self {
-            append: Some(append),
-            records,
+            append: None,
+            records: Vec::new(),
             executions: Vec::new(),
             jobs: Vec::new(),
             done: Some(done),
             on_the_way: None,
+            is_patient: false,
+            room: None,
         }
+    }
+
+    /// Only records.
+    pub(crate) fn records(records: Vec<EventRecord>, done: Done) -> Self {
+        let mut batch = Self::of(done);
+        batch.records = records;
+        batch
+    }
+
+    /// Only executions.
+    pub(crate) fn executions(executions: Vec<Execution>, done: Done) -> Self {
+        let mut batch = Self::of(done);
+        batch.executions = executions;
+        batch
+    }
+
+    /// Only jobs of the outbox.
+    pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: Done) -> Self {
+        let mut batch = Self::of(done);
+        batch.jobs = jobs;
+        batch
+    }
+
+    /// Entries of a journal, and the records that belong to them.
+    pub(crate) fn append(mut append: Append, done: Done) -> Self {
+        let mut batch = Self::records(std::mem::take(&mut append.records), done);
+        batch.append = Some(append);
+        batch
+    }
+
+    /// The same, and a fault that may pass is waited out. `room` is given back meanwhile.
+    pub(crate) fn patient(mut self, room: Option<Room>) -> Self {
+        (self.is_patient, self.room) = (true, room);
+        self
+    }
+
+    /// Lets those who hand over more pay no regard to it any more.
+    pub(super) fn step_aside(&mut self) {
+        drop((self.on_the_way.take(), self.room.take()));
     }
 
     /// Says how it went.
     pub(crate) fn finish(mut self, how: Result<(), StoreError>) {
-        drop(self.on_the_way.take());
+        self.step_aside();
         if let Some(done) = self.done.take() {
             done(how);
         }
@@ -115,7 +144,7 @@ impl Batch {
 /// A batch that nobody finished was on a writer that is gone.
 impl Drop for Batch {
     fn drop(&mut self) {
-        drop(self.on_the_way.take());
+        self.step_aside();
         if let Some(done) = self.done.take() {
             done(Err(StoreError::Unavailable("the writer of the store has ended; restart the program".into())));
         }
@@ -165,6 +194,12 @@ struct Written {
 }
 
 impl Written {
+    fn add(&mut self, batch: Batch, spent: Option<Rows>, how: Result<(), StoreError>) {
+        self.batches.push(batch);
+        self.hows.push(how);
+        self.spent.extend(spent);
+    }
+
     /// Tells everybody how it went.
     fn tell(self) {
         let Self { batches, hows, spent } = self;
@@ -196,8 +231,8 @@ impl Ready {
         self.batches.is_empty()
     }
 
-    /// Writes it by way of `write`, which says how it went for each of the rows, and tells everybody. What is returned
-    /// comes next.
+    /// Writes it by way of `write`, which says how it went for each of the rows, and tells everybody but those who wait
+    /// in `backlog` for a fault to pass. What is returned comes next.
     ///
     /// In a flood, another thread does what is no writing: while this group is written, it tells those of the group
     /// before and puts what waits into words.
@@ -205,7 +240,8 @@ impl Ready {
         self,
         batches: &Receiver<Batch>,
         (sealing, dialect): (&Sealing, Dialect),
-        write: impl FnOnce(&[&Rows]) -> Vec<Result<(), StoreError>>,
+        backlog: &mut Backlog,
+        write: impl FnOnce(&[&Rows]) -> Vec<How>,
     ) -> Option<Self> {
         let Self { batches: group, rows, before } = self;
         let good: Vec<&Rows> = rows.iter().flatten().collect();
@@ -225,7 +261,7 @@ impl Ready {
             let hows = write(&good);
             (hows, Self::of(waiting, sealing, dialect))
         };
-        let written = Self::written(group, rows, hows);
+        let written = Self::written(group, rows, hows, backlog);
         if next.batches.len() >= WORTH_A_THREAD {
             return Some(Self { before: Some(written), ..next });
         }
@@ -234,14 +270,30 @@ impl Ready {
     }
 
     /// `hows` is for those of `rows` that are good.
-    fn written(batches: Vec<Batch>, rows: Vec<Result<Rows, StoreError>>, hows: Vec<Result<(), StoreError>>) -> Written {
-        let (mut hows, mut spent) = (hows.into_iter(), Vec::with_capacity(rows.len()));
-        let how = |rows: Result<Rows, StoreError>| {
-            spent.push(rows?);
-            hows.next().expect("one for each that is good")
-        };
-        let hows = rows.into_iter().map(how).collect();
-        Written { batches, hows, spent }
+    fn written(
+        batches: Vec<Batch>,
+        rows: Vec<Result<Rows, StoreError>>,
+        hows: Vec<How>,
+        backlog: &mut Backlog,
+    ) -> Written {
+        let mut written = Written { batches: Vec::with_capacity(rows.len()), hows: Vec::new(), spent: Vec::new() };
+        let (mut hows, now) = (hows.into_iter(), Instant::now());
+        for (batch, rows) in batches.into_iter().zip(rows) {
+            let how = match rows {
+                Ok(rows) => match hows.next().expect("one for each that is good") {
+                    Err(Unwritten { why, passes: true }) if batch.is_patient => {
+                        let Err(back) = backlog.put(batch, rows, &why, now) else { continue };
+                        let (batch, rows) = *back;
+                        written.add(batch, Some(rows), Err(why));
+                        continue;
+                    }
+                    how => (Some(rows), how.map_err(|unwritten| unwritten.why)),
+                },
+                Err(why) => (None, Err(why)),
+            };
+            written.add(batch, how.0, how.1);
+        }
+        written
     }
 }
 
@@ -252,6 +304,8 @@ pub(crate) struct Rows {
     statements: Vec<Statement<'static>>,
     /// For the audit chains.
     notes: Vec<Pending>,
+    /// Whether they may have been written before, by a transaction of which nobody knows how it ended.
+    tried: bool,
 }
 
 /// A note, which is left out if the statement of its row touches nothing: the row was there already, and so was the
@@ -267,7 +321,7 @@ pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey) -> Result<(), Failure> + 'a;
 impl Rows {
     /// Puts records into words.
     pub(crate) fn of_records(records: &[EventRecord], sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
-        let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new() };
+        let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new(), tried: false };
         for (event, traces) in records.iter().zip(traces(records, sealing)?) {
             rows.statements.push(records::insert(stored(event)));
             traces.executions.into_iter().for_each(|executed| rows.state(executed, dialect));
@@ -287,6 +341,25 @@ impl Rows {
             rows.statements.push(outbox::Job::of(&job, sealing)?.insert());
         }
         Ok(rows)
+    }
+
+    /// From here on it is looked first whether they are there already.
+    pub(crate) fn tried(&mut self) {
+        self.tried = true;
+    }
+
+    /// About how many bytes of memory they hold.
+    pub(super) fn bytes(&self) -> usize {
+        self.statements.iter().map(Statement::bytes).sum()
+    }
+
+    /// Whether an earlier transaction wrote them, all at once: then the first of them is there. An execution that is
+    /// there already is passed over anyway.
+    fn are_there(&self, db: &dyn Db) -> Result<bool, Failure> {
+        match self.statements.first() {
+            Some(first) if self.tried => records::is_there(db, first),
+            Some(_) | None => Ok(false),
+        }
     }
 
     fn state(&mut self, executed: Executed, dialect: Dialect) {
@@ -322,6 +395,10 @@ pub(crate) fn insert_all(
 ) -> Result<Vec<Result<(), StoreError>>, Failure> {
     let (mut hows, mut taken) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for rows in rows {
+        if rows.are_there(db)? {
+            hows.push(Ok(()));
+            continue;
+        }
         hows.push(match rows.insert(db, may_append) {
             Ok(()) => {
                 taken.push(*rows);
@@ -372,13 +449,16 @@ mod tests {
         assert!(is_awaited_by(&here) && !thread::spawn(move || is_awaited_by(&here)).join().unwrap());
 
         let first = Ready::of(batches.try_iter().take(WORTH_A_THREAD).collect(), &sealing, Dialect::Sqlite);
-        let next = first.write(&batches, with, |rows| rows.iter().map(|_| Ok(())).collect());
+        let mut backlog = Backlog::default();
+        let next = first.write(&batches, with, &mut backlog, |rows| rows.iter().map(|_| Ok(())).collect());
         assert!(hear.try_recv().is_err(), "the others are written at once, and nobody is told before");
-        let last = next.expect("they wait").write(&batches, with, |rows| {
+        let last = next.expect("they wait").write(&batches, with, &mut backlog, |rows| {
             for number in 0..WORTH_A_THREAD {
                 assert_eq!(hear.recv_timeout(PATIENCE), Ok((number, true, true)));
             }
-            rows.iter().map(|_| Err(StoreError::Unavailable("no".into()))).collect()
+            // Who waits for it is told of any fault, whether it passes or not.
+            let unwritten = || Unwritten { why: StoreError::Unavailable("no".into()), passes: true };
+            rows.iter().map(|_| Err(unwritten())).collect()
         });
         assert!(last.is_none());
         let told: Vec<_> = hear.try_iter().collect();

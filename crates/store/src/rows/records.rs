@@ -9,12 +9,13 @@ use crate::timing::{HookTiming, Timings};
 const COLUMNS: &str = "event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, iteration, \
                        tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks";
 
+const INSERT: &str = "INSERT INTO events (event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, \
+                      iteration, tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks) \
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+
 /// The statement that keeps `event`.
 pub(crate) fn insert(event: StoredEvent) -> Statement<'static> {
     let hooks = serde_json::to_string(&event.hooks).expect("strings, numbers and JSON values are plain JSON");
-    let sql = "INSERT INTO events (event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, \
-               iteration, tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
     let cells = vec![
         event.event_id.into(),
         event.at.into(),
@@ -34,7 +35,22 @@ pub(crate) fn insert(event: StoredEvent) -> Statement<'static> {
         event.substituted.into(),
         hooks.into(),
     ];
-    Statement::new(sql, cells)
+    Statement::new(INSERT, cells)
+}
+
+/// Whether the event that `statement` keeps is there already. `false` for what keeps no event.
+pub(crate) fn is_there(db: &dyn Db, statement: &Statement<'_>) -> Result<bool, Failure> {
+    let (INSERT, [event_id, _at, _event, checkpoint, ..]) = (statement.sql, statement.cells.as_slice()) else {
+        return Ok(false);
+    };
+    // By the index that each database has.
+    let sql = match db.dialect() {
+        Dialect::Sqlite => "SELECT event_id FROM events WHERE event_id = ?1 AND checkpoint = ?2",
+        Dialect::Postgres => {
+            "SELECT event_id FROM events WHERE left(event_id, 64) = left(?1, 64) AND event_id = ?1 AND checkpoint = ?2"
+        }
+    };
+    Ok(!db.all(sql, &[event_id.clone(), checkpoint.clone()], |_| Ok(()))?.is_empty())
 }
 
 /// The events that `query` asks for, newest last.

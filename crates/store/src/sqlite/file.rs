@@ -15,10 +15,11 @@ use super::checkpoints::MAX_LOG_PAGES;
 use crate::Durability;
 use crate::db::Failure;
 use crate::migration::{self, NEWEST};
+use crate::rows::backlog::Unwritten;
 
 /// How long a connection waits for another process that writes. A commit takes milliseconds; one that takes longer
 /// than this belongs to a process that hangs.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often opening is tried while other processes make the same file. Changing the journal mode cannot wait by
 /// itself, and it takes milliseconds, once in the life of a file.
@@ -119,6 +120,21 @@ pub(super) fn into_error(failure: Failure, path: &Path) -> StoreError {
         Failure::Postgres(error) => StoreError::Unavailable(format!("`{}`: {error}", path.display())),
         Failure::Silence => StoreError::Unavailable(format!("`{}` did not answer", path.display())),
     }
+}
+
+/// The same for a batch: whether it may be written later is a question of the fault.
+pub(super) fn into_unwritten(failure: Failure, path: &Path) -> Unwritten {
+    let passes = match &failure {
+        Failure::Sqlite(error) => passes(error),
+        Failure::Said(_) | Failure::Foreign { .. } | Failure::Postgres(_) | Failure::Silence => false,
+    };
+    Unwritten { why: into_error(failure, path), passes }
+}
+
+/// Whether somebody else is in the way, or the disk.
+fn passes(error: &rusqlite::Error) -> bool {
+    let disk = matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure));
+    disk || is_busy(error)
 }
 
 /// One more writing connection to a file that was opened before, for those who wait for what they write.

@@ -13,6 +13,7 @@ use super::file::{self, Place};
 use crate::Durability;
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
+use crate::rows::backlog::{Backlog, How, Unwritten};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
 use crate::sealing::Sealing;
 
@@ -22,6 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// A transaction that took longer was on a disk that is slow or hangs. Whoever waits for such a one is to be able to
 /// give up, which nobody can who writes in its own place.
 const QUICK: Duration = Duration::from_millis(20);
+
+/// How long a batch that is tried again waits for another process: longer than a commit of somebody who lives, and too
+/// short to keep back who comes meanwhile.
+const RETRY_WAIT: Duration = Duration::from_millis(100);
 
 /// Writes: what others hand over, on a thread of its own, or what somebody waits for who finds it idle.
 pub(super) struct Writer {
@@ -50,12 +55,13 @@ impl Writer {
     /// Writes what is handed over until the store is dropped and nothing waits.
     pub(super) fn run(writer: &Mutex<Self>, batches: &Receiver<Batch>) {
         let sealing = locked(writer).sealing.clone();
-        let mut ready = None;
+        let (mut ready, mut backlog) = (None, Backlog::default());
         loop {
             let group = match ready.take() {
                 Some(group) => group,
                 None => {
-                    let patience = locked(writer).patience(Instant::now());
+                    let now = Instant::now();
+                    let patience = locked(writer).patience(now).min(backlog.due_in(now).unwrap_or(PATIENCE));
                     match next_group(batches, patience) {
                         Some(group) => Ready::of(group, &sealing, Dialect::Sqlite),
                         None => break,
@@ -65,9 +71,15 @@ impl Writer {
             if group.is_empty() {
                 locked(writer).tend();
             } else {
-                ready = group.write(batches, (&sealing, Dialect::Sqlite), |rows| locked(writer).write(rows));
+                let write = |rows: &[&Rows]| locked(writer).write(rows);
+                ready = group.write(batches, (&sealing, Dialect::Sqlite), &mut backlog, write);
+            }
+            let now = Instant::now();
+            if backlog.is_due(now) {
+                backlog.try_again(now, |rows| locked(writer).write_again(rows));
             }
         }
+        backlog.end(Instant::now(), |rows| locked(writer).write_again(rows));
         locked(writer).seal();
     }
 
@@ -86,7 +98,7 @@ impl Writer {
     /// Writes `records` in the thread of the caller.
     pub(super) fn write_here(&mut self, records: Vec<EventRecord>) -> Result<(), StoreError> {
         let rows = Rows::of_records(&records, &self.sealing, Dialect::Sqlite)?;
-        self.write(&[&rows]).pop().unwrap_or(Ok(()))
+        self.write(&[&rows]).pop().unwrap_or(Ok(())).map_err(|unwritten| unwritten.why)
     }
 
     /// Whether the thread is to look again earlier than it means to.
@@ -97,6 +109,9 @@ impl Writer {
 
     /// Signs the chains that are due although nothing came. If that fails, they are signed when something comes.
     fn tend(&mut self) {
+        if self.sealer.due_in(Instant::now()) != Some(Duration::ZERO) {
+            return;
+        }
         let _turn = self.place.turn();
         let tended = self.place.check().is_ok()
             && file::transact(&mut self.connection, |db| self.sealer.tend(db, Instant::now())).is_ok();
@@ -125,23 +140,42 @@ impl Writer {
 
     /// One transaction for the whole group; says how it went for each batch. From here on no row can be refused for what
     /// is in it, only the file can fail.
-    fn write(&mut self, rows: &[&Rows]) -> Vec<Result<(), StoreError>> {
+    fn write(&mut self, rows: &[&Rows]) -> Vec<How> {
         let turn = self.place.turn();
         let began = Instant::now();
         let before = self.connection.total_changes();
-        let committed = self.place.check().and_then(|()| {
+        let committed = self.place.check().map_err(Unwritten::from).and_then(|()| {
             file::transact(&mut self.connection, |db| insert_all(db, rows, &|_| Ok(()), &mut self.sealer))
-                .map_err(|failure| file::into_error(failure, self.place.path()))
+                .map_err(|failure| file::into_unwritten(failure, self.place.path()))
         });
         drop(turn);
         self.quick = began.elapsed() <= QUICK;
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
         }
-        committed.unwrap_or_else(|why| {
-            self.sealer.forget();
-            vec![Err(why); rows.len()]
-        })
+        match committed {
+            Ok(hows) => hows.into_iter().map(|how| how.map_err(Unwritten::from)).collect(),
+            Err(Unwritten { why, passes }) => {
+                self.sealer.forget();
+                rows.iter().map(|_| Err(Unwritten { why: why.clone(), passes })).collect()
+            }
+        }
+    }
+
+    /// The same for batches that were tried before: they wait for nobody, as others may wait for them.
+    fn write_again(&mut self, rows: &[&Rows]) -> Vec<How> {
+        self.wait_for_others(RETRY_WAIT);
+        let hows = self.write(rows);
+        self.wait_for_others(file::BUSY_TIMEOUT);
+        hows
+    }
+
+    /// How long another process is waited for that writes.
+    fn wait_for_others(&self, time: Duration) {
+        if let Err(error) = self.connection.busy_timeout(time) {
+            // It waits as long as before, which is right, too.
+            tracing::debug!("the file is waited for as before: {error}");
+        }
     }
 }
 
@@ -153,6 +187,8 @@ pub(super) fn locked(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::mpsc::{Sender, channel, sync_channel};
+    use std::thread;
 
     use testkit::conformance::audit::cleared;
 
@@ -191,5 +227,83 @@ mod tests {
         assert!(writer.is_needed_earlier(), "a chain has grown");
         writer.patience(Instant::now());
         assert!(!writer.is_needed_earlier(), "it knows");
+    }
+
+    /// What somebody hears of a batch, or of its room.
+    #[derive(Debug, PartialEq)]
+    enum Heard {
+        Room,
+        Patient(bool),
+        Awaited(bool),
+    }
+
+    /// Says so when it is given back.
+    struct Space(Sender<Heard>);
+
+    impl Drop for Space {
+        fn drop(&mut self) {
+            self.0.send(Heard::Room).expect("the test listens");
+        }
+    }
+
+    /// A batch that can wait and one that cannot, handed over while another process has the file; then `work` is done
+    /// with that process. What was heard, and how many events are there in the end.
+    fn locked_out(work: impl FnOnce(&Connection, &Receiver<Heard>)) -> (Vec<Heard>, i64) {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path(), false);
+        locked(&writer).wait_for_others(Duration::ZERO);
+        let other = Connection::open(folder.path().join("pintle.db")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let ((queue, batches), (say, hear)) = (sync_channel(2), channel());
+        let rest = thread::scope(|scope| {
+            let (patient, awaited) = (say.clone(), say.clone());
+            let done = Box::new(move |how: Result<_, _>| patient.send(Heard::Patient(how.is_ok())).unwrap());
+            queue.send(Batch::records(cleared(), done).patient(Some(Box::new(Space(say))))).unwrap();
+            let done = Box::new(move |how: Result<_, _>| awaited.send(Heard::Awaited(how.is_ok())).unwrap());
+            queue.send(Batch::records(cleared(), done)).unwrap();
+            let writer = &writer;
+            scope.spawn(move || Writer::run(writer, &batches));
+            assert_eq!([hear.recv(), hear.recv()], [Ok(Heard::Room), Ok(Heard::Awaited(false))]);
+            work(&other, &hear);
+            drop(queue);
+            hear.iter().collect()
+        });
+        let events = other.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
+        (rest, events)
+    }
+
+    #[test]
+    fn who_waits_is_told_at_once_of_a_locked_file_and_who_does_not_is_written_later() {
+        let all = cleared().len() as i64;
+        let unlocked = locked_out(|other, hear| {
+            other.execute_batch("COMMIT").unwrap();
+            assert_eq!(hear.recv(), Ok(Heard::Patient(true)));
+        });
+        assert_eq!(unlocked, (vec![], all));
+    }
+
+    #[test]
+    fn the_end_of_the_store_tries_once_more_and_then_says_no() {
+        assert_eq!(locked_out(|_, _| {}), (vec![Heard::Patient(false)], 0));
+        let unlocked = locked_out(|other, _| other.execute_batch("COMMIT").unwrap());
+        assert_eq!(unlocked, (vec![Heard::Patient(true)], cleared().len() as i64));
+    }
+
+    #[test]
+    fn what_was_written_after_all_is_not_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path(), false);
+        let mut writer = locked(&writer);
+        let mut rows = Rows::of_records(&cleared(), &Sealing::default(), Dialect::Sqlite).unwrap();
+        let count = |writer: &Writer| {
+            let sql = "SELECT (SELECT count(*) FROM events) + 1000 * (SELECT count(*) FROM audit_log)";
+            writer.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
+        };
+        assert!(writer.write(&[&rows]).iter().all(Result::is_ok));
+        let once = count(&writer);
+        assert!(once > 1000, "{once}");
+        rows.tried();
+        assert!(writer.write_again(&[&rows]).iter().all(Result::is_ok));
+        assert_eq!(count(&writer), once);
     }
 }

@@ -6,9 +6,11 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use domain::id::{DEFAULT_TENANT, TurnId};
-use domain::store::{Append, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::execution::Execution;
+use domain::id::{DEFAULT_TENANT, HookId, TurnId};
+use domain::store::{Append, ExecutionStore, RecordQuery, RecordStore, SessionStore, StoreError};
 use pintle_store::{Durability, Postgres};
+use testkit::conformance::executions::{by, failed, ran};
 use testkit::conformance::sessions::{append_of, key, queued};
 use testkit::conformance::store::{event, keep};
 use testkit::postgres::Server;
@@ -131,4 +133,32 @@ fn a_store_whose_server_is_gone_can_be_dropped() {
     let answers: Vec<Result<(), StoreError>> = hear.iter().collect();
     assert_eq!(answers.len(), 500, "everybody is told");
     assert!(answers.iter().all(Result::is_err));
+}
+
+#[test]
+fn what_nobody_waits_for_outlasts_a_server_that_is_killed() {
+    let mut server = Server::start();
+    let store = Postgres::open(&server.fresh_database(), Durability::BeforeEffect).unwrap();
+    keep(&store, vec![event(&TurnId::fresh())]).unwrap();
+    server.kill();
+    let (say, hear) = channel();
+    let told = |what: &'static str| {
+        let say = say.clone();
+        Box::new(move |how| say.send((what, how)).unwrap())
+    };
+    let late = event(&TurnId::fresh());
+    store.keep_patiently(vec![late.clone()], Box::new(()), told("record"));
+    let hook = HookId::fresh();
+    let row = Execution::of(&ran(&hook, failed()), &by(&hook, failed())).unwrap();
+    store.keep_executions(vec![row.clone()], told("row"));
+    // A permitted call waits for its records, which are handed over behind those.
+    assert!(keep(&store, vec![event(&TurnId::fresh())]).is_err(), "gates stay shut, and at once");
+    assert!(hear.try_recv().is_err(), "those who do not wait are told in the end");
+
+    server.restart();
+    assert_eq!([hear.recv().unwrap(), hear.recv().unwrap()], [("record", Ok(())), ("row", Ok(()))]);
+    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
+    let ids: Vec<&str> = found.iter().map(|event| event.event_id.as_str()).collect();
+    assert_eq!(ids.iter().filter(|id| **id == late.event_id.as_str()).count(), 1, "{ids:?}");
+    assert!(store.execution(&row.id).unwrap().is_some());
 }

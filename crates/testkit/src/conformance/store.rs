@@ -4,6 +4,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use domain::account::Account;
 use domain::checkpoint::{CheckpointKind, Snapshot};
 use domain::fault::{Fault, Way};
 use domain::hook::Family;
@@ -213,6 +214,7 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
                 ..StoredRecord::default()
             },
         ),
+        not_run(NotRun::BudgetSpent, "budget spent"),
         not_run(NotRun::Untrusted, "untrusted"),
         not_run(NotRun::Dropped, "dropped"),
     ]
@@ -225,6 +227,22 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
         (record, StoredRecord { hook: name, family, checkpoint, ..stored })
     })
     .collect()
+}
+
+/// A hook that did not run, which counted for something all the same.
+fn in_its_place() -> (Record, StoredRecord) {
+    let said = Outcome::Said { word: Word::Deny, reason: Some("tenant budget exceeded".into()), took: Duration::ZERO };
+    let account = Account { instead: Some(NotRun::BudgetSpent), ..Account::default() };
+    let record = Record { account: Some(Box::new(account)), ..hook("judge", said) };
+    let stored = StoredRecord {
+        hook: "judge".into(),
+        family: "process".into(),
+        checkpoint: "pre_tool_use".into(),
+        reason: Some("budget spent".into()),
+        verdict: Some("deny".into()),
+        ..StoredRecord::default()
+    };
+    (record, stored)
 }
 
 fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
@@ -240,6 +258,10 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
     expected[0].warnings = vec!["`decison` is no member".into()];
     expected[0].again = true;
     expected[0].family = "native".into();
+
+    let (refused, stored) = in_its_place();
+    records.push(refused);
+    expected.push(stored);
 
     let event = EventRecord { hooks: records.into(), ..event(&TurnId::fresh()) };
     kept(store, std::slice::from_ref(&event));

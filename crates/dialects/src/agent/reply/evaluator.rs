@@ -46,6 +46,14 @@ pub fn decide(answer: &LlmReply, on_injection: OnInjection) -> Result<Said, Repl
     Err(ReplyFault::Unreadable(why))
 }
 
+/// Whether an evaluator says that it saw an attempt to instruct it, even in a call that is none: for the log.
+pub fn saw_injection(answer: &LlmReply) -> bool {
+    answer.tool_calls.iter().any(|call| match members::read(call.function.arguments.trim(), &KNOWN) {
+        Ok(Read::Object(members)) => members.get("injection_detected") == Some(&serde_json::Value::Bool(true)),
+        Ok(Read::Other(_) | Read::NotJson(_)) | Err(_) => false,
+    })
+}
+
 fn decided(call: &CallPart, on_injection: OnInjection) -> Result<Said, String> {
     let function = &call.function;
     if function.name != DECIDE {

@@ -10,6 +10,7 @@ use domain::account::Account;
 use domain::fault::{Breach, Fault};
 use domain::json::canonical;
 use domain::llm::LlmReply;
+use domain::record::NotRun;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -143,9 +144,9 @@ impl Judges {
     }
 }
 
-/// Something other than the judge said no: this says nothing of the hook.
+/// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
 fn refused(account: &mut Account, reason: String) -> Said {
-    account.uncounted = true;
+    (account.uncounted, account.instead) = (true, Some(NotRun::BudgetSpent));
     Said { decision: reply::Decision::Block, reason: Some(reason), ..Said::default() }
 }
 
@@ -190,7 +191,7 @@ impl Asked<'_> {
             Ok(said) => said,
             Err(broken) => {
                 let failure = Failure::from(broken);
-                self.log_broken(&failure.detail);
+                self.log_broken(&failure.detail, reply::saw_injection(&judged.reply));
                 return Err(failure);
             }
         };
@@ -254,9 +255,10 @@ impl Asked<'_> {
         }
     }
 
-    fn log_broken(&self, detail: &str) {
+    fn log_broken(&self, detail: &str, injection_detected: bool) {
         let err = domain::execution::redacted(detail);
-        tracing::error!(hook_id = %self.about.id(), tenant = %self.who.tenant_id, %err, "security.hook.prompt_parse_error");
+        let (hook_id, tenant) = (self.about.id(), &self.who.tenant_id);
+        tracing::error!(%hook_id, %tenant, %err, injection_detected, "security.hook.prompt_parse_error");
     }
 
     fn cache_key(&self) -> [u8; 32] {

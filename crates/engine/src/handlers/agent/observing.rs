@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::About;
 use super::answer::{Failure, Shown};
 use super::running::{Asked, Heard};
+use crate::evidence::Lost;
 use crate::live::{Live, Outcomes};
 
 mod outbox;
@@ -76,6 +77,7 @@ pub struct Pool {
     outcomes: Mutex<Option<Arc<dyn Outcomes>>>,
     outbox: Option<Outbox>,
     looking: OnceLock<()>,
+    lost: Lost,
 }
 
 struct Waiting {
@@ -155,6 +157,7 @@ impl Pool {
             outcomes: Mutex::default(),
             outbox,
             looking: OnceLock::new(),
+            lost: Lost::default(),
         }
     }
 
@@ -174,6 +177,11 @@ impl Pool {
     /// How many jobs were dropped, for want of room or of time at the end.
     pub fn dropped(&self) -> u64 {
         self.waiting().dropped
+    }
+
+    /// How many rows of jobs the store could not take.
+    pub fn lost(&self) -> u64 {
+        self.lost.so_far()
     }
 
     /// Lets what waits and what runs come to its end, but not for long. What is kept in the outbox stays there.
@@ -364,9 +372,13 @@ impl Pool {
         // Nobody waits only if this task was ended.
         self.keep(telling, record, move || sender.send(()).unwrap_or_default());
         // The row first: a job that is done twice has one row, one that is forgotten has none. A row that cannot be
-        // written is said and does not bring the job back.
-        drop(kept.await);
-        outbox.finish(lease).await;
+        // written is said and does not bring the job back. One that still waits for a fault to pass when the host has no
+        // time any more does: the next process does the job once more.
+        tokio::select! {
+            biased;
+            _told = kept => outbox.finish(lease).await,
+            () = self.closing.cancelled() => {}
+        }
     }
 
     async fn ask(&self, about: &Arc<About>, telling: &Telling) -> Heard<dialects::agent::reply::Said> {
@@ -402,11 +414,12 @@ impl Pool {
         // A test leaves no row.
         let row = if telling.who.is_test { None } else { Execution::of(&telling.record(), &record) };
         let Some(row) = row else { return done() };
+        let lost = self.lost.clone();
         self.executions.keep_executions(
             vec![row],
             Box::new(move |kept| {
                 if let Err(error) = kept {
-                    tracing::error!("security.hook.audit_write_failed: {error}");
+                    lost.count(1, &error);
                 }
                 done();
             }),

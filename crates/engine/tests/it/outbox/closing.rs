@@ -6,7 +6,7 @@ use pintle_engine::domain;
 use pintle_engine::handlers::agent::PoolLimits;
 use tokio::time::sleep;
 
-use super::stage::{Plan, World, process, secs};
+use super::stage::{Plan, Rows, World, process, secs};
 
 /// One at a time.
 const ONE: PoolLimits = PoolLimits { workers: 1, queue: 16 };
@@ -59,4 +59,15 @@ fn in_an_outbox_what_has_no_time_any_more_is_done_by_the_next_process() {
     });
     assert_eq!(world.decisions(), vec![(Decision::Allow, 0, None); 3]);
     assert_eq!((world.runs().len(), world.left()), (4, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_does_not_wait_for_a_store_that_waits() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "ok");
+    let host = world.host(Plan { rows: Rows::Never, ..Plan::default() });
+    host.stop(DEFAULT_TENANT);
+    assert_eq!(host.close().await, 10);
+    assert_eq!((world.runs().len(), world.rows().len()), (1, 0));
+    assert_eq!(world.left().len(), 1, "the next process does it once more, and its row is kept once");
 }

@@ -36,6 +36,20 @@ async fn nothing_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_row_that_the_store_does_not_take_is_counted() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "ok");
+    let host = world.host(Plan { durable: false, ..Plan::default() });
+    world.store.break_down("the disk is gone");
+    (0..2).for_each(|_| host.stop(DEFAULT_TENANT));
+    sleep(secs(1)).await;
+    world.store.mend();
+    host.stop(DEFAULT_TENANT);
+    sleep(secs(1)).await;
+    assert_eq!((host.pool.lost(), world.runs().len(), world.rows().len()), (2, 3, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_without_room_leaves_a_row_and_is_counted() {
     let world = World::new();
     world.hook(DEFAULT_TENANT, "sleep 5");

@@ -14,8 +14,8 @@ use domain::json::Object;
 use domain::llm::Usage;
 use domain::record::EventRecord;
 use domain::store::{
-    Actor, Done, ExecutionQuery, ExecutionStore as _, HookChange, HookStore as _, OutboxJob, OutboxStore as _,
-    RecordQuery, RecordStore, StoreError, StoredEvent, Tenant,
+    Actor, Done, ExecutionQuery, ExecutionStore, HookChange, HookStore as _, OutboxJob, OutboxStore as _, RecordQuery,
+    RecordStore, StoreError, StoredEvent, Tenant,
 };
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -144,10 +144,41 @@ impl Vault for NoSecrets {
     }
 }
 
-/// Keeps the rows that stores make of the records of events.
-struct Rows(Arc<MemoryRules>);
+/// When a store answers for the rows of observers.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Rows {
+    AtOnce,
+    Never,
+}
 
-impl RecordStore for Rows {
+/// Waits for a fault to pass that does not.
+struct Waits {
+    store: Arc<MemoryRules>,
+    waiting: Mutex<Vec<Done>>,
+}
+
+impl ExecutionStore for Waits {
+    fn keep_executions(&self, _executions: Vec<Execution>, done: Done) {
+        self.waiting.lock().unwrap().push(done);
+    }
+
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {
+        self.store.executions(query)
+    }
+
+    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
+        self.store.execution(id)
+    }
+
+    fn forget(&self, rows: Timestamp, details: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.store.forget(rows, details, limit)
+    }
+}
+
+/// Keeps the rows that stores make of the records of events.
+struct OfEvents(Arc<MemoryRules>);
+
+impl RecordStore for OfEvents {
     fn keep(&self, records: Vec<EventRecord>, done: Done) {
         let rows = records.iter().flat_map(|event| event.hooks.iter().filter_map(|hook| Execution::of(event, &hook)));
         self.0.keep_executions(rows.collect(), done);
@@ -179,11 +210,12 @@ pub(crate) struct Plan {
     /// How long after the beginning of the world it starts, in seconds.
     pub(crate) after: u64,
     pub(crate) judge: Option<Arc<dyn Evaluator>>,
+    pub(crate) rows: Rows,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { durable: true, limits: PoolLimits::default(), after: 0, judge: None }
+        Self { durable: true, limits: PoolLimits::default(), after: 0, judge: None, rows: Rows::AtOnce }
     }
 }
 
@@ -240,14 +272,18 @@ impl World {
 
     /// Starts a process. Needs a runtime whose time stands still.
     pub(crate) fn host(&self, plan: Plan) -> Host {
-        let engine = Engine::new(Arc::new(Rows(self.store.clone())), Vec::new());
+        let engine = Engine::new(Arc::new(OfEvents(self.store.clone())), Vec::new());
         let from = START.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(plan.after.cast_signed());
         let clock = Arc::new(Ticking { from, began: Instant::now() });
         let tasks = engine.tasks().clone();
         let outbox = Outbox { store: self.store.clone(), clock: clock.clone() };
+        let rows: Arc<dyn ExecutionStore> = match plan.rows {
+            Rows::AtOnce => self.store.clone(),
+            Rows::Never => Arc::new(Waits { store: self.store.clone(), waiting: Mutex::default() }),
+        };
         let pool = match plan.durable {
-            true => Pool::durable(plan.limits, self.store.clone(), tasks, outbox),
-            false => Pool::new(plan.limits, self.store.clone(), tasks),
+            true => Pool::durable(plan.limits, rows, tasks, outbox),
+            false => Pool::new(plan.limits, rows, tasks),
         };
         let parts = Parts {
             edition: Edition::Lite,

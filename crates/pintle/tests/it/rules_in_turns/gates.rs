@@ -150,10 +150,37 @@ fn five_blocks_open_a_breaker_and_a_person_closes_it() {
                [time]; matching calls are refused until an administrator re-enables it (hooks.toggle enabled=true)";
     // Also what it would have allowed.
     assert_eq!([7, 8].map(last), [off; 2]);
+    let why = env.raw(&["why", "--last"]);
+    let lines: Vec<&str> = why.lines().map(str::trim).filter(|line| line.starts_with("guard ")).collect();
+    let (asked, not_asked) = lines.split_at(2);
+    assert!(asked.iter().all(|line| line.contains(" deny ") && line.ends_with("not here")), "{why}");
+    assert_eq!(not_asked, ["guard              agent    not run: breaker open → deny"; 2]);
     assert_eq!(ran(&env), "");
     assert_eq!(env.on_terminal("", &["hooks", "enable", "guard"]).code, Some(0));
     whole_turn(&env, "once more");
     assert_eq!(last(10), blocked);
+}
+
+#[test]
+fn a_judge_without_a_budget_is_not_asked_and_refuses() {
+    let model = Model::giving(vec![runs("c1", "echo hi >>ran"), says("Well.")]);
+    let judge = "[[hook]]\nname = 'judge'\nevent = 'pre_tool_use'\nhandler_type = 'prompt'\nscope = 'tenant'\n\
+                 matcher = '^exec$'\n[hook.config]\nprompt_template = 'Be kind.'\n";
+    let env = model.env("tools = ['exec']\n", judge);
+    assert_eq!(env.on_terminal("", &["budget", "set", "0"]).code, Some(0));
+    whole_turn(&env, "go");
+    assert_eq!(result(&model), "tool: Hook blocked: pre_tool_use: judge: tenant budget exceeded");
+    assert_eq!((ran(&env).as_str(), model.requests().len()), ("", 2), "nobody judged, and nothing ran");
+    let why = env.raw(&["why", "--last"]);
+    assert!(why.contains("judge              agent    not run: budget spent → deny"), "{why}");
+    let why: Value = serde_json::from_str(&env.raw(&["why", "--last", "--json"])).unwrap();
+    let lines = why.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());
+    let judged: Vec<&Value> = lines.filter(|line| line["hook"] == "judge").collect();
+    let line = json!({"hook": "judge", "family": "agent", "checkpoint": "pre_tool_use", "ran": false,
+                      "reason": "budget spent", "verdict": "deny"});
+    assert_eq!(judged, [&line]);
+    let row = history(&env).pop().unwrap();
+    assert_eq!([&row["decision"], &row["reason"]], ["block", "tenant budget exceeded"]);
 }
 
 #[test]

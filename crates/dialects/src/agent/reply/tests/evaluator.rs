@@ -125,3 +125,13 @@ fn arguments_are_read_to_the_bound_of_replies() {
     let expected = "evaluator_args_parse_error: 1048608 bytes, more than the 1048576 that are read";
     assert_eq!(calls(&[(DECIDE, &long)]), fault(expected));
 }
+
+#[test]
+fn what_an_evaluator_saw_is_known_although_its_call_is_none() {
+    let saw = |name: &str, arguments: &str| saw_injection(&answer("", &[(DECIDE, "{}"), (name, arguments)]));
+    assert!(saw(DECIDE, r#"{"decision":"maybe","injection_detected":true}"#));
+    assert!(saw("run", r#"{"injection_detected":true}"#));
+    for arguments in [r#"{"injection_detected":false}"#, r#"{"injection_detected":"true"}"#, "[true]", "{", ""] {
+        assert!(!saw(DECIDE, arguments), "{arguments}");
+    }
+}

@@ -220,6 +220,7 @@ impl Answer {
             NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),
+            NotRun::BudgetSpent => "its budget is spent".to_owned(),
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),
         };
         self.not_run = Some(why);
