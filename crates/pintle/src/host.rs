@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn a_record_with_gaps_is_not_taken_for_a_whole_one() {
         assert_eq!(lost(0), None);
-        assert!(lost(1).unwrap().starts_with("once the store did not take"));
-        assert!(lost(3).unwrap().starts_with("3 times the store"));
+        assert!(lost(1).unwrap().starts_with("the store did not take one record of"));
+        assert!(lost(3).unwrap().starts_with("the store did not take 3 records of"));
     }
 }
