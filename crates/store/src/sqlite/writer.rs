@@ -1,7 +1,7 @@
 //! The writing end of the file.
 
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use domain::record::EventRecord;
@@ -180,8 +180,13 @@ impl Writer {
 }
 
 pub(super) fn locked(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
-    // A panic rolls its transaction back as it unwinds, and what the writer knows besides is read anew by its next one.
-    writer.lock().unwrap_or_else(PoisonError::into_inner)
+    writer.lock().unwrap_or_else(|poisoned| {
+        // A panic has rolled its transaction back as it unwound, and with it what the sealer took note of.
+        let mut panicked = poisoned.into_inner();
+        panicked.sealer.forget();
+        writer.clear_poison();
+        panicked
+    })
 }
 
 #[cfg(test)]
@@ -214,6 +219,24 @@ mod tests {
         assert!(locked(&writer).write(&[]).is_empty());
         let quick = locked(&writer).quick;
         assert_eq!(Writer::idle(&writer).is_some(), quick);
+    }
+
+    #[test]
+    fn a_panic_leaves_a_writer_that_can_write_and_has_forgotten_what_it_knew() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path(), true);
+        locked(&writer).write_here(cleared()).unwrap();
+        let panics = thread::scope(|scope| {
+            let held = scope.spawn(|| {
+                let _held = locked(&writer);
+                panic!("in the middle of a transaction");
+            });
+            held.join()
+        });
+        assert!(panics.is_err() && Writer::idle(&writer).is_none(), "nobody writes in its place after a panic");
+        assert_eq!(locked(&writer).sealer.due_in(Instant::now()), None, "the chains are looked up anew");
+        locked(&writer).write_here(cleared()).unwrap();
+        assert!(!writer.is_poisoned());
     }
 
     #[test]
