@@ -74,7 +74,9 @@ impl Run<'_> {
                 continue;
             }
             at += 1;
-            if self.option(field, argv.get(at), &mut sorted.options) {
+            let next = argv.get(at);
+            // The value of the last word may be missing.
+            if self.option(field, next, &mut sorted.options) && next.is_some() {
                 at += 1;
             }
         }

@@ -134,6 +134,22 @@ fn seeds() -> Vec<&'static str> {
     SEEDS.split("\n---\n").collect()
 }
 
+/// Every text is cut after each of its words, so each option is the last word once.
+#[test]
+fn an_option_may_miss_its_value() {
+    for seed in seeds() {
+        let words: Vec<&str> = seed.split_whitespace().collect();
+        for end in 1..=words.len() {
+            bounded(words[..end].join(" "));
+        }
+    }
+    for text in
+        ["sudo -u", "sudo -u -g", "env -u", "timeout -s", "xargs -I", "nice -n", "flock -w", "ssh -o", "bash -O"]
+    {
+        bounded(text.to_owned());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
