@@ -93,6 +93,13 @@ pub enum Lifetime {
     Passing,
 }
 
+impl Lifetime {
+    /// How many of a list's messages the turn's next call begins with, as these say how long each stays.
+    pub fn shared(list: impl IntoIterator<Item = Self>) -> usize {
+        list.into_iter().take_while(|lifetime| *lifetime == Self::Stays).count()
+    }
+}
+
 impl Message {
     /// A message with only a role and a text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {

@@ -216,8 +216,9 @@ fn minded_of<'a>(messages: &'a [Rendered<Message>], how: &How<'_>, ledger: &mut 
 /// The items as they are sent.
 fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
     let guard = how.guards() || items.iter().any(|item| item.form == Some(Form::Wrapped));
-    let leaves = |item: &Item<'_>| item.get().private.lifetime == Lifetime::Passing && !how.appends();
-    let kept = items.iter().position(leaves).unwrap_or(items.len());
+    // What is only added to keeps all of it.
+    let lifetime = |item: &Item<'_>| if how.appends() { Lifetime::Stays } else { item.get().private.lifetime };
+    let kept = Lifetime::shared(items.iter().map(lifetime));
     let mut lowered = Lowered { system: Vec::new(), spoken: Vec::new(), boundary: None, minded: true };
     let apart = how.shape == Shape::Blocks;
     for (at, item) in items.iter().enumerate() {

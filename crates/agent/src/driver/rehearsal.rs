@@ -77,9 +77,7 @@ pub struct Call {
 impl Call {
     /// The last message that the next call of the turn begins with, if its list begins with any of this one.
     pub fn cache_boundary(&self) -> Option<usize> {
-        let passing = |message: &Rendered<Message>| message.get().private.lifetime == Lifetime::Passing;
-        let messages = &self.request.messages;
-        messages.iter().position(passing).unwrap_or(messages.len()).checked_sub(1)
+        Lifetime::shared(self.request.messages.iter().map(|message| message.get().private.lifetime)).checked_sub(1)
     }
 }
 
