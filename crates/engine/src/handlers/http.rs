@@ -8,6 +8,7 @@ mod signature;
 mod timer;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -99,7 +100,8 @@ impl Exchange {
     pub async fn post(&self, spec: &HttpSpec, delivery: Delivery<'_>) -> Result<Response, HttpFault> {
         let start = self.timer.now();
         let timeout = delivery.timeout;
-        let attempts = self.attempts(spec, &delivery, start);
+        let again = AtomicBool::new(false);
+        let attempts = self.attempts(spec, &delivery, start, &again);
         let answered = tokio::select! {
             biased;
             answered = attempts => answered,
@@ -108,10 +110,18 @@ impl Exchange {
         if let Err(HttpFault::Refused(reason)) = &answered {
             block::log(&spec.url, reason);
         }
-        answered
+        let is_second = again.load(Ordering::Relaxed);
+        answered.map_err(|fault| if is_second { HttpFault::Again(Box::new(fault)) } else { fault })
     }
 
-    async fn attempts(&self, spec: &HttpSpec, delivery: &Delivery<'_>, start: Instant) -> Result<Response, HttpFault> {
+    /// `again` is set when the second attempt begins.
+    async fn attempts(
+        &self,
+        spec: &HttpSpec,
+        delivery: &Delivery<'_>,
+        start: Instant,
+        again: &AtomicBool,
+    ) -> Result<Response, HttpFault> {
         let prepared = headers::Prepared::new(spec, delivery)?;
         let first = match self.attempt(&spec.url, &prepared).await {
             Err(fault) if fault.is_worth_a_retry() => fault,
@@ -122,6 +132,7 @@ impl Exchange {
             return Err(first);
         }
         self.timer.wait(RETRY_AFTER).await;
+        again.store(true, Ordering::Relaxed);
         self.attempt(&spec.url, &prepared).await.map(|response| Response { retries: 1, ..response })
     }
 

@@ -3,6 +3,7 @@
 mod actions;
 mod breakers;
 mod chains;
+mod handlers;
 mod history;
 mod isolation;
 mod methods;

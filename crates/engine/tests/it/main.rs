@@ -12,3 +12,4 @@ mod process_child;
 mod skills;
 #[cfg(test)]
 mod ssrf;
+mod written;

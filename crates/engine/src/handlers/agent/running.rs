@@ -106,6 +106,10 @@ impl Asked<'_> {
         let mut account = Account::default();
         let said = self.within_time(&mut account).await;
         let decision = said.as_ref().ok().map(|said| said.decision);
+        if decision == Some(reply::Decision::Defer) {
+            let (hook_id, event) = (self.about.id(), self.event.name());
+            tracing::warn!(%hook_id, event, "hooks.decision_not_yet_implemented: `defer` counts as a block");
+        }
         let shape = shape(self.about.handler());
         let said = said.and_then(|said| take(Answer { said, shape }));
         self.trace(began.elapsed(), decision, said.as_ref().err());
@@ -194,6 +198,7 @@ impl Asked<'_> {
             }
             Err(fault) => {
                 account.http_status = fault.status();
+                account.retry = fault.retries().into();
                 Err(http_failure(&fault))
             }
         }
@@ -262,6 +267,7 @@ impl Asked<'_> {
 fn http_failure(fault: &HttpFault) -> Failure {
     let detail = fault.to_string();
     let fault = match fault {
+        HttpFault::Again(fault) => return http_failure(fault),
         HttpFault::TimedOut { after } => Fault::TimedOut { after: *after },
         HttpFault::TooLarge => Fault::TooLarge { way: Way::Reply, limit: MAX_REPLY_BYTES },
         HttpFault::Truncated | HttpFault::NotHttp(_) => Fault::Unreadable { detail: detail.clone() },

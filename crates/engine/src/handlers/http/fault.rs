@@ -41,12 +41,21 @@ pub enum HttpFault {
         /// The time that it had.
         after: Duration,
     },
+    /// The second attempt came to this.
+    #[error("{0}")]
+    Again(Box<Self>),
 }
 
 impl HttpFault {
+    /// Attempts but the first: 0 or 1.
+    pub fn retries(&self) -> u8 {
+        u8::from(matches!(self, Self::Again(_)))
+    }
+
     /// The status that came, if the fault is about one.
     pub fn status(&self) -> Option<u16> {
         match self {
+            Self::Again(fault) => fault.status(),
             Self::Unexpected(status) | Self::Client(status) | Self::Server(status) => Some(*status),
             Self::Refused(_)
             | Self::BadConfig(_)
@@ -69,7 +78,8 @@ impl HttpFault {
             | Self::Client(_)
             | Self::Truncated
             | Self::TooLarge
-            | Self::TimedOut { .. } => false,
+            | Self::TimedOut { .. }
+            | Self::Again(_) => false,
         }
     }
 }

@@ -28,6 +28,8 @@ use pintle_engine::{Clock, Engine, Forgetful, TurnCx};
 use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 
+use crate::http_exchange::time::StillTime;
+
 pub(crate) const ACME: &str = "0193a5b0-7000-7000-8000-00000000000a";
 pub(crate) const UNKNOWN: &str = "0193a5b0-7000-7000-8000-0000000000ff";
 
@@ -259,6 +261,7 @@ fn parts(
         domain::id::DEFAULT_TENANT => Some("default".to_owned()),
         _ => None,
     };
+    let time = StillTime::new();
     Parts {
         edition,
         tasks: engine.tasks().clone(),
@@ -269,7 +272,9 @@ fn parts(
             secrets: BTreeSet::new(),
             workspace_of: Arc::new(move |_| folder.clone()),
         },
-        exchange: Exchange::new(KeepAlive::new(egress.clone()), engine.deadlines().clone()),
+        // Nobody waits for a second attempt.
+        exchange: Exchange::new(KeepAlive::new(egress.clone()), engine.deadlines().clone())
+            .with_time(time.clone(), time),
         scripts: scripts.clone(),
         evaluator: Some(judge.clone()),
         budgets: store.clone(),

@@ -30,8 +30,22 @@ async fn a_server_error_is_asked_once_more() {
 async fn there_is_no_third_attempt() {
     let server = Server::of(vec![status(500, ""), status(503, ""), ok("")]).await;
     let (exchange, time) = exchange(&server);
-    assert_eq!(fault(post(&exchange, &server.url()).await), "server error 503");
+    let fault = post(&exchange, &server.url()).await.unwrap_err();
+    assert_eq!((fault.to_string().as_str(), fault.status(), fault.retries()), ("server error 503", Some(503), 1));
     assert_eq!((server.log().seen.len(), time.retries()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_fault_says_how_often_was_tried() {
+    for (answers, retries) in [
+        (vec![status(404, "")], 0),
+        (vec![status(500, ""), status(404, "")], 1),
+        (vec![status(500, ""), Do::SayAndClose("HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\n{".into())], 1),
+    ] {
+        let server = Server::of(answers).await;
+        let fault = post(&exchange(&server).0, &server.url()).await.unwrap_err();
+        assert_eq!(fault.retries(), retries, "{fault}");
+    }
 }
 
 #[tokio::test]
@@ -144,6 +158,7 @@ async fn a_timeout_ends_the_exchange_wherever_it_is() {
         let server = Server::of(answers).await;
         let fault = late(&server, &StillTime::new(), &server.url(), requests).await;
         assert_eq!(fault.to_string(), "timed out after 5000 ms");
+        assert_eq!(usize::from(fault.retries()) + 1, requests);
         assert_eq!(server.log().seen.len(), requests);
         server.until(|log| log.closed == log.opened).await;
     }
