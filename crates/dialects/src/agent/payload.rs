@@ -7,6 +7,7 @@ use domain::checkpoint::{Checkpoint as _, CheckpointKind, Facts, Notice, Observe
 use domain::id::{EventId, TenantId, agent_uuid};
 use domain::identity::Identity;
 use domain::json::Object;
+use domain::shell::ShellFacts;
 use domain::tool::{ToolCall, ToolOutput};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -82,22 +83,48 @@ pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
     Some(Value::Object(payload).to_string().into_bytes())
 }
 
-/// A payload in the words of scripts: its `snake_case` members in `camelCase`, without those in `PascalCase`.
+/// A payload in the words of scripts: the published members as they are, in `camelCase`, then the others. Where it does
+/// not say what a shell would do, none is asked.
 ///
 /// # Errors
 /// The payload is no JSON object.
 pub fn for_script(payload: &[u8]) -> Result<String, String> {
-    let members: Object = serde_json::from_slice(payload).map_err(|error| format!("the event is no JSON: {error}"))?;
+    let mut members: Object =
+        serde_json::from_slice(payload).map_err(|error| format!("the event is no JSON: {error}"))?;
     let mut event = Object::new();
-    for (name, member) in members {
-        if name.starts_with(|first: char| first.is_ascii_uppercase()) {
-            continue;
-        }
-        let name = if name == "hook_event_name" { "hookEvent".to_owned() } else { camel(&name) };
-        event.insert(name, member);
+    for (published, name) in PUBLISHED {
+        event.extend(members.get_mut(published).map(|member| (name.to_owned(), member.take())));
     }
+    for (name, member) in members {
+        let is_published = name == HOOK_EVENT || name.starts_with(|first: char| first.is_ascii_uppercase());
+        // What is published is text where there is nothing, as scripts of others expect it.
+        if !is_published {
+            event.entry(camel(&name)).or_insert(member);
+        }
+    }
+    // A script may look at it at every event, as a condition may.
+    event.entry(SHELL).or_insert_with(|| json!(ShellFacts::default()));
     Ok(Value::Object(event).to_string())
 }
+
+/// What a shell would do with the text of a call: a member that only scripts have.
+pub const SHELL: &str = "shell";
+
+/// What the event is called beside its published name.
+const HOOK_EVENT: &str = "hook_event_name";
+
+/// The published members, and what scripts call them.
+const PUBLISHED: [(&str, &str); 9] = [
+    ("HookEvent", "hookEvent"),
+    ("EventID", "eventId"),
+    ("SessionID", "sessionId"),
+    ("TenantID", "tenantId"),
+    ("AgentID", "agentId"),
+    ("ToolName", "toolName"),
+    ("ToolInput", "toolInput"),
+    ("RawInput", "rawInput"),
+    ("Depth", "depth"),
+];
 
 /// `a_few_words` as `aFewWords`.
 fn camel(name: &str) -> String {
@@ -121,7 +148,7 @@ struct Event<'a> {
 impl Event<'_> {
     fn members(&self, facts: &Facts<'_>, depth: Option<u8>) -> Object {
         let who = self.who;
-        let agent = agent_uuid(&who.tenant_id, who.agent_id.as_str());
+        let agent = some(who.agent_id.as_str()).map(|key| agent_uuid(&who.tenant_id, key));
         let session = some(who.session_id.as_str());
         let (tool, raw_tool) = facts.tool.unwrap_or_default();
         let input = facts.input.map_or(Value::Null, |input| Value::Object(input.clone()));
@@ -132,17 +159,17 @@ impl Event<'_> {
         put("EventID", json!(self.event_id));
         put("SessionID", json!(who.session_id));
         put("TenantID", json!(uuid_or_nil(&who.tenant_id)));
-        put("AgentID", json!(agent));
+        put("AgentID", json!(agent.as_deref().unwrap_or(NIL)));
         put("ToolName", json!(tool));
         put("ToolInput", input.clone());
         put("RawInput", json!(prompt));
         put("Depth", json!(depth));
         put("HookEvent", json!(self.kind));
-        put("hook_event_name", json!(self.kind));
+        put(HOOK_EVENT, json!(self.kind));
         put("event_id", json!(self.event_id));
         put("tenant_id", json!(some(who.tenant_id.as_str())));
         put("agent_id", json!(agent));
-        put("agent_key", json!(who.agent_id));
+        put("agent_key", json!(some(who.agent_id.as_str())));
         put("session_id", json!(session));
         put("turn_id", json!(some(who.turn_id.as_str())));
         put("parent_turn_id", json!(who.parent_turn_id));
@@ -213,7 +240,7 @@ mod tests {
     use super::*;
 
     /// The names that the published wire has, in its order.
-    const PUBLISHED: [&str; 9] =
+    const NAMES: [&str; 9] =
         ["EventID", "SessionID", "TenantID", "AgentID", "ToolName", "ToolInput", "RawInput", "Depth", "HookEvent"];
 
     fn who() -> Identity {
@@ -243,8 +270,8 @@ mod tests {
         let asked = [Subject::UserPromptSubmit(&prompt), Subject::PreToolUse(&gate), Subject::SubagentStart(&start)];
         for subject in &asked {
             let payload = payload(subject);
-            let names: Vec<&String> = payload.as_object().unwrap().keys().take(PUBLISHED.len()).collect();
-            assert_eq!(names, PUBLISHED, "{payload}");
+            let names: Vec<&String> = payload.as_object().unwrap().keys().take(NAMES.len()).collect();
+            assert_eq!(names, NAMES, "{payload}");
             assert_eq!(payload["HookEvent"], payload["hook_event_name"]);
             assert_eq!(payload["TenantID"], "0193a5b0-7000-7000-8000-000000000002");
         }
@@ -271,19 +298,46 @@ mod tests {
 
     #[test]
     fn scripts_read_camel_case() {
-        let bytes = of_subject(
-            &EventId::from("e1"),
-            &who(),
-            Timestamp::UNIX_EPOCH,
-            &Subject::PreToolUse(&PreToolUse { call: call() }),
+        let gate = PreToolUse { call: call() };
+        let bytes = |who: &Identity| {
+            let subject = Subject::PreToolUse(&gate);
+            of_subject(&EventId::from("e1"), who, Timestamp::UNIX_EPOCH, &subject).unwrap()
+        };
+        let read = |bytes: &[u8]| serde_json::from_str::<Object>(&for_script(bytes).unwrap()).unwrap();
+        let nobody = Identity { session_id: "".into(), tenant_id: TenantId::from(""), agent_id: "".into(), ..who() };
+        let event = read(&bytes(&nobody));
+        let published: Vec<(&str, &Value)> =
+            event.iter().take(PUBLISHED.len()).map(|(name, value)| (name.as_str(), value)).collect();
+        assert_eq!(
+            published,
+            [
+                ("hookEvent", &json!("pre_tool_use")),
+                ("eventId", &json!("e1")),
+                // Text where there is nothing, as on the published wire.
+                ("sessionId", &json!("")),
+                ("tenantId", &json!(NIL)),
+                ("agentId", &json!(NIL)),
+                ("toolName", &json!("exec")),
+                ("toolInput", &json!({"cmd": "ls"})),
+                ("rawInput", &json!("")),
+                ("depth", &json!(1)),
+            ]
         );
-        let event: Value = serde_json::from_str(&for_script(&bytes.unwrap()).unwrap()).unwrap();
-        for name in
-            ["hookEvent", "sessionId", "tenantId", "agentId", "toolName", "toolInput", "rawInput", "depth", "eventId"]
-        {
-            assert!(event.get(name).is_some(), "{name}: {event}");
-        }
-        assert_eq!((&event["hookEvent"], &event["rawToolName"]), (&json!("pre_tool_use"), &json!("bash")));
+        assert_eq!((&event["rawToolName"], &event["occurredAt"]), (&json!("bash"), &json!("1970-01-01T00:00:00Z")));
+        // Everything else that other handlers are sent, and nothing twice.
+        let sent: Object = serde_json::from_slice(&bytes(&nobody)).unwrap();
+        let others = sent.keys().filter(|name| name.starts_with(char::is_lowercase) && *name != HOOK_EVENT);
+        let missing: Vec<&String> = others.filter(|name| !event.contains_key(&camel(name))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        // The published members stand there once, for two names each, and `shell` comes to them.
+        assert_eq!(event.len(), sent.len() - PUBLISHED.len() + 1);
+        assert_eq!(
+            (&sent["agent_id"], &sent["agent_key"], &sent["session_id"]),
+            (&json!(null), &json!(null), &json!(null))
+        );
+        assert_eq!(event[SHELL], json!(ShellFacts::default()));
+        let with_shell = br#"{"HookEvent":"pre_tool_use","shell":{"unknown":true}}"#;
+        assert_eq!(Value::Object(read(with_shell)), json!({"hookEvent": "pre_tool_use", "shell": {"unknown": true}}));
         assert!(for_script(b"[]").is_err());
     }
 

@@ -143,7 +143,7 @@ fn with_shell(about: &About, call: &Call<'_>, payload: Bytes) -> Bytes {
     }
     let facts = call.known.shell(&gate.call.tool, &gate.call.arguments);
     let Ok(Value::Object(mut members)) = serde_json::from_slice(&payload) else { return payload };
-    members.insert("shell".to_owned(), serde_json::json!(*facts));
+    members.insert(dialects::agent::payload::SHELL.to_owned(), serde_json::json!(*facts));
     Bytes::from(Value::Object(members).to_string())
 }
 
