@@ -35,6 +35,9 @@ pub struct TestResult {
     /// The status of an endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<u16>,
+    /// `true` where the endpoint's answer is no JSON, which lets pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_json: Option<bool>,
     /// The fault, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -84,6 +87,7 @@ impl Default for TestResult {
             stdout: None,
             stderr: None,
             status_code: None,
+            non_json: None,
             error: None,
             updated_input: None,
             matcher_matched: true,
@@ -188,6 +192,7 @@ impl TestResult {
             stdout: account.stdout,
             stderr: account.stderr,
             status_code: account.http_status,
+            non_json: account.non_json.then_some(true),
             injection_detected: judged.then_some(account.injection_detected),
             model: account.model,
             tokens: account.tokens,

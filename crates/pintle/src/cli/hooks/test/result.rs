@@ -74,6 +74,9 @@ impl Answer {
                 row(name, &indented(&self.part(member)));
             }
         }
+        if self.result["nonJson"] == true {
+            row("answer", &format!("{NOTE}is no JSON, which lets pass; with `strict` it is a fault{NOTE:#}"));
+        }
         if self.result.get("tokens").is_some() {
             row("tokens", &self.part("tokens"));
         }
@@ -154,7 +157,7 @@ mod tests {
         let result = json!({
             "decision": "allow", "durationMs": 1, "matcherMatched": false, "celResult": false, "effective": "allow",
             "updatedInput": {"command": "ls"}, "rewrite": "dropped: may_rewrite is false", "additionalContext": "be careful",
-            "injectionDetected": true, "model": "local/judge", "tokens": 120, "statusCode": 200, "stdout": "ok",
+            "injectionDetected": true, "model": "local/judge", "tokens": 120, "statusCode": 200, "nonJson": true, "stdout": "ok",
         });
         insta::assert_snapshot!(check(result, true).1, @r#"
         allow  guard  1 ms
@@ -166,6 +169,7 @@ mod tests {
           context   be careful
           status    200
           model     local/judge
+          answer    is no JSON, which lets pass; with `strict` it is a fault
           tokens    120
           stdout    ok
         "#);
