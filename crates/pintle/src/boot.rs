@@ -177,11 +177,6 @@ impl Boot<'_> {
                 }
             }
         }
-        for id in disable {
-            if builtin::mutable_fields(id).is_none() {
-                booted.diagnostics.push(format!("agent_hooks.builtin_disable: there is no built-in rule `{id}`"));
-            }
-        }
     }
 
     /// Secrets that somebody wrote into the table by other means than ours stand there as they were written. Rows of

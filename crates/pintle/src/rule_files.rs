@@ -15,6 +15,9 @@ pub(crate) use strangers::{mounted, strangers};
 /// Most files that are read of one folder: more is a wrong folder.
 const MAX_FILES: usize = 1000;
 
+/// Endings of files that are probably meant as rules, in lower case.
+const LIKE_RULES: [&str; 4] = ["toml", "json", "yaml", "yml"];
+
 /// One file that was read, or why it could not be.
 pub(crate) struct RuleFile {
     /// Its name, without its folder.
@@ -49,6 +52,18 @@ pub(crate) fn listed(folder: &Path) -> Result<Vec<PathBuf>, String> {
 /// Whether a file of this name holds rules.
 pub(crate) fn is_rules(path: &Path) -> bool {
     path.extension().is_some_and(|suffix| suffix == "toml" || suffix == "json")
+}
+
+/// What somebody may take for rules in `folder` and nobody reads: in another language, or with an ending in capitals.
+fn unread(folder: &Path) -> Vec<PathBuf> {
+    let looks_like = |path: &PathBuf| {
+        let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
+        !is_rules(path) && suffix.is_some_and(|suffix| LIKE_RULES.contains(&suffix.as_str()))
+    };
+    let found = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut files: Vec<PathBuf> = found.map(|entry| entry.path()).filter(looks_like).take(MAX_FILES).collect();
+    files.sort();
+    files
 }
 
 /// Whether reading `path` comes to an end: whoever opens a pipe waits for somebody who writes. What cannot be told is

@@ -16,7 +16,7 @@ use engine::set::Mounted;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{RuleFile, read};
+use super::{RuleFile, read, unread};
 use crate::config::{AgentHooksConfig, Diagnostic, Place};
 use crate::rules::check_script;
 
@@ -29,6 +29,12 @@ pub(crate) const IN_FOLDER: &str = "folder";
 
 /// How the origin of a rule begins that comes from a file.
 pub(super) const FILE: &str = "file:";
+
+/// What is said of a folder that the configuration names.
+const NO_FOLDER: &str = "there is no such folder, so no rules are read from it; make it, or take `agent_hooks.dir` out";
+
+/// What is said of a file beside rules.
+const NO_RULES: &str = "is not read: rules stand in files that end in .toml or .json";
 
 /// A tenant that nobody knows, in the operator's allow-list: no slug is empty.
 const UNKNOWN: &str = "";
@@ -186,6 +192,7 @@ impl Reader<'_> {
                 Ok(files) => files.into_iter().for_each(|file| self.one(dir, file, (&mut filed, &mut seen))),
                 Err(why) => filed.bad.push(Bad::somewhere("a folder of rules", &dir.display().to_string(), why)),
             }
+            filed.odd.extend(overlooked(dir));
         }
         filed
     }
@@ -278,6 +285,18 @@ impl Reader<'_> {
     }
 }
 
+/// What `dir` lacks, or has and nobody reads: whoever wrote it believes that it guards something.
+fn overlooked(dir: &Path) -> Vec<Diagnostic> {
+    let about = |file: &Path, message: &str| {
+        let place = Place { file: file.to_owned(), line: 1, column: 1 };
+        Diagnostic { place, path: String::new(), message: message.to_owned(), nearest: None, guard: true }
+    };
+    match dir.try_exists() {
+        Ok(false) => vec![about(dir, NO_FOLDER)],
+        Ok(true) | Err(_) => unread(dir).iter().map(|file| about(file, NO_RULES)).collect(),
+    }
+}
+
 fn taken_name(name: &str, first: &Path) -> String {
     format!("duplicate hook name {name:?}: {} has it, in a file of the same name; give each its own", first.display())
 }
@@ -324,6 +343,23 @@ mod tests {
         let tenants = [tenant(TenantId::default_tenant(), "default"), tenant(acme, "acme")];
         let agents = [AgentId::from("main")];
         Reader { config, edition, agents: &agents, tenants: &tenants, stored, seal: &Ok }.read()
+    }
+
+    #[test]
+    fn what_is_overlooked_is_named() {
+        let (root, config) = folders(&[RULE, RULE.replace("guard", "other").as_str()]);
+        let second = &config.dirs[1];
+        for name in ["more.yaml", "RULES.TOML", "rules.toml.bak", "notes.md", "b.yml"] {
+            fs::write(second.join(name), RULE).unwrap();
+        }
+        let gone = root.path().join("hook.d");
+        let dirs = [config.dirs.as_slice(), std::slice::from_ref(&gone)].concat();
+        let filed = filed_beside(&AgentHooksConfig { dirs, ..config.clone() }, &[]);
+        let odd: Vec<String> = filed.odd.iter().map(ToString::to_string).collect();
+        let unread = |name: &str| format!("{}:1:1: {NO_RULES}", second.join(name).display());
+        let missing = format!("{}:1:1: {NO_FOLDER}", gone.display());
+        assert_eq!(odd, [unread("RULES.TOML"), unread("b.yml"), unread("more.yaml"), missing]);
+        assert_eq!((filed.good.len(), filed.bad.len()), (2, 0));
     }
 
     fn said(filed: &Filed) -> Vec<String> {

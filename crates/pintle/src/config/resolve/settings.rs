@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dialects::agent::builtin::builtins;
 use dialects::process::config::Problem;
 use domain::agent_hook::Edition;
 use engine::egress::Allow;
@@ -155,7 +156,12 @@ const OUTBOXES: [&str; 2] = ["memory", "durable"];
 fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path) -> Vec<Problem> {
     let mut problems = Vec::new();
     config.dirs.extend(raw.dir.map(|dir| folder.join(dir)));
-    config.builtin_disable.extend(raw.builtin_disable.unwrap_or_default());
+    for (i, id) in raw.builtin_disable.unwrap_or_default().into_iter().enumerate() {
+        match unknown_builtin(&id) {
+            None => config.builtin_disable.push(id),
+            Some(problem) => problems.push(problem.under(&["agent_hooks", "builtin_disable", &i.to_string()])),
+        }
+    }
     config.command_env.extend(raw.command_env.unwrap_or_default());
     match raw.outbox.as_deref() {
         None => {}
@@ -185,6 +191,15 @@ fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path)
         }
     }
     problems
+}
+
+/// Who writes a name that there is not believes something to be off that is on.
+fn unknown_builtin(id: &str) -> Option<Problem> {
+    let builtins = builtins();
+    let known = || builtins.iter().map(|builtin| builtin.id.as_str());
+    let names = || known().collect::<Vec<_>>().join(" or ");
+    let unknown = || format!("there is no built-in rule {id:?}, expected {}", names());
+    (!known().any(|known| known == id)).then(|| Problem::new(&[], unknown()).meant(id, known()))
 }
 
 fn lay_over(judge: &mut JudgeConfig, raw: RawJudge) {
