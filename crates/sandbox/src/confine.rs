@@ -35,6 +35,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
     libc::SYS_restart_syscall,
+    libc::SYS_sched_yield,
     libc::SYS_close,
     libc::SYS_exit,
     libc::SYS_exit_group,
