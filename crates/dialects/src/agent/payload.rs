@@ -2,15 +2,20 @@
 //!
 //! The members in `PascalCase` are those of the published wire and always all there; those in `snake_case` say more.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{Checkpoint as _, CheckpointKind, Facts, Notice, Observed, SubagentStart, Subject};
-use domain::id::{EventId, TenantId, agent_uuid};
+use domain::id::{CallId, EventId, SessionId, agent_uuid};
 use domain::identity::Identity;
-use domain::json::Object;
 use domain::shell::ShellFacts;
-use domain::tool::{ToolCall, ToolOutput};
+use domain::tool::ToolOutput;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::compact::Json;
 
 /// Longest output of a tool and longest final text that is sent, in bytes. Source: agent hooks, payload.
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
@@ -18,97 +23,127 @@ pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 /// What stands for an id that there is not. Source: agent hooks, payload.
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
+/// Room for the members that every payload has but for what is put in, in bytes.
+const COMMON_BYTES: usize = 1536;
+
 /// What is asked of a hook: `subject` at an event of `who`. Nothing where stored hooks are not asked.
 pub fn of_subject(event_id: &EventId, who: &Identity, at: Timestamp, subject: &Subject<'_>) -> Option<Vec<u8>> {
-    let event = Event { event_id, who, at, kind: subject.kind() };
-    let payload = match subject {
+    let event = Event { event_id, who, at, kind: subject.kind(), call: who.tool_call_id.as_ref() };
+    let mut out = match subject {
         Subject::UserPromptSubmit(prompt) => {
-            let mut members = event.members(&prompt.facts(), None);
-            members.insert("input_kind".into(), json!(prompt.input_kind));
-            members
+            let mut out = event.begin(&prompt.facts());
+            out.raw(r#","input_kind":"#).serialised(&prompt.input_kind);
+            out
         }
-        Subject::PreToolUse(gate) => event.members(&Facts::of_call(&gate.call), None),
-        Subject::SubagentStart(start) => event.subagent(start),
+        Subject::PreToolUse(gate) => event.begin(&Facts::of_call(&gate.call)),
+        Subject::SubagentStart(start) => event.subagent(start, None),
         Subject::BeforeLlm(_)
         | Subject::AfterLlm(_)
         | Subject::BeforeTool(_)
         | Subject::ApproveTool(_)
         | Subject::AfterTool(_) => return None,
     };
-    Some(Value::Object(payload).to_string().into_bytes())
+    out.raw("}");
+    Some(out.into_bytes())
 }
 
 /// What a hook is told. Nothing of events that stored hooks do not observe.
 pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
-    let event = Event { event_id: &notice.event_id, who: &notice.who, at: notice.at, kind: notice.what.checkpoint() };
-    let payload = match &notice.what {
-        Observed::SessionStart => event.members(&Facts::default(), None),
+    let Notice { event_id, at, who, what } = notice;
+    let event = Event { event_id, who, at: *at, kind: what.checkpoint(), call: who.tool_call_id.as_ref() };
+    let mut out = match what {
+        Observed::SessionStart => event.begin(&Facts::default()),
         Observed::PostToolUse { call, output, duration, substituted } => {
-            let mut members = event.members(&Facts::of_call(call), None);
-            add_output(&mut members, call, output);
-            members.insert("duration_ms".into(), json!(millis(*duration)));
-            members.insert("substituted".into(), json!(substituted));
-            members
+            // Who observes pairs its event with the one that the gates saw.
+            let mut out = Event { call: Some(&call.id), ..event }.begin(&Facts::of_call(call));
+            write_output(&mut out, output);
+            out.raw(r#","duration_ms":"#).serialised(&millis(*duration));
+            out.raw(r#","substituted":"#).serialised(substituted);
+            out
         }
         Observed::Stop { reply, iterations, usage, duration } => {
-            let mut members = event.members(&Facts::default(), None);
-            let (text, _) = cut(reply);
-            members.insert("status".into(), json!("completed"));
-            members.insert("final_text".into(), json!(text));
-            members.insert("iterations".into(), json!(iterations));
-            members.insert("usage".into(), json!(usage));
-            members.insert("duration_ms".into(), json!(millis(*duration)));
-            members
+            let mut out = event.begin(&Facts::default());
+            out.raw(r#","status":"completed","final_text":"#).text(cut(reply).0);
+            out.raw(r#","iterations":"#).serialised(iterations);
+            out.raw(r#","usage":"#).serialised(usage);
+            out.raw(r#","duration_ms":"#).serialised(&millis(*duration));
+            out
         }
         Observed::SubagentStop { start, session_id, status, timed_out, outcome, duration, .. } => {
-            let mut members = event.subagent(start);
-            let (text, _) = cut(outcome);
             let (word, is_error) = match (status, timed_out) {
                 (_, true) => ("timed_out", true),
                 (TurnStatus::Completed, false) => ("completed", false),
                 (TurnStatus::Error, false) => ("failed", true),
                 (TurnStatus::Aborted, false) => ("cancelled", true),
             };
-            if let Some(Value::Object(child)) = members.get_mut("subagent") {
-                child.insert("session_id".into(), json!(session_id));
-            }
-            members.insert("outcome".into(), json!(word));
-            members.insert("result".into(), if is_error { Value::Null } else { json!(text) });
-            members.insert("error".into(), if is_error { json!(text) } else { Value::Null });
-            members.insert("duration_ms".into(), json!(millis(*duration)));
-            members
+            let mut out = event.subagent(start, Some(session_id));
+            let text = cut(outcome).0;
+            out.raw(r#","outcome":"#).text(word);
+            out.raw(r#","result":"#).text_or_null((!is_error).then_some(text));
+            out.raw(r#","error":"#).text_or_null(is_error.then_some(text));
+            out.raw(r#","duration_ms":"#).serialised(&millis(*duration));
+            out
         }
         Observed::Runtime(_) => return None,
     };
-    Some(Value::Object(payload).to_string().into_bytes())
+    out.raw("}");
+    Some(out.into_bytes())
 }
 
-/// A payload in the words of scripts: the published members as they are, in `camelCase`, then the others. Where it does
-/// not say what a shell would do, none is asked.
+/// A payload in the words of scripts: the published members as they are, in `camelCase`, then the others, and `shell`,
+/// which only scripts have: what a shell would do with the text of a call.
 ///
 /// # Errors
 /// The payload is no JSON object.
-pub fn for_script(payload: &[u8]) -> Result<String, String> {
-    let mut members: Object =
-        serde_json::from_slice(payload).map_err(|error| format!("the event is no JSON: {error}"))?;
-    let mut event = Object::new();
+pub fn for_script(payload: &[u8], shell: &ShellFacts) -> Result<String, String> {
+    let Members(members) = serde_json::from_slice(payload).map_err(|error| format!("the event is no JSON: {error}"))?;
+    let mut out = Json::with_capacity(payload.len());
+    let mut before = "{";
+    let mut put = |name: &str, member: &str| {
+        out.raw(std::mem::replace(&mut before, ",")).text(name).raw(":").raw(member);
+    };
+    // What is published is text where there is nothing, as scripts of others expect it; what says the same in other
+    // words is not there twice.
     for (published, name) in PUBLISHED {
-        event.extend(members.get_mut(published).map(|member| (name.to_owned(), member.take())));
-    }
-    for (name, member) in members {
-        let is_published = name == HOOK_EVENT || name.starts_with(|first: char| first.is_ascii_uppercase());
-        // What is published is text where there is nothing, as scripts of others expect it.
-        if !is_published {
-            event.entry(camel(&name)).or_insert(member);
+        if let Some((_, member)) = members.iter().find(|(name, _)| name == published) {
+            put(name, member.get());
         }
     }
-    // A script may look at it at every event, as a condition may.
-    event.entry(SHELL).or_insert_with(|| json!(ShellFacts::default()));
-    Ok(Value::Object(event).to_string())
+    for (name, member) in &members {
+        let camel = camel(name);
+        let is_published = PUBLISHED.iter().any(|(published, script)| name == published || camel == *script);
+        if !is_published && name != HOOK_EVENT {
+            put(&camel, member.get());
+        }
+    }
+    out.raw(before).raw(r#""shell":"#).serialised(shell).raw("}");
+    String::from_utf8(out.into_bytes()).map_err(|error| error.to_string())
 }
 
-/// What a shell would do with the text of a call: a member that only scripts have.
-pub const SHELL: &str = "shell";
+/// The members of an object, in their order, none of them looked into.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Deserialize<'a> for Members<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'a> Visitor<'a> for Pairs {
+            type Value = Members<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
 
 /// What the event is called beside its published name.
 const HOOK_EVENT: &str = "hook_event_name";
@@ -138,76 +173,86 @@ fn camel(name: &str) -> String {
 }
 
 /// One event, as every payload begins with it.
+#[derive(Clone, Copy)]
 struct Event<'a> {
     event_id: &'a EventId,
     who: &'a Identity,
     at: Timestamp,
     kind: CheckpointKind,
+    /// The call of a tool that it belongs to.
+    call: Option<&'a CallId>,
 }
 
 impl Event<'_> {
-    fn members(&self, facts: &Facts<'_>, depth: Option<u8>) -> Object {
+    /// The members that all payloads have. The object stays open.
+    fn begin(&self, facts: &Facts<'_>) -> Json {
         let who = self.who;
         let agent = some(who.agent_id.as_str()).map(|key| agent_uuid(&who.tenant_id, key));
-        let session = some(who.session_id.as_str());
         let (tool, raw_tool) = facts.tool.unwrap_or_default();
-        let input = facts.input.map_or(Value::Null, |input| Value::Object(input.clone()));
         let prompt = facts.prompt.unwrap_or_default();
-        let depth = depth.unwrap_or(who.depth);
-        let mut members = Object::new();
-        let mut put = |name: &str, value: Value| drop(members.insert(name.to_owned(), value));
-        put("EventID", json!(self.event_id));
-        put("SessionID", json!(who.session_id));
-        put("TenantID", json!(uuid_or_nil(&who.tenant_id)));
-        put("AgentID", json!(agent.as_deref().unwrap_or(NIL)));
-        put("ToolName", json!(tool));
-        put("ToolInput", input.clone());
-        put("RawInput", json!(prompt));
-        put("Depth", json!(depth));
-        put("HookEvent", json!(self.kind));
-        put(HOOK_EVENT, json!(self.kind));
-        put("event_id", json!(self.event_id));
-        put("tenant_id", json!(some(who.tenant_id.as_str())));
-        put("agent_id", json!(agent));
-        put("agent_key", json!(some(who.agent_id.as_str())));
-        put("session_id", json!(session));
-        put("turn_id", json!(some(who.turn_id.as_str())));
-        put("parent_turn_id", json!(who.parent_turn_id));
-        put("iteration", json!(who.iteration));
-        put("tool_call_id", json!(who.tool_call_id));
-        put("depth", json!(depth));
-        put("channel", json!(who.channel));
-        put("chat_id", json!(who.chat_id));
-        put("trace_id", json!(some(who.trace_id.as_str())));
-        put("occurred_at", json!(self.at.to_string()));
-        put("tool_name", json!(tool));
-        put("raw_tool_name", json!(raw_tool));
-        put("tool_input", input);
-        put("raw_input", json!(prompt));
-        put("first_prompt", json!(facts.first_prompt));
-        put("is_test", json!(who.is_test));
-        members
+        let depth = facts.depth.unwrap_or(who.depth);
+        let mut out = Json::with_capacity(COMMON_BYTES);
+        out.raw(r#"{"EventID":"#).text(self.event_id.as_str());
+        out.raw(r#","SessionID":"#).text(who.session_id.as_str());
+        out.raw(r#","TenantID":"#).text(some(who.tenant_id.as_str()).unwrap_or(NIL));
+        out.raw(r#","AgentID":"#).text(agent.as_deref().unwrap_or(NIL));
+        out.raw(r#","ToolName":"#).text(tool);
+        let start = out.raw(r#","ToolInput":"#).len();
+        let input = match facts.input {
+            Some(input) => start..out.object(input).len(),
+            None => start..out.raw("null").len(),
+        };
+        let start = out.raw(r#","RawInput":"#).len();
+        let prompt = start..out.text(prompt).len();
+        out.raw(r#","Depth":"#).serialised(&depth);
+        out.raw(r#","HookEvent":"#).text(self.kind.name());
+        out.raw(r#","hook_event_name":"#).text(self.kind.name());
+        out.raw(r#","event_id":"#).text(self.event_id.as_str());
+        out.raw(r#","tenant_id":"#).text_or_null(some(who.tenant_id.as_str()));
+        out.raw(r#","agent_id":"#).text_or_null(agent.as_deref());
+        out.raw(r#","agent_key":"#).text_or_null(some(who.agent_id.as_str()));
+        out.raw(r#","session_id":"#).text_or_null(some(who.session_id.as_str()));
+        out.raw(r#","turn_id":"#).text_or_null(some(who.turn_id.as_str()));
+        out.raw(r#","parent_turn_id":"#).text_or_null(who.parent_turn_id.as_ref().map(|turn| turn.as_str()));
+        out.raw(r#","iteration":"#).serialised(&who.iteration);
+        out.raw(r#","tool_call_id":"#).text_or_null(self.call.map(|call| call.as_str()));
+        out.raw(r#","depth":"#).serialised(&depth);
+        out.raw(r#","channel":"#).text(&who.channel);
+        out.raw(r#","chat_id":"#).text(&who.chat_id);
+        out.raw(r#","trace_id":"#).text_or_null(some(who.trace_id.as_str()));
+        out.raw(r#","occurred_at":"#).text(&self.at.to_string());
+        out.raw(r#","tool_name":"#).text(tool);
+        out.raw(r#","raw_tool_name":"#).text(raw_tool);
+        out.raw(r#","tool_input":"#).again(input);
+        out.raw(r#","raw_input":"#).again(prompt);
+        out.raw(r#","first_prompt":"#).serialised(&facts.first_prompt);
+        out.raw(r#","is_test":"#).serialised(&who.is_test);
+        out
     }
 
-    /// The beginning or the end of a sub-agent, with the call that wanted it.
-    fn subagent(&self, start: &SubagentStart) -> Object {
-        let call = start.call.as_ref().map(|call| (call.tool.as_str(), call.raw_tool.as_str()));
-        let facts = Facts { tool: call, input: Some(&start.input), ..Facts::default() };
-        let mut members = self.members(&facts, Some(start.depth));
+    /// The beginning or, with the session that it had, the end of a sub-agent, with the call that wanted it.
+    fn subagent(&self, start: &SubagentStart, session_id: Option<&SessionId>) -> Json {
+        let tool = start.call.as_ref().map(|call| (call.tool.as_str(), call.raw_tool.as_str()));
+        let facts = Facts { tool, input: Some(&start.input), depth: Some(start.depth), ..Facts::default() };
+        let mut out = self.begin(&facts);
         let agent = agent_uuid(&self.who.tenant_id, start.agent.as_str());
-        members.insert("subagent".into(), json!({ "agent_id": agent, "agent_key": start.agent, "task": start.task }));
-        members
+        out.raw(r#","subagent":{"agent_id":"#).text(&agent);
+        out.raw(r#","agent_key":"#).text(start.agent.as_str());
+        out.raw(r#","task":"#).text(&start.task);
+        if let Some(session_id) = session_id {
+            out.raw(r#","session_id":"#).text(session_id.as_str());
+        }
+        out.raw("}");
+        out
     }
 }
 
-fn add_output(members: &mut Object, call: &ToolCall, output: &ToolOutput) {
+fn write_output(out: &mut Json, output: &ToolOutput) {
     let (text, was_cut) = cut(&output.for_llm);
-    members.insert("tool_output".into(), json!(text));
-    members.insert("tool_output_truncated".into(), json!(was_cut));
-    members.insert("is_error".into(), json!(output.is_error));
-    members.insert("error".into(), if output.is_error { json!(text) } else { Value::Null });
-    // Who observes pairs its event with the one that the gates saw.
-    members.insert("tool_call_id".into(), json!(call.id));
+    out.raw(r#","tool_output":"#).text(text);
+    out.raw(r#","tool_output_truncated":"#).serialised(&was_cut);
+    out.raw(r#","is_error":"#).serialised(&output.is_error);
+    out.raw(r#","error":"#).text_or_null(output.is_error.then_some(text));
 }
 
 /// The beginning of `text`, and whether it is not all.
@@ -223,10 +268,6 @@ fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-fn uuid_or_nil(tenant: &TenantId) -> &str {
-    some(tenant.as_str()).unwrap_or(NIL)
-}
-
 fn millis(took: std::time::Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
@@ -235,7 +276,10 @@ fn millis(took: std::time::Duration) -> u64 {
 mod tests {
     use domain::checkpoint::user_prompt_submit::InputKind;
     use domain::checkpoint::{PreToolUse, UserPromptSubmit};
-    use domain::id::TurnId;
+    use domain::id::{TenantId, TurnId};
+    use domain::json::Object;
+    use domain::tool::ToolCall;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -303,7 +347,8 @@ mod tests {
             let subject = Subject::PreToolUse(&gate);
             of_subject(&EventId::from("e1"), who, Timestamp::UNIX_EPOCH, &subject).unwrap()
         };
-        let read = |bytes: &[u8]| serde_json::from_str::<Object>(&for_script(bytes).unwrap()).unwrap();
+        let read =
+            |bytes: &[u8]| serde_json::from_str::<Object>(&for_script(bytes, &ShellFacts::default()).unwrap()).unwrap();
         let nobody = Identity { session_id: "".into(), tenant_id: TenantId::from(""), agent_id: "".into(), ..who() };
         let event = read(&bytes(&nobody));
         let published: Vec<(&str, &Value)> =
@@ -335,10 +380,12 @@ mod tests {
             (&sent["agent_id"], &sent["agent_key"], &sent["session_id"]),
             (&json!(null), &json!(null), &json!(null))
         );
-        assert_eq!(event[SHELL], json!(ShellFacts::default()));
-        let with_shell = br#"{"HookEvent":"pre_tool_use","shell":{"unknown":true}}"#;
-        assert_eq!(Value::Object(read(with_shell)), json!({"hookEvent": "pre_tool_use", "shell": {"unknown": true}}));
-        assert!(for_script(b"[]").is_err());
+        assert_eq!(event["shell"], json!(ShellFacts::default()));
+        let known = ShellFacts { unknown: true, ..ShellFacts::default() };
+        let few = for_script(br#"{"HookEvent":"pre_tool_use","tool_name":"no","a_\n":12}"#, &known).unwrap();
+        let event = json!({"hookEvent": "pre_tool_use", "a\n": 12, "shell": known});
+        assert_eq!(serde_json::from_str::<Value>(&few).unwrap(), event);
+        assert!(for_script(b"[]", &known).is_err());
     }
 
     #[test]

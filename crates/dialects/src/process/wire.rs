@@ -9,9 +9,9 @@ use domain::identity::Identity;
 use serde::{Serialize, Serializer};
 
 use super::frame::escape;
+use crate::compact::Json;
 pub use event::event_params;
 pub use read::{hear, read, welcome};
-use write::Json;
 
 mod echo;
 mod event;
@@ -19,7 +19,6 @@ mod hint;
 mod parts;
 mod read;
 mod reader;
-mod write;
 
 /// Room for the members that every call carries, in bytes; names longer than usual only cost a second allocation.
 const COMMON_BYTES: usize = 2048;

@@ -6,15 +6,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use domain::account::Answered;
 use domain::agent_hook::{Edition, HandlerType};
 use domain::checkpoint::{Notice, Reply, Subject};
 use domain::fault::Fault;
 use domain::hook::Hook;
 use domain::id::{HookId, TenantId};
+use domain::shell::ShellFacts;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 
 use self::answer::Failure;
 use self::running::Heard;
@@ -96,12 +95,12 @@ impl Handler for AgentHandler {
                 let detail = format!("stored hooks are not asked at `{}`", call.subject.kind().name());
                 return Err(Fault::Unavailable { detail }).into();
             }
-            let payload = with_shell(about, &call, payload);
             let asked = Asked {
                 about,
                 event_id: call.event_id,
                 who: call.who,
                 payload,
+                shell: shell(about, &call),
                 facts: answer::facts(&call.subject),
                 event: call.subject.kind(),
                 timeout: call.timeout,
@@ -136,15 +135,9 @@ impl Handler for AgentHandler {
 }
 
 /// Scripts see the shell facts, too: they are computed when a script is asked about a call that has a shell text.
-fn with_shell(about: &About, call: &Call<'_>, payload: Bytes) -> Bytes {
-    let Subject::PreToolUse(gate) = call.subject else { return payload };
-    if about.handler() != HandlerType::Script {
-        return payload;
-    }
-    let facts = call.known.shell(&gate.call.tool, &gate.call.arguments);
-    let Ok(Value::Object(mut members)) = serde_json::from_slice(&payload) else { return payload };
-    members.insert(dialects::agent::payload::SHELL.to_owned(), serde_json::json!(*facts));
-    Bytes::from(Value::Object(members).to_string())
+fn shell(about: &About, call: &Call<'_>) -> Option<Arc<ShellFacts>> {
+    let Subject::PreToolUse(gate) = call.subject else { return None };
+    (about.handler() == HandlerType::Script).then(|| call.known.shell(&gate.call.tool, &gate.call.arguments))
 }
 
 /// What a handler said, as the chain takes it.

@@ -83,9 +83,8 @@ fn in_turns(stage: &Stage, host: &Host, times: usize) -> anyhow::Result<(Duratio
 fn event(subject: &PreToolUse) -> anyhow::Result<Arc<str>> {
     let (who, at) = (turn().who, jiff::Timestamp::now());
     let payload = payload::of_subject(&EventId::fresh(), &who, at, &Subject::PreToolUse(subject));
-    let mut members: Object = serde_json::from_slice(&payload.context("scripts are asked before tools")?)?;
-    members.insert("shell".to_owned(), json!(ShellFacts::default()));
-    let event = payload::for_script(&serde_json::to_vec(&members)?).map_err(anyhow::Error::msg)?;
+    let payload = payload.context("scripts are asked before tools")?;
+    let event = payload::for_script(&payload, &ShellFacts::default()).map_err(anyhow::Error::msg)?;
     Ok(event.into())
 }
 

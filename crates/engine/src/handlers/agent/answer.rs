@@ -55,20 +55,19 @@ pub(crate) fn shape(handler: HandlerType) -> Shape {
 }
 
 /// The tool and the input that a judge is shown.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Shown {
-    pub(crate) tool: String,
-    pub(crate) input: Option<Object>,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) input: Option<&'a Object>,
 }
 
 /// What of a subject a judge is shown: never the message of the user.
-pub(crate) fn facts(subject: &Subject<'_>) -> Shown {
+pub(crate) fn facts<'a>(subject: &Subject<'a>) -> Shown<'a> {
     match subject {
-        Subject::PreToolUse(gate) => Shown { tool: gate.call.tool.clone(), input: Some(gate.call.arguments.clone()) },
-        Subject::SubagentStart(start) => Shown {
-            tool: start.call.as_ref().map(|call| call.tool.clone()).unwrap_or_default(),
-            input: Some(start.input.clone()),
-        },
+        Subject::PreToolUse(gate) => Shown { tool: &gate.call.tool, input: Some(&gate.call.arguments) },
+        Subject::SubagentStart(start) => {
+            Shown { tool: start.call.as_ref().map_or("", |call| &call.tool), input: Some(&start.input) }
+        }
         Subject::UserPromptSubmit(_)
         | Subject::BeforeLlm(_)
         | Subject::AfterLlm(_)

@@ -163,9 +163,8 @@ impl Asked<'_> {
             account.injection_detected = said.injection_detected;
             return Ok(said);
         }
-        let question =
-            judge::request(template, self.event.name(), &self.facts.tool, self.facts.input.as_ref(), nonce())
-                .map_err(|large| Failure::of(Fault::Protocol(Breach::Broke(large.to_string())), large.to_string()))?;
+        let question = judge::request(template, self.event.name(), self.facts.tool, self.facts.input, nonce())
+            .map_err(|large| Failure::of(Fault::Protocol(Breach::Broke(large.to_string())), large.to_string()))?;
         let counted = !self.who.is_test;
         if counted && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
             return Ok(refused(account, format!("max_invocations_per_turn ({max_per_turn}) reached")));
@@ -262,7 +261,7 @@ impl Asked<'_> {
     }
 
     fn cache_key(&self) -> [u8; 32] {
-        let input = self.facts.input.clone().map_or(Value::Null, Value::Object);
+        let input = self.facts.input.map_or(Value::Null, |input| Value::Object(input.clone()));
         // An unsaved hook has no version that its settings would change.
         let settings = match &self.about.runs {
             Runs::Prompt { template, model, provider, on_injection, .. } if self.about.version() == 0 => {

@@ -383,12 +383,13 @@ impl Pool {
 
     async fn ask(&self, about: &Arc<About>, telling: &Telling) -> Heard<dialects::agent::reply::Said> {
         let timeout = about.hook.stages.get(telling.event).map_or(Duration::ZERO, |stage| stage.timeout);
-        let shown = Shown { tool: telling.tool.clone().unwrap_or_default(), input: telling.input.clone() };
+        let shown = Shown { tool: telling.tool.as_deref().unwrap_or_default(), input: telling.input.as_ref() };
         let asked = Asked {
             about,
             event_id: &telling.event_id,
             who: &telling.who,
             payload: telling.payload.clone(),
+            shell: None,
             facts: shown,
             event: telling.event,
             timeout,

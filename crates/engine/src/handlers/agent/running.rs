@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dialects::agent::payload::for_script;
 use dialects::agent::reply::{self, Exit};
 use domain::account::Account;
 use domain::checkpoint::CheckpointKind;
 use domain::fault::{Breach, Fault, Way};
 use domain::id::EventId;
 use domain::identity::Identity;
+use domain::shell::ShellFacts;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -86,7 +88,9 @@ pub struct Asked<'a> {
     pub(crate) event_id: &'a EventId,
     pub(crate) who: &'a Identity,
     pub(crate) payload: Bytes,
-    pub(crate) facts: Shown,
+    /// What a shell would do with the call, for a script.
+    pub(crate) shell: Option<Arc<ShellFacts>>,
+    pub(crate) facts: Shown<'a>,
     pub(crate) event: CheckpointKind,
     pub(crate) timeout: Duration,
     pub(crate) budget: Duration,
@@ -226,7 +230,9 @@ impl Asked<'_> {
     }
 
     async fn script(&self, source: &str, account: &mut Account) -> Result<reply::Said, Failure> {
-        let event = script_event(&self.payload).map_err(Failure::unavailable)?;
+        let none = ShellFacts::default();
+        let shell = self.shell.as_deref().unwrap_or(&none);
+        let event = for_script(&self.payload, shell).map_err(Failure::unavailable)?;
         let call = ScriptCall {
             tenant: self.who.tenant_id.as_str(),
             source,
@@ -284,9 +290,4 @@ fn http_failure(fault: &HttpFault) -> Failure {
 fn shown(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_CHARS * 4)]);
     (!bytes.is_empty()).then(|| text.chars().take(SHOWN_CHARS).collect())
-}
-
-/// The payload in the words of scripts: every member in `camelCase`.
-fn script_event(payload: &[u8]) -> Result<String, String> {
-    dialects::agent::payload::for_script(payload)
 }

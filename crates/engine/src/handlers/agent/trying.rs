@@ -33,13 +33,14 @@ impl AgentHandler {
         };
         let timeout = self.about.hook.stages.get(kind).map_or(Duration::ZERO, |stage| stage.timeout);
         let facts = notice.what.facts();
-        let tool = facts.tool.map(|(tool, _)| tool.to_owned()).unwrap_or_default();
+        let tool = facts.tool.map(|(tool, _)| tool).unwrap_or_default();
         let asked = Asked {
             about: &self.about,
             event_id: &notice.event_id,
             who: &notice.who,
             payload: Bytes::from(payload),
-            facts: Shown { tool, input: facts.input.cloned() },
+            shell: None,
+            facts: Shown { tool, input: facts.input },
             event: kind,
             timeout,
             budget: timeout,
