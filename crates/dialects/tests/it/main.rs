@@ -4,6 +4,7 @@
 mod condition;
 #[cfg(test)]
 mod judge;
+#[cfg(test)]
 mod payload_page;
 #[cfg(test)]
 mod process_reply;

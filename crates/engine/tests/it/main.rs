@@ -12,4 +12,5 @@ mod process_child;
 mod skills;
 #[cfg(test)]
 mod ssrf;
+#[cfg(test)]
 mod written;
