@@ -86,9 +86,6 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: Answer) -> Result<Reply, Repl
     let Answer { said, shape } = answer;
     let Said { decision, reason, context, updated_input, .. } = said;
     let reason = Reason::new(reason.as_deref().unwrap_or_default());
-    if decision == Decision::Defer {
-        tracing::warn!("hooks.decision_not_yet_implemented: `defer` counts as a block");
-    }
     match subject {
         Subject::PreToolUse(gate) => {
             let current = Current::Input(&gate.call.arguments);
