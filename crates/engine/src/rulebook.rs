@@ -24,7 +24,7 @@ mod breaking;
 mod mounting;
 
 pub(crate) use mounting::handler;
-pub use mounting::{mount, shut, stub};
+pub use mounting::{Guarded, mount, shut, stub};
 
 /// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -51,6 +51,15 @@ pub struct Rulebook {
     closing: CancellationToken,
 }
 
+/// A hook beside those of the store: it stands for a rule that could not be read, or that nobody accepted.
+#[derive(Clone)]
+pub struct Beside {
+    /// Whose; of every tenant if that is not said.
+    pub tenant: Option<TenantId>,
+    /// The hook.
+    pub mounted: Mounted,
+}
+
 /// What is in force now.
 #[derive(Default)]
 struct Page {
@@ -68,7 +77,7 @@ struct Page {
     /// Breakers that opened here and that the store does not know of yet.
     held: Vec<Trip>,
     /// Rules that could not be read: what they were to guard stays shut.
-    stubs: Vec<Mounted>,
+    stubs: Vec<Beside>,
     /// What was mounted of each row, so that a change of one row mounts one row.
     mounted: BTreeMap<HookId, (AgentHook, Arc<[Mounted; 1]>)>,
 }
@@ -160,7 +169,7 @@ impl Rulebook {
 
     /// Takes the rules of this host's files, and keeps shut what those were to guard that could not be read. Replaces
     /// what was taken before.
-    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Mounted>) {
+    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Beside>) {
         let mut page = self.page();
         page.files = files;
         page.stubs = stubs;
@@ -249,7 +258,8 @@ impl Rulebook {
         tenant: Option<&TenantId>,
         (hooks, trips, agents): (&[AgentHook], &[Trip], &[AgentId]),
     ) -> Arc<[Mounted]> {
-        let mut mounted = page.stubs.clone();
+        let is_own = |beside: &&Beside| beside.tenant.is_none() || beside.tenant.as_ref() == tenant;
+        let mut mounted: Vec<Mounted> = page.stubs.iter().filter(is_own).map(|beside| beside.mounted.clone()).collect();
         for hook in hooks {
             // What is shipped and switched off is nobody's rule: it would stand in every record.
             if hook.source == Source::Builtin && !hook.is_candidate() {

@@ -11,12 +11,13 @@ use domain::hook::{Hook, OnFailure, Stage};
 use domain::id::{AgentId, HookId, TenantId};
 use domain::store::Tenant;
 use engine::egress::Egress;
-use engine::rulebook::stub;
+use engine::rulebook::{Beside, Guarded, stub};
 use engine::set::Mounted;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{RuleFile, read};
+use super::meant::Meant;
+use super::{RuleFile, passed_over, read};
 use crate::config::{AgentHooksConfig, Diagnostic, Place};
 use crate::rules::check_script;
 
@@ -78,13 +79,16 @@ pub(crate) struct Bad {
     name: String,
     /// The record; null if it is about more than one.
     record: Value,
+    /// Whose turns it was to be about.
+    meant: Meant,
 }
 
 impl Bad {
     /// Something is wrong that is about more than one record: every gate stays shut.
     pub(crate) fn whole(name: &str, origin: &str, diagnostic: Diagnostic) -> Self {
         let diagnostic = Diagnostic { guard: true, ..diagnostic };
-        Self { diagnostic, origin: origin.to_owned(), name: name.to_owned(), record: Value::Null }
+        let meant = Meant::EVERYONE;
+        Self { diagnostic, origin: origin.to_owned(), name: name.to_owned(), record: Value::Null, meant }
     }
 
     /// The same where the message says all.
@@ -94,10 +98,10 @@ impl Bad {
         Self::whole(name, origin, diagnostic)
     }
 
-    fn record(file: &str, record: &Value, diagnostic: Diagnostic) -> Self {
+    fn record(file: &str, (record, meant): (&Value, Meant), diagnostic: Diagnostic) -> Self {
         let name = record.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or(file);
-        let mut bad =
-            Self { diagnostic, origin: format!("{FILE}{file}"), name: name.to_owned(), record: record.clone() };
+        let (origin, name, record) = (format!("{FILE}{file}"), name.to_owned(), record.clone());
+        let mut bad = Self { diagnostic, origin, name, record, meant };
         bad.diagnostic.guard = !bad.guarded().is_empty();
         bad
     }
@@ -142,8 +146,8 @@ impl Bad {
 
     /// The gates that stay shut because of it.
     fn guarded(&self) -> Vec<CheckpointKind> {
-        // What its owner switched off guards nothing.
-        if self.record.get("enabled") == Some(&Value::Bool(false)) {
+        // What its owner switched off guards nothing, nor does what is about agents that are not here.
+        if self.record.get("enabled") == Some(&Value::Bool(false)) || self.meant.is_nobody() {
             return Vec::new();
         }
         match self.event() {
@@ -152,21 +156,23 @@ impl Bad {
         }
     }
 
-    /// What keeps shut what it was to guard: its own gate and tools as far as they can be read, else all of them.
-    pub(crate) fn stub(&self) -> Option<Mounted> {
+    /// What keeps shut what it was to guard, and for which tenant: its own gate, tools and agents as far as they can be
+    /// read, else all of them.
+    pub(crate) fn stub(&self) -> Option<Beside> {
         let guarded = self.guarded();
-        (!guarded.is_empty()).then(|| self.shut(&guarded))
+        (!guarded.is_empty()).then(|| Beside { tenant: self.meant.tenant.clone(), mounted: self.shut(guarded) })
     }
 
-    fn shut(&self, kinds: &[CheckpointKind]) -> Mounted {
+    fn shut(&self, kinds: Vec<CheckpointKind>) -> Mounted {
         let of_its_gate = Some(self.text("matcher")).filter(|pattern| !pattern.is_empty() && self.event().is_some());
         let matcher = of_its_gate.and_then(|pattern| compile_matcher(pattern).ok());
-        stub((self.name.as_str(), self.origin.as_str()), &self.line(), kinds, matcher)
+        let guarded = Guarded { kinds, matcher, scope: self.meant.scope.clone() };
+        stub((self.name.as_str(), self.origin.as_str()), &self.line(), guarded)
     }
 
     /// As a listing shows it: at its gates, or where it was to be told.
     pub(crate) fn listed(&self) -> Hook {
-        let mut hook = (*self.shut(&self.guarded()).hook).clone();
+        let mut hook = (*self.shut(self.guarded()).hook).clone();
         if let Some(told) = self.event().filter(|event| !GATES.contains(event)) {
             let stage = Stage { timeout: std::time::Duration::ZERO, on_failure: OnFailure::Continue, paired: false };
             hook.stages.set(told, stage);
@@ -182,6 +188,7 @@ impl Reader<'_> {
         let mut filed = Filed::default();
         let mut seen: BTreeMap<HookId, PathBuf> = BTreeMap::new();
         for dir in &self.config.dirs {
+            filed.odd.extend(passed_over(dir).into_iter().map(not_read));
             match read(dir) {
                 Ok(files) => files.into_iter().for_each(|file| self.one(dir, file, (&mut filed, &mut seen))),
                 Err(why) => filed.bad.push(Bad::somewhere("a folder of rules", &dir.display().to_string(), why)),
@@ -220,7 +227,9 @@ impl Reader<'_> {
                     filed.good.push(good);
                 }
                 Err(why) => {
-                    filed.bad.push(Bad::record(&name, &records.all()[index], records.diagnostic(index, &why)));
+                    let record = &records.all()[index];
+                    let meant = Meant::of(record, self.tenants, self.agents);
+                    filed.bad.push(Bad::record(&name, (record, meant), records.diagnostic(index, &why)));
                 }
             }
         }
@@ -276,6 +285,11 @@ impl Reader<'_> {
     fn agents_of(&self, tenant: &Tenant) -> impl Iterator<Item = KnownAgent> {
         self.agents.iter().map(|agent| KnownAgent::new(&tenant.id, agent.as_str()))
     }
+}
+
+fn not_read(file: PathBuf) -> Diagnostic {
+    let message = "it is not read: rules stand in files *.toml and *.json".to_owned();
+    Diagnostic { place: Place { file, line: 1, column: 1 }, path: String::new(), message, nearest: None, guard: false }
 }
 
 fn taken_name(name: &str, first: &Path) -> String {
@@ -345,7 +359,7 @@ mod tests {
             first.display()
         );
         assert_eq!(filed.bad[0].line(), why);
-        assert_eq!(filed.bad[0].stub().unwrap().hook.origin, "file:rules.toml", "its gate stays shut");
+        assert_eq!(filed.bad[0].stub().unwrap().mounted.hook.origin, "file:rules.toml", "its gate stays shut");
     }
 
     #[test]
@@ -355,7 +369,7 @@ mod tests {
             let filed = filed_beside(&config, &[]);
             assert_eq!(said(&filed), [line], "{text}");
             let stub = filed.bad[0].stub();
-            let kinds: Vec<CheckpointKind> = stub.iter().flat_map(|stub| stub.hook.stages.kinds()).collect();
+            let kinds: Vec<CheckpointKind> = stub.iter().flat_map(|stub| stub.mounted.hook.stages.kinds()).collect();
             assert_eq!((kinds, filed.bad[0].diagnostic.guard), (shut.to_vec(), !shut.is_empty()), "{text}");
         };
         let bad = RULE.replace("scope", "priorty = 3\nscope");
@@ -370,8 +384,28 @@ mod tests {
         check(&bad.replace("pre_tool_use", "stop"), &field(5), &[]);
         let unknown = "rules.toml:3:9: hook.0.event: hook: unknown event \"pre_coffee\"";
         check(&RULE.replace("pre_tool_use", "pre_coffee"), unknown, &GATES);
+        let gone = "rules.toml:6:13: hook.0.agent_ids: hook: agent not found: \"gone\"";
+        let of_agents = |ids: &str| RULE.replace("'tenant'", &format!("'agent'\nagent_ids = [{ids}]"));
+        check(&of_agents("'gone'"), gone, &[]);
+        check(&of_agents("'gone', 'main'"), gone, &[CheckpointKind::PreToolUse]);
         check("[[hook]\n", "rules.toml:1:8: unclosed array table, expected `]`", &GATES);
         check("x = 1\nx = 2\n", "rules.toml:2:1: duplicate key", &GATES);
+    }
+
+    #[test]
+    fn a_file_that_only_looks_like_rules_is_named() {
+        let (root, config) = folders(&[RULE]);
+        let dir = root.path().join("0");
+        fs::rename(dir.join("rules.toml"), dir.join("rules.TOML")).unwrap();
+        for name in ["b.yml", "a.yaml", "README.md", "a.toml.swp"] {
+            fs::write(dir.join(name), RULE).unwrap();
+        }
+        let filed = filed_beside(&config, &[]);
+        assert_eq!((filed.good.len(), filed.bad.len()), (1, 0));
+        let odd: Vec<String> =
+            filed.odd.iter().map(|odd| odd.to_string().split_off(dir.as_os_str().len() + 1)).collect();
+        let why = "it is not read: rules stand in files *.toml and *.json";
+        assert_eq!(odd, [format!("a.yaml:1:1: {why}"), format!("b.yml:1:1: {why}")]);
     }
 
     #[test]

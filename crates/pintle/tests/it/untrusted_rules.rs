@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::env::TestEnv;
+use super::env::{PINTLE, TestEnv};
 
 const LISTS: &str = r#"{"tool_calls": [{"name": "LS", "arguments": {"path": "."}}]}"#;
 const DONE: &str = r#"{"text": ["Done."]}"#;
@@ -155,6 +155,45 @@ fn a_rule_that_is_about_no_agent_is_switched_off_and_is_nobodys() {
     assert_eq!(env.on_terminal("", &["hooks", "set", "guard", "agent_ids=main"]).code, Some(0));
     assert_eq!(env.on_terminal("", &["hooks", "enable", "guard"]).code, Some(0));
     assert!(!env.pintle(&["hooks", "list"]).out.contains("no_agents\n"));
+}
+
+#[test]
+fn a_rule_about_an_agent_that_is_not_configured_waits_for_it_and_is_nobody_elses() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n[agents.helper]\n");
+    let rule = env.write("here/rule.toml", &GUARD.replace("'tenant'", "'agent'\nagent_ids = ['helper']"));
+    assert_eq!(env.on_terminal("", &["hooks", "add", rule.to_str().unwrap()]).code, Some(0));
+    assert!(env.pintle(&["hooks", "list"]).out.contains("agent helper,"));
+    env.user_config("[agents.main]\n");
+    let seen = env.pintle(&["hooks", "list"]);
+    assert!(seen.out.contains("on, ") && seen.out.contains("(not configured),"), "{seen}");
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.out.contains("none of the agents that it is about is configured"), "{seen}");
+    let seen = env.on_terminal("", &["hooks", "set", "guard", "priority=3"]);
+    assert!(seen.code == Some(2) && seen.out.contains("agent not found: "), "{seen}");
+    env.user_config("[agents.main]\n[agents.helper]\n");
+    assert!(env.pintle(&["hooks", "list"]).out.contains("agent helper,"));
+    assert_eq!(env.on_terminal("", &["hooks", "set", "guard", "priority=3"]).code, Some(0));
+}
+
+#[test]
+fn standard_switches_commands_off_once() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n");
+    let rule = "[[hook]]\nname = 'runs'\nevent = 'pre_tool_use'\nhandler_type = 'command'\nscope = 'tenant'\n\
+                config.command = 'true'\n";
+    let rule = env.write("here/rule.toml", rule);
+    assert_eq!(env.on_terminal("", &["hooks", "add", rule.to_str().unwrap()]).code, Some(0));
+    let standard = || env.run(env.command(PINTLE).env("PINTLE_EDITION", "standard").args(["hooks", "list"]), "");
+    let seen = standard();
+    assert!(seen.err.contains("1 command hook was switched off: this is edition standard"), "{seen}");
+    assert!(seen.out.contains("off: edition, command"), "{seen}");
+    let again = standard();
+    assert!(!again.err.contains("switched off") && again.out.contains("off: edition, command"), "{again}");
+    let seen = env.pintle(&["hooks", "list"]);
+    assert!(seen.out.contains("off: edition, command"), "whoever wants it back says so: {seen}");
+    assert_eq!(env.on_terminal("", &["hooks", "enable", "runs"]).code, Some(0));
+    assert!(env.pintle(&["hooks", "list"]).out.contains("on, command"));
 }
 
 /// Takes the last agent from one rule, as somebody does who deletes agents elsewhere.
