@@ -76,6 +76,8 @@ struct Page {
     unwritten: BTreeMap<(HookId, TenantId), usize>,
     /// Breakers that opened here and that the store does not know of yet.
     held: Vec<Trip>,
+    /// Why the store could not be read, as long as it never could: every gate stays shut, whatever else is there.
+    unread: Option<String>,
     /// Rules that could not be read: what they were to guard stays shut.
     stubs: Vec<Beside>,
     /// What was mounted of each row, so that a change of one row mounts one row.
@@ -106,7 +108,9 @@ impl Rulebook {
         });
         let read = book.reload();
         if let Err(error) = &read {
-            book.live.replace(shut(&error.to_string()));
+            let mut page = book.page();
+            page.unread = Some(error.to_string());
+            book.publish(&mut page);
         }
         // What the rulebook itself holds must not hold it: nothing of this would ever be dropped, the store least of all.
         book.live.count_by(Arc::new(Arc::downgrade(&book)));
@@ -243,6 +247,9 @@ impl Rulebook {
         let trips = page.trips();
         let others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
         let mut rules = Rules { others, ..Rules::default() };
+        if let Some(why) = &page.unread {
+            rules.others = rules.others.iter().chain(shut(why).others.iter()).cloned().collect();
+        }
         for tenant in &stored.tenants {
             let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
             rules.tenants.insert(tenant.id.clone(), own);
@@ -297,6 +304,7 @@ impl Rulebook {
 
 impl Page {
     fn take(&mut self, rules: StoredRules) {
+        self.unread = None;
         let mut runs: BTreeMap<_, _> =
             rules.runs.iter().map(|(hook, tenant, run)| ((hook.clone(), tenant.clone()), run.clone())).collect();
         for key in self.unwritten.keys() {
