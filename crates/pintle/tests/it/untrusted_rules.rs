@@ -196,6 +196,33 @@ fn standard_switches_commands_off_once() {
     assert!(env.pintle(&["hooks", "list"]).out.contains("on, command"));
 }
 
+#[test]
+fn rules_that_cannot_be_read_open_nothing() {
+    let env = TestEnv::new();
+    env.write("config/pintle/replies.json", &format!("{{\"replies\": [{LISTS}, {DONE}]}}"));
+    env.user_config(
+        "[providers.play]\nkind = 'scripted'\nscript = 'replies.json'\n[agents.main]\nmodel = 'play/any'\n",
+    );
+    let rule = env.write("here/rule.toml", GUARD);
+    assert_eq!(env.on_terminal("", &["hooks", "add", rule.to_str().unwrap()]).code, Some(0));
+    let changed = env.command("python3").args(["-c", TORN]).arg(env.path("data/pintle/pintle.db")).status();
+    assert!(changed.unwrap().success());
+    let seen = env.pintle(&["run", "go"]);
+    assert!(
+        seen.code == Some(4) && seen.err.contains("hook blocked user_prompt_submit: the store of hooks: "),
+        "{seen}"
+    );
+}
+
+/// Writes into one rule what is none of its values, as somebody does who changes the file by hand.
+const TORN: &str = "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute(\"UPDATE agent_hooks SET tripped_at = 'nonsense' WHERE name = 'guard'\")
+db.execute(\"UPDATE hook_epoch SET epoch = epoch + 1\")
+db.commit()
+";
+
 /// Takes the last agent from one rule, as somebody does who deletes agents elsewhere.
 const LEFT_ALONE: &str = "
 import sqlite3, sys
