@@ -37,8 +37,8 @@ pub struct Account {
     pub retry: u32,
     /// What became of a rewrite.
     pub rewrite: Option<Rewritten>,
-    /// How long the context is that it added, in characters.
-    pub context_len: Option<usize>,
+    /// Whether the context is dropped that it wanted to add.
+    pub context_dropped: bool,
 }
 
 /// What became of a rewrite that a hook sent.

@@ -22,7 +22,7 @@ mod wanting;
 
 use failing::{fault_reason, on_failure};
 pub use ruling::Note;
-use ruling::{Told, kept_rewriting, rule};
+use ruling::{Told, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
 pub use wanting::wanted;
 
@@ -70,7 +70,8 @@ pub struct Chain<'a, C: Checkpoint> {
     /// Places in the row of those that were asked, for a settling pass.
     asked: Vec<usize>,
     last_rewriter: Option<usize>,
-    question: Option<(HookName, C::Ask)>,
+    /// The place of the first hook that wants a person to say, its name, and what it asks.
+    question: Option<(usize, HookName, C::Ask)>,
     /// What hooks want the model to read besides, by place: what a hook says in the second pass replaces the first.
     notes: BTreeMap<usize, Note>,
     decision: Option<Ruling<C>>,
@@ -181,7 +182,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
                 self.at += 1;
             } else if let Some(fault) = fault.or_else(|| self.fails_unasked(hook)) {
                 self.asked.push(place);
-                self.take(hook, Err(fault), None, Duration::ZERO);
+                // Its handler had no part in it, so its circuit breaker does not hear of it.
+                let account = Account { uncounted: true, ..Account::default() };
+                self.take(hook, Err(fault), Some(Box::new(account)), Duration::ZERO);
                 self.at += 1;
             } else {
                 self.due = Some(place);
@@ -291,7 +294,10 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
         match context {
             Some(text) if goes_on && C::TAKES_NOTES => self.note(hook, text),
-            Some(_) => told.warnings.push("its `additionalContext` was dropped: it has no place here".to_owned()),
+            Some(_) => {
+                told.warnings.push("its `additionalContext` was dropped: it has no place here".to_owned());
+                told.account.get_or_insert_with(Box::default).context_dropped = true;
+            }
             // What a hook does not say again in the second pass it has taken back.
             None => drop(self.notes.remove(&self.place_now())),
         }
@@ -299,9 +305,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             Verdict::Continue | Verdict::Modify(_) => {}
             Verdict::Respond(_) if matches!(self.pass, Pass::Again(_)) => self.decision = Some(kept_rewriting(hook)),
             Verdict::Respond(with) => self.decision = Some(Ruling::Respond { by: hook.name.clone(), with }),
-            Verdict::Ask(why) => {
-                self.question.get_or_insert_with(|| (hook.name.clone(), why));
-            }
+            Verdict::Ask(why) => self.ask(hook, why),
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Said)),
         }
         self.record(hook, told);
@@ -329,6 +333,15 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             };
         }
         Ok(())
+    }
+
+    /// Keeps that a person must say. The first hook that wants it is the one that asks; what it says in the second pass
+    /// takes the place of what it said in the first.
+    fn ask(&mut self, hook: &Hook, why: C::Ask) {
+        let place = self.place_now();
+        if self.question.as_ref().is_none_or(|(first, _, _)| *first == place) {
+            self.question = Some((place, hook.name.clone(), why));
+        }
     }
 
     fn note(&mut self, hook: &Hook, text: String) {
@@ -419,11 +432,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let asked = self.asked();
         let ruling = match (self.decision, self.question) {
             (Some(decision), _) => decision,
-            (None, Some((by, why))) => Ruling::Ask { by, why },
+            (None, Some((_, by, why))) => Ruling::Ask { by, why },
             (None, None) => Ruling::Proceed,
         };
         let goes_on = matches!(ruling, Ruling::Proceed | Ruling::Ask { .. });
-        let notes = if goes_on { self.notes.into_values().collect() } else { Vec::new() };
+        if !goes_on {
+            drop_notes(&mut self.records, &std::mem::take(&mut self.notes));
+        }
+        let notes = self.notes.into_values().collect();
         Conclusion { subject: self.subject, ruling, changed: self.changed, records: self.records, asked, notes }
     }
 }

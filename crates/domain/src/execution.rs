@@ -278,6 +278,7 @@ fn metadata(
             Rewritten::Dropped(why) => Value::from(format!("dropped: {why}")),
         }),
     );
+    put("context", account.context_dropped.then(|| Value::from("dropped")));
     put("changed_paths", record.change.as_ref().map(|change| Value::from(change.paths())));
     members
 }

@@ -122,7 +122,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_of_builtins_are_the_published_ones() {
+    fn identifiers_of_builtins_and_agents_are_the_published_ones() {
+        let tenant = TenantId::default_tenant();
+        let named = HookId::of_name(&format!("agent/{tenant}/main"));
+        assert_eq!(agent_uuid(&tenant, "main"), named.as_str());
         let check = |event: &str| HookId::of_name(&format!("pii-redactor/{event}")).to_string();
         assert_eq!(check("user_prompt_submit"), "adf28f53-17ef-5f64-9290-9bfa14940397");
         assert_eq!(check("pre_tool_use"), "9e431554-c622-5c87-914e-b7b08d8bb924");

@@ -16,6 +16,7 @@ use domain::record::{EventRecord, Lines, NotRun, Outcome as Ran, Record, Ruled};
 use domain::ruling::Ruling;
 use domain::tool::ToolOutput;
 use domain::verdict::{Heard, Verdict, Word};
+use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
@@ -153,12 +154,14 @@ impl Dispatcher {
     /// somebody can wait.
     pub async fn room(&self, who: &Identity, kind: CheckpointKind) {
         let set = self.current.set();
-        for number in set.roster().at(kind) {
-            set.handler(*number).room(&who.tenant_id).await;
+        let row = set.roster().at(kind);
+        if row.is_empty() {
+            return;
         }
-        if !set.roster().at(kind).is_empty() {
-            self.evidence.room().await;
-        }
+        // For all at once: however many wait for the same place, the turn waits no longer than for one.
+        let told = row.iter().filter(|number| set.roster().hook(**number).state == State::Armed);
+        join_all(told.map(|number| set.handler(*number).room(&who.tenant_id))).await;
+        self.evidence.room().await;
     }
 
     /// The same, for a host that keeps the record by itself: together with what it is about.

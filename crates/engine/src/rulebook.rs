@@ -24,7 +24,7 @@ mod breaking;
 mod mounting;
 
 pub(crate) use mounting::handler;
-pub use mounting::{mount, shut, stub};
+pub use mounting::{Guarded, mount, shut, stub};
 
 /// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -51,6 +51,15 @@ pub struct Rulebook {
     closing: CancellationToken,
 }
 
+/// A hook beside those of the store: it stands for a rule that could not be read, or that nobody accepted.
+#[derive(Clone)]
+pub struct Beside {
+    /// Whose; of every tenant if that is not said.
+    pub tenant: Option<TenantId>,
+    /// The hook.
+    pub mounted: Mounted,
+}
+
 /// What is in force now.
 #[derive(Default)]
 struct Page {
@@ -67,8 +76,10 @@ struct Page {
     unwritten: BTreeMap<(HookId, TenantId), usize>,
     /// Breakers that opened here and that the store does not know of yet.
     held: Vec<Trip>,
+    /// Why the store could not be read, as long as it never could: every gate stays shut, whatever else is there.
+    unread: Option<String>,
     /// Rules that could not be read: what they were to guard stays shut.
-    stubs: Vec<Mounted>,
+    stubs: Vec<Beside>,
     /// What was mounted of each row, so that a change of one row mounts one row.
     mounted: BTreeMap<HookId, (AgentHook, Arc<[Mounted; 1]>)>,
 }
@@ -97,7 +108,9 @@ impl Rulebook {
         });
         let read = book.reload();
         if let Err(error) = &read {
-            book.live.replace(shut(&error.to_string()));
+            let mut page = book.page();
+            page.unread = Some(error.to_string());
+            book.publish(&mut page);
         }
         // What the rulebook itself holds must not hold it: nothing of this would ever be dropped, the store least of all.
         book.live.count_by(Arc::new(Arc::downgrade(&book)));
@@ -160,7 +173,7 @@ impl Rulebook {
 
     /// Takes the rules of this host's files, and keeps shut what those were to guard that could not be read. Replaces
     /// what was taken before.
-    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Mounted>) {
+    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Beside>) {
         let mut page = self.page();
         page.files = files;
         page.stubs = stubs;
@@ -234,6 +247,9 @@ impl Rulebook {
         let trips = page.trips();
         let others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
         let mut rules = Rules { others, ..Rules::default() };
+        if let Some(why) = &page.unread {
+            rules.others = rules.others.iter().chain(shut(why).others.iter()).cloned().collect();
+        }
         for tenant in &stored.tenants {
             let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
             rules.tenants.insert(tenant.id.clone(), own);
@@ -249,7 +265,8 @@ impl Rulebook {
         tenant: Option<&TenantId>,
         (hooks, trips, agents): (&[AgentHook], &[Trip], &[AgentId]),
     ) -> Arc<[Mounted]> {
-        let mut mounted = page.stubs.clone();
+        let is_own = |beside: &&Beside| beside.tenant.is_none() || beside.tenant.as_ref() == tenant;
+        let mut mounted: Vec<Mounted> = page.stubs.iter().filter(is_own).map(|beside| beside.mounted.clone()).collect();
         for hook in hooks {
             // What is shipped and switched off is nobody's rule: it would stand in every record.
             if hook.source == Source::Builtin && !hook.is_candidate() {
@@ -287,6 +304,7 @@ impl Rulebook {
 
 impl Page {
     fn take(&mut self, rules: StoredRules) {
+        self.unread = None;
         let mut runs: BTreeMap<_, _> =
             rules.runs.iter().map(|(hook, tenant, run)| ((hook.clone(), tenant.clone()), run.clone())).collect();
         for key in self.unwritten.keys() {

@@ -11,8 +11,7 @@ use domain::hook::{Hook, State};
 use domain::id::{AgentId, HookId};
 use domain::store::{Actor, HookChange, HookStore, StoreError, StoredRules};
 use engine::handlers::agent::Vault as _;
-use engine::rulebook::stub;
-use engine::set::Mounted;
+use engine::rulebook::{Beside, Guarded, stub};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -41,16 +40,17 @@ pub(crate) struct Booted {
     /// Rules of files that nobody accepted.
     pub strangers: Vec<Hook>,
     /// What is kept shut because something else than a rule of a file is wrong.
-    pub stubs: Vec<Mounted>,
+    pub stubs: Vec<Beside>,
     /// Why.
     pub failed: Vec<String>,
 }
 
 impl Booted {
     /// Everything that is kept shut, and everything that is not asked because nobody accepted it.
-    pub(crate) fn unasked(&self) -> Vec<Mounted> {
+    pub(crate) fn unasked(&self) -> Vec<Beside> {
         let shut = self.stubs.iter().cloned().chain(self.bad.iter().filter_map(Bad::stub));
-        shut.chain(self.strangers.iter().map(mounted)).collect()
+        let strangers = self.strangers.iter().map(|stranger| Beside { tenant: None, mounted: mounted(stranger) });
+        shut.chain(strangers).collect()
     }
 
     /// What leaves something unguarded, or shut.
@@ -221,7 +221,8 @@ impl Boot<'_> {
         }
         if let Err(error) = self.change(changes) {
             let why = format!("the rules of files could not be kept: {error}");
-            booted.stubs.push(stub(("the rules of files", "host"), &why, &GATES, None));
+            let mounted = stub(("the rules of files", "host"), &why, Guarded::everything(&GATES));
+            booted.stubs.push(Beside { tenant: None, mounted });
             booted.failed.push(why);
         }
     }
@@ -285,7 +286,8 @@ impl Boot<'_> {
         let count = self.switched_off((&rules, NO_COMMANDS, "hooks.command_hook_auto_disabled"), command, booted);
         if count > 0 {
             tracing::warn!(count, "hooks.command_migration_complete");
-            booted.diagnostics.push(format!("{count} command hooks were switched off: this is edition standard"));
+            let what = if count == 1 { "command hook was" } else { "command hooks were" };
+            booted.diagnostics.push(format!("{count} {what} switched off: this is edition standard"));
         }
         let count = self.switched_off((&rules, NO_AGENTS, "hooks.agent_hook_auto_disabled"), lonely, booted);
         if count > 0 {

@@ -1,6 +1,7 @@
 //! Files with rules: the `*.toml` and `*.json` of a folder.
 
 mod filed;
+mod meant;
 mod records;
 mod strangers;
 
@@ -15,8 +16,8 @@ pub(crate) use strangers::{mounted, strangers};
 /// Most files that are read of one folder: more is a wrong folder.
 const MAX_FILES: usize = 1000;
 
-/// Endings of files that are probably meant as rules, in lower case.
-const LIKE_RULES: [&str; 4] = ["toml", "json", "yaml", "yml"];
+/// Forms that people write settings in, and in which no rules are read.
+const LOOK_ALIKES: [&str; 4] = ["yaml", "yml", "json5", "jsonc"];
 
 /// One file that was read, or why it could not be.
 pub(crate) struct RuleFile {
@@ -51,19 +52,20 @@ pub(crate) fn listed(folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 /// Whether a file of this name holds rules.
 pub(crate) fn is_rules(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == "toml" || suffix == "json")
+    has_suffix(path, &["toml", "json"])
 }
 
-/// What somebody may take for rules in `folder` and nobody reads: in another language, or with an ending in capitals.
-fn unread(folder: &Path) -> Vec<PathBuf> {
-    let looks_like = |path: &PathBuf| {
-        let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
-        !is_rules(path) && suffix.is_some_and(|suffix| LIKE_RULES.contains(&suffix.as_str()))
-    };
-    let found = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let mut files: Vec<PathBuf> = found.map(|entry| entry.path()).filter(looks_like).take(MAX_FILES).collect();
+/// The files of `folder` that somebody may take for rules and that hold none, by name: nobody reads them.
+fn passed_over(folder: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = found.filter(|path| has_suffix(path, &LOOK_ALIKES)).take(MAX_FILES).collect();
     files.sort();
     files
+}
+
+fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
+    let own = path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    suffixes.iter().any(|suffix| suffix.eq_ignore_ascii_case(own))
 }
 
 /// Whether reading `path` comes to an end: whoever opens a pipe waits for somebody who writes. What cannot be told is

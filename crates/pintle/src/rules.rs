@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use domain::agent_hook::{AgentHook, Edition};
 use domain::checkpoint::Known;
@@ -38,8 +38,10 @@ use crate::rule_files::{Bad, Filed};
 
 mod retention;
 mod scripts;
+mod workspaces;
 
 pub use scripts::check_script;
+pub use workspaces::Workspaces;
 
 use retention::{Terms, forget_old};
 use scripts::{InSandbox, launcher};
@@ -89,8 +91,10 @@ impl Book {
         let parts = grounds.parts((config, env), (engine, store), evaluator);
         let booted = grounds.booting(config, store, |boot| boot.run());
         let workspaces = grounds.workspaces.clone();
+        let before = workspaces.clone();
+        let at_work: Agents = Arc::new(move || before.ever());
         let agents: Agents = Arc::new(move || workspaces.agents());
-        let (rulebook, read) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), agents.clone());
+        let (rulebook, read) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), at_work);
         let unread = read.err().map(|error| format!("the rules of the store cannot be read: {error}"));
         let no_outbox = config.agent_hooks.durable_outbox && !grounds.has_outbox(config);
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
@@ -198,14 +202,19 @@ impl Book {
 /// # Errors
 /// The environment names one that there is not.
 pub fn edition(config: &Config, env: &Env) -> Result<Edition, CliError> {
+    edition_of((config.agent_hooks.edition, &config.store_url), env)
+}
+
+/// The same of what the configuration says of the edition and of the store.
+fn edition_of((written, store_url): (Option<Edition>, &str), env: &Env) -> Result<Edition, CliError> {
     for name in EDITIONS {
         if let Some(word) = env.text(name).filter(|word| !word.is_empty()) {
             return Edition::named(word)
                 .ok_or_else(|| CliError::usage(format!("{name} is \"{word}\", expected lite or standard")));
         }
     }
-    let by_store = if config.store_url.starts_with("postgres") { Edition::Standard } else { Edition::Lite };
-    Ok(config.agent_hooks.edition.unwrap_or(by_store))
+    let by_store = if store_url.starts_with("postgres") { Edition::Standard } else { Edition::Lite };
+    Ok(written.unwrap_or(by_store))
 }
 
 /// The keys of `config`'s secrets: from the environment, or, on lite, from a file of the state.
@@ -219,29 +228,6 @@ pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, 
     };
     let source = KeySource::new(|name| env.vars.get(name).cloned(), file);
     Keyring::open(&source).map_err(|error| CliError::failed(error.to_string()))
-}
-
-/// Where agents work, kept up to date over reloads.
-#[derive(Clone, Default)]
-pub struct Workspaces(Arc<RwLock<BTreeMap<AgentId, PathBuf>>>);
-
-impl Workspaces {
-    /// Takes the agents of `config`.
-    pub fn take(&self, config: &Config) {
-        let agents = config.agents.values();
-        let found = agents.map(|agent| (AgentId::from(agent.name.as_str()), agent.workspace.clone())).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = found;
-    }
-
-    /// The agents, by name.
-    pub fn agents(&self) -> Vec<AgentId> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
-    }
-
-    fn of(&self, agent: &AgentId) -> PathBuf {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(agent).cloned();
-        known.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
-    }
 }
 
 /// What the rules of one host run on.
@@ -457,6 +443,26 @@ mod tests {
     use engine::live::Rules;
 
     use super::*;
+
+    #[test]
+    fn the_environment_says_the_edition_before_the_configuration_and_that_before_the_store() {
+        let check = |vars: &[(&str, &str)], said: (Option<Edition>, &str)| {
+            let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            edition_of(said, &Env { vars, ..Env::default() }).map_err(|error| error.message)
+        };
+        let (lite, standard) = (Ok(Edition::Lite), Ok(Edition::Standard));
+        assert_eq!(check(&[], (None, "sqlite://pintle.db")), lite);
+        assert_eq!(check(&[], (None, IN_MEMORY)), lite);
+        assert_eq!(check(&[], (None, "postgres://h/d")), standard);
+        assert_eq!(check(&[], (None, "postgresql://h/d")), standard);
+        assert_eq!(check(&[], (Some(Edition::Lite), "postgres://h/d")), lite);
+        assert_eq!(check(&[("GOCLAW_EDITION", "standard")], (Some(Edition::Lite), IN_MEMORY)), standard);
+        let both = [("GOCLAW_EDITION", "standard"), ("PINTLE_EDITION", "lite")];
+        assert_eq!(check(&both, (None, "postgres://h/d")), lite);
+        assert_eq!(check(&[("GOCLAW_EDITION", "standard"), ("PINTLE_EDITION", "")], (None, IN_MEMORY)), standard);
+        let why = "PINTLE_EDITION is \"Lite\", expected lite or standard";
+        assert_eq!(check(&[("PINTLE_EDITION", "Lite")], (None, IN_MEMORY)), Err(why.to_owned()));
+    }
 
     #[test]
     fn a_tenant_is_called_what_the_rules_in_force_call_it() {

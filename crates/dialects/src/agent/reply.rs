@@ -4,6 +4,7 @@
 //! evaluating model by its calls ([`decide`]), a script by what it returns ([`script`]). Whatever cannot be read is a
 //! [`ReplyFault`], never an allow. What an answer wants to change is read by [`rewrite()`].
 
+use domain::checkpoint::CheckpointKind;
 use domain::fault::FaultKind;
 use domain::json::Object;
 
@@ -66,6 +67,16 @@ impl Decision {
     /// The decision that `word` names.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|decision| decision.word() == word)
+    }
+
+    /// What it counts for at `event`, and is recorded as: a person can be asked about a call of a tool and about nothing
+    /// else, and what is not decided yet is not allowed.
+    pub fn at(self, event: CheckpointKind) -> Self {
+        match self {
+            Self::Allow | Self::Block => self,
+            Self::Ask if event == CheckpointKind::PreToolUse => self,
+            Self::Ask | Self::Defer => Self::Block,
+        }
     }
 
     /// Its word on the wire.

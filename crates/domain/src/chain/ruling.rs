@@ -1,5 +1,7 @@
 //! From an answer to a ruling, and what is kept of it.
 
+use std::collections::BTreeMap;
+
 use crate::account::Account;
 use crate::checkpoint::Checkpoint;
 use crate::hook::{Hook, State};
@@ -58,6 +60,16 @@ pub(crate) fn hide_replaced(records: &mut Lines) {
         records.whole_mut().rev().filter_map(|record| record.change.as_mut()).filter(|change| !change.places_only);
     changes.next();
     changes.for_each(|change| change.places_only = true);
+}
+
+/// Of a chain that does not go on nothing is read: the records of those who wanted that say so.
+pub(super) fn drop_notes(records: &mut Lines, notes: &BTreeMap<usize, Note>) {
+    for note in notes.values() {
+        if let Some(record) = records.whole_mut().rev().find(|record| record.hook == note.by) {
+            record.warnings.push("its `additionalContext` was dropped: another hook refused".to_owned());
+            record.account.get_or_insert_with(Box::default).context_dropped = true;
+        }
+    }
 }
 
 /// What is recorded of a hook, beside who it is.

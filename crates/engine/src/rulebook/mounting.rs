@@ -167,7 +167,7 @@ fn runs(row: &AgentHook) -> Result<Runs, record::Refused> {
 
 /// What is in force while no rules could ever be read: every gate is shut.
 pub fn shut(why: &str) -> Rules {
-    let others = Arc::from(vec![stub((STORE, "host"), why, &GATES, None)]);
+    let others = Arc::from(vec![stub((STORE, "host"), why, Guarded::everything(&GATES))]);
     Rules { others, ..Rules::default() }
 }
 
@@ -175,11 +175,29 @@ pub fn shut(why: &str) -> Rules {
 const GATES: [CheckpointKind; 3] =
     [CheckpointKind::UserPromptSubmit, CheckpointKind::PreToolUse, CheckpointKind::SubagentStart];
 
-/// A hook that fails at each of `kinds` that is a gate, for tools that `matcher` matches: it stands for a rule that
-/// cannot be read, which has this name and comes from there. At no gate it does nothing.
-pub fn stub((name, origin): (&str, &str), why: &str, kinds: &[CheckpointKind], matcher: Option<Matcher>) -> Mounted {
+/// What a rule that cannot be read was to guard, as far as that can be said.
+#[derive(Clone, Debug)]
+pub struct Guarded {
+    /// Where; it counts at gates only.
+    pub kinds: Vec<CheckpointKind>,
+    /// Calls of which tools; all if that is not said.
+    pub matcher: Option<Matcher>,
+    /// Whose turns.
+    pub scope: Scope,
+}
+
+impl Guarded {
+    /// All that happens at `kinds`.
+    pub fn everything(kinds: &[CheckpointKind]) -> Self {
+        Self { kinds: kinds.to_vec(), matcher: None, scope: Scope::Everyone }
+    }
+}
+
+/// A hook that fails at each gate of what it stands for: a rule that cannot be read, which has this name and comes from
+/// there. At no gate it does nothing.
+pub fn stub((name, origin): (&str, &str), why: &str, guarded: Guarded) -> Mounted {
     let mut stages = Stages::default();
-    for kind in kinds.iter().filter(|kind| GATES.contains(kind)) {
+    for kind in guarded.kinds.iter().filter(|kind| GATES.contains(kind)) {
         stages.set(*kind, Stage { timeout: Duration::ZERO, on_failure: OnFailure::Close, paired: false });
     }
     let hook = Hook {
@@ -188,8 +206,8 @@ pub fn stub((name, origin): (&str, &str), why: &str, kinds: &[CheckpointKind], m
         origin: origin.to_owned(),
         priority: i32::MIN,
         state: State::Broken(Fault::Unavailable { detail: why.to_owned() }),
-        scope: Scope::Everyone,
-        matcher,
+        scope: guarded.scope,
+        matcher: guarded.matcher,
         respond: Respond::Any,
         events: None,
         media_dir: None,

@@ -11,12 +11,13 @@ use domain::hook::{Hook, OnFailure, Stage};
 use domain::id::{AgentId, HookId, TenantId};
 use domain::store::Tenant;
 use engine::egress::Egress;
-use engine::rulebook::stub;
+use engine::rulebook::{Beside, Guarded, stub};
 use engine::set::Mounted;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{RuleFile, read, unread};
+use super::meant::Meant;
+use super::{RuleFile, passed_over, read};
 use crate::config::{AgentHooksConfig, Diagnostic, Place};
 use crate::rules::check_script;
 
@@ -84,13 +85,16 @@ pub(crate) struct Bad {
     name: String,
     /// The record; null if it is about more than one.
     record: Value,
+    /// Whose turns it was to be about.
+    meant: Meant,
 }
 
 impl Bad {
     /// Something is wrong that is about more than one record: every gate stays shut.
     pub(crate) fn whole(name: &str, origin: &str, diagnostic: Diagnostic) -> Self {
         let diagnostic = Diagnostic { guard: true, ..diagnostic };
-        Self { diagnostic, origin: origin.to_owned(), name: name.to_owned(), record: Value::Null }
+        let meant = Meant::EVERYONE;
+        Self { diagnostic, origin: origin.to_owned(), name: name.to_owned(), record: Value::Null, meant }
     }
 
     /// The same where the message says all.
@@ -100,10 +104,10 @@ impl Bad {
         Self::whole(name, origin, diagnostic)
     }
 
-    fn record(file: &str, record: &Value, diagnostic: Diagnostic) -> Self {
+    fn record(file: &str, (record, meant): (&Value, Meant), diagnostic: Diagnostic) -> Self {
         let name = record.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or(file);
-        let mut bad =
-            Self { diagnostic, origin: format!("{FILE}{file}"), name: name.to_owned(), record: record.clone() };
+        let (origin, name, record) = (format!("{FILE}{file}"), name.to_owned(), record.clone());
+        let mut bad = Self { diagnostic, origin, name, record, meant };
         bad.diagnostic.guard = !bad.guarded().is_empty();
         bad
     }
@@ -148,8 +152,8 @@ impl Bad {
 
     /// The gates that stay shut because of it.
     fn guarded(&self) -> Vec<CheckpointKind> {
-        // What its owner switched off guards nothing.
-        if self.record.get("enabled") == Some(&Value::Bool(false)) {
+        // What its owner switched off guards nothing, nor does what is about agents that are not here.
+        if self.record.get("enabled") == Some(&Value::Bool(false)) || self.meant.is_nobody() {
             return Vec::new();
         }
         match self.event() {
@@ -158,21 +162,23 @@ impl Bad {
         }
     }
 
-    /// What keeps shut what it was to guard: its own gate and tools as far as they can be read, else all of them.
-    pub(crate) fn stub(&self) -> Option<Mounted> {
+    /// What keeps shut what it was to guard, and for which tenant: its own gate, tools and agents as far as they can be
+    /// read, else all of them.
+    pub(crate) fn stub(&self) -> Option<Beside> {
         let guarded = self.guarded();
-        (!guarded.is_empty()).then(|| self.shut(&guarded))
+        (!guarded.is_empty()).then(|| Beside { tenant: self.meant.tenant.clone(), mounted: self.shut(guarded) })
     }
 
-    fn shut(&self, kinds: &[CheckpointKind]) -> Mounted {
+    fn shut(&self, kinds: Vec<CheckpointKind>) -> Mounted {
         let of_its_gate = Some(self.text("matcher")).filter(|pattern| !pattern.is_empty() && self.event().is_some());
         let matcher = of_its_gate.and_then(|pattern| compile_matcher(pattern).ok());
-        stub((self.name.as_str(), self.origin.as_str()), &self.line(), kinds, matcher)
+        let guarded = Guarded { kinds, matcher, scope: self.meant.scope.clone() };
+        stub((self.name.as_str(), self.origin.as_str()), &self.line(), guarded)
     }
 
     /// As a listing shows it: at its gates, or where it was to be told.
     pub(crate) fn listed(&self) -> Hook {
-        let mut hook = (*self.shut(&self.guarded()).hook).clone();
+        let mut hook = (*self.shut(self.guarded()).hook).clone();
         if let Some(told) = self.event().filter(|event| !GATES.contains(event)) {
             let stage = Stage { timeout: std::time::Duration::ZERO, on_failure: OnFailure::Continue, paired: false };
             hook.stages.set(told, stage);
@@ -227,7 +233,9 @@ impl Reader<'_> {
                     filed.good.push(good);
                 }
                 Err(why) => {
-                    filed.bad.push(Bad::record(&name, &records.all()[index], records.diagnostic(index, &why)));
+                    let record = &records.all()[index];
+                    let meant = Meant::of(record, self.tenants, self.agents);
+                    filed.bad.push(Bad::record(&name, (record, meant), records.diagnostic(index, &why)));
                 }
             }
         }
@@ -293,7 +301,7 @@ fn overlooked(dir: &Path) -> Vec<Diagnostic> {
     };
     match dir.try_exists() {
         Ok(false) => vec![about(dir, NO_FOLDER)],
-        Ok(true) | Err(_) => unread(dir).iter().map(|file| about(file, NO_RULES)).collect(),
+        Ok(true) | Err(_) => passed_over(dir).iter().map(|file| about(file, NO_RULES)).collect(),
     }
 }
 
@@ -349,17 +357,18 @@ mod tests {
     fn what_is_overlooked_is_named() {
         let (root, config) = folders(&[RULE, RULE.replace("guard", "other").as_str()]);
         let second = &config.dirs[1];
-        for name in ["more.yaml", "RULES.TOML", "rules.toml.bak", "notes.md", "b.yml"] {
+        for name in ["more.yaml", "rules.toml.bak", "notes.md", "b.YML"] {
             fs::write(second.join(name), RULE).unwrap();
         }
+        fs::write(second.join("THIRD.TOML"), RULE.replace("guard", "third")).unwrap();
         let gone = root.path().join("hook.d");
         let dirs = [config.dirs.as_slice(), std::slice::from_ref(&gone)].concat();
         let filed = filed_beside(&AgentHooksConfig { dirs, ..config.clone() }, &[]);
         let odd: Vec<String> = filed.odd.iter().map(ToString::to_string).collect();
         let unread = |name: &str| format!("{}:1:1: {NO_RULES}", second.join(name).display());
         let missing = format!("{}:1:1: {NO_FOLDER}", gone.display());
-        assert_eq!(odd, [unread("RULES.TOML"), unread("b.yml"), unread("more.yaml"), missing]);
-        assert_eq!((filed.good.len(), filed.bad.len()), (2, 0));
+        assert_eq!(odd, [unread("b.YML"), unread("more.yaml"), missing]);
+        assert_eq!((filed.good.len(), filed.bad.len()), (3, 0));
     }
 
     fn said(filed: &Filed) -> Vec<String> {
@@ -381,7 +390,7 @@ mod tests {
             first.display()
         );
         assert_eq!(filed.bad[0].line(), why);
-        assert_eq!(filed.bad[0].stub().unwrap().hook.origin, "file:rules.toml", "its gate stays shut");
+        assert_eq!(filed.bad[0].stub().unwrap().mounted.hook.origin, "file:rules.toml", "its gate stays shut");
     }
 
     #[test]
@@ -391,7 +400,7 @@ mod tests {
             let filed = filed_beside(&config, &[]);
             assert_eq!(said(&filed), [line], "{text}");
             let stub = filed.bad[0].stub();
-            let kinds: Vec<CheckpointKind> = stub.iter().flat_map(|stub| stub.hook.stages.kinds()).collect();
+            let kinds: Vec<CheckpointKind> = stub.iter().flat_map(|stub| stub.mounted.hook.stages.kinds()).collect();
             assert_eq!((kinds, filed.bad[0].diagnostic.guard), (shut.to_vec(), !shut.is_empty()), "{text}");
         };
         let bad = RULE.replace("scope", "priorty = 3\nscope");
@@ -406,6 +415,10 @@ mod tests {
         check(&bad.replace("pre_tool_use", "stop"), &field(5), &[]);
         let unknown = "rules.toml:3:9: hook.0.event: hook: unknown event \"pre_coffee\"";
         check(&RULE.replace("pre_tool_use", "pre_coffee"), unknown, &GATES);
+        let gone = "rules.toml:6:13: hook.0.agent_ids: hook: agent not found: \"gone\"";
+        let of_agents = |ids: &str| RULE.replace("'tenant'", &format!("'agent'\nagent_ids = [{ids}]"));
+        check(&of_agents("'gone'"), gone, &[]);
+        check(&of_agents("'gone', 'main'"), gone, &[CheckpointKind::PreToolUse]);
         check("[[hook]\n", "rules.toml:1:8: unclosed array table, expected `]`", &GATES);
         check("x = 1\nx = 2\n", "rules.toml:2:1: duplicate key", &GATES);
     }

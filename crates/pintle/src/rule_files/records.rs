@@ -236,10 +236,12 @@ pub(super) fn bounded(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
 
 /// What a name does not say is said by how the text begins.
 fn form(name: &Path, text: &str) -> Form {
-    match name.extension().and_then(std::ffi::OsStr::to_str) {
-        Some("json") => return Form::Json,
-        Some("toml") => return Form::Toml,
-        Some(_) | None => {}
+    let suffix = name.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    if suffix.eq_ignore_ascii_case("json") {
+        return Form::Json;
+    }
+    if suffix.eq_ignore_ascii_case("toml") {
+        return Form::Toml;
     }
     let text = text.trim_start();
     let second = text.get(1..).unwrap_or_default().trim_start();
@@ -302,6 +304,7 @@ mod tests {
         check("a.json", "{\"name\": \"a\"", "a.json:1:");
         check("a.json", "7", "a.json:1:1: expected a table of keys");
         check("a.toml", "name = 'a'\nname = 'b'", "a.toml:2:1: ");
+        check("a.JSON", "null", "a.JSON:1:1: expected a table of keys");
         check("a.toml", "hook = 5", "a.toml: invalid request: invalid config: field \"hook\" must be an array");
     }
 

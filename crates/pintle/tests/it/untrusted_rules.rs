@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::env::TestEnv;
+use super::env::{PINTLE, TestEnv};
 
 const LISTS: &str = r#"{"tool_calls": [{"name": "LS", "arguments": {"path": "."}}]}"#;
 const DONE: &str = r#"{"text": ["Done."]}"#;
@@ -156,6 +156,72 @@ fn a_rule_that_is_about_no_agent_is_switched_off_and_is_nobodys() {
     assert_eq!(env.on_terminal("", &["hooks", "enable", "guard"]).code, Some(0));
     assert!(!env.pintle(&["hooks", "list"]).out.contains("no_agents\n"));
 }
+
+#[test]
+fn a_rule_about_an_agent_that_is_not_configured_waits_for_it_and_is_nobody_elses() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n[agents.helper]\n");
+    let rule = env.write("here/rule.toml", &GUARD.replace("'tenant'", "'agent'\nagent_ids = ['helper']"));
+    assert_eq!(env.on_terminal("", &["hooks", "add", rule.to_str().unwrap()]).code, Some(0));
+    assert!(env.pintle(&["hooks", "list"]).out.contains("agent helper,"));
+    env.user_config("[agents.main]\n");
+    let seen = env.pintle(&["hooks", "list"]);
+    assert!(seen.out.contains("on, ") && seen.out.contains("(not configured),"), "{seen}");
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.out.contains("none of the agents that it is about is configured"), "{seen}");
+    let seen = env.on_terminal("", &["hooks", "set", "guard", "priority=3"]);
+    assert!(seen.code == Some(2) && seen.out.contains("agent not found: "), "{seen}");
+    env.user_config("[agents.main]\n[agents.helper]\n");
+    assert!(env.pintle(&["hooks", "list"]).out.contains("agent helper,"));
+    assert_eq!(env.on_terminal("", &["hooks", "set", "guard", "priority=3"]).code, Some(0));
+}
+
+#[test]
+fn standard_switches_commands_off_once() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n");
+    let rule = "[[hook]]\nname = 'runs'\nevent = 'pre_tool_use'\nhandler_type = 'command'\nscope = 'tenant'\n\
+                config.command = 'true'\n";
+    let rule = env.write("here/rule.toml", rule);
+    assert_eq!(env.on_terminal("", &["hooks", "add", rule.to_str().unwrap()]).code, Some(0));
+    let standard = || env.run(env.command(PINTLE).env("PINTLE_EDITION", "standard").args(["hooks", "list"]), "");
+    let seen = standard();
+    assert!(seen.err.contains("1 command hook was switched off: this is edition standard"), "{seen}");
+    assert!(seen.out.contains("off: edition, command"), "{seen}");
+    let again = standard();
+    assert!(!again.err.contains("switched off") && again.out.contains("off: edition, command"), "{again}");
+    let seen = env.pintle(&["hooks", "list"]);
+    assert!(seen.out.contains("off: edition, command"), "whoever wants it back says so: {seen}");
+    assert_eq!(env.on_terminal("", &["hooks", "enable", "runs"]).code, Some(0));
+    assert!(env.pintle(&["hooks", "list"]).out.contains("on, command"));
+}
+
+#[test]
+fn rules_that_cannot_be_read_open_nothing() {
+    let env = TestEnv::new();
+    env.write("config/pintle/replies.json", &format!("{{\"replies\": [{LISTS}, {DONE}]}}"));
+    env.user_config(
+        "[providers.play]\nkind = 'scripted'\nscript = 'replies.json'\n[agents.main]\nmodel = 'play/any'\n",
+    );
+    let rule = env.write("here/rule.toml", GUARD);
+    assert_eq!(env.on_terminal("", &["hooks", "add", rule.to_str().unwrap()]).code, Some(0));
+    let changed = env.command("python3").args(["-c", TORN]).arg(env.path("data/pintle/pintle.db")).status();
+    assert!(changed.unwrap().success());
+    let seen = env.pintle(&["run", "go"]);
+    assert!(
+        seen.code == Some(4) && seen.err.contains("hook blocked user_prompt_submit: the store of hooks: "),
+        "{seen}"
+    );
+}
+
+/// Writes into one rule what is none of its values, as somebody does who changes the file by hand.
+const TORN: &str = "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute(\"UPDATE agent_hooks SET tripped_at = 'nonsense' WHERE name = 'guard'\")
+db.execute(\"UPDATE hook_epoch SET epoch = epoch + 1\")
+db.commit()
+";
 
 /// Takes the last agent from one rule, as somebody does who deletes agents elsewhere.
 const LEFT_ALONE: &str = "

@@ -134,3 +134,12 @@ fn a_reply_is_read_to_its_bound_and_no_further() {
     assert_eq!(lenient(&full(MAX_REPLY_BYTES + 1)), above);
     assert_eq!(printed(&full(MAX_REPLY_BYTES + 1)), above);
 }
+
+#[test]
+fn a_person_can_be_asked_about_a_call_and_about_nothing_else() {
+    for event in domain::agent_hook::AGENT_EVENTS {
+        let counts = Decision::ALL.map(|decision| decision.at(event));
+        let ask = if event == CheckpointKind::PreToolUse { Decision::Ask } else { Decision::Block };
+        assert_eq!(counts, [Decision::Allow, Decision::Block, ask, Decision::Block], "{}", event.name());
+    }
+}

@@ -1,6 +1,7 @@
 //! What the hooks of one event may take together.
 
 use super::*;
+use crate::breaker::{Counted, counted};
 use crate::chain::GATE_BUDGET;
 
 /// The timeouts that the hooks of `chain` are given when each takes `took`, and how the chain concludes.
@@ -31,4 +32,26 @@ fn gates_share_their_time_and_whoever_comes_too_late_blocks() {
 fn rewriters_have_their_own_time_each() {
     let took = Duration::from_secs(5);
     assert_eq!(given(before_tool(), took), (vec![took; 4], Word::Continue));
+}
+
+/// What the breaker of each of `hooks` hears, where the handler of each that is asked takes `took` and times out.
+fn heard_of(hooks: Vec<Hook>, took: Duration) -> Vec<Option<Counted>> {
+    let roster = Arc::new(Roster::new(hooks.into_iter().map(|hook| hook.failing(OnFailure::Continue)).collect()));
+    let mut chain = Chain::new(roster.clone(), Agent::with(&[]), pre_tool_use());
+    while let Some(need) = chain.next() {
+        let after = took.min(need.timeout);
+        chain.settle(Err(Fault::TimedOut { after }), after);
+    }
+    let records = chain.conclude().records.to_vec();
+    let of = |hook: &Arc<Hook>| counted(hook, records.iter().filter(|record| record.hook == hook.name));
+    roster.hooks().iter().map(of).collect()
+}
+
+#[test]
+fn a_breaker_does_not_hear_of_those_for_whom_no_time_was_left() {
+    let hooks = ["a", "b", "c"].map(|name| hook(name, &[AtPreToolUse]));
+    let late = Some(Counted::Timeout);
+    assert_eq!(heard_of(hooks.into(), Duration::from_secs(5)), [late, late, None]);
+    let broken = State::Broken(Fault::CannotStart { detail: "its config is none".into() });
+    assert_eq!(heard_of(vec![hook("a", &[AtPreToolUse]).state(broken)], Duration::ZERO), [None]);
 }

@@ -108,6 +108,26 @@ fn gates_before_the_last_change_are_asked_once_more() {
 }
 
 #[test]
+fn what_is_said_in_the_second_pass_takes_the_place_of_the_first() {
+    let ask = |why: &str| Verdict::<PreToolUse>::Ask(why.into());
+    let asked = |script: Script| {
+        let hooks = ["a", "b"].map(|name| hook(name, &[AtPreToolUse])).to_vec();
+        let script = script.says("b", Verdict::<PreToolUse>::Modify(args("pwd")));
+        match conclude(hooks, Agent::with(&[]), pre_tool_use(), script).ruling {
+            Ruling::Ask { by, why } => format!("{by}: {}", why.as_str()),
+            other @ (Ruling::Proceed | Ruling::Respond { .. } | Ruling::Deny(_) | Ruling::Abort(_)) => {
+                panic!("{other:?}")
+            }
+        }
+    };
+    assert_eq!(asked(Script::default().says("a", ask("of ls")).says("a", ask("of pwd"))), "a: of pwd");
+    let only_first = Script::default().says("a", ask("of ls")).says("a", Verdict::<PreToolUse>::Continue);
+    assert_eq!(asked(only_first), "a: of ls", "an ask of either pass stands");
+    let only_second = Script::default().says("a", Verdict::<PreToolUse>::Continue).says("a", ask("of pwd"));
+    assert_eq!(asked(only_second), "a: of pwd");
+}
+
+#[test]
 fn an_equal_value_is_no_change() {
     let concluded = conclude(
         ["a", "b"].map(|name| hook(name, &[AtPreToolUse])).to_vec(),

@@ -1,6 +1,7 @@
 //! What hooks say, and what it comes to.
 
 use super::*;
+use crate::checkpoint::Reply;
 
 #[test]
 fn refusals_name_the_hook_and_carry_its_reason() {
@@ -163,4 +164,25 @@ fn approvers_end_at_the_first_refusal() {
         approve_tool c not run, decided by b
         "#,
     );
+}
+
+#[test]
+fn what_was_to_be_read_is_dropped_where_the_chain_refuses_and_the_records_say_so() {
+    let told = |second: Verdict<PreToolUse>| {
+        let hooks = ["a", "b"].map(|name| hook(name, &[AtPreToolUse]));
+        let mut chain = Chain::new(Arc::new(Roster::new(hooks.into())), Agent::with(&[]), pre_tool_use());
+        for verdict in [Verdict::Continue, second] {
+            assert!(chain.next().is_some());
+            let heard: Heard<PreToolUse> = Heard { context: Some("look".into()), ..verdict.into() };
+            chain.settle(Ok(Reply::PreToolUse(heard)), Duration::ZERO);
+        }
+        let concluded = chain.conclude();
+        let of =
+            |record: &Record| (record.warnings.concat(), record.account.as_ref().is_some_and(|it| it.context_dropped));
+        (concluded.notes.len(), concluded.records.to_vec().iter().map(of).collect::<Vec<_>>())
+    };
+    assert_eq!(told(Verdict::Ask("sure?".into())), (2, vec![(String::new(), false); 2]));
+    let dropped = |why: &str| (format!("its `additionalContext` was dropped: {why}"), true);
+    let expected = vec![dropped("another hook refused"), dropped("it has no place here")];
+    assert_eq!(told(Verdict::Deny("no".into())), (0, expected));
 }

@@ -240,6 +240,9 @@ impl Pool {
 
     /// Waits for room for a job of `tenant`, but not for long.
     pub async fn room(&self, tenant: &TenantId) {
+        if self.has_room(tenant) {
+            return;
+        }
         let there = async {
             loop {
                 let left = self.left.notified();

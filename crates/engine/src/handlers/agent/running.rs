@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::agent::payload::for_script;
 use dialects::agent::reply::{self, Exit};
-use domain::account::Account;
+use domain::account::{Account, Rewritten};
 use domain::checkpoint::CheckpointKind;
 use domain::fault::{Breach, Fault, Way};
 use domain::id::EventId;
@@ -108,7 +108,10 @@ impl Asked<'_> {
     pub(crate) async fn run<T>(&self, take: impl FnOnce(Answer) -> Result<T, Failure>) -> Heard<T> {
         let began = Instant::now();
         let mut account = Account::default();
-        let said = self.within_time(&mut account).await;
+        let said = self.within_time(&mut account).await.map(|said| self.as_it_counts(said));
+        if let Ok(said) = &said {
+            self.note_dropped(said, &mut account);
+        }
         let decision = said.as_ref().ok().map(|said| said.decision);
         if decision == Some(reply::Decision::Defer) {
             let (hook_id, event) = (self.about.id(), self.event.name());
@@ -118,6 +121,26 @@ impl Asked<'_> {
         let said = said.and_then(|said| take(Answer { said, shape }));
         self.trace(began.elapsed(), decision, said.as_ref().err());
         Heard { said, account }
+    }
+
+    /// An answer with the decision that it is here, for gates and observers alike.
+    fn as_it_counts(&self, said: reply::Said) -> reply::Said {
+        if said.decision == reply::Decision::Defer {
+            let (hook_id, event) = (self.about.id(), self.event.name());
+            tracing::warn!(%hook_id, event, "hooks.decision_not_yet_implemented: `defer` counts as a block");
+        }
+        reply::Said { decision: said.decision.at(self.event), ..said }
+    }
+
+    /// Where nothing can be changed or added, what was sent for that is dropped, and recorded.
+    fn note_dropped(&self, said: &reply::Said, account: &mut Account) {
+        if matches!(self.event, CheckpointKind::PreToolUse | CheckpointKind::UserPromptSubmit) {
+            return;
+        }
+        account.context_dropped = said.context.is_some();
+        if said.updated_input.as_ref().is_some_and(|updated| !updated.is_empty()) {
+            account.rewrite = Some(Rewritten::Dropped(format!("nothing is rewritten at {}", self.event.name())));
+        }
     }
 
     /// Runs it until it answers, its time is over or the turn is; a panic is a fault.

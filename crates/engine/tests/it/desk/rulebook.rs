@@ -304,6 +304,11 @@ async fn gates_are_shut_until_rules_could_be_read() {
     let stage = Stage::planned(Plan { is_down: true, ..Plan::default() });
     let shut = stage.gate(DEFAULT, "read").await;
     assert!(shut.starts_with("block: ") && shut.contains("the disk is gone"), "{shut}");
+    // Rules of files, or other agents, open nothing.
+    stage.rulebook.hold(Vec::new(), Vec::new());
+    assert_eq!(stage.gate(DEFAULT, "read").await, shut);
+    stage.rulebook.remount();
+    assert_eq!(stage.gate(DEFAULT, "read").await, shut);
     let no = stage.no(&of_default(Role::Viewer), "hooks.list", json!({})).await;
     assert_eq!(no, "UNAVAILABLE the store is unavailable: the disk is gone");
     stage.store.mend();

@@ -8,7 +8,7 @@ use domain::execution::input_hash;
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::store::HookChange;
+use domain::store::{Actor, HookChange, HookStore as _};
 use domain::tool::{ToolCall, ToolOutput};
 use pintle_engine::domain;
 use pintle_engine::handlers::agent::PoolLimits;
@@ -108,4 +108,71 @@ async fn a_row_says_what_it_was_about_whether_its_hook_was_told_or_not() {
     let hash = Some(input_hash("exec", Some(&arguments)));
     let expected = [("never", Decision::Error), ("no room", Decision::Error), ("ok", Decision::Allow)];
     assert_eq!(rows, expected.map(|(name, decision)| (name.to_owned(), decision, hash.clone())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_observer_says_changes_nothing_and_is_recorded_as_what_it_is() {
+    for durable in [false, true] {
+        let world = World::new();
+        for word in ["allow", "ask", "block", "defer"] {
+            world.hook(DEFAULT_TENANT, &format!("says {word}"));
+        }
+        let host = world.host(Plan { durable, ..Plan::default() });
+        host.stop(DEFAULT_TENANT);
+        sleep(secs(100)).await;
+        let rows = world.rows();
+        for row in &rows {
+            let dropped = (&row.metadata["rewrite"], &row.metadata["context"]);
+            assert_eq!(dropped, (&"dropped: nothing is rewritten at stop".into(), &"dropped".into()));
+        }
+        let mut rows: Vec<_> = rows.into_iter().map(|row| (row.hook_name, row.decision)).collect();
+        rows.sort();
+        let block = Decision::Block;
+        let expected = [("allow", Decision::Allow), ("ask", block), ("block", block), ("defer", block)];
+        assert_eq!(rows, expected.map(|(word, decision)| (format!("says {word}"), decision)), "{durable}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_whose_breaker_is_open_is_skipped() {
+    for durable in [false, true] {
+        let world = World::new();
+        let off = world.hook(DEFAULT_TENANT, "says allow");
+        world.hook(DEFAULT_TENANT, "ok");
+        let by = Actor { name: "system:breaker".into(), at: "2026-11-22T08:30:00Z".parse().unwrap() };
+        world.store.trip(&off.id, &off.tenant_id, &by).unwrap();
+        let host = world.host(Plan { durable, ..Plan::default() });
+        host.stop(DEFAULT_TENANT);
+        sleep(secs(100)).await;
+        let ran: Vec<String> = world.runs().into_iter().map(|run| run.source).collect();
+        assert_eq!((ran, world.rows().len()), (vec!["ok".to_owned()], 1), "{durable}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_waits_no_longer_for_room_for_many_than_for_one() {
+    let world = World::new();
+    let hooks: Vec<AgentHook> = (0..20).map(|number| world.hook(DEFAULT_TENANT, &format!("sleep 9{number}"))).collect();
+    let limits = PoolLimits { workers: 1, queue: 2 };
+    let host = world.host(Plan { durable: false, limits, ..Plan::default() });
+    let who = Identity::top("main", "s", TurnId::fresh());
+    let waited = async || {
+        let began = tokio::time::Instant::now();
+        host.engine.dispatcher_for(&who.tenant_id).room(&who, CheckpointKind::Stop).await;
+        began.elapsed()
+    };
+    assert_eq!(waited().await, Duration::ZERO);
+    // One runs, and one waits.
+    host.stop(DEFAULT_TENANT);
+    sleep(secs(1)).await;
+    host.stop(DEFAULT_TENANT);
+    // The clock of a runtime goes in whole milliseconds.
+    let at_most = Duration::from_millis(51);
+    assert!((Duration::from_millis(50)..=at_most).contains(&waited().await));
+    for hook in hooks {
+        let off = AgentHook { enabled: false, ..hook };
+        world.change(HookChange::Update { hook: Box::new(off), if_version: None, action: "updated" });
+    }
+    host.rulebook.refresh().unwrap();
+    assert_eq!(waited().await, Duration::ZERO, "nobody waits for those who are not told");
 }

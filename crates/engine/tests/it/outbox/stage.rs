@@ -65,7 +65,7 @@ pub(crate) struct Log {
     pub(crate) most: BTreeMap<String, usize>,
 }
 
-/// Scripts: `ok`, `fail`, `fail N` (the first N runs of an event), `sleep N` (seconds), `panic`.
+/// Scripts: `ok`, `says WORD` (and wants more than it may), `fail`, `fail N` (the first N runs of an event), `sleep N` (seconds), `panic`.
 pub(crate) struct Plays {
     log: Arc<Mutex<Log>>,
     clock: Arc<Ticking>,
@@ -109,9 +109,15 @@ impl Scripts for Plays {
         Box::pin(async move {
             let (active, before) = self.begin(&call);
             let (word, number) = call.source.split_once(' ').unwrap_or((call.source, "1000"));
+            let decided = |word: &str| Ok(Object::from_iter([("decision".to_owned(), json!(word))]));
+            if word == "says" {
+                let wants = json!({"decision": number, "additionalContext": "look", "updatedInput": {"rawInput": "x"}});
+                let Value::Object(wants) = wants else { unreachable!() };
+                return ScriptRan { returned: Ok(wants), log: String::new() };
+            }
             let number: u64 = number.parse().unwrap();
             let failed = || Err(ScriptFailure::Failed("Error: no".into()));
-            let allow = || Ok(Object::from_iter([("decision".to_owned(), json!("allow"))]));
+            let allow = || decided("allow");
             let returned = match word {
                 "fail" if (before as u64) < number => failed(),
                 "sleep" => match tokio::time::timeout(call.timeout, tokio::time::sleep(secs(number))).await {

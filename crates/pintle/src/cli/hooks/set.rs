@@ -91,7 +91,7 @@ const TEXTS: [&str; 9] =
 
 impl<'a> Change<'a> {
     fn read(text: &'a str) -> Result<Self, CliError> {
-        let Some((path, value)) = text.split_once('=') else {
+        let Some((path, value)) = text.split_once('=').filter(|(path, _)| !path.is_empty()) else {
             return Err(
                 CliError::usage(format!("\"{text}\" is no KEY=VALUE")).hint("such as priority=10, or matcher=^exec$")
             );
@@ -188,7 +188,10 @@ fn kind(key: &str) -> Result<Kind, CliError> {
 /// What `changes` make of `hook`: the members that are sent. Objects are sent whole.
 fn updates(hook: &Value, changes: &[Change<'_>]) -> Result<Object, CliError> {
     let mut updates = Object::new();
-    for change in changes {
+    for (place, change) in changes.iter().enumerate() {
+        if changes[..place].iter().any(|before| before.path() == change.path()) {
+            return Err(CliError::usage(format!("{}: it is set twice; say it once", change.path())));
+        }
         let before = updates.get(change.key).unwrap_or(&hook[change.key]).clone();
         let value = match change.within.as_slice() {
             [] => change.value(&before)?,
@@ -286,6 +289,8 @@ mod tests {
     fn what_cannot_be_set_says_why() {
         let check = |change: &str, expected: &str| assert_eq!(set(&[change]).unwrap_err(), expected);
         check("priority", "\"priority\" is no KEY=VALUE");
+        check("=5", "\"=5\" is no KEY=VALUE");
+        check(".x=5", "a hook has no ``");
         check("priority=high", "priority: expected a whole number, got \"high\"");
         check("enabled=1", "enabled: expected true or false, got \"1\"");
         check("enabled=", "enabled: expected true or false, got \"\"");
@@ -295,5 +300,6 @@ mod tests {
         check("name.x=5", "there is no member `name.x`");
         check("config.=5", "there is no member `config.`");
         check("config.url.x=5", "config.url.x: what stands above `x` is no object");
+        assert_eq!(set(&["priority=1", "name=n", "priority=2"]).unwrap_err(), "priority: it is set twice; say it once");
     }
 }

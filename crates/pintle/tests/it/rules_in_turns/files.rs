@@ -68,6 +68,26 @@ fn what_a_bad_rule_was_to_guard_stays_shut() {
 }
 
 #[test]
+fn a_bad_rule_about_agents_shuts_nothing_for_others() {
+    let model = attempts(4);
+    let about = |agents: &str| refuses("never said").replace("'tenant'", &format!("'agent'\nagent_ids = [{agents}]"));
+    let env = model.env("tools = ['exec']\n", &about("'gone'"));
+    assert_eq!(attempt(&env, &model), RAN, "an agent that is not here has no turns here");
+    let seen = env.pintle(&["hooks", "lint"]);
+    assert!(seen.code == Some(2) && seen.out.contains("agent not found: \"gone\""), "{seen}");
+    let blocked = |why: &str| {
+        let told = attempt(&env, &model);
+        assert!(told.starts_with("tool: Hook blocked: pre_tool_use: guard: ") && told.contains(why), "{told}");
+    };
+    env.write(RULES, &about("'gone', 'main'"));
+    blocked("agent not found: \"gone\"");
+    env.write(RULES, &about("'mian'"));
+    blocked("did you mean \"main\"?");
+    env.write(RULES, &about("'main'"));
+    blocked("never said");
+}
+
+#[test]
 fn a_file_that_is_no_file_of_rules_shuts_every_gate() {
     let model = Model::giving(Vec::new());
     let env = model.env("tools = ['exec']\n", "[[hook]\n");

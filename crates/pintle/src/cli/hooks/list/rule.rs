@@ -76,7 +76,10 @@ impl Rules {
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
-            .map(|id| clean(self.agents.get(id).map_or(id, String::as_str)))
+            .map(|id| match self.agents.get(id) {
+                Some(name) => clean(name),
+                None => format!("{} (not configured)", clean(id)),
+            })
             .collect();
         match agents.as_slice() {
             [] => text(hook, "scope").to_owned(),

@@ -1,0 +1,68 @@
+//! Where agents work.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use domain::id::AgentId;
+
+use crate::config::Config;
+
+/// Where agents work, kept up to date over reloads.
+#[derive(Clone, Default)]
+pub struct Workspaces(Arc<RwLock<Places>>);
+
+/// The agents of this process.
+#[derive(Default)]
+struct Places {
+    now: BTreeSet<AgentId>,
+    /// Each that there ever was, with where it works: a turn that is in progress when its agent goes keeps its rules.
+    ever: BTreeMap<AgentId, PathBuf>,
+}
+
+impl Workspaces {
+    /// Takes the agents of `config`.
+    pub fn take(&self, config: &Config) {
+        let agents = config.agents.values();
+        self.put(agents.map(|agent| (AgentId::from(agent.name.as_str()), agent.workspace.clone())).collect());
+    }
+
+    fn put(&self, agents: BTreeMap<AgentId, PathBuf>) {
+        let mut places = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        places.now = agents.keys().cloned().collect();
+        places.ever.extend(agents);
+    }
+
+    /// The agents, by name.
+    pub fn agents(&self) -> Vec<AgentId> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).now.iter().cloned().collect()
+    }
+
+    /// Those and all that there were before.
+    pub(super) fn ever(&self) -> Vec<AgentId> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).ever.keys().cloned().collect()
+    }
+
+    pub(super) fn of(&self, agent: &AgentId) -> PathBuf {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).ever.get(agent).cloned();
+        known.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_gone_is_none_of_the_agents_but_its_turn_goes_on() {
+        let of = |agents: [(&str, &str); 2]| agents.map(|(name, at)| (AgentId::from(name), PathBuf::from(at))).into();
+        let named = |agents: Vec<AgentId>| agents.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let workspaces = Workspaces::default();
+        workspaces.put(of([("coder", "/c"), ("main", "/m")]));
+        workspaces.put(of([("main", "/n"), ("new", "/w")]));
+        assert_eq!(named(workspaces.agents()), ["main", "new"]);
+        assert_eq!(named(workspaces.ever()), ["coder", "main", "new"]);
+        let at = |agent: &str| workspaces.of(&AgentId::from(agent)).display().to_string();
+        assert_eq!([at("coder"), at("main"), at("new")], ["/c", "/n", "/w"]);
+    }
+}
