@@ -238,6 +238,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // What is taken out of a row, or with one, is not to stand in the file all the same.
+    connection.pragma_update(None, "secure_delete", true)?;
     Ok(connection)
 }
 
