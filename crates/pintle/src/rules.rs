@@ -27,6 +27,7 @@ use sandbox::Sandbox;
 use store::keyring::signing::SigningKey;
 use store::keyring::{Form, KeySource, Keyring, Place};
 use store::{Sealing, Store};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::boot::{Boot, Booted};
@@ -71,6 +72,8 @@ pub struct Book {
     strangers: Vec<Hook>,
     /// The rules of files that are in force.
     filed: Vec<AgentHook>,
+    /// How long what hooks did is kept.
+    terms: watch::Sender<Terms>,
     watching: CancellationToken,
 }
 
@@ -96,7 +99,8 @@ impl Book {
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
         let watching = CancellationToken::new();
         engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
-        engine.tasks().spawn(forget_old(store.clone(), Terms::of(&config.agent_hooks.kept), watching.clone()));
+        let (terms, terms_now) = watch::channel(Terms::of(&config.agent_hooks.kept));
+        engine.tasks().spawn(forget_old(store.clone(), terms_now, watching.clone()));
         let mut book = Self {
             grounds,
             parts,
@@ -108,6 +112,7 @@ impl Book {
             bad: Vec::new(),
             strangers: Vec::new(),
             filed: Vec::new(),
+            terms,
             watching,
         };
         book.put(booted, unread);
@@ -172,6 +177,7 @@ impl Book {
     /// Takes another configuration: its agents, and its files with rules. Blocks.
     pub fn take(&mut self, config: &Config, prepared: Prepared) {
         self.grounds.workspaces.take(config);
+        self.terms.send_replace(Terms::of(&config.agent_hooks.kept));
         let Prepared { rules, filed } = prepared;
         let booted = self.grounds.booting(config, &self.store, |boot| boot.carry_out(&rules, filed));
         let unread =
@@ -453,23 +459,4 @@ impl Vault for Sealed {
 }
 
 #[cfg(test)]
-mod tests {
-    use engine::live::Rules;
-
-    use super::*;
-
-    #[test]
-    fn a_tenant_is_called_what_the_rules_in_force_call_it() {
-        let live = Arc::new(Live::default());
-        let of = |tenant: &str| slug_of(&Arc::downgrade(&live), &TenantId::from(tenant));
-        let acme = "0193a5b0-7000-7000-8000-00000000000a";
-        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some(acme)), "nobody knows it yet");
-        let named = |slug: &str| Rules { slugs: [(TenantId::from(acme), slug.to_owned())].into(), ..Rules::default() };
-        live.replace(named("acme"));
-        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some("acme")));
-        live.replace(named("acme-2"));
-        assert_eq!(of(acme).as_deref(), Some("acme-2"));
-        // Where nothing is in force any more, nobody has the rights of global hooks.
-        assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
-    }
-}
+mod tests;
