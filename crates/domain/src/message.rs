@@ -124,6 +124,17 @@ impl Message {
         Self { origin: FROM_HOOK.into(), ..Self::text(Role::System, format!("[hook \"{name}\"] {text}")) }
     }
 
+    /// Puts `arguments` in the place of those of the call at `place`, and takes out what else may hold the old ones.
+    /// Says whether there is such a call.
+    pub fn rewrite_call(&mut self, place: usize, arguments: &str) -> bool {
+        let Some(part) = self.tool_calls.get_mut(place) else { return false };
+        arguments.clone_into(&mut part.function.arguments);
+        part.function.thought_signature.clear();
+        // What the provider keeps of its answer holds the arguments as they were.
+        self.private = Private::default();
+        true
+    }
+
     /// The result of the call `id`.
     pub fn tool(id: &str, content: impl Into<String>) -> Self {
         Self { tool_call_id: id.into(), ..Self::text(Role::Tool, content) }

@@ -1,7 +1,8 @@
 //! The turns of one conversation, as a value: what its journal tells, folded.
 //!
-//! The journal is the only truth. It is written before what it tells has an effect, never changed, and read from its
-//! beginning: so no message can be lost or stand twice, however often the process that writes it is killed.
+//! The journal is the only truth. It is written before what it tells has an effect and read from its beginning: so no
+//! message can be lost or stand twice, however often the process that writes it is killed. What is written stays as it
+//! is but for one thing: what gates replaced in a call goes, once that call will not be cleared again ([`settle`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,25 @@ pub enum Entry {
     },
     /// Something happened in a turn, or waits for one.
     Turn(Fact),
+}
+
+/// Takes out of `entries`, oldest first, what gates replaced in the calls that the entries from `new` on settle: each
+/// answer of a model gets the arguments that stand. What is left over is for the last answer before `entries`.
+pub fn settle(entries: &mut [Entry], new: usize) -> Vec<(usize, String)> {
+    let mut before = Vec::new();
+    for at in new..entries.len() {
+        let (earlier, rest) = entries.split_at_mut(at);
+        let Some(Entry::Turn(fact)) = rest.first() else { continue };
+        let Some((place, arguments)) = fact.settles() else { continue };
+        let settled = earlier.iter_mut().rev().any(|entry| match entry {
+            Entry::Turn(fact) => fact.settle(place, arguments),
+            Entry::Opened { .. } | Entry::Closed { .. } => false,
+        });
+        if !settled {
+            before.push((place, arguments.to_owned()));
+        }
+    }
+    before
 }
 
 /// Why a process no longer works on a session.

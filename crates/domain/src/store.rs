@@ -68,11 +68,12 @@ pub trait RecordStore: Send + Sync {
 
 /// A store that has nothing to do. Others wait for as long as it is held.
 pub trait Idle {
-    /// Writes `records`, in order, as one transaction, as durably as the store promises. Blocks until then.
+    /// Writes `records`, in order, as one transaction, as durably as the store promises, and says how that went. Blocks
+    /// until then, but not while somebody else writes: nobody can give up who waits here.
     ///
     /// # Errors
-    /// They are not written.
-    fn write(self: Box<Self>, records: Vec<EventRecord>) -> Result<(), StoreError>;
+    /// Somebody else does. Nothing is written, and these are the records.
+    fn write(self: Box<Self>, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>>;
 }
 
 /// Which events are wanted.

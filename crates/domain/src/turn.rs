@@ -92,7 +92,7 @@ struct Slot {
     part: CallPart,
     read_only: bool,
     state: Call,
-    /// The arguments that a gate put in the place of the model's, once the call runs.
+    /// The arguments that gates put in the place of the model's.
     rewritten: Option<String>,
 }
 

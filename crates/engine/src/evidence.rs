@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use domain::checkpoint::Notice;
+use domain::chain::GATE_BUDGET;
+use domain::checkpoint::{CheckpointKind, Notice};
 use domain::id::EventId;
-use domain::record::{EventRecord, Ruled};
+use domain::record::{EventRecord, Outcome, Record, Ruled};
 use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::Word;
 use futures_util::FutureExt as _;
@@ -16,12 +17,17 @@ use tokio::task::block_in_place;
 
 use crate::deadlines::{Deadlines, Elapsed};
 
-/// How long a tool call waits for its clearing to be on disk: far above a slow disk, far below a person's patience.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
+mod late;
 
-/// How long whoever asked hooks waits for room in a store that lags behind: longer than a burst lasts, and as long as a
-/// tool call waits. A store that has written nothing by then is broken, and agents go on without it.
-const ROOM_TIMEOUT: Duration = COMMIT_TIMEOUT;
+use late::Late;
+
+/// How long a tool call waits at least for its clearing to be on disk: far above what a store that works takes. Gates
+/// may use their whole budget up and let a call pass all the same, which is then not the fault of the store.
+const LEAST_COMMIT_TIME: Duration = Duration::from_secs(1);
+
+/// How long whoever asked hooks waits for room in a store that lags behind: longer than a burst lasts, and about as long
+/// as a tool call waits. A store that has written nothing by then is broken, and agents go on without it.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sees what happens while it happens: a timeline, a stream of events. Must not block.
 pub trait Watcher: Send + Sync {
@@ -33,9 +39,8 @@ pub trait Watcher: Send + Sync {
 
 /// The record of what hooks did.
 pub struct Evidence {
-    store: Arc<dyn RecordStore>,
+    out: Out,
     watchers: Vec<Arc<dyn Watcher>>,
-    lost: Lost,
     deadlines: Deadlines,
     in_place: bool,
 }
@@ -44,7 +49,7 @@ impl Evidence {
     /// Evidence that goes to `store`, and to `watchers` as it happens. Whoever waits for the store does so by
     /// `deadlines`.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>, deadlines: Deadlines) -> Self {
-        Self { store, watchers, lost: Lost::default(), deadlines, in_place: false }
+        Self { out: Out { store, lost: Lost::default() }, watchers, deadlines, in_place: false }
     }
 
     /// The same, and a tool call that waits for its record writes it in its own thread where the store is idle, which
@@ -61,7 +66,7 @@ impl Evidence {
 
     /// How many records the store could not take.
     pub fn lost(&self) -> u64 {
-        self.lost.so_far()
+        self.out.lost.so_far()
     }
 
     /// Whether anybody watches events that no hook observes.
@@ -77,11 +82,11 @@ impl Evidence {
     /// written in batches, later if a fault keeps them away that passes, and counted if they cannot be.
     pub(crate) async fn keep(&self, records: Vec<EventRecord>) {
         self.show(&records);
-        match self.deadlines.within(ROOM_TIMEOUT, self.store.room(&records)).await {
-            Ok(room) => self.hand_over(records, room),
+        match self.deadlines.within(ROOM_TIMEOUT, self.out.store.room(&records)).await {
+            Ok(room) => self.out.hand_over(records, room),
             Err(Elapsed) => {
                 let limit = ROOM_TIMEOUT.as_secs();
-                self.lost.count(
+                self.out.lost.count(
                     records.len(),
                     &StoreError::Unavailable(format!("it had no room for more within {limit} s")),
                 );
@@ -93,15 +98,108 @@ impl Evidence {
     /// those who can wait do; what comes without room is bounded by what the store lets wait in all.
     pub(crate) fn keep_now(&self, records: Vec<EventRecord>) {
         self.show(&records);
-        let room = self.store.room(&records).now_or_never().unwrap_or_else(|| Box::new(()));
-        self.hand_over(records, room);
+        self.out.keep_now(records);
     }
 
     /// Waits until the store has room for another record, but not for long. Before [`Self::keep_now`], where somebody
     /// can wait.
     pub(crate) async fn room(&self) {
         // Whoever waits in vain hears so when the record is handed over.
-        drop(self.deadlines.within(ROOM_TIMEOUT, self.store.room(&[])).await);
+        drop(self.deadlines.within(ROOM_TIMEOUT, self.out.store.room(&[])).await);
+    }
+
+    /// Writes the records of a call that may run, the decision last, and waits until they are as durable as the
+    /// store promises. Watchers see them then.
+    ///
+    /// The time for that is what the gates left of their budget. If they cannot be written, the call does not run: the
+    /// decision is kept once more as a refusal with the text `refusal`, and that is what watchers see. What hooks did is
+    /// true all the same, so their records are kept as those are that nobody waits for.
+    ///
+    /// # Errors
+    /// They are not written, or not in time.
+    pub async fn commit(&self, records: Vec<EventRecord>, refusal: &str) -> Result<(), StoreError> {
+        let (mut left, late) = (records.clone(), Arc::default());
+        let kept = self.write(records, &late).await;
+        let decision = if kept.is_err() { left.pop() } else { None };
+        self.show(&left);
+        if let Some(decision) = decision {
+            let ruling = Ruled { text: Some(refusal.to_owned()), ..Ruled::word(Word::Deny) };
+            // A record of its own: the store may have taken the first one, and only not said so in time.
+            let (event_id, at) = (EventId::fresh(), jiff::Timestamp::now());
+            let refused = EventRecord { event_id, at, ruling, ..decision };
+            self.show(std::slice::from_ref(&refused));
+            let mut again = late.give_up(left);
+            again.push(refused);
+            self.out.keep_now(again);
+        }
+        kept
+    }
+
+    async fn write(&self, records: Vec<EventRecord>, late: &Arc<Late>) -> Result<(), StoreError> {
+        let limit = time_to_commit(&records);
+        let records = match self.write_here(records) {
+            Ok(kept) => {
+                drop(late.hear(&kept));
+                return kept;
+            }
+            Err(records) => records,
+        };
+        let (sender, kept) = oneshot::channel();
+        let (hearing, out) = (late.clone(), self.out.clone());
+        self.out.store.keep(
+            records,
+            Box::new(move |result| {
+                let left = hearing.hear(&result);
+                if !left.is_empty() {
+                    out.keep_now(left);
+                }
+                // The waiting call may have given up; then nobody needs to know.
+                drop(sender.send(result));
+            }),
+        );
+        match self.deadlines.within(limit, kept).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_gone)) => {
+                let gone = Err(StoreError::Unavailable("its writer is gone".into()));
+                drop(late.hear(&gone));
+                gone
+            }
+            Err(Elapsed) => {
+                Err(StoreError::Unavailable(format!("nothing was written within {} ms", limit.as_millis())))
+            }
+        }
+    }
+
+    /// Writes them in this thread if the store is idle, and gives them back otherwise. Of several that come at once one
+    /// does that; the others share a transaction.
+    fn write_here(&self, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>> {
+        // A runtime of one thread has nothing else to go on with.
+        let many = || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let idle = if self.in_place && many() { self.out.store.idle() } else { None };
+        match idle {
+            Some(idle) => block_in_place(|| idle.write(records)),
+            None => Err(records),
+        }
+    }
+
+    pub(crate) fn show(&self, records: &[EventRecord]) {
+        for watcher in &self.watchers {
+            records.iter().for_each(|record| watcher.recorded(record));
+        }
+    }
+}
+
+/// Where records go.
+#[derive(Clone)]
+struct Out {
+    store: Arc<dyn RecordStore>,
+    lost: Lost,
+}
+
+impl Out {
+    fn keep_now(&self, records: Vec<EventRecord>) {
+        let room = self.store.room(&records).now_or_never().unwrap_or_else(|| Box::new(()));
+        self.hand_over(records, room);
     }
 
     fn hand_over(&self, records: Vec<EventRecord>, room: Room) {
@@ -113,77 +211,17 @@ impl Evidence {
         };
         self.store.keep_patiently(records, room, Box::new(done));
     }
+}
 
-    /// Writes the records of a call that may run, the decision last, and waits until they are as durable as the
-    /// store promises. Watchers see them then.
-    ///
-    /// If they cannot be written, the call does not run: the decision is kept once more as a refusal with the text
-    /// `refusal`, as far as the store can take it, and that is what watchers see.
-    ///
-    /// # Errors
-    /// They are not written, or not in time.
-    pub async fn commit(&self, records: Vec<EventRecord>, refusal: &str) -> Result<(), StoreError> {
-        // Without watchers only the decision is needed again, and only if the others are lost.
-        let from = if self.is_watched() { 0 } else { records.len().saturating_sub(1) };
-        let (mut written, others) = (records[from..].to_vec(), records.len().saturating_sub(1));
-        let kept = self.write(records).await;
-        let decision = match &kept {
-            Ok(()) => None,
-            Err(why) => {
-                self.lost.count(others, why);
-                written.pop()
-            }
-        };
-        self.show(&written);
-        if let Some(decision) = decision {
-            let ruling = Ruled { text: Some(refusal.to_owned()), ..Ruled::word(Word::Deny) };
-            // A record of its own: the store may have taken the first one, and only not said so in time.
-            let (event_id, at) = (EventId::fresh(), jiff::Timestamp::now());
-            self.keep_now(vec![EventRecord { event_id, at, ruling, ..decision }]);
-        }
-        kept
-    }
-
-    async fn write(&self, records: Vec<EventRecord>) -> Result<(), StoreError> {
-        let records = match self.write_here(records) {
-            Ok(kept) => return kept,
-            Err(records) => records,
-        };
-        let (sender, kept) = oneshot::channel();
-        self.store.keep(
-            records,
-            Box::new(move |result| {
-                // The waiting call may have given up; then nobody needs to know.
-                drop(sender.send(result));
-            }),
-        );
-        match self.deadlines.within(COMMIT_TIMEOUT, kept).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_gone)) => Err(StoreError::Unavailable("its writer is gone".into())),
-            Err(Elapsed) => {
-                let limit = COMMIT_TIMEOUT.as_secs();
-                Err(StoreError::Unavailable(format!("nothing was written within {limit} s")))
-            }
-        }
-    }
-
-    /// Writes them in this thread if the store is idle, and gives them back otherwise. Of several that come at once one
-    /// does that; the others share a transaction.
-    fn write_here(&self, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>> {
-        // A runtime of one thread has nothing else to go on with.
-        let many = || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-        let idle = if self.in_place && many() { self.store.idle() } else { None };
-        match idle {
-            Some(idle) => Ok(block_in_place(|| idle.write(records))),
-            None => Err(records),
-        }
-    }
-
-    pub(crate) fn show(&self, records: &[EventRecord]) {
-        for watcher in &self.watchers {
-            records.iter().for_each(|record| watcher.recorded(record));
-        }
-    }
+/// How long a tool call waits for `records`, those of its clearing: for what its gates left of their budget.
+fn time_to_commit(records: &[EventRecord]) -> Duration {
+    let gates = records.iter().filter(|record| record.checkpoint == CheckpointKind::PreToolUse);
+    let took = |hook: &Record| match hook.outcome {
+        Outcome::Said { took, .. } | Outcome::Failed { took, .. } => took,
+        Outcome::Told | Outcome::NotRun(_) => Duration::ZERO,
+    };
+    let spent = gates.flat_map(|record| record.hooks.whole()).map(took).sum();
+    GATE_BUDGET.saturating_sub(spent).max(LEAST_COMMIT_TIME)
 }
 
 /// Counts the evidence that a store could not take.
@@ -220,183 +258,4 @@ impl RecordStore for Forgetful {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::VecDeque;
-    use std::sync::{Mutex, PoisonError};
-
-    use domain::id::TurnId;
-    use domain::store::{Idle, RoomSoon};
-    use futures_util::future::{join, join_all};
-    use testkit::conformance::store::event;
-    use tokio::sync::Semaphore;
-    use tokio::task::yield_now;
-
-    use super::*;
-
-    /// Batches that the store below has room for.
-    const ROOM: usize = 4;
-
-    /// Writes a batch when it is told to.
-    struct Slow {
-        room: Arc<Semaphore>,
-        queue: Mutex<VecDeque<(usize, Done)>>,
-    }
-
-    impl Slow {
-        fn new() -> Arc<Self> {
-            Arc::new(Self { room: Arc::new(Semaphore::new(ROOM)), queue: Mutex::default() })
-        }
-
-        fn waiting(&self) -> usize {
-            self.queue.lock().unwrap_or_else(PoisonError::into_inner).len()
-        }
-
-        /// Writes the oldest batch, or fails to; says how many records it had.
-        fn write(&self, how: Result<(), StoreError>) -> usize {
-            let oldest = self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            oldest.map_or(0, |(records, done)| {
-                done(how);
-                records
-            })
-        }
-    }
-
-    impl RecordStore for Slow {
-        fn keep(&self, records: Vec<EventRecord>, done: Done) {
-            self.queue.lock().unwrap().push_back((records.len(), done));
-        }
-
-        fn room(&self, _records: &[EventRecord]) -> RoomSoon {
-            let room = self.room.clone();
-            Box::pin(async move { Box::new(room.acquire_owned().await.unwrap()) as Room })
-        }
-
-        fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-            Ok(Vec::new())
-        }
-    }
-
-    /// Fails in its own thread, and writes in the caller's.
-    struct Unoccupied;
-
-    impl RecordStore for Unoccupied {
-        fn keep(&self, _records: Vec<EventRecord>, done: Done) {
-            done(Err(StoreError::Unavailable("this was to be written in place".into())));
-        }
-
-        fn idle(&self) -> Option<Box<dyn Idle + '_>> {
-            Some(Box::new(Self))
-        }
-
-        fn find(&self, _query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-            Ok(Vec::new())
-        }
-    }
-
-    impl Idle for Unoccupied {
-        fn write(self: Box<Self>, _records: Vec<EventRecord>) -> Result<(), StoreError> {
-            Ok(())
-        }
-    }
-
-    fn unoccupied() -> Evidence {
-        Evidence::new(Arc::new(Unoccupied), Vec::new(), Deadlines::default())
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn an_idle_store_is_written_in_place_if_the_host_says_so() {
-        assert!(unoccupied().writing_in_place().commit(records(), "no").await.is_ok());
-        assert!(unoccupied().commit(records(), "no").await.is_err());
-    }
-
-    #[tokio::test]
-    async fn a_runtime_of_one_thread_is_never_blocked() {
-        assert!(unoccupied().writing_in_place().commit(records(), "no").await.is_err());
-    }
-
-    fn evidence(store: &Arc<Slow>) -> Evidence {
-        Evidence::new(store.clone(), Vec::new(), Deadlines::default())
-    }
-
-    fn records() -> Vec<EventRecord> {
-        vec![event(&TurnId::from("t"))]
-    }
-
-    /// Floods a store that does what `how` says with each batch: what it was handed, and the most that waited in it.
-    async fn flood(how: Result<(), StoreError>) -> (usize, usize, u64) {
-        const FLOOD: usize = 200;
-        let store = Slow::new();
-        let evidence = evidence(&store);
-        let (mut seen, mut most) = (0, 0);
-        let writing = async {
-            while seen < FLOOD {
-                most = most.max(store.waiting());
-                seen += store.write(how.clone());
-                yield_now().await;
-            }
-        };
-        join(join_all((0..FLOOD).map(|_| evidence.keep(records()))), writing).await;
-        (seen, most, evidence.lost())
-    }
-
-    #[tokio::test]
-    async fn a_flood_waits_for_a_slow_store_and_nothing_is_lost() {
-        assert_eq!(flood(Ok(())).await, (200, ROOM, 0));
-    }
-
-    #[tokio::test]
-    async fn who_cannot_wait_takes_room_from_those_who_can() {
-        let store = Slow::new();
-        let evidence = evidence(&store);
-        // More than there is room for: it waits for nobody.
-        (0..ROOM + 2).for_each(|_| evidence.keep_now(records()));
-        assert_eq!((store.waiting(), evidence.lost()), (ROOM + 2, 0));
-        let mut kept = Box::pin(evidence.keep(records()));
-        assert!(kept.as_mut().now_or_never().is_none(), "there is no room");
-        assert_eq!(store.write(Ok(())), 1);
-        kept.await;
-        assert_eq!((store.waiting(), evidence.lost()), (ROOM + 2, 0));
-    }
-
-    #[tokio::test]
-    async fn every_record_that_is_lost_is_counted() {
-        let store = Slow::new();
-        let evidence = evidence(&store);
-        let three = || [records(), records(), records()].concat();
-        evidence.keep(three()).await;
-        store.write(Err(StoreError::Unavailable("its disk is full".into())));
-        assert_eq!(evidence.lost(), 3);
-        let failing = async {
-            yield_now().await;
-            store.write(Err(StoreError::Unavailable("its disk is full".into())))
-        };
-        let (kept, written) = join(evidence.commit(three(), "no"), failing).await;
-        assert!(kept.is_err());
-        // The decision, as a refusal, is on its way.
-        assert_eq!((written, evidence.lost(), store.waiting()), (3, 5, 1));
-        assert_eq!(store.write(Ok(())), 1);
-        assert_eq!(evidence.lost(), 5);
-    }
-
-    #[tokio::test]
-    async fn room_comes_back_from_a_store_that_fails() {
-        assert_eq!(flood(Err(StoreError::Unavailable("its disk is full".into()))).await, (200, ROOM, 200));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_store_that_does_nothing_is_not_waited_for_for_ever() {
-        let store = Slow::new();
-        let evidence = evidence(&store);
-        let began = tokio::time::Instant::now();
-        join_all((0..ROOM + 3).map(|_| evidence.keep(records()))).await;
-        assert_eq!((store.waiting(), evidence.lost()), (ROOM, 3));
-        assert!(began.elapsed() >= ROOM_TIMEOUT);
-        evidence.room().await;
-        assert!(began.elapsed() >= 2 * ROOM_TIMEOUT);
-        // The store comes back, and so does its room.
-        assert_eq!((0..ROOM).map(|_| store.write(Ok(()))).sum::<usize>(), ROOM);
-        let woken = tokio::time::Instant::now();
-        evidence.keep(records()).await;
-        assert_eq!((store.waiting(), evidence.lost(), woken.elapsed()), (1, 3, Duration::ZERO));
-    }
-}
+mod tests;

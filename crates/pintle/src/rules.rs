@@ -27,6 +27,7 @@ use sandbox::Sandbox;
 use store::keyring::signing::SigningKey;
 use store::keyring::{Form, KeySource, Keyring, Place};
 use store::{Sealing, Store};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::boot::{Boot, Booted};
@@ -73,6 +74,8 @@ pub struct Book {
     strangers: Vec<Hook>,
     /// The rules of files that are in force.
     filed: Vec<AgentHook>,
+    /// How long what hooks did is kept.
+    terms: watch::Sender<Terms>,
     watching: CancellationToken,
 }
 
@@ -100,7 +103,8 @@ impl Book {
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
         let watching = CancellationToken::new();
         engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
-        engine.tasks().spawn(forget_old(store.clone(), Terms::of(&config.agent_hooks.kept), watching.clone()));
+        let (terms, terms_now) = watch::channel(Terms::of(&config.agent_hooks.kept));
+        engine.tasks().spawn(forget_old(store.clone(), terms_now, watching.clone()));
         let mut book = Self {
             grounds,
             parts,
@@ -112,6 +116,7 @@ impl Book {
             bad: Vec::new(),
             strangers: Vec::new(),
             filed: Vec::new(),
+            terms,
             watching,
         };
         book.put(booted, unread);
@@ -176,6 +181,7 @@ impl Book {
     /// Takes another configuration: its agents, and its files with rules. Blocks.
     pub fn take(&mut self, config: &Config, prepared: Prepared) {
         self.grounds.workspaces.take(config);
+        self.terms.send_replace(Terms::of(&config.agent_hooks.kept));
         let Prepared { rules, filed } = prepared;
         let booted = self.grounds.booting(config, &self.store, |boot| boot.carry_out(&rules, filed));
         let unread =
@@ -439,43 +445,4 @@ impl Vault for Sealed {
 }
 
 #[cfg(test)]
-mod tests {
-    use engine::live::Rules;
-
-    use super::*;
-
-    #[test]
-    fn the_environment_says_the_edition_before_the_configuration_and_that_before_the_store() {
-        let check = |vars: &[(&str, &str)], said: (Option<Edition>, &str)| {
-            let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-            edition_of(said, &Env { vars, ..Env::default() }).map_err(|error| error.message)
-        };
-        let (lite, standard) = (Ok(Edition::Lite), Ok(Edition::Standard));
-        assert_eq!(check(&[], (None, "sqlite://pintle.db")), lite);
-        assert_eq!(check(&[], (None, IN_MEMORY)), lite);
-        assert_eq!(check(&[], (None, "postgres://h/d")), standard);
-        assert_eq!(check(&[], (None, "postgresql://h/d")), standard);
-        assert_eq!(check(&[], (Some(Edition::Lite), "postgres://h/d")), lite);
-        assert_eq!(check(&[("GOCLAW_EDITION", "standard")], (Some(Edition::Lite), IN_MEMORY)), standard);
-        let both = [("GOCLAW_EDITION", "standard"), ("PINTLE_EDITION", "lite")];
-        assert_eq!(check(&both, (None, "postgres://h/d")), lite);
-        assert_eq!(check(&[("GOCLAW_EDITION", "standard"), ("PINTLE_EDITION", "")], (None, IN_MEMORY)), standard);
-        let why = "PINTLE_EDITION is \"Lite\", expected lite or standard";
-        assert_eq!(check(&[("PINTLE_EDITION", "Lite")], (None, IN_MEMORY)), Err(why.to_owned()));
-    }
-
-    #[test]
-    fn a_tenant_is_called_what_the_rules_in_force_call_it() {
-        let live = Arc::new(Live::default());
-        let of = |tenant: &str| slug_of(&Arc::downgrade(&live), &TenantId::from(tenant));
-        let acme = "0193a5b0-7000-7000-8000-00000000000a";
-        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some(acme)), "nobody knows it yet");
-        let named = |slug: &str| Rules { slugs: [(TenantId::from(acme), slug.to_owned())].into(), ..Rules::default() };
-        live.replace(named("acme"));
-        assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some("acme")));
-        live.replace(named("acme-2"));
-        assert_eq!(of(acme).as_deref(), Some("acme-2"));
-        // Where nothing is in force any more, nobody has the rights of global hooks.
-        assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
-    }
-}
+mod tests;

@@ -67,6 +67,7 @@ impl Progress {
             | Fact::Interrupted
             | Fact::Replied { .. }
             | Fact::Used { .. }
+            | Fact::Rewritten { .. }
             | Fact::Answered { .. }
             | Fact::Compacted { .. } => {}
         }

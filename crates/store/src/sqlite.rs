@@ -199,13 +199,13 @@ struct Unoccupied<'a> {
 }
 
 impl Idle for Unoccupied<'_> {
-    fn write(mut self: Box<Self>, records: Vec<EventRecord>) -> Result<(), StoreError> {
-        let kept = self.writer.write_here(records);
+    fn write(mut self: Box<Self>, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>> {
+        let Some(kept) = self.writer.write_here(&records) else { return Err(records) };
         if self.writer.is_needed_earlier() {
             // An empty batch is how the thread hears of it.
             self.store.hand_over(Batch::records(Vec::new(), Box::new(|_| {})));
         }
-        kept
+        Ok(kept)
     }
 }
 

@@ -93,7 +93,9 @@ impl Work<'_> {
                 return None;
             }
         }
-        match self.around.hooks.clear(&self.cx, call).await {
+        let clearance = self.around.hooks.clear(&self.cx, call).await;
+        self.note_rewrite(place, &clearance);
+        match clearance {
             Clearance::Run(permit, aside) => {
                 self.flights.asides.insert(place, aside);
                 match self.flights.unsettled.remove(&permit.digest().to_string()) {
@@ -120,9 +122,9 @@ impl Work<'_> {
                 self.settle(place, done, Vec::new()).await;
             }
             // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
-            Clearance::Refused { .. } | Clearance::Waiting(_) if self.cx.cancel.is_cancelled() => {}
-            Clearance::Waiting(approval) if self.kept => return Some(approval),
-            Clearance::Waiting(approval) => {
+            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cx.cancel.is_cancelled() => {}
+            Clearance::Waiting { approval, .. } if self.kept => return Some(approval),
+            Clearance::Waiting { approval, .. } => {
                 // Nobody could go on with it.
                 let call = asked_about(&approval);
                 self.refuse(place, &call, nobody_said(&approval), Some(approval.by));
@@ -131,9 +133,26 @@ impl Work<'_> {
                 self.flights.asides.insert(place, Aside { notes: Vec::new(), rewritten });
                 self.refuse(place, &call, text, by);
             }
-            Clearance::Abort(aborted) => self.stop(aborted),
+            Clearance::Abort { aborted, .. } => self.stop(aborted),
         }
         None
+    }
+
+    /// Notes what gates put in the place of the model's arguments: it holds whatever becomes of the call.
+    fn note_rewrite(&mut self, place: usize, clearance: &Clearance) {
+        let (arguments, rewritten) = clearance.left();
+        // A call that is cleared once more may be left alone this time.
+        if rewritten || self.turn.rewritten(place).is_some() {
+            let arguments = serde_json::json!(arguments).to_string();
+            drop(self.note(Fact::Rewritten { place, arguments }));
+        }
+    }
+
+    /// Lets go of what gates replaced in calls that the end of the turn cuts off.
+    pub(super) fn settle_cut_off(&mut self) {
+        for (place, answer) in self.turn.cut_off() {
+            self.answered(place, answer);
+        }
     }
 
     fn changes_nothing(&self, call: &ToolCall) -> bool {

@@ -134,6 +134,7 @@ impl<'a> Work<'a> {
     pub(super) async fn run(&mut self) -> Out {
         loop {
             self.poll().await;
+            self.settle_cut_off();
             let step = self.turn.next();
             self.tell_texts();
             match step {
@@ -212,7 +213,8 @@ impl<'a> Work<'a> {
     }
 
     pub(super) fn answered(&mut self, place: usize, answer: Answer) {
-        drop(self.note(Fact::Answered { place, answer }));
+        let rewritten = answer.rewritten.or_else(|| self.turn.rewritten(place).map(str::to_owned));
+        drop(self.note(Fact::Answered { place, answer: Answer { rewritten, ..answer } }));
     }
 
     /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
@@ -321,6 +323,7 @@ impl<'a> Work<'a> {
 
     /// Steps a turn that is ending to its end.
     fn wind_up(&mut self, text: &str) {
+        self.settle_cut_off();
         loop {
             match self.turn.next() {
                 Step::Await { call } => self.answered(call, Answer::not_run(text)),

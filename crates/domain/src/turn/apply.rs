@@ -31,10 +31,9 @@ impl Turn {
             Fact::Announced { upto } => self.take_announced(upto),
             Fact::Used { place, read_only, rewritten, .. } => {
                 self.take_use(place, read_only);
-                if let Some(slot) = self.batch.get_mut(place) {
-                    slot.rewritten = rewritten;
-                }
+                self.take_rewrite(place, rewritten);
             }
+            Fact::Rewritten { place, arguments } => self.take_rewrite(place, Some(arguments)),
             Fact::Answered { place, answer } => self.take_answer(place, answer),
             Fact::Compacted { upto, summary } => self.compact(upto, summary),
             Fact::Ended { status, roll_back, error, reply } => {
@@ -101,6 +100,14 @@ impl Turn {
             && !matches!(slot.state, Call::Answered(_))
         {
             slot.state = Call::Running { read_only };
+        }
+    }
+
+    /// What a gate took out of a call is not in the conversation any more, also while the call has no answer.
+    fn take_rewrite(&mut self, place: usize, rewritten: Option<String>) {
+        if let Some(slot) = self.batch.get_mut(place) {
+            slot.rewritten = rewritten;
+            self.take_rewrites();
         }
     }
 

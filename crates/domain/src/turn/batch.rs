@@ -2,16 +2,13 @@
 
 use super::{Answer, CANCELLED, Call, DELIVERED, End, Phase, Slot, Then, Turn};
 use crate::json::Rendered;
-use crate::message::{Message, Private, Role};
+use crate::message::{Message, Role};
 
 impl Turn {
     /// Every call has its answer, or the turn is ending: the tool messages go into the conversation.
     pub(super) fn close_batch(&mut self) {
         let Phase::Batch(then) = std::mem::replace(&mut self.phase, Phase::Over) else { return };
-        let rest = match &self.ending {
-            Some(End { error: Some((_, text)), .. }) => text.clone(),
-            Some(_) | None => CANCELLED.to_owned(),
-        };
+        let rest = self.rest().to_owned();
         let handled = self.all_handled();
         let (mut last, mut notes, mut answered) = (String::new(), Vec::new(), Vec::new());
         self.take_rewrites();
@@ -49,25 +46,53 @@ impl Turn {
     }
 
     /// Puts the arguments that gates left into the message that asked for the calls.
-    fn take_rewrites(&mut self) {
-        let rewritten = |slot: &Slot| match &slot.state {
-            Call::Answered(answer) => answer.rewritten.clone().or_else(|| slot.rewritten.clone()),
-            Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => slot.rewritten.clone(),
-        };
-        let rewrites: Vec<Option<String>> = self.batch.iter().map(rewritten).collect();
-        if rewrites.iter().all(Option::is_none) {
+    pub(super) fn take_rewrites(&mut self) {
+        let rewrites: Vec<(usize, &str)> =
+            self.batch.iter().enumerate().filter_map(|(i, slot)| Some((i, slot.rewritten()?))).collect();
+        if rewrites.is_empty() {
             return;
         }
         let Some(asked) = self.messages.last_mut() else { return };
         let mut message = asked.get().clone();
-        for (part, rewrite) in std::iter::zip(&mut message.tool_calls, rewrites) {
-            if let Some(arguments) = rewrite {
-                part.function.arguments = arguments;
-                part.function.thought_signature.clear();
-            }
+        for (place, arguments) in rewrites {
+            message.rewrite_call(place, arguments);
         }
-        // What the provider keeps of its answer holds the arguments as they were.
-        message.private = Private::default();
         *asked = Rendered::new(message);
+    }
+
+    /// The arguments that gates left for the call at `place`, if they are others than the model's.
+    pub fn rewritten(&self, place: usize) -> Option<&str> {
+        self.batch.get(place).and_then(Slot::rewritten)
+    }
+
+    /// The calls that the end of the turn cuts off, and in which gates replaced something, each with the answer that it
+    /// has then: told as a fact, it lets go of what was there before.
+    pub fn cut_off(&self) -> Vec<(usize, Answer)> {
+        let is_cut = |slot: &Slot| matches!(slot.state, Call::Waiting | Call::Clearing | Call::Cleared { .. });
+        let rewritten = |slot: &Slot| slot.rewritten.clone().filter(|_| is_cut(slot));
+        if self.ending.is_none() {
+            return Vec::new();
+        }
+        let of =
+            |(place, slot)| Some((place, Answer { rewritten: Some(rewritten(slot)?), ..Answer::not_run(self.rest()) }));
+        self.batch.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// What calls leave for the model that the end of the turn cuts off.
+    fn rest(&self) -> &str {
+        match &self.ending {
+            Some(End { error: Some((_, text)), .. }) => text,
+            Some(_) | None => CANCELLED,
+        }
+    }
+}
+
+impl Slot {
+    fn rewritten(&self) -> Option<&str> {
+        let answer = match &self.state {
+            Call::Answered(answer) => answer.rewritten.as_deref(),
+            Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => None,
+        };
+        answer.or(self.rewritten.as_deref())
     }
 }

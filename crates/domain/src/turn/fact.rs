@@ -84,6 +84,14 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rewritten: Option<String>,
     },
+    /// Gates put other arguments in the place of the model's. These stand in the conversation from now on, whatever
+    /// becomes of the call; what the model wrote is kept until that is settled, so that the call can be cleared again.
+    Rewritten {
+        /// The place of the call in its batch.
+        place: usize,
+        /// The arguments as the gates left them, as JSON text.
+        arguments: String,
+    },
     /// A call has its answer, run or not.
     Answered {
         /// The place of the call in its batch.
@@ -111,6 +119,40 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reply: String,
     },
+}
+
+impl Fact {
+    /// The arguments that stand in the place of the model's, with the place of their call, once it will not be cleared
+    /// again: nobody needs what was there before.
+    pub fn settles(&self) -> Option<(usize, &str)> {
+        match self {
+            Self::Used { place, rewritten, .. } | Self::Answered { place, answer: Answer { rewritten, .. } } => {
+                rewritten.as_deref().map(|arguments| (*place, arguments))
+            }
+            Self::Recalled(_)
+            | Self::Begun { .. }
+            | Self::Equipped { .. }
+            | Self::Planned { .. }
+            | Self::Announced { .. }
+            | Self::Queued(_)
+            | Self::Injected { .. }
+            | Self::Interrupted
+            | Self::Replied { .. }
+            | Self::Rewritten { .. }
+            | Self::Compacted { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
+    /// Puts `arguments` in the place of what the model wrote for its call at `place`. Says whether this is the answer
+    /// of a model, and so the one that has such a call.
+    pub fn settle(&mut self, place: usize, arguments: &str) -> bool {
+        let Self::Replied { message: KeptMessage { message, private }, .. } = self else { return false };
+        if message.rewrite_call(place, arguments) {
+            private.clear();
+        }
+        true
+    }
 }
 
 /// A message with everything that must come back: also what hooks never see.

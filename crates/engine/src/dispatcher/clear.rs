@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::approval::Approval;
 use domain::clearing::{Aside, Clearing, Outcome, Question, Row, rows, time_of_substitute};
 use domain::id::HookName;
+use domain::json::Object;
 use domain::record::EventRecord;
 use domain::ruling::Aborted;
 use domain::tool::{Digest, ToolCall, ToolOutput};
@@ -36,7 +37,12 @@ pub enum Clearance {
         aside: Aside,
     },
     /// A person must say, and nobody has yet: the question is in the store. Clear the same call again later.
-    Waiting(Box<Approval>),
+    Waiting {
+        /// The question, with the call as it stands.
+        approval: Box<Approval>,
+        /// Whether a gate changed the call before.
+        rewritten: bool,
+    },
     /// It does not run.
     Refused {
         /// The call as it stood.
@@ -49,7 +55,28 @@ pub enum Clearance {
         rewritten: bool,
     },
     /// The turn, or more, stops.
-    Abort(Aborted),
+    Abort {
+        /// Why, and how far.
+        aborted: Aborted,
+        /// The call as it stood.
+        call: ToolCall,
+        /// Whether a gate had changed it before.
+        rewritten: bool,
+    },
+}
+
+impl Clearance {
+    /// The arguments as the gates left them, and whether these are others than the model's.
+    pub fn left(&self) -> (&Object, bool) {
+        match self {
+            Self::Run(permit, aside) => (&permit.call().arguments, aside.rewritten),
+            Self::Substituted { call, aside, .. } => (&call.arguments, aside.rewritten),
+            Self::Waiting { approval, rewritten } => (&approval.arguments, *rewritten),
+            Self::Refused { call, rewritten, .. } | Self::Abort { call, rewritten, .. } => {
+                (&call.arguments, *rewritten)
+            }
+        }
+    }
 }
 
 /// What a person had to do with a clearing.
@@ -138,14 +165,14 @@ impl Dispatcher {
             (Outcome::Substituted { call, by, result }, _) => {
                 Clearance::Substituted { call, output: result, by, took, aside }
             }
-            (Outcome::Ask { .. }, Person::Waiting(waiting)) => Clearance::Waiting(waiting),
+            (Outcome::Ask { .. }, Person::Waiting(approval)) => Clearance::Waiting { approval, rewritten },
             (Outcome::Ask { call, by, why }, Person::Unasked | Person::Approved { .. }) => {
                 Clearance::Refused { call, text: nobody_to_ask(why.as_str()), by: Some(by), rewritten }
             }
             (Outcome::Refused { call, denied }, _) => {
                 Clearance::Refused { call, text: denied.text(), by: Some(denied.by), rewritten }
             }
-            (Outcome::Abort { aborted, .. }, _) => Clearance::Abort(aborted),
+            (Outcome::Abort { aborted, call }, _) => Clearance::Abort { aborted, call, rewritten },
         }
     }
 }

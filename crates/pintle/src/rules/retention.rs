@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::store::{AuditStore as _, ExecutionStore as _, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::KeptConfig;
@@ -44,16 +45,18 @@ const CUT_ROWS: usize = 1000;
 /// How long others have the store for themselves between two times: as long as one time takes, about.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Forgets what is too old, some at a time, until it is cancelled.
-pub(super) async fn forget_old(store: Arc<Store>, terms: Terms, cancel: CancellationToken) {
+/// Forgets what is too old, some at a time, until it is cancelled. Other terms count at once.
+pub(super) async fn forget_old(store: Arc<Store>, mut terms: watch::Receiver<Terms>, cancel: CancellationToken) {
     loop {
-        let forgetful = store.clone();
-        let forgotten = tokio::task::spawn_blocking(move || forget_some(&forgetful, terms, Timestamp::now()));
+        let (forgetful, terms_now) = (store.clone(), *terms.borrow_and_update());
+        let forgotten = tokio::task::spawn_blocking(move || forget_some(&forgetful, terms_now, Timestamp::now()));
         let Ok(more) = forgotten.await else { return };
         let pause = if more { PAUSE } else { FORGET_EVERY };
         tokio::select! {
             () = cancel.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
+            // Whoever could say others is gone, and with them the rules.
+            changed = terms.changed() => if changed.is_err() { return },
         }
     }
 }
@@ -176,6 +179,26 @@ mod tests {
         check("sqlite://pintle.db");
         let server = Server::start();
         check(&server.fresh_database());
+    }
+
+    #[tokio::test]
+    async fn other_terms_count_at_once() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Arc::new(open_with("memory:", home.path(), Durability::Commit, Sealing::default()).unwrap());
+        let old = Timestamp::now() - SignedDuration::from_hours(24 * 60);
+        keep_executions(&*store, vec![execution(old), execution(Timestamp::now())]).unwrap();
+        let (say, terms_now) = watch::channel(terms(None, None));
+        let cancel = CancellationToken::new();
+        let tasks = tokio_util::task::TaskTracker::new();
+        let forgetting = tasks.spawn(forget_old(store.clone(), terms_now, cancel));
+        say.send(terms(Some(61), None)).unwrap();
+        say.send(terms(Some(59), None)).unwrap();
+        while executions(&store) == 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(executions(&store), 1);
+        drop(say);
+        forgetting.await.unwrap();
     }
 
     #[test]

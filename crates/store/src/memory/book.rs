@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, Plan, Said, Standing, State, plan};
 use domain::id::TenantId;
-use domain::session::Entry;
+use domain::session::{Entry, settle};
 use domain::store::{Append, Hold, SessionKey, SessionRow, StoreError};
 
 use crate::progress::Progress;
@@ -78,7 +78,10 @@ impl Book {
         row.last_end = progress.last_end.map(|cause| cause.word().to_owned()).or(row.last_end.take());
         conversation.opened = progress.opened;
         conversation.used = self.appends;
+        let new = conversation.entries.len();
         conversation.entries.extend(append.entries);
+        // What is left over is of no answer at all.
+        drop(settle(&mut conversation.entries, new));
 
         let live = |it: &Approval| matches!(it.state, State::Waiting | State::Approved);
         let over = |it: &Approval| progress.ended.iter().any(|turn| turn == it.turn_id.as_str());

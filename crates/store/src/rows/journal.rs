@@ -1,7 +1,8 @@
 //! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
 
-use domain::session::Entry;
+use domain::session::{Entry, settle};
 use domain::store::{Append, SessionKey, StoreError};
+use domain::turn::Fact;
 
 use super::approvals;
 use crate::body;
@@ -12,6 +13,9 @@ use crate::progress::Progress;
 pub(crate) struct Lines {
     append: Append,
     bodies: Vec<String>,
+    /// What the newest answer of a model that was written before lets go of: the place of a call, the arguments that
+    /// stand.
+    settled: Vec<(usize, String)>,
 }
 
 /// What a session's row says before an append.
@@ -23,7 +27,8 @@ struct Before {
 
 impl Lines {
     /// Writes the entries of `append` as JSON.
-    pub(crate) fn of(append: Append) -> Result<Self, StoreError> {
+    pub(crate) fn of(mut append: Append) -> Result<Self, StoreError> {
+        let settled = settle(&mut append.entries, 0);
         let write = |(i, entry)| {
             body::write(entry).map_err(|why| {
                 let session = &append.key.session;
@@ -31,7 +36,7 @@ impl Lines {
             })
         };
         let bodies = append.entries.iter().enumerate().map(write).collect::<Result<_, _>>()?;
-        Ok(Self { append, bodies })
+        Ok(Self { append, bodies, settled })
     }
 
     /// Whose they are.
@@ -47,6 +52,7 @@ impl Lines {
         let Append { key, agent, at, .. } = &self.append;
         let now = at.to_string();
         let before = self.before(db, &now)?;
+        self.settle(db, before.number)?;
         let progress = Progress::of(before.open_turn, before.opened, &self.append.entries);
         let mut statements: Vec<Statement<'_>> = Vec::with_capacity(self.bodies.len() + 1 + progress.ended.len());
         statements.extend(self.bodies.iter().map(|body| {
@@ -68,6 +74,31 @@ impl Lines {
         ));
         statements.extend(progress.ended.iter().map(|turn| approvals::void_turn(key, turn)));
         db.run_all(&statements)
+    }
+
+    /// Takes out of what was written before what gates replaced since.
+    fn settle(&self, db: &dyn Db, session: i64) -> Result<(), Failure> {
+        if self.settled.is_empty() {
+            return Ok(());
+        }
+        let newest = "SELECT seq, body FROM journal WHERE session = ?1 AND body LIKE '{\"turn\":{\"replied\":%' \
+                      ORDER BY seq DESC LIMIT 1";
+        let row = db.one(newest, &[session.into()], |row| Ok((row.int("seq")?, row.text("body")?.to_string())))?;
+        let Some((seq, body)) = row else { return Ok(()) };
+        // Nobody but the owner of this entry is refused for it.
+        let broken = |why| Failure::Said(StoreError::Corrupt(format!("journal entry {seq}: {why}")));
+        let mut fact = match body::read(&body).map_err(broken)? {
+            Entry::Turn(fact) => fact,
+            Entry::Opened { .. } | Entry::Closed { .. } => return Ok(()),
+        };
+        for (place, arguments) in &self.settled {
+            Fact::settle(&mut fact, *place, arguments);
+        }
+        let left = body::write(&Entry::Turn(fact)).map_err(broken)?;
+        if left != body {
+            db.run("UPDATE journal SET body = ?2 WHERE seq = ?1", &[seq.into(), left.as_str().into()])?;
+        }
+        Ok(())
     }
 
     /// How the session stands; it begins with its first entries.

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -92,6 +92,15 @@ impl Place {
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
         // A panic rolls its transaction back as it unwinds.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, unless somebody else does.
+    pub(super) fn turn_if_free(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.writing.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// A file that was deleted takes rows without a word, and they are gone with the process.
@@ -238,6 +247,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // What is taken out of a row, or with one, is not to stand in the file all the same.
+    connection.pragma_update(None, "secure_delete", true)?;
     Ok(connection)
 }
 

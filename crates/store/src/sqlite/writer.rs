@@ -95,10 +95,21 @@ impl Writer {
         writer.try_lock().ok().filter(|writer| writer.quick)
     }
 
-    /// Writes `records` in the thread of the caller.
-    pub(super) fn write_here(&mut self, records: Vec<EventRecord>) -> Result<(), StoreError> {
-        let rows = Rows::of_records(&records, &self.sealing, Dialect::Sqlite)?;
-        self.write(&[&rows]).pop().unwrap_or(Ok(())).map_err(|unwritten| unwritten.why)
+    /// Writes `records` in the thread of the caller, unless somebody else has the file: nothing is written then.
+    pub(super) fn write_here(&mut self, records: &[EventRecord]) -> Option<Result<(), StoreError>> {
+        let rows = match Rows::of_records(records, &self.sealing, Dialect::Sqlite) {
+            Ok(rows) => rows,
+            Err(why) => return Some(Err(why)),
+        };
+        let place = self.place.clone();
+        let turn = place.turn_if_free()?;
+        self.wait_for_others(QUICK);
+        let how = self.write_during(turn, &[&rows]).pop().unwrap_or(Ok(()));
+        self.wait_for_others(file::BUSY_TIMEOUT);
+        match how {
+            Err(Unwritten { passes: true, .. }) => None,
+            how => Some(how.map_err(|unwritten| unwritten.why)),
+        }
     }
 
     /// Whether the thread is to look again earlier than it means to.
@@ -141,7 +152,12 @@ impl Writer {
     /// One transaction for the whole group; says how it went for each batch. From here on no row can be refused for what
     /// is in it, only the file can fail.
     fn write(&mut self, rows: &[&Rows]) -> Vec<How> {
-        let turn = self.place.turn();
+        let place = self.place.clone();
+        self.write_during(place.turn(), rows)
+    }
+
+    /// The same for whoever has the turn to write.
+    fn write_during(&mut self, turn: MutexGuard<'_, ()>, rows: &[&Rows]) -> Vec<How> {
         let began = Instant::now();
         let before = self.connection.total_changes();
         let committed = self.place.check().map_err(Unwritten::from).and_then(|()| {
@@ -225,7 +241,7 @@ mod tests {
     fn a_panic_leaves_a_writer_that_can_write_and_has_forgotten_what_it_knew() {
         let folder = tempfile::tempdir().unwrap();
         let writer = writer(folder.path(), true);
-        locked(&writer).write_here(cleared()).unwrap();
+        locked(&writer).write_here(&cleared()).unwrap().unwrap();
         let panics = thread::scope(|scope| {
             let held = scope.spawn(|| {
                 let _held = locked(&writer);
@@ -235,8 +251,26 @@ mod tests {
         });
         assert!(panics.is_err() && Writer::idle(&writer).is_none(), "nobody writes in its place after a panic");
         assert_eq!(locked(&writer).sealer.due_in(Instant::now()), None, "the chains are looked up anew");
-        locked(&writer).write_here(cleared()).unwrap();
+        locked(&writer).write_here(&cleared()).unwrap().unwrap();
         assert!(!writer.is_poisoned());
+    }
+
+    #[test]
+    fn whoever_writes_in_place_waits_for_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = writer(folder.path(), false);
+        let mut writer = locked(&writer);
+        let place = writer.place.clone();
+        let turn = place.turn();
+        assert_eq!(writer.write_here(&cleared()), None, "another thread of this process writes");
+        drop(turn);
+        let other = Connection::open(folder.path().join("pintle.db")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(writer.write_here(&cleared()), None, "another process writes");
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(writer.write_here(&cleared()), Some(Ok(())));
+        let timeout: i64 = writer.connection.query_row("PRAGMA busy_timeout", [], |row| row.get(0)).unwrap();
+        assert_eq!(timeout, file::BUSY_TIMEOUT.as_millis() as i64, "the thread itself can wait");
     }
 
     #[test]
@@ -246,7 +280,7 @@ mod tests {
         let mut writer = locked(&writer);
         writer.patience(Instant::now());
         assert!(!writer.is_needed_earlier(), "nothing is to be signed");
-        writer.write_here(cleared()).unwrap();
+        writer.write_here(&cleared()).unwrap().unwrap();
         assert!(writer.is_needed_earlier(), "a chain has grown");
         writer.patience(Instant::now());
         assert!(!writer.is_needed_earlier(), "it knows");

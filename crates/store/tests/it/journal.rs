@@ -10,7 +10,7 @@ use domain::approval::{Approval, State};
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json;
-use domain::message::{Message, Private, Role};
+use domain::message::{CallPart, Message, Private, Role};
 use domain::session::Entry;
 use domain::store::{Append, ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
 use domain::turn::{Fact, Origin, Waiting};
@@ -72,6 +72,54 @@ fn an_entry_that_could_not_be_read_again_is_refused_alone() {
     assert_eq!(store.journal(&key), Ok(["first", "second", "third"].map(queued).into()));
     let events = store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap();
     assert_eq!(events.len(), 3, "nor are the records of what was refused");
+}
+
+/// The answer of a model that asks for one call, with `command` in it.
+fn asked(command: &str) -> Entry {
+    let message =
+        Message { tool_calls: vec![CallPart::new("c", "exec", command)], ..Message::text(Role::Assistant, "") }.into();
+    Entry::Turn(Fact::Replied { iteration: 1, message, read_only: vec![false], terminal: false, owners: [].into() })
+}
+
+fn used() -> Entry {
+    let (tool, digest, rewritten) = ("exec".into(), "00ff".into(), Some("{}".into()));
+    Entry::Turn(Fact::Used { place: 0, read_only: false, tool, digest, rewritten })
+}
+
+#[test]
+fn what_gates_replaced_is_in_no_byte_of_the_file() {
+    const SECRET: &str = "hush-hush-4711";
+    let (folder, store) = store();
+    let found = || {
+        let files = fs::read_dir(folder.path()).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap());
+        files.filter(|bytes| bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes())).count()
+    };
+    // One that fits a page, and one that takes many.
+    let keys = ["short", "long"].map(|session| key(DEFAULT_TENANT, session));
+    for (key, command) in keys.iter().zip([SECRET.to_owned(), SECRET.repeat(10_000)]) {
+        appended(&store, append_of(key, vec![begun(&TurnId::fresh(), "hi"), asked(&command)]));
+    }
+    execute(&store, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_eq!(found(), 1, "until then it is there");
+    keys.iter().for_each(|key| appended(&store, append_of(key, vec![used()])));
+    drop(store);
+    assert_eq!(found(), 0);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_keeps_the_call_from_its_use_and_nobody_else() {
+    let (_folder, store) = store();
+    let key = key(DEFAULT_TENANT, "s");
+    appended(&store, append_of(&key, vec![begun(&TurnId::fresh(), "hi"), asked("x")]));
+    execute(&store, "UPDATE journal SET body = '{\"turn\":{\"replied\":{}}}' WHERE body LIKE '%replied%'");
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let answers = [used(), queued("other")].map(|entry| hand_over(&store, append_of(&key, vec![entry])));
+    other.execute_batch("COMMIT").unwrap();
+    let [refused, kept] = answers.map(|answer| answer.recv().unwrap());
+    assert_eq!(kept, Ok(()));
+    let Err(StoreError::Corrupt(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.starts_with("journal entry 2: missing field `iteration`"), "{why}");
 }
 
 #[test]

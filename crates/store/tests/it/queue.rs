@@ -71,7 +71,13 @@ fn a_store_is_idle_once_nothing_waits() {
     let before = count(&store);
     let idle = store.idle().expect("nothing was handed over since");
     assert!(store.idle().is_none(), "somebody has it");
-    idle.write(vec![event(&TurnId::fresh())]).unwrap();
+    idle.write(vec![event(&TurnId::fresh())]).unwrap().unwrap();
+    assert_eq!(count(&store), before + 1);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ours = vec![event(&TurnId::fresh())];
+    let back = store.idle().expect("the last one was quick").write(ours.clone()).unwrap_err();
+    assert_eq!(back[0].event_id, ours[0].event_id, "they come back if somebody else writes");
+    other.execute_batch("COMMIT").unwrap();
     assert_eq!(count(&store), before + 1);
 }
 

@@ -27,6 +27,7 @@ use super::store::event;
 pub fn sessions<S: SessionStore + ApprovalStore + RecordStore>(store: &S) {
     assert_eq!(rows(store, DEFAULT_TENANT), [], "the suite needs an empty store");
     entries::a_journal_comes_back_whole(store);
+    entries::what_gates_replaced_goes_once_a_call_is_settled(store);
     entries::hostile_entries_are_only_entries(store);
     entries_stand_in_the_order_of_the_calls(store);
     many_may_append_at_once(store);

@@ -44,7 +44,7 @@ fn whoever_finds_it_idle_may_write(store: &dyn RecordStore) {
     kept(store, std::slice::from_ref(&first));
     let between = match store.idle() {
         Some(idle) => {
-            idle.write(vec![second.clone()]).expect("the record is written");
+            idle.write(vec![second.clone()]).expect("nobody else writes").expect("the record is written");
             vec![second]
         }
         None => Vec::new(),

@@ -64,6 +64,7 @@ impl Recorded {
             | Fact::Interrupted
             | Fact::Replied { .. }
             | Fact::Used { .. }
+            | Fact::Rewritten { .. }
             | Fact::Answered { .. }
             | Fact::Compacted { .. }
             | Fact::Ended { .. } => None,
@@ -112,6 +113,7 @@ impl Rehearsal<'_> {
                 | Fact::Injected { .. }
                 | Fact::Interrupted
                 | Fact::Used { .. }
+                | Fact::Rewritten { .. }
                 | Fact::Answered { .. } => {}
             }
             turn.apply(fact);

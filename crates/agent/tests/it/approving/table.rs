@@ -28,7 +28,7 @@ async fn cell(came: Came, mode: Mode, asker: Option<Arc<Says>>) -> Handling {
         Ok(Clearance::Run(..)) if asked => Handling::AskedHere,
         Ok(Clearance::Run(..)) => Handling::Runs,
         Ok(Clearance::Refused { .. }) => Handling::Refused,
-        Ok(Clearance::Waiting(_)) => Handling::Parked,
+        Ok(Clearance::Waiting { .. }) => Handling::Parked,
         Ok(other) => panic!("{other:?}"),
         Err(_waiting) => {
             let question = store.approvals(true, 1).unwrap().remove(0);

@@ -4,7 +4,7 @@ use super::*;
 use crate::checkpoint::runtime::TurnStatus;
 use crate::history::{Changed, Recalled, RecalledMessage, Withheld};
 use crate::planning::StepPrompts;
-use crate::session::{Cause, Entry};
+use crate::session::{Cause, Entry, Session, settle};
 
 /// A message with everything that a message can have, exact digits and private blocks among it.
 fn rich() -> KeptMessage {
@@ -189,6 +189,84 @@ fn what_a_gate_took_out_of_a_call_stays_out_when_its_answer_is_lost() {
     assert_eq!(step(&mut turn), "model 2");
     let asked = turn.messages().iter().find(|message| !message.get().tool_calls.is_empty()).unwrap();
     assert_eq!(asked.get().tool_calls[0].function.arguments, r#"{"key":"[gone]"}"#);
+}
+
+/// The arguments of the calls in the last answer of a model.
+fn arguments(turn: &Turn) -> Vec<String> {
+    let asked = turn.messages().iter().rfind(|message| !message.get().tool_calls.is_empty()).unwrap();
+    asked.get().tool_calls.iter().map(|part| part.function.arguments.clone()).collect()
+}
+
+fn rewritten(place: usize, arguments: &str) -> Fact {
+    Fact::Rewritten { place, arguments: arguments.into() }
+}
+
+#[test]
+fn what_a_gate_took_out_is_not_in_the_conversation_while_a_call_waits_and_the_call_is_cleared_from_the_beginning() {
+    let mut turn = folded(vec![replied(1, &["write", "write"], false), rewritten(1, "{\"n\":1}")]);
+    assert_eq!(arguments(&turn), ["{}", "{\"n\":1}"]);
+    assert_eq!((turn.rewritten(0), turn.rewritten(1)), (None, Some("{\"n\":1}")));
+    assert_eq!(turn.part(1).unwrap().function.arguments, "{}", "what is cleared again is what the model wrote");
+    assert_eq!(turn.cut_off(), [], "the turn goes on");
+    // Cleared once more, it may be left alone.
+    turn.apply(rewritten(1, "{}"));
+    assert_eq!(arguments(&turn), ["{}", "{}"]);
+}
+
+#[test]
+fn the_end_lets_go_of_what_gates_replaced_in_calls_that_it_cuts_off() {
+    let batch = vec![replied(1, &["read", "read", "write", "write"], false), used(0)];
+    let places = (0..3).map(|place| rewritten(place, "{\"n\":1}")).collect();
+    let mut turn = folded([batch, places, vec![answered(1, answer("r1"))]].concat());
+    turn.end(End::failed("hook.before_tool", "no further"));
+    // The first runs and is waited for, the second has its answer, and nobody changed the last.
+    let expected = Answer { rewritten: Some("{\"n\":1}".into()), ..Answer::not_run("no further") };
+    assert_eq!(turn.cut_off(), [(2, expected)]);
+    turn.end(End::hard_aborted());
+    assert_eq!(turn.cut_off()[0].1.text, CANCELLED);
+}
+
+#[test]
+fn what_gates_replaced_goes_out_of_the_answer_of_the_model_once_the_call_is_settled() {
+    let kept = |entries: &[Entry]| serde_json::to_string(entries).unwrap();
+    let asked = |iteration| {
+        let parts = ["secret-0", "secret-1"].map(|text| CallPart::new(text, "exec", &format!("{{\"k\":\"{text}\"}}")));
+        let private = Private::of(vec!["secret-0 secret-1".into()]);
+        let tool_calls = parts.into_iter().map(|part| CallPart { id: "c".into(), ..part }).collect();
+        let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "") }.into();
+        let (read_only, owners) = (vec![false; 2], BTreeMap::new());
+        Entry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
+    };
+    let used = |place, rewritten: Option<&str>| {
+        let Fact::Used { read_only, tool, digest, .. } = used(place) else { unreachable!() };
+        Entry::Turn(Fact::Used { place, read_only, tool, digest, rewritten: rewritten.map(str::to_owned) })
+    };
+    let refused = Answer { rewritten: Some("{\"k\":2}".into()), ..Answer::not_run("no") };
+    let (first, second) = (Entry::Turn(answered(0, answer("r"))), Entry::Turn(answered(1, refused)));
+    let all = [asked(1), used(0, Some("{\"k\":1}")), second, first, asked(2), used(0, None)];
+    for new in 1..4 {
+        let mut entries = all.to_vec();
+        assert_eq!(settle(&mut entries, new), []);
+        assert!(kept(&entries[..1]).contains("secret-0") == (new > 1), "settled from {new} on");
+        assert!(kept(&entries[..1]).contains("secret-1") == (new > 2), "settled from {new} on");
+        assert_eq!(entries[1..], all[1..]);
+        let conversation = |entries: &[Entry]| {
+            let (prompts, max_iterations) = (Vec::new(), 5);
+            let begun = Fact::Begun { turn_id: "t".into(), prompts, max_iterations };
+            let session = Session::fold(std::iter::once(Entry::Turn(begun)).chain(entries.iter().cloned()));
+            format!("{:?}", session.messages())
+        };
+        assert_eq!(conversation(&entries), conversation(&all), "the conversation is the same with and without");
+        assert!(conversation(&all).contains("secret-0"), "the second answer is not settled");
+    }
+    // An answer that is not among them is somebody else's to settle.
+    let mut rest = all[1..].to_vec();
+    assert_eq!(settle(&mut rest, 0), [(0, "{\"k\":1}".into()), (1, "{\"k\":2}".into())]);
+    assert_eq!(rest, all[1..]);
+    // Nor is one changed that has no such call.
+    let mut odd = vec![asked(1), used(7, Some("{}"))];
+    assert_eq!(settle(&mut odd, 1), []);
+    assert_eq!(odd[0], asked(1));
 }
 
 #[test]

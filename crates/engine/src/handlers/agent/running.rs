@@ -113,10 +113,6 @@ impl Asked<'_> {
             self.note_dropped(said, &mut account);
         }
         let decision = said.as_ref().ok().map(|said| said.decision);
-        if decision == Some(reply::Decision::Defer) {
-            let (hook_id, event) = (self.about.id(), self.event.name());
-            tracing::warn!(%hook_id, event, "hooks.decision_not_yet_implemented: `defer` counts as a block");
-        }
         let shape = shape(self.about.handler());
         let said = said.and_then(|said| take(Answer { said, shape }));
         self.trace(began.elapsed(), decision, said.as_ref().err());

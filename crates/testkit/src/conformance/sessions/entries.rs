@@ -9,10 +9,10 @@ use domain::message::{CallPart, Message, Private, Role, SystemPart};
 use domain::planning::StepPrompts;
 use domain::session::{Cause, Entry, Session};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
-use domain::store::SessionStore;
+use domain::store::{SessionKey, SessionStore};
 use domain::turn::{Answer, Equipment, Fact, Flow, Origin, ToolUse, Waiting};
 
-use super::{append_of, appended, journal, key, queued, row, waiting};
+use super::{append_of, appended, begun, journal, key, queued, row, waiting};
 
 /// A message that is larger than anybody writes by hand.
 const LONG_BYTES: usize = 10 << 20;
@@ -81,6 +81,7 @@ fn every_entry() -> Vec<Entry> {
             owners: [("exec".into(), HookName::from("guard"))].into(),
         },
         Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into(), rewritten: None },
+        Fact::Rewritten { place: 0, arguments: "{}".into() },
         Fact::Answered { place: 0, answer },
         Fact::Compacted { upto: 2, summary: Some(full.into()) },
         Fact::Compacted { upto: 1, summary: None },
@@ -111,6 +112,57 @@ pub(super) fn a_journal_comes_back_whole<S: SessionStore>(store: &S) {
     assert_eq!(found.len(), entries.len());
     let folded = |entries: Vec<Entry>| format!("{:?}", Session::fold(entries));
     assert_eq!(folded(found), folded(entries));
+}
+
+/// The answer of a model with two calls, whose arguments say `secret-0` and `secret-1`, and so does what its provider
+/// keeps of it.
+fn asked(iteration: u32) -> Entry {
+    let call = |n| CallPart::new(&format!("c{n}"), "exec", &format!(r#"{{"command":"secret-{n}"}}"#));
+    let tool_calls = vec![call(0), call(1)];
+    let private = Private::of(vec!["secret-0 secret-1".into()]);
+    let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "I will") }.into();
+    let (read_only, owners) = (vec![false; 2], [].into());
+    Entry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
+}
+
+/// The call at `place` is used, with other arguments than the model's.
+fn used_as(place: usize, command: &str) -> Entry {
+    let rewritten = Some(format!(r#"{{"command":"{command}"}}"#));
+    Entry::Turn(Fact::Used { place, read_only: false, tool: "exec".into(), digest: "00ff".into(), rewritten })
+}
+
+pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore>(store: &S) {
+    let (key, other) = (key(DEFAULT_TENANT, "settled"), key(DEFAULT_TENANT, "settled-not"));
+    let kept = |key: &SessionKey| serde_json::to_string(&journal(store, key)).expect("it is JSON");
+    let holds = |key: &SessionKey| ["secret-0", "secret-1"].map(|secret| kept(key).contains(secret));
+    appended(store, append_of(&other, vec![begun(&TurnId::fresh(), "hi"), asked(1)]));
+    appended(store, append_of(&key, vec![begun(&TurnId::fresh(), "hi"), asked(1)]));
+    let waits = Fact::Rewritten { place: 1, arguments: "{}".into() };
+    appended(store, append_of(&key, vec![Entry::Turn(waits)]));
+    assert_eq!(holds(&key), [true, true], "a call that waits is cleared again from what the model wrote");
+    appended(store, append_of(&key, vec![used_as(0, "clean")]));
+    assert_eq!(holds(&key), [false, true]);
+    let answer = Answer { rewritten: Some("{}".into()), ..Answer::not_run("no") };
+    appended(store, append_of(&key, vec![Entry::Turn(Fact::Answered { place: 1, answer }), asked(2)]));
+    assert_eq!(holds(&key), [true, true], "the second answer of the model is another one");
+    // In one append, and to the first answer before.
+    appended(store, append_of(&key, vec![used_as(0, "clean"), used_as(1, "clean"), asked(3), used_as(0, "clean")]));
+    let left = journal(store, &key);
+    let calls = |entry: &Entry| match entry {
+        Entry::Turn(Fact::Replied { message, .. }) => {
+            let commands = message.message.tool_calls.iter().map(|part| part.function.arguments.clone());
+            Some((commands.collect::<Vec<_>>(), message.private.len()))
+        }
+        Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+    };
+    let (clean, raw) = (r#"{"command":"clean"}"#.to_owned(), r#"{"command":"secret-1"}"#.to_owned());
+    assert_eq!(
+        left.iter().filter_map(calls).collect::<Vec<_>>(),
+        [(vec![clean.clone(), "{}".into()], 0), (vec![clean.clone(), clean.clone()], 0), (vec![clean, raw], 0)]
+    );
+    assert_eq!(left.len(), 10, "nothing else is touched");
+    assert_eq!(holds(&other), [true, true], "nor is another session");
+    [key, other].iter().for_each(|key| assert_eq!(store.delete(key), Ok(true)));
 }
 
 pub(super) fn hostile_entries_are_only_entries<S: SessionStore>(store: &S) {
