@@ -64,6 +64,9 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     if let Some(background) = raw.background.filter(|_| trusts(trusted, "background", left)) {
         lay_over(&mut config.agent_hooks.background, background);
     }
+    if let Some(raw) = raw.telemetry.filter(|_| trusts(trusted, "telemetry", left)) {
+        problems.extend(collector(config, raw.otlp_endpoint));
+    }
     problems.into_iter().for_each(|problem| trusted.layer.report(problem));
     note_bad_store(config, trusted);
 }
@@ -104,6 +107,15 @@ fn durability(config: &mut Config, word: Option<&str>) -> Option<Problem> {
             return Some(Problem::new(&["audit", "durability"], message).meant(word, DURABILITIES));
         }
     };
+    None
+}
+
+fn collector(config: &mut Config, address: Option<String>) -> Option<Problem> {
+    let address = address?;
+    match telemetry::Settings::read(Some(&address), |_| None) {
+        Ok(_) => config.otlp_endpoint = Some(address),
+        Err(error) => return Some(Problem::new(&["telemetry", "otlp_endpoint"], error.to_string())),
+    }
     None
 }
 
