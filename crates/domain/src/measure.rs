@@ -146,10 +146,10 @@ impl Measures {
             labels.push(("decision", (*decision).to_owned()));
             (labels, *number)
         });
-        let durations =
-            self.durations.iter().map(|((tenant, handler_type, event), spread)| {
-                (kind(tenant, handler_type, event), spread.clone())
-            });
+        let durations = self
+            .durations
+            .iter()
+            .map(|((tenant, handler_type, event), spread)| (kind(tenant, handler_type, event), spread.clone()));
         let mut dropped: Vec<(Labels, u64)> = self
             .dropped
             .iter()
@@ -196,12 +196,16 @@ pub fn text(metrics: &[Metric]) -> String {
         line(&mut out, format_args!("# TYPE {name} {kind}"));
         match rows {
             Rows::Counters(rows) => {
-                rows.iter().for_each(|(labels, number)| line(&mut out, format_args!("{name}{} {number}", braced(labels))));
+                rows.iter()
+                    .for_each(|(labels, number)| line(&mut out, format_args!("{name}{} {number}", braced(labels))));
             }
             Rows::Gauges(rows) => {
-                rows.iter().for_each(|(labels, number)| line(&mut out, format_args!("{name}{} {number}", braced(labels))));
+                rows.iter()
+                    .for_each(|(labels, number)| line(&mut out, format_args!("{name}{} {number}", braced(labels))));
             }
-            Rows::Histograms(rows) => rows.iter().for_each(|(labels, spread)| spread_out(&mut out, (name, labels), spread)),
+            Rows::Histograms(rows) => {
+                rows.iter().for_each(|(labels, spread)| spread_out(&mut out, (name, labels), spread))
+            }
         }
     }
     out

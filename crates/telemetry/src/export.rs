@@ -195,7 +195,10 @@ impl Shared {
         if before == 0 {
             self.told.store(left, Ordering::Relaxed);
             let host = self.settings.host();
-            tracing::warn!(lost = left, "telemetry: the collector at {host} does not take spans, which are lost: {why}");
+            tracing::warn!(
+                lost = left,
+                "telemetry: the collector at {host} does not take spans, which are lost: {why}"
+            );
         }
     }
 }
@@ -278,7 +281,9 @@ impl Sender {
         let mut pauses = PAUSES.iter();
         let sent = loop {
             match self.post.send(&shared.settings.traces, &message, refused).await {
-                Err(Refused { passes: true, .. }) if !shared.closing.is_cancelled() && !pauses.as_slice().is_empty() => {
+                Err(Refused { passes: true, .. })
+                    if !shared.closing.is_cancelled() && !pauses.as_slice().is_empty() =>
+                {
                     let pause = pauses.next().copied().unwrap_or_default();
                     tokio::select! {
                         () = shared.closing.cancelled() => {}

@@ -48,10 +48,8 @@ impl Post {
         if settings.traces.scheme() == "http" {
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| SettingsError::Client {
-            host: settings.host(),
-            why: cause(error),
-        })?;
+        let client =
+            builder.build().map_err(|error| SettingsError::Client { host: settings.host(), why: cause(error) })?;
         Ok(Self { client, headers: settings.headers.clone() })
     }
 

@@ -77,10 +77,7 @@ impl Settings {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn read(
-        configured: Option<&str>,
-        env: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Self>, SettingsError> {
+    pub fn read(configured: Option<&str>, env: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingsError> {
         let said = |name: &str| env(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if said(DISABLED).is_some_and(|word| word.eq_ignore_ascii_case("true")) {
             return Ok(None);
@@ -114,7 +111,7 @@ impl Settings {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn checked(address: &str) -> Result<Url, String> {
+fn checked(address: &str) -> Result<Url, String> {
     let url = Url::parse(address).map_err(|error| error.to_string())?;
     if !["http", "https"].contains(&url.scheme()) {
         return Err(format!("it begins with `{}:`", url.scheme()));
@@ -224,7 +221,8 @@ mod tests {
         let no_header = |number: usize| {
             format!("{HEADERS}: entry {number} is no header; expected `NAME=VALUE`, several with `,` between")
         };
-        for (text, number) in [("s3cret", 1), ("a=b,s3cret", 2), ("a=%zz", 1), ("a=%2", 1), ("a b=c", 1), ("a=%0a", 1), ("a=%é", 1)]
+        for (text, number) in
+            [("s3cret", 1), ("a=b,s3cret", 2), ("a=%zz", 1), ("a=%2", 1), ("a b=c", 1), ("a=%0a", 1), ("a=%é", 1)]
         {
             check(Some("http://c"), &[(HEADERS, text)], &no_header(number));
         }

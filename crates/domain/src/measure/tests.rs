@@ -48,19 +48,17 @@ hooks_executions_total{tenant_id=\"a\",handler_type=\"command\",event=\"pre_tool
     ] {
         assert!(text.contains(&format!("\nhooks_duration_ms{line}\n")), "{line} in {text}");
     }
-    assert!(text.ends_with("hooks_async_dropped_total{tenant_id=\"b\\\"\\\\\\n\",handler_type=\"http\"} 1\n"), "{text}");
+    assert!(
+        text.ends_with("hooks_async_dropped_total{tenant_id=\"b\\\"\\\\\\n\",handler_type=\"http\"} 1\n"),
+        "{text}"
+    );
 }
 
 #[test]
 fn that_nothing_was_dropped_is_told_too() {
     let text = text(&Measures::default().metrics());
     assert!(text.ends_with("# TYPE hooks_async_dropped_total counter\nhooks_async_dropped_total 0\n"), "{text}");
-    let gauge = Metric {
-        name: BREAKERS_OPEN,
-        help: "Open.",
-        unit: "1",
-        rows: Rows::Gauges(vec![(Labels::new(), -1)]),
-    };
+    let gauge = Metric { name: BREAKERS_OPEN, help: "Open.", unit: "1", rows: Rows::Gauges(vec![(Labels::new(), -1)]) };
     let expected = "# HELP hooks_breakers_open Open.\n# TYPE hooks_breakers_open gauge\nhooks_breakers_open -1\n";
     assert_eq!(super::text(&[gauge]), expected);
 }

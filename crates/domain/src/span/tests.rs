@@ -8,7 +8,7 @@ use crate::breaker::Policy;
 use crate::checkpoint::runtime::TurnStatus;
 use crate::checkpoint::{Notice, Observed, RuntimeEvent};
 use crate::fault::Fault;
-use crate::id::{EventId, HookId, HookName, TraceId};
+use crate::id::{EventId, HookId, TraceId};
 use crate::record::{Lines, Ruled};
 use crate::testing::hook;
 use crate::verdict::Word;
@@ -119,7 +119,8 @@ fn every_run_leaves_a_span_and_nothing_else_does() {
         Some("hook.process.before_llm < turn [0..1] completed metadata.decision=allow tool_name=exec"),
     );
     let failed = |fault| Outcome::Failed { fault, became: Word::Deny, took: MS * 2 };
-    let account = |detail: &str| Some(Box::new(Account { detail: Some(detail.into()), retry: 2, ..Account::default() }));
+    let account =
+        |detail: &str| Some(Box::new(Account { detail: Some(detail.into()), retry: 2, ..Account::default() }));
     let broken = stored(ran("g", PostToolUse, failed(Fault::Panicked)), HandlerType::Http);
     check(
         Record { account: account("key sk-12345678 was refused"), again: true, ..broken },
@@ -290,6 +291,25 @@ fn every_hook_has_a_parent_in_the_end() {
 }
 
 #[test]
+fn a_message_that_is_refused_makes_a_turn_that_is_over() {
+    let mut traces = Traces::default();
+    let kind = CheckpointKind::UserPromptSubmit;
+    let refused = |who: Identity| {
+        let record = ran("a", kind, said(Word::Deny, None, MS));
+        EventRecord { ruling: Ruled::word(Word::Deny), ..event(who, kind, vec![record]) }
+    };
+    let hook = "hook.process.user_prompt_submit < turn [1000..1001] completed metadata.decision=block";
+    let over = traces.concluded(at(1), &[refused(who(None))]);
+    assert_eq!(all(&over), [hook, "turn < nothing [1000..1001] blocked"]);
+    // One that comes in while a turn is worked ends nothing, whether its beginning was told or not.
+    let steering = Identity { iteration: 1, ..who(None) };
+    assert_eq!(all(&traces.concluded(at(1), &[refused(steering)])), [hook]);
+    traces.noticed(&notice(&who(None), 2, turn_start()));
+    assert_eq!(all(&traces.concluded(at(1), &[refused(who(None))])), [hook]);
+    assert_eq!(all(&traces.finish(at(3))), ["turn < nothing [1000..3000] unfinished"]);
+}
+
+#[test]
 fn a_sub_agent_works_below_the_call_that_began_it() {
     let mut traces = Traces::default();
     let parent = who(Some("c1"));
@@ -322,10 +342,10 @@ fn what_is_open_is_bounded() {
         assert_eq!(traces.noticed(&notice(&turn(number), number as i64, turn_start())), []);
     }
     let over = traces.noticed(&notice(&turn(MAX_OPEN_TURNS), 5000, turn_start()));
-    assert_eq!(over.iter().map(|span| (span.key, span.status.word())).collect::<Vec<_>>(), [(
-        SpanKey::of_turn(&TenantId::default_tenant(), &TurnId::from("n0")),
-        "unfinished"
-    )]);
+    assert_eq!(
+        over.iter().map(|span| (span.key, span.status.word())).collect::<Vec<_>>(),
+        [(SpanKey::of_turn(&TenantId::default_tenant(), &TurnId::from("n0")), "unfinished")]
+    );
     let call = |number: usize| who(Some(&format!("k{number}")));
     for number in 0..MAX_OPEN_CALLS {
         traces.concluded(at(number as i64), &[event(call(number), CheckpointKind::PreToolUse, vec![])]);

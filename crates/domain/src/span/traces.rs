@@ -15,6 +15,7 @@ use crate::execution::redacted;
 use crate::id::{CallId, TenantId, TurnId};
 use crate::identity::Identity;
 use crate::record::EventRecord;
+use crate::verdict::Word;
 
 /// How many turns are kept open at most: far more than one host works at a time. Beyond, the oldest is told as it is.
 pub const MAX_OPEN_TURNS: usize = 1024;
@@ -24,6 +25,9 @@ pub const MAX_OPEN_CALLS: usize = 256;
 
 /// The status of a span whose end nobody saw.
 const UNFINISHED: Status = Status::Open("unfinished");
+
+/// The status of a turn whose message was refused.
+const BLOCKED: Status = Status::Open("blocked");
 
 /// The status of a call that did not run.
 const SKIPPED: Status = Status::Open("skipped");
@@ -43,6 +47,8 @@ struct Turn {
     who: Identity,
     start: Timestamp,
     parent: Option<SpanKey>,
+    /// Whether somebody told that it began; then somebody tells that it ends.
+    is_told: bool,
     calls: BTreeMap<(u32, CallId), Call>,
 }
 
@@ -63,7 +69,7 @@ struct End<'a> {
 impl Turn {
     fn begun(who: &Identity, start: Timestamp, parent: Option<SpanKey>) -> Self {
         let who = Identity { tool_call_id: None, iteration: 0, ..who.clone() };
-        Self { who, start, parent, calls: BTreeMap::new() }
+        Self { who, start, parent, is_told: false, calls: BTreeMap::new() }
     }
 
     /// The calls that are open, then the turn itself.
@@ -131,7 +137,11 @@ impl Traces {
 
     fn happened(&mut self, who: &Identity, at: Timestamp, event: &RuntimeEvent) -> Vec<Span> {
         match event {
-            RuntimeEvent::TurnStart { .. } => self.open_turn(who, at).1,
+            RuntimeEvent::TurnStart { .. } => {
+                let (turn, over) = self.open_turn(who, at);
+                turn.is_told = true;
+                over
+            }
             RuntimeEvent::TurnEnd { status, iterations, duration, .. } => {
                 let mut over = self.open_turn(who, earlier(at, *duration)).1;
                 let status = match status {
@@ -197,8 +207,21 @@ impl Traces {
                 // Its parent has to come, whoever tells of the turn.
                 spans.extend(self.open_turn(&event.who, began).1);
             }
+            if is_refused_at_the_door(event) {
+                spans.extend(self.refused(&event.who, start));
+            }
         }
         spans
+    }
+
+    /// The turn of a message that was refused: it never began, and nobody tells its end.
+    fn refused(&mut self, who: &Identity, at: Timestamp) -> Vec<Span> {
+        let key = whose(who);
+        if self.turns.get(&key).is_none_or(|turn| turn.is_told) {
+            return Vec::new();
+        }
+        let turn = self.turns.remove(&key);
+        turn.map(|turn| turn.over(&End { at, status: BLOCKED, more: &[] })).unwrap_or_default()
     }
 
     /// Everything that is still open, as it is at the end of the process.
@@ -252,6 +275,15 @@ impl Traces {
 /// Whether hooks are asked at `kind` before a call may run: with the first of them it begins.
 fn is_cleared_at(kind: CheckpointKind) -> bool {
     [CheckpointKind::BeforeTool, CheckpointKind::PreToolUse, CheckpointKind::ApproveTool].contains(&kind)
+}
+
+/// Whether the message that a turn was to begin with was refused. One that comes in later is of a round.
+fn is_refused_at_the_door(event: &EventRecord) -> bool {
+    let shuts = match event.ruling.word {
+        Word::Deny | Word::AbortTurn | Word::HardAbort => true,
+        Word::Inject | Word::Continue | Word::Modify | Word::Respond | Word::Ask => false,
+    };
+    shuts && event.checkpoint == CheckpointKind::UserPromptSubmit && event.who.iteration == 0
 }
 
 fn whose(who: &Identity) -> Whose {

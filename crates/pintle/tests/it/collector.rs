@@ -206,9 +206,11 @@ fn a_collector_that_never_answers_or_is_gone_costs_no_turn_and_the_loss_is_told(
         let seen = turn(&env, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &address), ("OTEL_EXPORTER_OTLP_HEADERS", "k=s3cret")]);
         assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
         let host = address.trim_start_matches("http://");
-        let told = format!("telemetry: the collector at {host} does not take spans, which are lost: {why} lost=6");
-        assert_eq!(seen.err.matches("telemetry:").count(), 1, "{seen}");
+        let told = format!("telemetry: the collector at {host} does not take spans, which are lost: {why} lost=");
         assert!(seen.err.contains(&told) && !seen.err.contains("s3cret"), "{told} in {seen}");
+        // A slow machine sends them in several batches; then the end says how many they were.
+        let lines: Vec<&str> = seen.err.lines().filter(|line| line.contains("telemetry:")).collect();
+        assert!(lines.len() <= 2 && lines.last().unwrap().ends_with("lost=6"), "{seen}");
     }
 }
 

@@ -64,15 +64,15 @@ async fn what_is_told_arrives_whole_at_the_end() {
     exporter.spans((0..600).map(span).collect());
     exporter.close().await;
     let batches = arrived(&stub);
-    let keys: Vec<u64> = batches
-        .iter()
-        .flatten()
-        .map(|span| u64::from_be_bytes(span.span_id.clone().try_into().unwrap()))
-        .collect();
+    let keys: Vec<u64> =
+        batches.iter().flatten().map(|span| u64::from_be_bytes(span.span_id.clone().try_into().unwrap())).collect();
     assert_eq!(keys, (1..=600).collect::<Vec<u64>>());
     assert!(batches.len() > 1 && batches.iter().all(|batch| batch.len() <= 512));
     let one = &batches[0][0];
-    assert_eq!((one.trace_id.clone(), one.parent_span_id.clone()), (7u128.to_be_bytes().to_vec(), 9u64.to_be_bytes().to_vec()));
+    assert_eq!(
+        (one.trace_id.clone(), one.parent_span_id.clone()),
+        (7u128.to_be_bytes().to_vec(), 9u64.to_be_bytes().to_vec())
+    );
     assert_eq!((one.start_time_unix_nano, one.end_time_unix_nano), (1_000_000_000, 2_000_000_000));
     assert_eq!((one.status.clone().unwrap().message.as_str(), one.attributes.len()), ("no", 2));
     assert_eq!(exporter.lost(), 0);
