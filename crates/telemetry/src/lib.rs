@@ -10,4 +10,4 @@ mod settings;
 mod wire;
 
 pub use export::{Exporter, FLUSH_TIME, Gauges, QUEUE_SPANS};
-pub use settings::{DEFAULT_SERVICE, ENDPOINT, HEADERS, SERVICE_NAME, Settings, SettingsError};
+pub use settings::{DEFAULT_SERVICE, ENDPOINT, HEADERS, SERVICE_NAME, Settings, SettingsError, check_address};

