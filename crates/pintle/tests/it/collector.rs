@@ -76,17 +76,18 @@ impl Collector {
 }
 
 fn int(value: Option<number_data_point::Value>) -> i64 {
-    match value {
-        Some(number_data_point::Value::AsInt(number)) => number,
-        other => panic!("{other:?} is no whole number"),
-    }
+    let Some(number_data_point::Value::AsInt(number)) = value else { panic!("{value:?} is no whole number") };
+    number
 }
 
 fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
-    let text = |one: &KeyValue| match one.value.clone().unwrap().value.unwrap() {
-        any_value::Value::StringValue(text) => text,
-        any_value::Value::IntValue(number) => number.to_string(),
-        other => panic!("{other:?} is no value of ours"),
+    let text = |one: &KeyValue| {
+        let value = one.value.clone().unwrap().value.unwrap();
+        if let any_value::Value::IntValue(number) = value {
+            return number.to_string();
+        }
+        let any_value::Value::StringValue(text) = value else { panic!("{value:?} is no value of ours") };
+        text
     };
     attributes.iter().map(|one| (one.key.clone(), text(one))).collect()
 }
