@@ -100,7 +100,7 @@ fn guarded(model: &Model, collector: &str) -> TestEnv {
         command("watcher", "post_tool_use", "", "cat >/dev/null; echo 'no key sk-12345678' >&2; exit 1"),
     ];
     model.env(
-        &format!("default = true\ntools = ['exec']\nworkspace = '.'\n[telemetry]\notlp_endpoint = '{collector}'\n"),
+        &format!("default = true\ntools = ['exec']\n[telemetry]\notlp_endpoint = '{collector}'\n"),
         &rules.concat(),
     )
 }
@@ -227,7 +227,7 @@ fn nothing_is_sent_unless_somebody_names_a_collector() {
     let env = guarded(&model, "localhost:4318");
     let seen = turn(&env, &[]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
-    let told = "[root]/config/pintle/pintle.toml:12:17";
+    let told = "[root]/config/pintle/pintle.toml:11:17";
     assert!(seen.err.contains(told) && seen.err.contains("expected something like `http://localhost:4318`"), "{seen}");
     // A file that was merely found sends nothing to anybody.
     let (env, collector) = (TestEnv::new(), Collector::saying(&Answer::new(200, "")));
