@@ -203,15 +203,17 @@ fn cut(text: &str, chars: usize) -> String {
 }
 
 /// How an execution ended.
-struct Ended {
-    decision: Decision,
-    reason: Option<String>,
-    error: Option<String>,
+pub(crate) struct Ended {
+    pub(crate) decision: Decision,
+    /// Why, whole.
+    pub(crate) reason: Option<String>,
+    /// The fault, whole.
+    pub(crate) error: Option<String>,
     took_ms: u64,
 }
 
 impl Ended {
-    fn of(outcome: &Outcome, account: &Account) -> Option<Self> {
+    pub(crate) fn of(outcome: &Outcome, account: &Account) -> Option<Self> {
         match outcome {
             Outcome::Said { word, reason, took } => {
                 let decision = match word {

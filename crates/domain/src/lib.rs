@@ -5,7 +5,7 @@
 //! [`skill`] (texts that skills bring), [`ledger`] (when they stand in a conversation), [`planning`] (whether tools are
 //! needed), [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`history`] (what a
 //! front end keeps), [`approval`] (what a person is asked),
-//! [`record`] (the evidence).
+//! [`record`] (the evidence), [`span`] and [`measure`] (what others see of it).
 
 pub mod hex;
 pub mod id;
@@ -37,6 +37,8 @@ pub mod history;
 pub mod approval;
 pub mod record;
 pub mod execution;
+pub mod span;
+pub mod measure;
 pub mod audit;
 pub mod store;
 #[cfg(test)]

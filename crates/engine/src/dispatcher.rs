@@ -118,6 +118,7 @@ impl Dispatcher {
     async fn ask_hooks<C: Checkpoint>(&self, cx: &TurnCx, set: Arc<Set>, subject: C) -> (C, Ruling<C>, Vec<Note>) {
         let mut ids = Ids::default();
         let tool = subject.facts().tool.map(|(tool, _)| tool.to_owned());
+        let began = self.evidence.moment();
         let mut chain = Chain::new(set.roster().clone(), cx.occasion(), subject);
         self.drive((cx, &set), &mut ids, &mut chain).await;
         let mut concluded = chain.conclude();
@@ -137,7 +138,9 @@ impl Dispatcher {
         self.current.live.count(&cx.who, &set, &concluded.records);
         let event = blank(ids.of(C::KIND), C::KIND, &cx.who);
         let input = concluded.subject.facts().input.filter(|_| has_stored(&concluded.records)).cloned();
-        self.evidence.keep(vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }]).await;
+        let events = vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }];
+        self.evidence.concluded(began, &events);
+        self.evidence.keep(events).await;
         (concluded.subject, concluded.ruling, concluded.notes)
     }
 
@@ -183,7 +186,7 @@ impl Dispatcher {
         }
         let hooks: Lines = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
         let facts = notice.what.facts();
-        vec![EventRecord {
+        let events = vec![EventRecord {
             at: notice.at,
             kind: matches!(notice.what, Observed::Runtime(_)).then(|| notice.what.name()),
             tool: facts.tool.map(|(tool, _)| tool.to_owned()),
@@ -191,7 +194,9 @@ impl Dispatcher {
             input: facts.input.filter(|_| has_stored(&hooks)).cloned(),
             hooks,
             ..blank(notice.event_id.clone(), kind, who)
-        }]
+        }];
+        self.evidence.told(&events);
+        events
     }
 
     /// Keeps the records of [`Dispatcher::tell_apart`].

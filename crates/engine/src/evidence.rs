@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::block_in_place;
 
 use crate::deadlines::{Deadlines, Elapsed};
+use crate::telemetry::Tracer;
 
 mod late;
 
@@ -43,13 +44,14 @@ pub struct Evidence {
     watchers: Vec<Arc<dyn Watcher>>,
     deadlines: Deadlines,
     in_place: bool,
+    tracer: Option<Arc<Tracer>>,
 }
 
 impl Evidence {
     /// Evidence that goes to `store`, and to `watchers` as it happens. Whoever waits for the store does so by
     /// `deadlines`.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>, deadlines: Deadlines) -> Self {
-        Self { out: Out { store, lost: Lost::default() }, watchers, deadlines, in_place: false }
+        Self { out: Out { store, lost: Lost::default() }, watchers, deadlines, in_place: false, tracer: None }
     }
 
     /// The same, and a tool call that waits for its record writes it in its own thread where the store is idle, which
@@ -58,6 +60,36 @@ impl Evidence {
     #[must_use]
     pub fn writing_in_place(self) -> Self {
         Self { in_place: true, ..self }
+    }
+
+    /// The same, and `tracer` hears of what happens, too.
+    #[must_use]
+    pub fn traced_by(self, tracer: Arc<Tracer>) -> Self {
+        Self { tracer: Some(tracer), ..self }
+    }
+
+    /// Who makes spans of what happens, if anybody does.
+    pub fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.as_ref()
+    }
+
+    /// When the hooks are asked that are asked now, where somebody wants to know.
+    pub(crate) fn moment(&self) -> Option<jiff::Timestamp> {
+        self.tracer.as_ref().map(|_| jiff::Timestamp::now())
+    }
+
+    /// The hooks of `events` were asked from [`Self::moment`] on.
+    pub(crate) fn concluded(&self, began: Option<jiff::Timestamp>, events: &[EventRecord]) {
+        if let (Some(tracer), Some(began)) = (&self.tracer, began) {
+            tracer.concluded(began, events);
+        }
+    }
+
+    /// Observers of `events` were told, or not.
+    pub(crate) fn told(&self, events: &[EventRecord]) {
+        if let Some(tracer) = &self.tracer {
+            events.iter().for_each(|event| tracer.told(event));
+        }
     }
 
     pub(crate) fn deadlines(&self) -> &Deadlines {
@@ -71,11 +103,14 @@ impl Evidence {
 
     /// Whether anybody watches events that no hook observes.
     pub(crate) fn is_watched(&self) -> bool {
-        !self.watchers.is_empty()
+        !self.watchers.is_empty() || self.tracer.is_some()
     }
 
     pub(crate) fn noticed(&self, notice: &Notice) {
         self.watchers.iter().for_each(|watcher| watcher.noticed(notice));
+        if let Some(tracer) = &self.tracer {
+            tracer.noticed(notice);
+        }
     }
 
     /// Hands records over as soon as the store has room for them, which is at once unless it lags behind. They are

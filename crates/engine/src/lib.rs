@@ -21,6 +21,7 @@ pub mod rehearsal;
 pub mod rulebook;
 pub mod set;
 pub mod skills;
+pub mod telemetry;
 pub mod tool;
 
 pub use approvals::{Approvals, Asker, Clock, SystemClock};
@@ -35,4 +36,5 @@ pub use handlers::native::{Answer, HookCx, HookError, NativeHook};
 pub use permit::Permit;
 pub use rehearsal::Rehearsal;
 pub use set::Mount;
+pub use telemetry::{Telemetry, Tracer};
 pub use tool::Tool;

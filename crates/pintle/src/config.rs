@@ -108,6 +108,8 @@ pub struct Config {
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
     pub default_model: Option<Named>,
+    /// The collector that a file names.
+    pub otlp_endpoint: Option<String>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
 }
@@ -457,6 +459,7 @@ impl Config {
             verify_history: false,
             secrets: BTreeSet::new(),
             default_model: None,
+            otlp_endpoint: None,
             broken: BTreeMap::new(),
         }
     }

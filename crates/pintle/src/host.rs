@@ -21,6 +21,7 @@ use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
 use providers::{ProviderSpec, Secret, ToolMode};
 use store::{Sealing, Store};
 
+use crate::collector::Collector;
 use crate::config::trust::before_spawn;
 use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
@@ -70,6 +71,8 @@ pub struct Host {
     pub(crate) skills: Shelves,
     /// Signs what front ends keep; none where there is no encryption key.
     pub(crate) history_key: Option<HistoryKey>,
+    /// Who is told what hooks do, if anybody is.
+    collector: Option<Collector>,
 }
 
 impl Host {
@@ -84,7 +87,12 @@ impl Host {
         if let Err(why) = home::close(&config.home) {
             tracing::info!("{why}");
         }
+        let collector = Collector::open(config, &env);
         let evidence = Evidence::new(store.clone(), watchers, Deadlines::default()).writing_in_place();
+        let evidence = match &collector {
+            Some(collector) => evidence.traced_by(collector.tracer().clone()),
+            None => evidence,
+        };
         let engine = Arc::new(Engine::keeping(evidence));
         hide();
         let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
@@ -93,8 +101,24 @@ impl Host {
         let history_key = ground.keyring.history_key();
         let book = Book::open(ground, (&loaded, &env), (&engine, &store));
         let skills = Shelves::default();
-        let host =
-            Self { loaded, engine, store, approvals, env, orphans, running, servers, files, book, skills, history_key };
+        if let Some(collector) = &collector {
+            collector.measure((&engine, &store), book.parts());
+        }
+        let host = Self {
+            loaded,
+            engine,
+            store,
+            approvals,
+            env,
+            orphans,
+            running,
+            servers,
+            files,
+            book,
+            skills,
+            history_key,
+            collector,
+        };
         host.skills.look(&host.loaded.config);
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| CliError::usage(error.to_string()))?;
@@ -293,6 +317,9 @@ impl Host {
         // Whatever else is quiet: a record with gaps must not be taken for a whole one.
         if let Some(line) = lost(self.engine.evidence().lost() + self.book.lost()) {
             tracing::error!("{line}");
+        }
+        if let Some(collector) = &self.collector {
+            collector.close().await;
         }
     }
 }

@@ -3,6 +3,7 @@
 mod boot;
 pub mod clean;
 pub mod cli;
+mod collector;
 pub mod config;
 pub mod crew;
 pub mod error;

@@ -110,6 +110,9 @@ fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
     if old.durability != new.durability {
         later.push("audit.durability".to_owned());
     }
+    if old.otlp_endpoint != new.otlp_endpoint {
+        later.push("telemetry.otlp_endpoint".to_owned());
+    }
     later
 }
 

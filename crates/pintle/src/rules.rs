@@ -92,6 +92,9 @@ impl Book {
         let judges = ModelJudges::new(config, BTreeMap::new(), |name, provider| provider_spec(env, name, provider));
         let evaluator = (!config.providers.is_empty()).then(|| Arc::new(judges) as Arc<dyn Evaluator>);
         let parts = grounds.parts((config, env), (engine, store), evaluator);
+        if let Some(tracer) = engine.evidence().tracer() {
+            parts.pool.trace_by(tracer.clone());
+        }
         let booted = grounds.booting(config, store, |boot| boot.run());
         let workspaces = grounds.workspaces.clone();
         let before = workspaces.clone();

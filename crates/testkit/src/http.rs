@@ -101,6 +101,8 @@ pub struct Seen {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
+    /// The same as it came, for a body that is no text.
+    pub bytes: Vec<u8>,
 }
 
 impl Seen {
@@ -176,12 +178,13 @@ async fn read(stream: &mut TcpStream) -> Option<Seen> {
     let pairs = lines.filter_map(|line| line.split_once(':'));
     let headers: Vec<(String, String)> =
         pairs.map(|(name, value)| (name.to_lowercase(), value.trim().to_owned())).collect();
-    let mut seen = Seen { line, headers, body: String::new() };
+    let mut seen = Seen { line, headers, body: String::new(), bytes: Vec::new() };
     let length: usize = seen.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while bytes.len() < head_end + 4 + length {
         more(stream, &mut bytes).await?;
     }
-    seen.body = String::from_utf8_lossy(bytes.get(head_end + 4..)?).into_owned();
+    seen.bytes = bytes.get(head_end + 4..)?.to_vec();
+    seen.body = String::from_utf8_lossy(&seen.bytes).into_owned();
     Some(seen)
 }
 

@@ -6,9 +6,10 @@ use crate::tree::{Finding, Tree, finding};
 
 /// A crate's folder, and those of our crates that its code may use. A new arrow is a topic for review.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "mcp", "sandbox", "domain"]),
+    ("crates/pintle", &["agent", "engine", "providers", "dialects", "store", "mcp", "sandbox", "telemetry", "domain"]),
     ("crates/agent", &["engine", "providers", "shell", "domain"]),
     ("crates/mcp", &["engine", "domain"]),
+    ("crates/telemetry", &["engine", "domain"]),
     ("crates/engine", &["dialects", "domain"]),
     ("crates/providers", &["domain"]),
     ("crates/store", &["domain"]),

@@ -95,6 +95,7 @@ impl Dispatcher {
     pub async fn clear(&self, cx: &TurnCx, call: ToolCall) -> Clearance {
         let mut ids = Ids::default();
         let set = self.current.set();
+        let began = self.evidence.moment();
         let mut clearing = Clearing::new(set.roster().clone(), cx.occasion(), call);
         let mut person = Person::Unasked;
         loop {
@@ -136,7 +137,8 @@ impl Dispatcher {
             hooks,
             ..blank(ids.of(kind), kind, &cx.who)
         };
-        let events = rows.into_iter().map(kept).collect();
+        let events: Vec<EventRecord> = rows.into_iter().map(kept).collect();
+        self.evidence.concluded(began, &events);
         self.settle(outcome, person, (digest, took, aside), events).await
     }
 

@@ -7,3 +7,4 @@ mod memory;
 mod sharing;
 mod spans;
 mod stage;
+mod traced;

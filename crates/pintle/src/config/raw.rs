@@ -36,6 +36,17 @@ pub struct RawConfig {
     pub skills: Option<RawSkills>,
     /// The model for work in the background, where nothing else says which.
     pub background: Option<RawJudge>,
+    /// Who is told what hooks do and how long they take.
+    pub telemetry: Option<RawTelemetry>,
+}
+
+/// Who is told what hooks do and how long they take. Nothing is sent unless an address is named.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawTelemetry {
+    /// A collector that takes OTLP over HTTP, such as `http://localhost:4318`; spans go to `v1/traces` below it, numbers
+    /// to `v1/metrics`. `OTEL_EXPORTER_OTLP_ENDPOINT` goes before it.
+    pub otlp_endpoint: Option<String>,
 }
 
 /// A service that answers requests to models.

@@ -109,6 +109,8 @@ pub(super) fn resolve(
         detect::add(&mut config, env, options.probe)?;
     }
     config.secrets.extend(config.providers.values().filter_map(|provider| provider.api_key_env.clone()));
+    // What a collector is shown is nothing for the children of hooks and tools.
+    config.secrets.insert(telemetry::HEADERS.to_owned());
     agents::look_up_models(&config, layers);
     Ok((config, left_out))
 }

@@ -157,7 +157,8 @@ fn every_key_of_a_whole_configuration_arrives() {
         ..Overrides::default()
     };
     assert_eq!(config.providers["local"].takes, takes);
-    assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY"].map(str::to_owned).into());
+    assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY", telemetry::HEADERS].map(str::to_owned).into());
+    assert_eq!(config.otlp_endpoint.as_deref(), Some("http://localhost:4318"));
     assert!(config.strict_start && config.verify_history);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));
     assert_eq!(config.tools.exec_inherit_env, ["GH_TOKEN"]);

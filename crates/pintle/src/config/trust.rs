@@ -24,7 +24,7 @@ use super::{LoadOptions, found_file, places};
 use crate::error::CliError;
 
 /// The sections that are trusted whole.
-const SECTIONS: [&str; 7] = ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills"];
+const SECTIONS: [&str; 8] = ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills", "telemetry"];
 
 /// Something in a file that is accepted or not.
 #[derive(Clone, Debug, PartialEq)]

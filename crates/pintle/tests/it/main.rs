@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod budget;
 mod chat;
+mod collector;
 mod doctor;
 mod doctor_stored;
 mod endings;

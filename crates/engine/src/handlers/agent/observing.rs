@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use dialects::agent::reply::Decision;
 use domain::account::Account;
-use domain::breaker::counted;
 use domain::checkpoint::Notice;
 use domain::execution::Execution;
 use domain::fault::{Fault, FaultKind};
@@ -25,9 +24,11 @@ use super::answer::{Failure, Shown};
 use super::running::{Asked, Heard};
 use crate::evidence::Lost;
 use crate::live::{Live, Outcomes};
+use crate::telemetry::Tracer;
 
 mod outbox;
 mod queue;
+mod spans;
 mod telling;
 
 pub use outbox::{ATTEMPTS, Kept, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS};
@@ -78,6 +79,7 @@ pub struct Pool {
     outbox: Option<Outbox>,
     looking: OnceLock<()>,
     lost: Lost,
+    tracer: OnceLock<Arc<Tracer>>,
 }
 
 struct Waiting {
@@ -158,6 +160,7 @@ impl Pool {
             outbox,
             looking: OnceLock::new(),
             lost: Lost::default(),
+            tracer: OnceLock::new(),
         }
     }
 
@@ -205,9 +208,12 @@ impl Pool {
         for job in lost {
             let Job { about, what, .. } = job;
             let Some(telling) = what.telling() else { continue };
+            self.trace_dropped(&about, &telling.who.tenant_id);
             let account = Account { detail: Some(CLOSED.to_owned()), ..Account::default() };
             let outcome = Outcome::Failed { fault: Fault::Cancelled, became: Word::Continue, took: Duration::ZERO };
-            self.keep(&telling, record(&about, &telling, outcome, account), || {});
+            let record = record(&about, &telling, outcome, account);
+            self.trace(&telling, &record);
+            self.keep(&telling, record, || {});
         }
     }
 
@@ -273,6 +279,7 @@ impl Pool {
 
     fn count_dropped(&self, about: &About, tenant: &TenantId) {
         self.waiting().dropped += 1;
+        self.trace_dropped(about, tenant);
         tracing::warn!(hook_id = %about.id(), %tenant, "hooks.async_dropped");
     }
 
@@ -404,15 +411,6 @@ impl Pool {
         asked.run(|answer| Ok(answer.said)).await
     }
 
-    /// Lets the circuit breaker hear of one run.
-    fn count(&self, about: &About, telling: &Telling, record: &Record) {
-        let what = counted(&about.hook, std::iter::once(record));
-        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let (Some(what), Some(outcomes)) = (what, outcomes) {
-            outcomes.took(&telling.who, &about.hook, what);
-        }
-    }
-
     /// Hands the row of `record` over, if it has one; `done` is called once it is kept, or cannot be.
     fn keep(&self, telling: &Telling, record: Record, done: impl FnOnce() + Send + 'static) {
         // A test leaves no row.
@@ -434,6 +432,7 @@ impl Pool {
     fn keep_dropped(&self, job: &Job) {
         let What::Kept(telling) = &job.what else { return };
         let record = record(&job.about, telling, Outcome::NotRun(NotRun::Dropped), Account::default());
+        self.trace(telling, &record);
         self.keep(telling, record, || {});
     }
 }

@@ -20,16 +20,19 @@ use domain::store::{
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use pintle_engine::egress::{Egress, KeepAlive};
+use pintle_engine::evidence::Evidence;
 use pintle_engine::handlers::agent::{
     CommandSurroundings, Evaluator, Outbox, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts,
     Vault,
 };
 use pintle_engine::handlers::http::Exchange;
 use pintle_engine::rulebook::Rulebook;
-use pintle_engine::{Clock, Engine, domain};
+use pintle_engine::{Clock, Deadlines, Engine, Tracer, domain};
 use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 use tokio::time::Instant;
+
+use super::traced::Told;
 
 pub(crate) const ACME: &str = "0193a5b0-7000-7000-8000-00000000000a";
 const START: &str = "2026-11-22T09:00:00Z";
@@ -207,6 +210,8 @@ pub(crate) struct Host {
     pub(crate) pool: Arc<Pool>,
     pub(crate) rulebook: Arc<Rulebook>,
     pub(crate) clock: Arc<Ticking>,
+    /// What is told of its runs.
+    pub(crate) told: Arc<Told>,
 }
 
 /// A process, as it is when a test says nothing else.
@@ -278,7 +283,10 @@ impl World {
 
     /// Starts a process. Needs a runtime whose time stands still.
     pub(crate) fn host(&self, plan: Plan) -> Host {
-        let engine = Engine::new(Arc::new(OfEvents(self.store.clone())), Vec::new());
+        let told = Arc::new(Told::default());
+        let tracer = Arc::new(Tracer::new(told.clone()));
+        let evidence = Evidence::new(Arc::new(OfEvents(self.store.clone())), Vec::new(), Deadlines::default());
+        let engine = Engine::keeping(evidence.traced_by(tracer.clone()));
         let from = START.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(plan.after.cast_signed());
         let clock = Arc::new(Ticking { from, began: Instant::now() });
         let tasks = engine.tasks().clone();
@@ -291,6 +299,7 @@ impl World {
             true => Pool::durable(plan.limits, rows, tasks, outbox),
             false => Pool::new(plan.limits, rows, tasks),
         };
+        pool.trace_by(tracer);
         let parts = Parts {
             edition: Edition::Lite,
             tasks: engine.tasks().clone(),
@@ -314,7 +323,7 @@ impl World {
         let agents = Arc::new(|| vec![AgentId::from("main")]);
         // A store that is down is a test's own doing.
         let (rulebook, _) = Rulebook::open(self.store.clone(), engine.live().clone(), Arc::new(parts), agents);
-        Host { engine, pool, rulebook, clock }
+        Host { engine, pool, rulebook, clock, told }
     }
 
     pub(crate) fn runs(&self) -> Vec<Run> {

@@ -65,6 +65,9 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     if let Some(background) = raw.background.filter(|_| trusts(trusted, "background", left)) {
         lay_over(&mut config.agent_hooks.background, background);
     }
+    if let Some(raw) = raw.telemetry.filter(|_| trusts(trusted, "telemetry", left)) {
+        problems.extend(collector(config, raw.otlp_endpoint));
+    }
     problems.into_iter().for_each(|problem| trusted.layer.report(problem));
     note_bad_store(config, trusted);
 }
@@ -105,6 +108,15 @@ fn durability(config: &mut Config, word: Option<&str>) -> Option<Problem> {
             return Some(Problem::new(&["audit", "durability"], message).meant(word, DURABILITIES));
         }
     };
+    None
+}
+
+fn collector(config: &mut Config, address: Option<String>) -> Option<Problem> {
+    let address = address?;
+    if let Err(why) = telemetry::check_address(&address) {
+        return Some(Problem::new(&["telemetry", "otlp_endpoint"], why));
+    }
+    config.otlp_endpoint = Some(address);
     None
 }
 

@@ -85,7 +85,7 @@ fn a_stranger_says_who_the_agent_is_and_nothing_else() {
     "#);
     let Loaded { config, .. } = place.load().unwrap();
     assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["mine"]);
-    assert_eq!(config.secrets, ["MINE".to_owned()].into());
+    assert_eq!(config.secrets, ["MINE", telemetry::HEADERS].map(str::to_owned).into());
     assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", false));
     assert!(config.tools.exec_inherit_env.is_empty());
     for name in ["main", "plain"] {

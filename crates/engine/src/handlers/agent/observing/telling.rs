@@ -35,6 +35,8 @@ struct Kept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<CallId>,
     #[serde(default)]
+    iteration: u32,
+    #[serde(default)]
     is_test: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
@@ -90,6 +92,7 @@ impl Telling {
             turn_id: who.turn_id.clone(),
             trace_id: who.trace_id.clone(),
             tool_call_id: who.tool_call_id.clone(),
+            iteration: who.iteration,
             is_test: who.is_test,
             tool: self.tool.clone(),
             input: self.input.clone(),
@@ -111,6 +114,7 @@ impl Telling {
             tenant_id: kept.tenant_id,
             trace_id: kept.trace_id,
             tool_call_id: kept.tool_call_id,
+            iteration: kept.iteration,
             is_test: kept.is_test,
             ..Identity::top(kept.agent_id.as_str(), kept.session_id.as_str(), kept.turn_id)
         };
@@ -142,7 +146,7 @@ mod tests {
         let arguments = arguments.as_object().unwrap().clone();
         let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "bash".into(), arguments };
         let output = ToolOutput::ok("done");
-        let who = Identity { is_test: true, ..Identity::top("main", "s", TurnId::from("t")) };
+        let who = Identity { is_test: true, iteration: 2, ..Identity::top("main", "s", TurnId::from("t")) };
         Notice {
             event_id: EventId::fresh(),
             at: "2026-11-22T09:00:00.123456789Z".parse().unwrap(),
