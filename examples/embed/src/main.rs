@@ -56,8 +56,8 @@ async fn main() -> anyhow::Result<()> {
             Clearance::Run(permit, _) => run_tool(permit),
             Clearance::Substituted { output, .. } => output,
             Clearance::Refused { text, .. } => ToolOutput::error(text),
-            Clearance::Waiting(question) => ToolOutput::error(question.reason),
-            Clearance::Abort(aborted) => anyhow::bail!(aborted.text()),
+            Clearance::Waiting { approval, .. } => ToolOutput::error(approval.reason),
+            Clearance::Abort { aborted, .. } => anyhow::bail!(aborted.text()),
         };
         let after = AfterTool { call, result: output, duration: std::time::Duration::ZERO };
         let (after, _ruling) = hooks.check(&cx, after).await;
