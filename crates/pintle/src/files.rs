@@ -75,6 +75,8 @@ async fn sweep(store: Arc<MediaStore>, stop: CancellationToken) {
         match tokio::task::spawn_blocking(move || store.sweep(SystemTime::now())).await {
             Ok(Ok(gone)) => tracing::debug!(gone, "media were swept"),
             Ok(Err(error)) => tracing::warn!("media cannot be swept: {error}"),
+            // The runtime ends before the sweeping began.
+            Err(error) if error.is_cancelled() => return,
             Err(error) => tracing::error!("sweeping media failed: {error}"),
         }
     }

@@ -240,7 +240,9 @@ async fn a_call_whose_clearing_cannot_be_written_does_not_run() {
         let granted = "ApproveTool Continue None true b".to_owned();
         let shown: Vec<String> = host.seen.records.lock().unwrap().iter().take(2).map(line).collect();
         assert_eq!(shown, [passed.clone(), refused.clone()]);
-        assert_eq!(store.given.lock().unwrap()[..2], [vec![passed, granted], vec![refused]]);
+        // What the hook said is kept with the refusal, unless the store may still have taken it.
+        let again = if hangs { vec![refused] } else { vec![passed.clone(), refused] };
+        assert_eq!(store.given.lock().unwrap()[..2], [vec![passed, granted], again]);
     }
 }
 
