@@ -33,8 +33,8 @@ const PROMPT: Duration = Duration::from_micros(200);
 /// a slow child costs a moment of waiting once at most, and one that is fast and slow in turn hardly ever.
 const PROMPT_REPLIES: u32 = 16;
 /// After so many replies that callers have read themselves, one of them lets other tasks of its worker run. Left alone,
-/// the runtime would see to that after eight times as many.
-const IN_A_ROW: u32 = 16;
+/// the runtime would see to that after four times as many.
+const IN_A_ROW: u32 = 32;
 /// What a caller reads at once: more than an answer has as a rule that comes promptly. Longer ones it leaves alone.
 const PIECE_BYTES: usize = 1 << 10;
 /// How long the reader's task sleeps when it was woken for what a caller is reading; longer while callers go on. Each

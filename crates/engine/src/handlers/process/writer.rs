@@ -25,6 +25,9 @@ const WRITE_BYTES: usize = 128 << 10;
 /// little enough that copying costs less than another write.
 const JOINED_BYTES: usize = 32 << 10;
 
+/// Longest frame that is copied into one piece: to write several costs the kernel more than copying so few.
+const COPIED_BYTES: usize = 4 << 10;
+
 /// Long enough to stand for "nothing to wait for".
 const FAR: Duration = Duration::from_secs(86_400);
 
@@ -48,6 +51,11 @@ impl Frame {
 
     fn len(&self) -> usize {
         self.head.len() + self.params.len() + self.tail.len()
+    }
+
+    /// What is to be written after `written` bytes, if it is in one piece.
+    fn piece(&self, written: usize) -> Option<&[u8]> {
+        (self.params.is_empty() && self.tail.is_empty()).then(|| &self.head[written..])
     }
 
     /// Its length as a line, without the newline.
@@ -78,12 +86,14 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Copies the company behind the frame. Not done where it is collected, since others wait for that lock.
+    /// Makes one piece of a short frame, or of one with company. Not done where it is collected, since others wait for
+    /// that lock.
     fn join(&mut self) {
-        if self.company.is_empty() {
+        let alone = self.company.is_empty();
+        if self.written > 0 || alone && (self.frame.len() > COPIED_BYTES || self.frame.piece(0).is_some()) {
             return;
         }
-        let mut lines = Vec::with_capacity(JOINED_BYTES);
+        let mut lines = Vec::with_capacity(if alone { self.frame.len() } else { JOINED_BYTES });
         for frame in std::iter::once(&self.frame).chain(&self.company) {
             for part in [&frame.head, &*frame.params, frame.tail] {
                 lines.extend_from_slice(part);
@@ -316,7 +326,11 @@ impl Session {
 /// Writes until the frame is out or the pipe refuses.
 fn write_some(pipe: &pipe::Sender, begun: &mut Begun) -> io::Result<()> {
     while begun.written < begun.frame.len() {
-        match pipe.try_write_vectored(&begun.frame.rest(begun.written)) {
+        let wrote = match begun.frame.piece(begun.written) {
+            Some(piece) => pipe.try_write(&piece[..piece.len().min(WRITE_BYTES)]),
+            None => pipe.try_write_vectored(&begun.frame.rest(begun.written)),
+        };
+        match wrote {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => begun.written += written,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -338,6 +352,17 @@ mod tests {
         for written in 0..=whole.len() {
             let rest = frame.rest(written).map(|part| part.to_vec()).concat();
             assert_eq!(String::from_utf8(rest).unwrap(), whole[written..]);
+        }
+        assert_eq!(frame.piece(0), None);
+        let mut begun = Begun { frame, company: Vec::new(), written: 0 };
+        begun.join();
+        assert_eq!(begun.frame.piece(5).unwrap(), &whole.as_bytes()[5..]);
+        // What is half written stays as it is, and so does what is long.
+        let long = || Frame::call(7, "hook.x", Bytes::from(vec![b' '; COPIED_BYTES]));
+        for (frame, written) in [(long(), 0), (Frame::call(7, "hook.x", Bytes::from_static(b"{}")), 3)] {
+            let mut begun = Begun { frame, company: Vec::new(), written };
+            begun.join();
+            assert_eq!(begun.frame.piece(written), None);
         }
     }
 }
