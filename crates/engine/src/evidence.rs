@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use domain::chain::GATE_BUDGET;
@@ -10,7 +11,7 @@ use domain::id::EventId;
 use domain::record::{EventRecord, Outcome, Record, Ruled};
 use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::Word;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, poll};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 use tokio::task::block_in_place;
@@ -117,7 +118,13 @@ impl Evidence {
     /// written in batches, later if a fault keeps them away that passes, and counted if they cannot be.
     pub(crate) async fn keep(&self, records: Vec<EventRecord>) {
         self.show(&records);
-        match self.deadlines.within(ROOM_TIMEOUT, self.out.store.room(&records)).await {
+        let mut room = self.out.store.room(&records);
+        // As a rule there is room, and then nobody looks at the clock.
+        let room = match poll!(room.as_mut()) {
+            Poll::Ready(room) => Ok(room),
+            Poll::Pending => self.deadlines.within(ROOM_TIMEOUT, room).await,
+        };
+        match room {
             Ok(room) => self.out.hand_over(records, room),
             Err(Elapsed) => {
                 let limit = ROOM_TIMEOUT.as_secs();
