@@ -2,5 +2,6 @@
 
 pub mod conformance;
 pub mod http;
+pub mod log;
 pub mod postgres;
 pub mod rules;

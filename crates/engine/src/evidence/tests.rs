@@ -7,6 +7,7 @@ use domain::id::TurnId;
 use domain::store::{Idle, RoomSoon};
 use futures_util::future::{join, join_all};
 use testkit::conformance::store::{event, hook as hook_record};
+use testkit::log::Log;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
@@ -199,42 +200,9 @@ async fn what_hooks_did_is_kept_once_whenever_the_store_speaks() {
     assert_eq!([store.write(failed()), store.write(Ok(())), store.write(Ok(())), store.write(Ok(()))], [2, 1, 1, 0]);
 }
 
-/// What is written to the log.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Listens in this thread for as long as what is returned lives.
-    fn listens(&self) -> tracing::subscriber::DefaultGuard {
-        let log = self.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || log.clone()).with_ansi(false).without_time();
-        let guard = tracing::subscriber::set_default(subscriber.with_target(false).finish());
-        // Another test may have come by the place of the code first, while nobody listened there.
-        tracing::callsite::rebuild_interest_cache();
-        guard
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(|line| line.trim().to_owned()).collect()
-    }
-}
-
 #[tokio::test]
 async fn the_log_says_how_much_was_lost_and_why() {
-    let log = Log::default();
-    let _listening = log.listens();
+    let (log, _listening) = Log::begin();
     let store = Slow::new();
     evidence(&store).keep([records(), records()].concat()).await;
     store.write(Err(StoreError::Unavailable("its disk is full".into())));

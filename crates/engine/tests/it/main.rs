@@ -12,5 +12,3 @@ mod process_child;
 mod skills;
 #[cfg(test)]
 mod ssrf;
-#[cfg(test)]
-mod written;

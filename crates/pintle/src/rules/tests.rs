@@ -1,8 +1,7 @@
 //! What rules of the store are given by their host.
 
-use std::sync::Mutex;
-
 use engine::live::Rules;
+use testkit::log::Log;
 
 use super::*;
 
@@ -21,38 +20,6 @@ fn a_tenant_is_called_what_the_rules_in_force_call_it() {
     assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
 }
 
-/// What is written to the log.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Listens in this thread for as long as what is returned lives.
-    fn listens(&self) -> tracing::subscriber::DefaultGuard {
-        let log = self.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || log.clone()).with_ansi(false).without_time();
-        let guard = tracing::subscriber::set_default(subscriber.with_target(false).finish());
-        // Another test may have come by the place of the code first, while nobody listened there.
-        tracing::callsite::rebuild_interest_cache();
-        guard
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(|line| line.trim().to_owned()).collect()
-    }
-}
-
 #[test]
 fn a_secret_that_stands_in_the_clear_is_used_and_logged() {
     let home = tempfile::tempdir().unwrap();
@@ -60,8 +27,7 @@ fn a_secret_that_stands_in_the_clear_is_used_and_logged() {
     let sealed = Sealed(Arc::new(Keyring::open(&source).unwrap()));
     let (hook, tenant) = (HookId::from("0193a5b0-7000-7000-8000-0000000000aa"), TenantId::default_tenant());
     let path = "config.headers.authorization";
-    let log = Log::default();
-    let _listening = log.listens();
+    let (log, _listening) = Log::begin();
     let text = sealed.seal_value(&hook, &tenant, path, "Bearer secret").unwrap();
     assert_eq!(sealed.open(&hook, &tenant, path, &text), Ok("Bearer secret".to_owned()));
     assert_eq!(log.lines(), [""; 0]);

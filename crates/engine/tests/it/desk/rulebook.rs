@@ -1,6 +1,6 @@
 //! Rules in force: swapped, remounted, taken out when their breaker opens, kept when the store is lost.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use domain::agent_hook::AgentHook;
 use domain::id::{HookId, TenantId};
@@ -8,6 +8,7 @@ use domain::store::{HookChange, HookStore as _, Tenant};
 use pintle_engine::desk::Role;
 use pintle_engine::domain;
 use serde_json::json;
+use testkit::log::Log;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{ACME, Plan, Stage, UNKNOWN, of_acme, of_default, script};
@@ -299,44 +300,11 @@ async fn the_last_rules_stay_when_the_store_is_lost() {
     assert_eq!(stage.gate(DEFAULT, "read").await, "allow");
 }
 
-/// What is written to the log.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Listens in this thread for as long as what is returned lives.
-    fn listens(&self) -> tracing::subscriber::DefaultGuard {
-        let log = self.clone();
-        let subscriber = tracing_subscriber::fmt().with_writer(move || log.clone()).with_ansi(false).without_time();
-        let guard = tracing::subscriber::set_default(subscriber.with_target(false).finish());
-        // Another test may have come by the place of the code first, while nobody listened there.
-        tracing::callsite::rebuild_interest_cache();
-        guard
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(|line| line.trim().to_owned()).collect()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_lost_is_logged_once_each_time() {
     const LINE: &str = "ERROR security.hook.resolve_error: the store is unavailable: the disk is gone; \
                         the rules from before stay in force";
-    let log = Log::default();
-    let _listening = log.listens();
+    let (log, _listening) = Log::begin();
     let stage = Stage::new();
     let cancel = CancellationToken::new();
     let pass = async || {

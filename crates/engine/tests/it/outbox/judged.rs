@@ -18,9 +18,9 @@ use futures_util::future::BoxFuture;
 use pintle_engine::handlers::agent::{Evaluator, Judged, Wanted};
 use pintle_engine::{Clock as _, TurnCx, domain};
 use serde_json::{Value, json};
+use testkit::log::Log;
 
 use super::stage::{Host, Plan, World};
-use crate::written::Written;
 
 /// A judge that allows whatever it is asked.
 #[derive(Default)]
@@ -123,7 +123,7 @@ async fn what_a_judge_should_not_say_is_a_fault_that_the_log_names() {
     let judge = Arc::new(Says::default());
     let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
     let turn = TurnId::fresh();
-    let (written, guard) = Written::begin();
+    let (log, listening) = Log::begin();
     for (reply, fault, injection) in [
         (LlmReply::text("I would allow that."), "evaluator_no_tool_call", false),
         (LlmReply::text(""), "evaluator_empty_response", false),
@@ -136,18 +136,17 @@ async fn what_a_judge_should_not_say_is_a_fault_that_the_log_names() {
         ),
     ] {
         judge.say(reply);
-        let log = written
-            .of("prompt_parse_error", async || assert!(gate(&host, &turn, "same").await.contains("failed: ")))
-            .await;
+        let lines =
+            log.of("prompt_parse_error", async || assert!(gate(&host, &turn, "same").await.contains("failed: "))).await;
         let line = format!(
             "security.hook.prompt_parse_error hook_id={id} tenant={DEFAULT_TENANT} err={fault} \
              injection_detected={injection}"
         );
-        assert!(log.contains(&line), "{log}\nlacks\n{line}");
+        assert!(lines.iter().any(|heard| heard.ends_with(&line)), "{lines:#?} lack {line}");
         let row = world.rows().remove(0);
         assert_eq!((row.decision.word(), row.error.as_deref()), ("error", Some(fault)));
     }
-    drop(guard);
+    drop(listening);
     // None of that is an answer that counts the next time.
     let before = judge.asked();
     judge.say(called("decide", r#"{"decision":"allow","reason":"fine","injection_detected":true}"#));
