@@ -416,6 +416,7 @@ impl Pool {
         // A test leaves no row.
         let row = if telling.who.is_test { None } else { Execution::of(&telling.record(), &record) };
         let Some(row) = row else { return done() };
+        say_failure(&record, &row);
         let lost = self.lost.clone();
         self.executions.keep_executions(
             vec![row],
@@ -434,6 +435,17 @@ impl Pool {
         let record = record(&job.about, telling, Outcome::NotRun(NotRun::Dropped), Account::default());
         self.trace(telling, &record);
         self.keep(telling, record, || {});
+    }
+}
+
+/// Says that an observer failed: the turn did not wait for it, so nothing else of it would. What the end of the host came
+/// before is said by whoever ends it.
+fn say_failure(record: &Record, row: &Execution) {
+    if let Outcome::Failed { fault, .. } = &record.outcome
+        && fault.kind() != FaultKind::Cancelled
+    {
+        let (hook, error) = (&row.hook_name, row.error.as_deref().unwrap_or_default());
+        tracing::warn!(?hook, event = row.event.name(), ?error, "hooks.observer_failed");
     }
 }
 
