@@ -196,5 +196,31 @@ fn what_cannot_be_read_is_named_and_no_default_takes_its_place() {
     });
     env.write("here/export.json", &format!("\u{feff}{export}"));
     let seen = env.pintle(&["import", "goclaw", "export.json", "--dry-run"]);
-    insta::assert_snapshot!(seen, @"");
+    insta::assert_snapshot!(seen, @r#"
+    exit 1
+    --- out
+    would be taken over: 3 hooks
+      37  stop command, scope tenant
+      38  stop command, scope tenant, off
+      quality gate 1 of main  subagent_stop prompt, scope agent, off
+    not taken over:
+      hooks "31": its timeout_ms is "soon"; expected a whole number
+      hooks "32": its enabled is "maybe"; expected true or false
+      hooks "33": its config is "{\"command\":"; expected a JSON object
+      hooks "34": its matcher is 7; expected a text
+      hooks "35": its agent_ids is 7; expected a text for each of them
+      hooks "36": its scope is "planet"; expected global, tenant or agent
+      hooks "copy": another row has its id, [id], and was taken first
+      hooks row 10: handler_type, event, and scope are required
+      hooks row 11: it is no object with a hook's settings
+      quality gates of writer: its quality_gates is {"type":"agent","agent":"qa"}; expected a JSON list
+      quality gates of cut: its other_config is "{\"quality_gates\":["; expected a JSON object
+    to know:
+      hooks "37": its created_at is "x"; expected a time such as "[at]"; among hooks of its priority it comes after those that were made before today
+      hooks "38": it is off, as it was
+      quality gate 1 of main: it is off: what its agent judged by is not known here; write its prompt_template, then enable it
+      hooks: columns that nobody reads here: retries
+      budget of [id]: it is of tenant acme, and several tenants need edition standard
+      budget of default: to have the same here: pintle budget set --tenant default 7
+    "#);
 }
