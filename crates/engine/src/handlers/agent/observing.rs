@@ -26,6 +26,7 @@ use crate::evidence::Lost;
 use crate::live::{Live, Outcomes};
 use crate::telemetry::Tracer;
 
+mod failing;
 mod outbox;
 mod queue;
 mod spans;
@@ -33,6 +34,7 @@ mod telling;
 
 pub use outbox::{ATTEMPTS, Kept, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS};
 
+use failing::say_failure;
 use outbox::Lease;
 use queue::Queue;
 use telling::Telling;
@@ -435,17 +437,6 @@ impl Pool {
         let record = record(&job.about, telling, Outcome::NotRun(NotRun::Dropped), Account::default());
         self.trace(telling, &record);
         self.keep(telling, record, || {});
-    }
-}
-
-/// Says that an observer failed: the turn did not wait for it, so nothing else of it would. What the end of the host came
-/// before is said by whoever ends it.
-fn say_failure(record: &Record, row: &Execution) {
-    if let Outcome::Failed { fault, .. } = &record.outcome
-        && fault.kind() != FaultKind::Cancelled
-    {
-        let (hook, error) = (&row.hook_name, row.error.as_deref().unwrap_or_default());
-        tracing::warn!(?hook, event = row.event.name(), ?error, "hooks.observer_failed");
     }
 }
 
