@@ -11,7 +11,7 @@ use domain::hook::Hook;
 use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
 use domain::shell::ShellFacts;
-use domain::store::{HookStore as _, StoredRules};
+use domain::store::{HookStore as _, StoreError, StoredRules};
 use engine::Engine;
 use engine::approvals::SystemClock;
 use engine::desk::SealingVault;
@@ -101,7 +101,7 @@ impl Book {
         let at_work: Agents = Arc::new(move || before.ever());
         let agents: Agents = Arc::new(move || workspaces.agents());
         let (rulebook, read) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), at_work);
-        let unread = read.err().map(|error| format!("the rules of the store cannot be read: {error}"));
+        let unread = read.err().map(|error| never_read(&error));
         let no_outbox = config.agent_hooks.durable_outbox && !grounds.has_outbox(config);
         let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
         let watching = CancellationToken::new();
@@ -204,6 +204,17 @@ impl Book {
         self.rulebook.close();
         self.parts.pool.close();
     }
+}
+
+/// What is said where no rules could be read yet, and what to do about it.
+fn never_read(error: &StoreError) -> String {
+    let until = match error {
+        StoreError::Corrupt(_) => "mend or delete that row with a tool for databases; until then every gate stays shut",
+        StoreError::Unavailable(_) | StoreError::NotFound(_) | StoreError::Conflict(_) => {
+            "until they can every gate stays shut"
+        }
+    };
+    format!("the rules of the store cannot be read: {error}; {until}")
 }
 
 /// The kind of host that `config` and the environment make.

@@ -49,6 +49,9 @@ pub struct HistoryQuery {
     pub cursor: Option<String>,
 }
 
+/// What is said of a cursor that does not go with the question.
+pub const INVALID_CURSOR: &str = "invalid cursor";
+
 /// One page of executions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
@@ -178,5 +181,5 @@ fn place(cursor: &str, seal: &str) -> Result<Place, Refused> {
         uuid::Uuid::parse_str(id).ok()?;
         (*bound == seal).then(|| ((*at).to_owned(), (*id).to_owned()))
     };
-    read().ok_or_else(|| Refused::invalid("invalid cursor"))
+    read().ok_or_else(|| Refused::invalid(INVALID_CURSOR))
 }

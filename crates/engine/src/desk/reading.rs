@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use super::{Caller, Code, Desk, Refused, Role};
 
+/// What is said of an agent that is none.
+pub const INVALID_AGENT: &str = "invalid agentId";
+
 /// Which hooks are wanted. Empty members ask for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
@@ -112,7 +115,7 @@ impl Desk {
             return Ok((uuid, known));
         }
         let known = agents.into_iter().find(|agent| agent.as_str() == named);
-        known.map(|agent| (of(&agent), Some(agent))).ok_or_else(|| Refused::invalid("invalid agentId"))
+        known.map(|agent| (of(&agent), Some(agent))).ok_or_else(|| Refused::invalid(INVALID_AGENT))
     }
 }
 

@@ -93,8 +93,7 @@ fn as_value(tenant: &Tenant, budget: &Budget) -> Result<String, CliError> {
 fn plain(tenant: &Tenant, budget: &Budget) -> String {
     let Budget { month_start, budget_total, used, remaining } = budget;
     let month = month_start.get(..7).unwrap_or(month_start);
-    format!(
-        "{}: {remaining} of {budget_total} tokens left in {month}; {used} are spent or reserved\n",
-        clean(&tenant.slug)
-    )
+    // A budget that was lowered may be overdrawn: then no judge is asked, just as if nothing were left.
+    let left = if *remaining > 0 { remaining.to_string() } else { "none".to_owned() };
+    format!("{}: {left} of {budget_total} tokens left in {month}; {used} are spent or reserved\n", clean(&tenant.slug))
 }

@@ -18,6 +18,7 @@ use crate::host::{load, open_store};
 use crate::moment::moment_of;
 
 mod newest;
+mod observed;
 
 /// Most events of one turn that are shown: a long turn has some hundreds.
 const MAX_EVENTS: usize = 2000;
@@ -67,10 +68,11 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
     let tool = args.tool.as_deref();
-    let events = match &args.event {
+    let mut events = match &args.event {
         Some(id) => vec![one_event(&store, id, tool)?],
         None => newest::events(&store, tool)?,
     };
+    observed::fill(&*store, &mut events)?;
     let everything = global.verbose > 0;
     // Events that are only told are many and say little; -v shows them.
     let shown = |event: &&StoredEvent| {

@@ -36,6 +36,21 @@ fn a_budget_is_shown_and_set() {
 }
 
 #[test]
+fn a_budget_that_was_lowered_has_nothing_left() {
+    let env = TestEnv::new();
+    let spends = "import sqlite3; db = sqlite3.connect('data/pintle/pintle.db'); \
+                  db.execute('UPDATE tenant_hook_budget SET used = 700'); db.commit()";
+    shown(&env, &["budget", "get"]);
+    let seen = env.run(env.command("python3").current_dir(env.path("")).args(["-c", spends]), "");
+    assert_eq!(seen.code, Some(0), "{seen}");
+    insta::assert_snapshot!(shown(&env, &["budget", "set", "10"]), @"
+    exit 0
+    --- out
+    default: none of 10 tokens left in [month]; 700 are spent or reserved
+    ");
+}
+
+#[test]
 fn only_a_person_sets_one_and_only_of_a_tenant() {
     let env = TestEnv::new();
     let seen = env.pintle(&["budget", "set", "5000"]);

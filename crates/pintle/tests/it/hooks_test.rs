@@ -291,12 +291,12 @@ fn what_cannot_be_asked_says_why() {
 
     exit 2
     --- err
-    error: --input: expected a JSON object, got another value
+    error: --input: expected a JSON object; got another value
       hint: write the arguments of the call, such as --input '{"command": "git push --force"}'
 
     exit 2
     --- err
-    error: --input: expected a JSON object, EOF while parsing an object at line 1 column 1
+    error: --input: expected a JSON object; EOF while parsing an object at line 1 column 1
       hint: write the arguments of the call, such as --input '{"command": "git push --force"}'
     "#);
 }

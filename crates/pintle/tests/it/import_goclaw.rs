@@ -145,6 +145,8 @@ fn what_is_no_source_says_what_is() {
     let env = with_agents();
     env.write("here/letter.txt", "Dear Ada,");
     env.write("here/empty.json", "{}");
+    env.write("here/table.json", r#"{"agents": [], "hooks": {"name": "guard"}}"#);
+    std::fs::write(env.path("here/latin.json"), b"[{\"name\": \"\xe9\"}]").unwrap();
     let check = |source: &str, code: i32, said: &str| {
         let seen = env.pintle(&["import", "goclaw", source, "--dry-run"]);
         assert!(seen.code == Some(code) && seen.err.contains(said), "{source}: {seen}");
@@ -152,8 +154,73 @@ fn what_is_no_source_says_what_is() {
     check("none.db", 2, "none.db cannot be read");
     check("letter.txt", 2, "neither a database of SQLite nor JSON");
     check("empty.json", 2, "holds nothing of GoClaw");
+    check("table.json", 2, "`hooks` is {\"name\":\"guard\"}; expected a list of rows");
+    check("latin.json", 2, "neither a database of SQLite nor JSON: it is no UTF-8");
     check("mysql://ada:secret@db/x", 2, "unknown scheme `mysql`");
     check("sqlite://none.db", 1, "there is no file");
     let seen = env.pintle(&["import", "goclaw", "empty.json"]);
     assert_eq!(seen.code, Some(5), "{seen}");
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_no_default_takes_its_place() {
+    let env = with_agents();
+    let hook = |id: &str, more: Value| {
+        let mut hook = json!({"id": format!("{ID}{id}"), "name": id, "event": "stop", "handler_type": "command",
+                              "scope": "tenant", "config": {"command": "true"}});
+        more.as_object().unwrap().iter().for_each(|(name, value)| hook[name] = value.clone());
+        hook
+    };
+    let gate = json!({"type": "agent", "agent": "qa"});
+    let export = json!({
+        "hooks": [
+            hook("31", json!({"timeout_ms": "soon"})),
+            hook("32", json!({"enabled": "maybe"})),
+            hook("33", json!({"config": "{\"command\":"})),
+            hook("34", json!({"matcher": 7})),
+            hook("35", json!({"scope": "agent", "agent_ids": [format!("{ID}a1"), 7]})),
+            hook("36", json!({"scope": "planet"})),
+            hook("37", json!({"created_at": "x", "retries": 3, "tags": []})),
+            hook("37", json!({"name": "copy"})),
+            hook("38", json!({"created_at": "2026-01-02 03:04:05", "enabled": 0})),
+            {"scope": "tenant"},
+            9,
+        ],
+        "agents": [
+            {"id": format!("{ID}a1"), "agent_key": "main", "other_config": {"quality_gates": [gate]}},
+            {"id": format!("{ID}a2"), "agent_key": "writer", "other_config": {"quality_gates": gate}},
+            {"id": format!("{ID}a3"), "agent_key": "cut", "other_config": "{\"quality_gates\":["},
+        ],
+        "tenants": [{"id": format!("{ID}ac"), "slug": "acme"}],
+        "tenant_hook_budget": [{"tenant_id": format!("{ID}ac"), "budget_total": 5}, {"tenant_id": "", "budget_total": 7}],
+    });
+    env.write("here/export.json", &format!("\u{feff}{export}"));
+    let seen = env.pintle(&["import", "goclaw", "export.json", "--dry-run"]);
+    insta::assert_snapshot!(seen, @r#"
+    exit 1
+    --- out
+    would be taken over: 3 hooks
+      37  stop command, scope tenant
+      38  stop command, scope tenant, off
+      quality gate 1 of main  subagent_stop prompt, scope agent, off
+    not taken over:
+      hooks "31": its timeout_ms is "soon"; expected a whole number
+      hooks "32": its enabled is "maybe"; expected true or false
+      hooks "33": its config is "{\"command\":"; expected a JSON object
+      hooks "34": its matcher is 7; expected a text
+      hooks "35": its agent_ids is 7; expected a text for each of them
+      hooks "36": its scope is "planet"; expected global, tenant or agent
+      hooks "copy": another row has its id, [id], and was taken first
+      hooks row 10: handler_type, event, and scope are required
+      hooks row 11: it is no object with a hook's settings
+      quality gates of writer: its quality_gates is {"type":"agent","agent":"qa"}; expected a JSON list
+      quality gates of cut: its other_config is "{\"quality_gates\":["; expected a JSON object
+    to know:
+      hooks "37": its created_at is "x"; expected a time such as "[at]"; among hooks of its priority it comes after those that were made before today
+      hooks "38": it is off, as it was
+      quality gate 1 of main: it is off: what its agent judged by is not known here; write its prompt_template, then enable it
+      hooks: columns that nobody reads here: retries
+      budget of [id]: it is of tenant acme, and several tenants need edition standard
+      budget of default: to have the same here: pintle budget set --tenant default 7
+    "#);
 }

@@ -56,3 +56,30 @@ fn what_failed_in_one_run_is_tried_again_in_the_next() {
     assert_eq!(rows, [("allow".to_owned(), 0), ("allow".to_owned(), 1)]);
     assert_eq!(std::fs::read_to_string(env.path("here/tries")).unwrap(), "\n\n\n");
 }
+
+#[test]
+fn what_an_observer_said_or_why_it_failed_is_explained() {
+    let explains = |command: &str| {
+        let env = with("memory", command);
+        env.write("here/heard", "");
+        let seen = env.pintle(&["run", "--quiet", "go"]);
+        let why = env.pintle(&["why", "--last"]).out;
+        let line = why.lines().find(|line| line.contains("tells")).unwrap().trim().to_owned();
+        let all: Value = serde_json::from_str(&env.raw(&["why", "--last", "--json"])).unwrap();
+        let mut hooks = all.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());
+        let hook = hooks.rfind(|hook| hook["hook"] == "tells").unwrap().clone();
+        assert!(hook["duration_ms"].is_number(), "{hook}");
+        (seen.err, line, hook)
+    };
+    let (err, line, hook) = explains("echo boom >&2; exit 3");
+    let log = "hooks.observer_failed hook=\"tells\" event=\"stop\" error=\"hook: command exited 3: boom\"";
+    assert!(err.contains(log), "{err}");
+    assert!(line.ends_with("hook: command exited 3: boom → continue"), "{line}");
+    assert_eq!((&hook["fault"], &hook["verdict"]), (&"bad_exit".into(), &"continue".into()));
+    let (err, line, hook) = explains(r#"echo '{"decision":"block","reason":"late"}'"#);
+    assert!(!err.contains("observer_failed"), "{err}");
+    assert!(line.ends_with("said block, which decides nothing here: late"), "{line}");
+    assert_eq!((hook.get("fault"), hook.get("verdict")), (None, None));
+    let (_, line, _) = explains("true");
+    assert!(line.starts_with("tells") && line.ends_with(']'), "{line}");
+}

@@ -212,6 +212,12 @@ fn rules_that_cannot_be_read_open_nothing() {
         seen.code == Some(4) && seen.err.contains("hook blocked user_prompt_submit: the store of hooks: "),
         "{seen}"
     );
+    // Which row it is, and what to do.
+    for part in
+        ["hook `[id]` in ", "mend or delete that row with a tool for databases; until then every gate stays shut"]
+    {
+        assert!(seen.err.contains(part), "{seen}");
+    }
 }
 
 /// Writes into one rule what is none of its values, as somebody does who changes the file by hand.

@@ -364,6 +364,7 @@ fn a_row_that_somebody_changed_is_named() {
     check("UPDATE audit_log SET kind = 'trip' WHERE seq = 5", "row 5: `kind` was altered");
     check("DELETE FROM audit_log WHERE seq = 5", "row 5 is missing");
     check("DELETE FROM audit_log WHERE seq > 7", "rows 8 to 9 are missing: there is a signed checkpoint of row 9");
+    check("DELETE FROM audit_log WHERE seq > 8", "row 9 is missing: there is a signed checkpoint of it");
     check(
         "UPDATE audit_log SET prev = replace(prev, substr(prev, 1, 1), 'z') WHERE seq = 3",
         "the store holds something unreadable: audit row 3 in `FILE`: a hash is 64 lower-case hex digits; somebody \

@@ -177,6 +177,9 @@ impl fmt::Display for Finding {
             Self::Mismatch { seq } => {
                 write!(f, "the checkpoint of row {seq} has another hash: that row or one before it was rewritten")
             }
+            Self::CutOff { last, signed } if last + 1 == *signed => {
+                write!(f, "row {signed} is missing: there is a signed checkpoint of it")
+            }
             Self::CutOff { last, signed } => {
                 write!(f, "rows {} to {signed} are missing: there is a signed checkpoint of row {signed}", last + 1)
             }

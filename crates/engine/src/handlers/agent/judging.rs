@@ -229,9 +229,10 @@ impl Asked<'_> {
         Err(Failure::unavailable(format!("the budget could not be read: {why}")))
     }
 
-    /// Corrects what was booked. Without a word of the provider on what it cost, the estimate stands.
+    /// Corrects what was booked. Without a word of the provider on what it cost, the estimate stands; also then it is
+    /// said if little is left.
     async fn settle(&self, reserved: u64, spent: Option<u64>) {
-        let Some(spent) = spent else { return };
+        let spent = spent.unwrap_or(reserved);
         let delta =
             i64::try_from(spent).unwrap_or(i64::MAX).saturating_sub(i64::try_from(reserved).unwrap_or(i64::MAX));
         let (budgets, tenant) = (self.about.parts.budgets.clone(), self.who.tenant_id.clone());

@@ -26,6 +26,7 @@ use crate::evidence::Lost;
 use crate::live::{Live, Outcomes};
 use crate::telemetry::Tracer;
 
+mod failing;
 mod outbox;
 mod queue;
 mod spans;
@@ -33,6 +34,7 @@ mod telling;
 
 pub use outbox::{ATTEMPTS, Kept, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS};
 
+use failing::say_failure;
 use outbox::Lease;
 use queue::Queue;
 use telling::Telling;
@@ -416,6 +418,7 @@ impl Pool {
         // A test leaves no row.
         let row = if telling.who.is_test { None } else { Execution::of(&telling.record(), &record) };
         let Some(row) = row else { return done() };
+        say_failure(&record, &row);
         let lost = self.lost.clone();
         self.executions.keep_executions(
             vec![row],

@@ -180,4 +180,7 @@ async fn without_a_word_on_what_it_cost_the_estimate_stands() {
     world.store.set_budget(&tenant, used * 2, host.clock.now()).unwrap();
     assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "allow");
     assert_eq!(judge.asked(), 2);
+    // With that nothing is left, which was said: the books say it once a month.
+    let (budget, is_first) = world.store.settle(&tenant, 0, host.clock.now()).unwrap();
+    assert_eq!((budget.remaining, is_first), (0, false));
 }

@@ -48,8 +48,10 @@ fn judged(rules: &StoredRules) -> BTreeSet<TenantId> {
 fn left(name: &str, budget: &Budget) -> Check {
     let Budget { month_start, budget_total, remaining, .. } = budget;
     let month = month_start.get(..7).unwrap_or(month_start);
-    let left = format!("{remaining} of {budget_total} tokens of judges are left in {month}");
-    let raise = "`pintle budget set TOTAL` raises it";
+    let rest = if *remaining > 0 { remaining.to_string() } else { "none".to_owned() };
+    let left = format!("{rest} of {budget_total} tokens of judges are left in {month}");
+    let whose = if name.is_empty() { String::new() } else { format!(" --tenant {name}") };
+    let raise = format!("`pintle budget set{whose} TOTAL` raises it");
     if *remaining <= 0 {
         return Check::new("budget", name, State::Failed, format!("{left}: whatever they judge is refused; {raise}"));
     }
@@ -107,10 +109,12 @@ mod tests {
         };
         check(1000, 1000, State::Ok, "1000 of 1000 tokens of judges are left in 2026-11");
         check(1000, 200, State::Ok, "200 of 1000");
-        check(1000, 199, State::Note, "; `pintle budget set TOTAL` raises it");
+        check(1000, 199, State::Note, "; `pintle budget set --tenant acme TOTAL` raises it");
         check(1000, 0, State::Failed, "whatever they judge is refused");
-        check(1000, -5, State::Failed, "-5 of 1000");
-        check(0, 0, State::Failed, "0 of 0");
+        check(1000, -5, State::Failed, "none of 1000");
+        let budget = Budget { month_start: "2026-11-01".into(), budget_total: 9, used: 8, remaining: 1 };
+        assert!(left("", &budget).message.ends_with("; `pintle budget set TOTAL` raises it"));
+        check(0, 0, State::Failed, "none of 0");
     }
 
     #[test]

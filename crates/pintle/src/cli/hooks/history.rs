@@ -5,7 +5,7 @@ use clap::Args;
 use dialects::process::config::nearest;
 use domain::agent_hook::{AGENT_EVENTS, Decision};
 use domain::checkpoint::CheckpointKind;
-use engine::desk::{HistoryQuery, MAX_PAGE, PAGE};
+use engine::desk::{HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, Refused};
 use jiff::{Span, Timestamp, civil::Date, tz::TimeZone};
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         if let Some(named) = &args.hook {
             query.hook = Some(text(&find(desk, by, named).await?, "id").to_owned());
         }
-        desk.history(by, &query).await.map_err(refused)
+        desk.history(by, &query).await.map_err(|why| about_flags(why, args))
     })?;
     if args.json {
         let page = json!({"executions": page.executions, "nextCursor": page.next_cursor});
@@ -83,6 +83,18 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         ));
     }
     Ok(0)
+}
+
+/// What the desk says of members, said of the flags that they came from.
+fn about_flags(why: Refused, args: &HistoryArgs) -> CliError {
+    match (why.message.as_str(), &args.agent) {
+        (INVALID_CURSOR, _) => CliError::usage("--cursor: it does not go with these words").hint(
+            "repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew",
+        ),
+        (INVALID_AGENT, Some(agent)) => CliError::usage(format!("--agent: there is no agent \"{}\"", clean(agent)))
+            .hint("name one of the configuration, or give the id that its executions have"),
+        (_, _) => refused(why),
+    }
 }
 
 /// The times that were said relative to now, as they were meant: a cursor goes with exactly the same question.

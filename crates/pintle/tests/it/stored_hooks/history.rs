@@ -48,12 +48,13 @@ fn filters_narrow_and_pages_follow_one_another() {
 #[test]
 fn words_that_are_none_are_refused() {
     let env = worked();
-    let cases: [&[&str]; 5] = [
+    let cases: [&[&str]; 6] = [
         &["--limit", "201"],
         &["--decision", "deny"],
         &["--event", "pre_tool"],
         &["--since", "yesterday"],
         &["--cursor", "zzz"],
+        &["--agent", "nobody"],
     ];
     let seen = cases.map(|args| env.pintle(&[&["hooks", "history"], args].concat()).to_string());
     insta::assert_snapshot!(seen.concat(), @r#"
@@ -78,7 +79,13 @@ fn words_that_are_none_are_refused() {
 
     exit 2
     --- err
-    error: invalid cursor
+    error: --cursor: it does not go with these words
+      hint: repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew
+
+    exit 2
+    --- err
+    error: --agent: there is no agent "nobody"
+      hint: name one of the configuration, or give the id that its executions have
     "#);
 }
 

@@ -57,17 +57,25 @@ pub(super) fn cells(dialect: Dialect, hook: &AgentHook) -> Result<Vec<Cell<'_>>,
     ])
 }
 
-/// The hook of a row.
+/// The hook of a row. What is wrong with it says which hook it is, so that somebody can find the row.
 pub(super) fn hook(dialect: Dialect, row: &dyn Columns) -> Result<AgentHook, Failure> {
     let id = HookId::new(row.string("id")?);
+    settings(dialect, row, &id).map_err(|failure| match failure {
+        Failure::Foreign { what, why } => foreign(&id, format!("{what}: {why}")),
+        other @ (Failure::Sqlite(_) | Failure::Postgres(_) | Failure::Silence | Failure::Said(_)) => other,
+    })
+}
+
+fn settings(dialect: Dialect, row: &dyn Columns, id: &HookId) -> Result<AgentHook, Failure> {
+    let broken = |column: &str, why: String| Failure::Foreign { what: format!("column `{column}`"), why };
     let object = |column: &str| match jsonb::read(dialect, &row.text(column)?) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(foreign(&id, format!("column `{column}` is no JSON object"))),
-        Err(why) => Err(foreign(&id, format!("column `{column}`: {why}"))),
+        Ok(_) => Err(broken(column, "it is no JSON object".to_owned())),
+        Err(why) => Err(broken(column, why)),
     };
     Ok(AgentHook {
         tenant_id: TenantId::new(row.string("tenant_id")?),
-        agent_ids: body::read(&row.text("agent_ids")?).map_err(|why| foreign(&id, why))?,
+        agent_ids: body::read(&row.text("agent_ids")?).map_err(|why| broken("agent_ids", why))?,
         event: word(row, "event", CheckpointKind::named)?,
         handler_type: word(row, "handler_type", HandlerType::named)?,
         scope: word(row, "scope", HookScope::named)?,
@@ -90,7 +98,7 @@ pub(super) fn hook(dialect: Dialect, row: &dyn Columns) -> Result<AgentHook, Fai
         created_by: row.maybe_string("created_by")?,
         created_at: moment(&row.text("created_at")?)?,
         updated_at: moment(&row.text("updated_at")?)?,
-        id,
+        id: id.clone(),
     })
 }
 

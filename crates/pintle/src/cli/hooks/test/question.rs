@@ -149,7 +149,7 @@ fn call(args: &TestArgs, hook: &Hook) -> Result<ToolCall, CliError> {
 
 pub(super) fn arguments(input: Option<&str>) -> Result<Object, CliError> {
     let wrong = |what: &str| {
-        CliError::usage(format!("--input: expected a JSON object, {what}"))
+        CliError::usage(format!("--input: expected a JSON object; {what}"))
             .hint(r#"write the arguments of the call, such as --input '{"command": "git push --force"}'"#)
     };
     match input.map(parse) {

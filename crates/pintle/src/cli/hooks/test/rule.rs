@@ -33,7 +33,7 @@ pub(super) fn saved(
     let answer = at_book_of(env, loaded, async |book, by| {
         let desk = book.desk();
         let all = super::super::stored::all(desk, by).await?;
-        let Some(record) = lookup(&all, named)? else {
+        let Some(record) = meant(&all, named, args.event.as_deref())? else {
             let beside = book.beside();
             let names = configured.iter().map(String::as_str).chain(all.iter().map(label));
             let found = beside.iter().find(|hook| hook.name.as_str() == named);
@@ -47,6 +47,17 @@ pub(super) fn saved(
         asked(desk, by, (args, record), Tested::Saved(text(record, "id"))).await
     })?;
     say(global, args, &answer)
+}
+
+/// The one of `hooks` that is called `named`; of several the one that acts at `event`.
+fn meant<'a>(hooks: &'a [Value], named: &str, event: Option<&str>) -> Result<Option<&'a Value>, CliError> {
+    lookup(hooks, named).or_else(|several| {
+        let mut there = hooks.iter().filter(|hook| text(hook, "name") == named && Some(text(hook, "event")) == event);
+        match (there.next(), there.next()) {
+            (Some(one), None) => Ok(Some(one)),
+            (_, _) => Err(several),
+        }
+    })
 }
 
 /// A rule of a file that cannot be asked.
@@ -178,6 +189,23 @@ mod tests {
         let prompt = json!({"event": "user_prompt_submit", "name": "p"});
         assert_eq!(check(&["h", "--prompt", "hi"], &prompt), Ok((None, Some("hi".into()))));
         assert_eq!(check(&["h"], &json!({"event": "subagent_start"})).unwrap().0, None);
+    }
+
+    #[test]
+    fn of_several_with_one_name_the_event_says_which() {
+        let hooks =
+            ["user_prompt_submit", "pre_tool_use", "stop", "stop"].map(|event| json!({"name": "h", "event": event}));
+        let check = |event| meant(&hooks, "h", event).map_err(|error| error.message);
+        assert_eq!(check(Some("pre_tool_use")), Ok(Some(&hooks[1])));
+        for event in [None, Some("stop"), Some("session_start")] {
+            assert_eq!(check(event), Err("4 stored hooks are called \"h\"".to_owned()), "{event:?}");
+        }
+        assert_eq!(
+            meant(&hooks[..1], "h", Some("stop")),
+            Ok(Some(&hooks[0])),
+            "what it says of `stop` is said elsewhere"
+        );
+        assert_eq!(meant(&hooks, "i", Some("stop")), Ok(None));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use domain::agent_hook::Edition;
 use domain::json::Object;
 use serde_json::{Value, json};
 
-use super::source::{flag, number, object, text};
+use super::source::{flag, items, number, object, text};
 
 /// The one event that gates had.
 const COMPLETED: &str = "delegation.completed";
@@ -22,34 +22,31 @@ pub(super) struct Gate {
 }
 
 /// The gates of an agent.
-pub(super) fn gates(agent: &Object, edition: Edition) -> Vec<Gate> {
-    let config = object(agent, "other_config");
-    let listed = config.get("quality_gates").and_then(Value::as_array);
+///
+/// # Errors
+/// Whether it has any cannot be read.
+pub(super) fn gates(agent: &Object, edition: Edition) -> Result<Vec<Gate>, String> {
+    let listed = items(&object(agent, "other_config")?, "quality_gates")?;
     let each = |(i, value): (usize, &Value)| match value {
         Value::Object(gate) => gate_of(i + 1, gate, edition),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             Gate { number: i + 1, record: Err("it is no object".into()), notes: Vec::new() }
         }
     };
-    listed.into_iter().flatten().enumerate().map(each).collect()
+    Ok(listed.iter().enumerate().map(each).collect())
 }
 
 fn gate_of(number: usize, gate: &Object, edition: Edition) -> Gate {
-    let blocks = flag(gate, "block_on_failure").unwrap_or(false);
     let mut notes = Vec::new();
-    let record = record(gate, blocks, edition, &mut notes);
-    if record.is_ok() {
-        if blocks {
-            notes.push("it is asked before the task is given away, and no more about its result".into());
-        }
-        if super::source::number(gate, "max_retries").is_some_and(|retries| retries > 0) {
-            notes.push("nothing is tried again: a block is the end of it".into());
-        }
+    let record = record(gate, edition, &mut notes);
+    if record.is_err() {
+        notes.clear();
     }
     Gate { number, record, notes }
 }
 
-fn record(gate: &Object, blocks: bool, edition: Edition, notes: &mut Vec<String>) -> Result<Value, String> {
+fn record(gate: &Object, edition: Edition, notes: &mut Vec<String>) -> Result<Value, String> {
+    let blocks = flag(gate, "block_on_failure")?.unwrap_or(false);
     match text(gate, &["event"]) {
         COMPLETED | "" => {}
         other => return Err(format!("its event \"{other}\" is unknown; gates had \"{COMPLETED}\" only")),
@@ -60,7 +57,8 @@ fn record(gate: &Object, blocks: bool, edition: Edition, notes: &mut Vec<String>
             let (template, own) = template(gate);
             if !own {
                 notes.push(
-                    "what its agent judged by is not known here: write its prompt_template, then enable it".into(),
+                    "it is off: what its agent judged by is not known here; write its prompt_template, then enable it"
+                        .into(),
                 );
             }
             ("prompt", json!({ "prompt_template": template }), own)
@@ -75,13 +73,19 @@ fn record(gate: &Object, blocks: bool, edition: Edition, notes: &mut Vec<String>
         // A judge is asked about something that is named; here that is every delegation.
         record["if_expr"] = "true".into();
     }
-    let seconds = number(gate, "timeout_seconds").or_else(|| number(gate, "timeout"));
+    let seconds = number(gate, "timeout_seconds")?.or(number(gate, "timeout")?);
     if let Some(wanted) = seconds.and_then(|seconds| seconds.checked_mul(1000)).filter(|ms| *ms > 0) {
         let longest = i64::from(dialects::agent::record::MAX_TIMEOUT_MS);
         if wanted > longest {
             notes.push(format!("it had {wanted} ms, and has {longest} ms now"));
         }
         record["timeout_ms"] = wanted.min(longest).into();
+    }
+    if blocks {
+        notes.push("it is asked before the task is given away, and no more about its result".into());
+    }
+    if number(gate, "max_retries")?.is_some_and(|retries| retries > 0) {
+        notes.push("nothing is tried again: a block is the end of it".into());
     }
     Ok(record)
 }
@@ -115,7 +119,7 @@ mod tests {
 
     fn check(gate: Value, edition: Edition) -> Gate {
         let agent = json!({"other_config": {"quality_gates": [gate]}});
-        gates(agent.as_object().unwrap(), edition).remove(0)
+        gates(agent.as_object().unwrap(), edition).unwrap().remove(0)
     }
 
     #[test]
@@ -152,10 +156,30 @@ mod tests {
             (json!({"event": "run.started", "type": "command"}), "its event \"run.started\" is unknown"),
             (json!({"type": "webhook"}), "its type \"webhook\" is unknown"),
             (json!({"type": "command"}), "it has no command"),
+            (
+                json!({"type": "command", "command": "make", "block_on_failure": "always"}),
+                "its block_on_failure is \"always\"; expected true or false",
+            ),
+            (json!({"type": "command", "command": "make", "timeout": "1m"}), "its timeout is \"1m\"; expected a whole"),
+            (json!({"type": "command", "command": "make", "max_retries": []}), "its max_retries is []"),
         ] {
             let said = check(gate, Edition::Lite).record.unwrap_err();
             assert!(said.starts_with(why), "{said}");
         }
-        assert!(gates(json!({"other_config": "{}"}).as_object().unwrap(), Edition::Lite).is_empty());
+        let none = |agent: Value| gates(agent.as_object().unwrap(), Edition::Lite);
+        for agent in [json!({}), json!({"other_config": "{}"}), json!({"other_config": {"quality_gates": null}})] {
+            assert_eq!(none(agent), Ok(vec![]));
+        }
+        // What may be a guard is not passed over.
+        for (config, why) in [
+            (json!("{\"quality_gates\":["), "its other_config is "),
+            (
+                json!({"quality_gates": {"type": "command"}}),
+                "its quality_gates is {\"type\":\"command\"}; expected a JSON list",
+            ),
+        ] {
+            let said = none(json!({ "other_config": config })).unwrap_err();
+            assert!(said.starts_with(why), "{said}");
+        }
     }
 }

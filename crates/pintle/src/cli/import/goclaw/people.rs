@@ -119,7 +119,8 @@ mod tests {
     const ACME: &str = "0193a5b0-7000-7000-8000-0000000000ac";
 
     fn check(edition: Edition, scope: HookScope, id: &str) -> (Result<String, String>, usize) {
-        let source = Source::of_export(json!({"tenants": [{"id": ACME, "slug": "acme", "name": "Acme"}]})).unwrap();
+        let source =
+            Source::of_export(json!({"tenants": [{"id": ACME, "slug": "acme", "name": "Acme"}]})).unwrap().unwrap();
         let known = Tenant {
             id: TenantId::default_tenant(),
             slug: "default".into(),
@@ -152,7 +153,7 @@ mod tests {
         let id = "0193a5b0-7000-7000-8000-0000000000a1";
         let source =
             Source::of_export(json!({"agents": [{"id": id, "agent_key": "main"}, {"id": ACME, "agent_key": "gone"}]}));
-        let source = source.unwrap();
+        let source = source.unwrap().unwrap();
         let people = People::new(&source, Edition::Lite, (vec![], vec!["main".into()]), Timestamp::UNIX_EPOCH);
         let tenant = TenantId::default_tenant();
         let own = agent_uuid(&tenant, "main");

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::gates::gates;
 use super::people::{People, key_of};
-use super::source::{Source, flag, list, number, object, text};
+use super::source::{Source, flag, list, moment, number, object, text, word};
 use crate::rules::{Sealed, check_script};
 
 /// What the host has to say about records.
@@ -59,14 +59,44 @@ pub(super) struct Remark {
 /// Members of a record that are columns of the other program, too, as far as it has them.
 const TEXTS: [&str; 8] = ["event", "handler_type", "scope", "name", "matcher", "if_expr", "on_timeout", "breaker"];
 
+/// Every column of a hook that is read, or that this host says itself of its own.
+const COLUMNS: [&str; 26] = [
+    "agent_id",
+    "agent_ids",
+    "breaker",
+    "config",
+    "created_at",
+    "created_by",
+    "disabled_reason",
+    "enabled",
+    "event",
+    "handler_type",
+    "id",
+    "if_expr",
+    "matcher",
+    "may_rewrite",
+    "metadata",
+    "name",
+    "on_timeout",
+    "on_trip",
+    "priority",
+    "scope",
+    "source",
+    "tenant_id",
+    "timeout_ms",
+    "tripped_at",
+    "updated_at",
+    "version",
+];
+
 /// Plans the import of everything in `source`.
 pub(super) fn plan(source: &Source, people: &mut People<'_>, host: &Host<'_>) -> Plan {
-    let mut planner = Planner { people, host, plan: Plan::default(), seen: BTreeSet::new(), counts: BTreeMap::new() };
+    let mut planner = Planner { people, host, plan: Plan::default(), seen: BTreeMap::new(), counts: BTreeMap::new() };
     let links = links(source);
     // A database with both has the older layout as a leftover.
     for table in ["hooks", "agent_hooks"] {
-        for row in source.table(table) {
-            planner.row(table, row, &links);
+        for (i, row) in source.table(table).iter().enumerate() {
+            planner.row((table, i + 1), row, &links);
         }
     }
     for agent in source.table("agents") {
@@ -92,7 +122,8 @@ struct Planner<'a, 'b> {
     people: &'a mut People<'b>,
     host: &'a Host<'a>,
     plan: Plan,
-    seen: BTreeSet<HookId>,
+    /// Where each hook was found that there is.
+    seen: BTreeMap<HookId, &'static str>,
     /// How many hooks each tenant gets.
     counts: BTreeMap<TenantId, usize>,
 }
@@ -100,6 +131,7 @@ struct Planner<'a, 'b> {
 /// A row of the other program as a record of this one.
 struct Draft {
     id: HookId,
+    table: &'static str,
     what: String,
     scope: HookScope,
     tenant: String,
@@ -109,42 +141,70 @@ struct Draft {
 }
 
 impl Planner<'_, '_> {
-    fn row(&mut self, table: &str, row: &Object, links: &BTreeMap<String, Vec<String>>) {
-        let id = text(row, &["id"]);
-        let what = match text(row, &["name"]) {
-            "" => format!("{table} {id}"),
-            name => format!("{table} \"{name}\""),
+    fn row(&mut self, (table, number): (&'static str, usize), row: &Object, links: &BTreeMap<String, Vec<String>>) {
+        let what = match (text(row, &["name"]), text(row, &["id"])) {
+            ("", "") => format!("{table} row {number}"),
+            ("", id) => format!("{table} {id}"),
+            (name, _) => format!("{table} \"{name}\""),
         };
+        if row.is_empty() {
+            return self.leave(what, "it is no object with a hook's settings".into());
+        }
         if record::source(text(row, &["source"])) == Some(Origin::Builtin) {
-            let on = if flag(row, "enabled") == Some(true) { "it was on" } else { "it was off" };
+            let on = if flag(row, "enabled") == Ok(Some(true)) { "it was on" } else { "it was off" };
             let why = format!("{on}; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`");
             return self.note(what, why);
         }
-        let mut agents = list(row, "agent_ids");
-        agents.extend(links.get(&id.to_lowercase()).into_iter().flatten().cloned());
-        if agents.is_empty() {
-            agents.extend(Some(text(row, &["agent_id"]).to_owned()).filter(|agent| !agent.is_empty()));
+        let draft = match self.draft(table, row, links) {
+            Ok(draft) => Draft { what: what.clone(), ..draft },
+            Err(why) => return self.leave(what, why),
+        };
+        let is_off = draft.record["enabled"].as_bool() == Some(false);
+        if !self.take(draft) {
+            return;
         }
-        let Some(scope) = HookScope::named(text(row, &["scope"])) else {
-            return self.leave(what, format!("its scope is \"{}\"", text(row, &["scope"])));
-        };
-        let made = text(row, &["created_at"]).parse::<Timestamp>().ok().map_or(self.host.now, |at| at);
+        if is_off {
+            self.note(what.clone(), "it is off, as it was".into());
+        }
+        if let Err(why) = moment(row, "created_at") {
+            self.note(
+                what,
+                format!("{why}; among hooks of its priority it comes after those that were made before today"),
+            );
+        }
+    }
+
+    /// What a row says.
+    fn draft(&self, table: &'static str, row: &Object, links: &BTreeMap<String, Vec<String>>) -> Result<Draft, String> {
+        let mut agents = list(row, "agent_ids")?;
+        agents.extend(links.get(&text(row, &["id"]).to_lowercase()).into_iter().flatten().cloned());
+        if agents.is_empty() {
+            agents.extend(Some(word(row, "agent_id")?.to_owned()).filter(|agent| !agent.is_empty()));
+        }
+        let scope = word(row, "scope")?;
+        let scope = HookScope::named(scope)
+            .ok_or_else(|| format!("its scope is \"{scope}\"; expected global, tenant or agent"))?;
+        let made = moment(row, "created_at").ok().flatten().unwrap_or(self.host.now);
         let by = Some(text(row, &["created_by"]).to_owned()).filter(|by| !by.is_empty());
-        let draft = Draft {
+        Ok(Draft {
             id: id_of(table, row),
-            what,
+            table,
+            what: String::new(),
             scope,
-            tenant: text(row, &["tenant_id"]).to_owned(),
+            tenant: word(row, "tenant_id")?.to_owned(),
             agents,
-            record: record_of(row),
+            record: record_of(row)?,
             birth: (made.to_string(), by),
-        };
-        self.take(draft);
+        })
     }
 
     fn gates(&mut self, agent: &Object) {
         let (id, key) = (text(agent, &["id"]), key_of(agent));
-        for gate in gates(agent, self.host.edition) {
+        let gates = match gates(agent, self.host.edition) {
+            Ok(gates) => gates,
+            Err(why) => return self.leave(format!("quality gates of {key}"), why),
+        };
+        for gate in gates {
             let name = format!("quality gate {} of {key}", gate.number);
             let mut record = match gate.record {
                 Ok(record) => record,
@@ -160,6 +220,7 @@ impl Planner<'_, '_> {
                     if id.is_empty() { key } else { id },
                     gate.number
                 )),
+                table: "agents",
                 what: name.clone(),
                 scope: HookScope::Agent,
                 tenant: text(agent, &["tenant_id"]).to_owned(),
@@ -175,8 +236,16 @@ impl Planner<'_, '_> {
 
     /// Takes one over. Says whether it is new.
     fn take(&mut self, draft: Draft) -> bool {
-        if !self.seen.insert(draft.id.clone()) {
-            return false;
+        match self.seen.get(&draft.id).copied() {
+            // Of two layouts the older one is what is left over.
+            Some(earlier) if earlier != draft.table => return false,
+            Some(_) => {
+                self.leave(draft.what, format!("another row has its id, {}, and was taken first", draft.id));
+                return false;
+            }
+            None => {
+                self.seen.insert(draft.id.clone(), draft.table);
+            }
         }
         if self.host.rules.hooks.iter().any(|hook| hook.id == draft.id) {
             self.plan.present.push(draft.id);
@@ -187,9 +256,6 @@ impl Planner<'_, '_> {
             Ok((hook, warnings)) => {
                 *self.counts.entry(hook.tenant_id.clone()).or_default() += 1;
                 warnings.into_iter().for_each(|warning| self.note(what.clone(), warning));
-                if !hook.enabled {
-                    self.note(what, "it is off, as it was".into());
-                }
                 self.plan.hooks.push(hook);
                 true
             }
@@ -201,7 +267,7 @@ impl Planner<'_, '_> {
     }
 
     fn hook(&mut self, draft: Draft) -> Result<(AgentHook, Vec<String>), String> {
-        let Draft { id, what, scope, tenant, agents, mut record, birth } = draft;
+        let Draft { id, table: _, what, scope, tenant, agents, mut record, birth } = draft;
         let tenant = self.people.tenant(scope, &tenant)?;
         if scope == HookScope::Agent {
             let found: Vec<_> = agents.iter().map(|agent| self.people.agent(&tenant, agent)).collect();
@@ -275,15 +341,27 @@ impl Planner<'_, '_> {
 
     /// What is told once, of everything else.
     fn rest(&mut self, source: &Source) {
+        for table in ["hooks", "agent_hooks"] {
+            let columns = source.table(table).iter().flat_map(Object::iter);
+            let unknown = columns.filter(|(name, value)| !COLUMNS.contains(&name.as_str()) && says_something(value));
+            let names: BTreeSet<&str> = unknown.map(|(name, _)| name.as_str()).collect();
+            if !names.is_empty() {
+                let names = names.into_iter().collect::<Vec<_>>().join(", ");
+                self.note(table.to_owned(), format!("columns that nobody reads here: {names}"));
+            }
+        }
         for row in source.table("tenant_hook_budget") {
-            let Some(total) = number(row, "budget_total") else { continue };
             let whose = text(row, &["tenant_id"]);
-            let slug = self.people.tenant(HookScope::Tenant, whose).ok();
-            let slug = slug.and_then(|id| self.people.slug(&id).map(str::to_owned)).unwrap_or_else(|| whose.to_owned());
-            self.note(
-                format!("budget of {slug}"),
-                format!("to have the same here: pintle budget set --tenant {slug} {total}"),
-            );
+            let tenant = self.people.tenant(HookScope::Tenant, whose);
+            let slug = tenant.as_ref().ok().and_then(|id| self.people.slug(id)).unwrap_or(whose).to_owned();
+            let why = match (tenant, number(row, "budget_total")) {
+                (Err(why), _) | (Ok(_), Err(why)) => why,
+                (Ok(_), Ok(None)) => continue,
+                (Ok(_), Ok(Some(total))) => {
+                    format!("to have the same here: pintle budget set --tenant {slug} {total}")
+                }
+            };
+            self.note(format!("budget of {slug}"), why);
         }
         for (table, rows) in &source.history {
             if *rows > 0 {
@@ -310,39 +388,54 @@ fn id_of(table: &str, row: &Object) -> HookId {
     }
 }
 
+/// Whether there is anything in a column.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+    }
+}
+
 /// A row as a record: what it says, and nothing where it says nothing.
-fn record_of(row: &Object) -> Value {
+///
+/// # Errors
+/// What it says cannot be read: a default in its place might be a weaker guard.
+fn record_of(row: &Object) -> Result<Value, String> {
     let mut record = Object::new();
     for name in TEXTS.into_iter().chain(["on_trip"]) {
-        let value = text(row, &[name]);
+        let value = word(row, name)?;
         if !value.is_empty() {
             record.insert(name.to_owned(), value.into());
         }
     }
     for name in ["enabled", "may_rewrite"] {
-        record.extend(flag(row, name).map(|value| (name.to_owned(), value.into())));
+        record.extend(flag(row, name)?.map(|value| (name.to_owned(), value.into())));
     }
     for name in ["timeout_ms", "priority"] {
-        record.extend(number(row, name).map(|value| (name.to_owned(), value.into())));
+        record.extend(number(row, name)?.map(|value| (name.to_owned(), value.into())));
     }
-    let mut config = object(row, "config");
+    let mut config = object(row, "config")?;
     if text(row, &["handler_type"]) == "http" {
-        name_secrets(&mut config);
+        name_secrets(&mut config)?;
     }
     record.insert("config".to_owned(), Value::Object(config));
-    record.insert("metadata".to_owned(), Value::Object(object(row, "metadata")));
-    Value::Object(record)
+    record.insert("metadata".to_owned(), Value::Object(object(row, "metadata")?));
+    Ok(Value::Object(record))
 }
 
 /// Says of every header that is encrypted that it is secret: as anything else, its ciphertext would be sent.
-fn name_secrets(config: &mut Object) {
+fn name_secrets(config: &mut Object) -> Result<(), String> {
     let headers = config.get("headers").and_then(Value::as_object).into_iter().flatten();
     let sealed = headers.filter(|(_, value)| value.as_str().is_some_and(|value| value.starts_with(SEALED)));
-    let mut names = list(config, "secret_headers");
+    let mut names = list(config, "secret_headers")?;
     names.extend(sealed.map(|(name, _)| name.clone()).filter(|name| !name.eq_ignore_ascii_case("authorization")));
     if !names.is_empty() {
         names.sort();
         names.dedup();
         config.insert("secret_headers".to_owned(), json!(names));
     }
+    Ok(())
 }
