@@ -71,7 +71,6 @@ enum Phase<'a> {
 }
 
 /// Where a clearing goes once the gates have let a call pass.
-#[expect(clippy::large_enum_variant, reason = "a clearing holds one of these, and one clearing lives at a time")]
 enum Then<'a> {
     /// Back to the owner of the tool, who is to be asked next.
     Owner(Chain<'a, BeforeTool>),
@@ -221,7 +220,7 @@ impl<'a> Clearing<'a> {
             Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call, denied }),
             Ruling::Abort(aborted) => Phase::Done(Outcome::Abort { call, aborted }),
             Ruling::Ask { why, .. } => match why {},
-            Ruling::Respond { by, with } => self.after_respond(by, with, call),
+            Ruling::Respond { by, with } => self.after_respond(by, *with, call),
             Ruling::Proceed if self.gated.as_ref() == Some(&call) => self.approve(call),
             Ruling::Proceed => self.gates(call, Then::Approve),
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{BeforeTool, Checkpoint, Substitute};
 
 /// Longest reason that is kept, in bytes: enough for a paragraph, too little to fill a context.
 pub const MAX_REASON_BYTES: usize = 4096;
@@ -26,6 +26,13 @@ pub enum Verdict<C: Checkpoint> {
     Deny(C::Deny),
     /// Stop the turn, or more.
     Abort(C::Abort),
+}
+
+impl Verdict<BeforeTool> {
+    /// This is the result; do not run the tool.
+    pub fn respond(with: Substitute) -> Self {
+        Self::Respond(Box::new(with))
+    }
 }
 
 impl<C: Checkpoint<Deny = Reason>> Verdict<C> {

@@ -136,7 +136,7 @@ async fn the_call_that_was_answered_stands_in_events_and_not_in_the_conversation
         before_tool: Some(Box::new(|_| {
             let arguments = json!({"n": 2}).as_object().unwrap().clone();
             let call = Some(CallPatch { tool: None, arguments: Some(arguments) });
-            Verdict::Respond(Substitute { call, result: ToolOutput::ok("two") })
+            Verdict::respond(Substitute { call, result: ToolOutput::ok("two") })
         })),
         ..Rule::default()
     };
@@ -156,7 +156,7 @@ async fn a_gate_stands_above_a_hooks_answer_and_the_other_stages_do_not() {
         let (mut host, echo) = calling_echo();
         let answers = Rule {
             before_tool: Some(Box::new(|_| {
-                Verdict::Respond(Substitute { call: None, result: ToolOutput::ok("of the hook") })
+                Verdict::respond(Substitute { call: None, result: ToolOutput::ok("of the hook") })
             })),
             approve: Some(Box::new(|_| Verdict::deny("approvers are not asked"))),
             after_tool: Some(Box::new(|_| Verdict::abort_turn("`after_tool` is not asked"))),

@@ -269,7 +269,7 @@ fn replies_of_the_seeds_are_understood() {
     check(
         &before_tool(),
         respond,
-        Verdict::Respond(Substitute {
+        Verdict::respond(Substitute {
             call: Some(CallPatch { tool: Some("my_plugin_tool".into()), arguments }),
             result: ToolOutput::ok("Plugin tool executed successfully"),
         }),
@@ -280,7 +280,7 @@ fn replies_of_the_seeds_are_understood() {
     check(
         &before_tool(),
         weather,
-        Verdict::Respond(Substitute {
+        Verdict::respond(Substitute {
             call: None,
             result: ToolOutput::ok("Beijing weather: Sunny, temperature 15°C, humidity 45%"),
         }),
@@ -293,7 +293,7 @@ fn replies_of_the_seeds_are_understood() {
         response_handled: true,
         ..ToolOutput::ok("Image sent to user")
     };
-    check(&before_tool(), image, Verdict::Respond(Substitute { call: None, result }), &[]);
+    check(&before_tool(), image, Verdict::respond(Substitute { call: None, result }), &[]);
     let modified = Some(object(r#"{"text":"modified hello"}"#));
     check(
         &before_tool(),

@@ -90,7 +90,8 @@ impl CallPatch {
 impl Checkpoint for BeforeTool {
     const KIND: CheckpointKind = CheckpointKind::BeforeTool;
     type Modify = CallPatch;
-    type Respond = Substitute;
+    // In a box: it is large and rare, and every ruling that lets pass would be as large.
+    type Respond = Box<Substitute>;
     type Ask = Never;
     type Deny = Reason;
     type Abort = Abort;

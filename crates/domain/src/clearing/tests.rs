@@ -88,7 +88,7 @@ fn modify(cmd: &str) -> Verdict<BeforeTool> {
 }
 
 fn respond(call: Option<CallPatch>) -> Verdict<BeforeTool> {
-    Verdict::Respond(Substitute { call, result: ToolOutput::ok("answer") })
+    Verdict::respond(Substitute { call, result: ToolOutput::ok("answer") })
 }
 
 fn rewrite(cmd: &str) -> Verdict<PreToolUse> {

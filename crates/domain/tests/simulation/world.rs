@@ -356,7 +356,7 @@ fn tool_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<BeforeTool> {
         0..=5 => Verdict::Modify(patch(dice)),
         6..=8 => {
             let call = dice.once_in(2).then(|| patch(dice));
-            Verdict::Respond(Substitute { call, result: ToolOutput::ok("answer") })
+            Verdict::respond(Substitute { call, result: ToolOutput::ok("answer") })
         }
         9 | 10 => Verdict::Deny("no".into()),
         _ => Verdict::Abort(abort(dice)),

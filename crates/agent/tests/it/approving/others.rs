@@ -65,7 +65,7 @@ fn owner(log: &Arc<Mutex<Vec<&'static str>>>) -> Rule {
             return Verdict::Continue;
         }
         log.lock().unwrap().push("owner");
-        Verdict::Respond(Substitute { call: None, result: ToolOutput::ok("by its owner") })
+        Verdict::respond(Substitute { call: None, result: ToolOutput::ok("by its owner") })
     };
     Rule { before_llm: Some(Box::new(before_llm)), before_tool: Some(Box::new(before_tool)), ..Rule::default() }
 }

@@ -262,7 +262,7 @@ impl Reader<'_> {
         if action == "respond" {
             self.responds = true;
             text(&RESULT.name("reason"), reason)?;
-            return self.substitute(asked, call, result).map(Verdict::Respond);
+            return self.substitute(asked, call, result).map(Verdict::respond);
         }
         let terminal = self.abort_or_deny(&action, reason)?;
         self.ignored("result", result, if action.is_empty() { "continue" } else { &action });

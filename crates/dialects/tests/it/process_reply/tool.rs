@@ -66,7 +66,7 @@ fn respond_needs_a_good_result() {
     check(
         &before_tool(),
         r#"{"action":"respond","call":{"tool":"w","arguments":{}},"result":{"for_llm":"15 °C","silent":false,"is_error":false,"media":["media://a"],"response_handled":false}}"#,
-        Verdict::Respond(Substitute {
+        Verdict::respond(Substitute {
             call: Some(CallPatch { tool: Some("w".into()), arguments: Some(Object::new()) }),
             result: output,
         }),
@@ -75,7 +75,7 @@ fn respond_needs_a_good_result() {
     check(
         &before_tool(),
         r#"{"action":"respond","result":{"for_llm":"","async":true,"messages":[]}}"#,
-        Verdict::Respond(Substitute { call: None, result: ToolOutput { is_async: true, ..ToolOutput::default() } }),
+        Verdict::respond(Substitute { call: None, result: ToolOutput { is_async: true, ..ToolOutput::default() } }),
         &["result.result.messages is not read"],
     );
     let needs = r#""respond" needs "result", an object with a string "for_llm""#;

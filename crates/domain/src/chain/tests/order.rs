@@ -153,7 +153,7 @@ fn a_hook_that_is_asked_again_may_refuse_but_not_change_or_answer() {
     };
     let refused = "Tool execution denied by hook: hooks kept rewriting the input (hook \"h\")";
     let substitute = Substitute { call: None, result: ToolOutput::ok("x") };
-    assert_eq!(again(Verdict::Respond(substitute)), refused);
+    assert_eq!(again(Verdict::respond(substitute)), refused);
     assert_eq!(again(Verdict::Modify(patch("pwd"))), refused);
     assert_eq!(again(Verdict::Modify(patch("ls"))), "proceed");
     assert_eq!(again(Verdict::Continue), "proceed");

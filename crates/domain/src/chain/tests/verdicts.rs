@@ -50,7 +50,7 @@ fn the_first_terminal_answer_ends_a_before_tool_chain() {
         before_tool(),
         Script::default()
             .says("a", Verdict::<BeforeTool>::Modify(patch("pwd")))
-            .says("b", Verdict::<BeforeTool>::Respond(substitute))
+            .says("b", Verdict::<BeforeTool>::respond(substitute))
             .says("c", Verdict::<BeforeTool>::Deny("never".into())),
         r#"
         b responds
@@ -77,7 +77,7 @@ fn respond_needs_a_grant_for_both_calls() {
     let narrow = || hook("h", &[AtBeforeTool]).responding(&["web_*", "read"]).failing(OnFailure::Continue);
     let answer = |tool: Option<&str>| {
         let call = tool.map(|tool| CallPatch { tool: Some(tool.into()), arguments: None });
-        Script::default().says("h", Verdict::<BeforeTool>::Respond(Substitute { call, result: ToolOutput::ok("x") }))
+        Script::default().says("h", Verdict::<BeforeTool>::respond(Substitute { call, result: ToolOutput::ok("x") }))
     };
     let text = |tool: &str, script| {
         let owned = Agent::with(&[("mine", "h"), ("theirs", "i")]);
