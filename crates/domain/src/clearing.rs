@@ -20,7 +20,7 @@ use crate::verdict::Reason;
 mod outcome;
 mod rows;
 
-pub use rows::{Row, rows, time_of_substitute};
+pub use rows::{Row, rows, time_of_substitute, time_to_commit};
 
 /// The checkpoints that one clearing passes, in order.
 pub const CLEARING: [CheckpointKind; 3] =

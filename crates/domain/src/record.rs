@@ -88,6 +88,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// How long it took, where it ran and its answer was waited for.
+    pub fn took(&self) -> Option<Duration> {
+        match self.outcome {
+            Outcome::Said { took, .. } | Outcome::Failed { took, .. } => Some(took),
+            Outcome::Told | Outcome::NotRun(_) => None,
+        }
+    }
+
     /// A line about `hook` at `checkpoint`, with nothing but what became of it.
     pub fn of(hook: &Hook, checkpoint: CheckpointKind, outcome: Outcome) -> Self {
         Self {

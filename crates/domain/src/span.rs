@@ -200,11 +200,8 @@ fn digest(parts: &[&str]) -> u128 {
 
 /// How long the run of a hook took that leaves a span; nothing for one that did not run, or of which nothing is expected.
 pub fn time_of(record: &Record) -> Option<Duration> {
-    match &record.outcome {
-        Outcome::Said { took, .. } | Outcome::Failed { took, .. } => Some(*took),
-        Outcome::NotRun(NotRun::Dropped) => Some(Duration::ZERO),
-        Outcome::Told | Outcome::NotRun(_) => None,
-    }
+    let dropped = record.outcome == Outcome::NotRun(NotRun::Dropped);
+    record.took().or(dropped.then_some(Duration::ZERO))
 }
 
 /// The span of the run that `record`, a line of `event`, tells of, which began at `start`. Nothing if nobody ran, or in

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use domain::chain::GATE_BUDGET;
-use domain::checkpoint::{CheckpointKind, Notice};
+use domain::checkpoint::Notice;
+use domain::clearing::time_to_commit;
 use domain::id::EventId;
-use domain::record::{EventRecord, Outcome, Record, Ruled};
+use domain::record::{EventRecord, Ruled};
 use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::Word;
 use futures_util::{FutureExt as _, poll};
@@ -22,10 +22,6 @@ use crate::telemetry::Tracer;
 mod late;
 
 use late::Late;
-
-/// How long a tool call waits at least for its clearing to be on disk: far above what a store that works takes. Gates
-/// may use their whole budget up and let a call pass all the same, which is then not the fault of the store.
-const LEAST_COMMIT_TIME: Duration = Duration::from_secs(1);
 
 /// How long whoever asked hooks waits for room in a store that lags behind: longer than a burst lasts, and about as long
 /// as a tool call waits. A store that has written nothing by then is broken, and agents go on without it.
@@ -253,17 +249,6 @@ impl Out {
         };
         self.store.keep_patiently(records, room, Box::new(done));
     }
-}
-
-/// How long a tool call waits for `records`, those of its clearing: for what its gates left of their budget.
-fn time_to_commit(records: &[EventRecord]) -> Duration {
-    let gates = records.iter().filter(|record| record.checkpoint == CheckpointKind::PreToolUse);
-    let took = |hook: &Record| match hook.outcome {
-        Outcome::Said { took, .. } | Outcome::Failed { took, .. } => took,
-        Outcome::Told | Outcome::NotRun(_) => Duration::ZERO,
-    };
-    let spent = gates.flat_map(|record| record.hooks.whole()).map(took).sum();
-    GATE_BUDGET.saturating_sub(spent).max(LEAST_COMMIT_TIME)
 }
 
 /// Counts the evidence that a store could not take.

@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use super::{CLEARING, Outcome};
+use crate::chain::GATE_BUDGET;
 use crate::checkpoint::CheckpointKind;
-use crate::record::{Lines, Outcome as Ran, Ruled};
+use crate::record::{EventRecord, Lines, Outcome as Ran, Record, Ruled};
 use crate::tool::Digest;
 use crate::verdict::Word;
+
+/// How long a tool call waits at least for its clearing to be on disk: far above what a store that works takes. Gates
+/// may use their whole budget up and let a call pass all the same, which is then not the fault of the store.
+const LEAST_COMMIT_TIME: Duration = Duration::from_secs(1);
 
 /// One checkpoint of a clearing.
 #[derive(Clone, Debug)]
@@ -62,4 +67,11 @@ pub fn time_of_substitute(records: &Lines) -> Duration {
             Ran::Said { .. } | Ran::Failed { .. } | Ran::Told | Ran::NotRun(_) => None,
         })
         .unwrap_or_default()
+}
+
+/// How long a call waits for `records`, those of its clearing, to be kept: for what its gates left of their budget.
+pub fn time_to_commit(records: &[EventRecord]) -> Duration {
+    let gates = records.iter().filter(|record| record.checkpoint == CheckpointKind::PreToolUse);
+    let spent = gates.flat_map(|record| record.hooks.whole()).filter_map(Record::took).sum();
+    GATE_BUDGET.saturating_sub(spent).max(LEAST_COMMIT_TIME)
 }

@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use domain::chain::GATE_BUDGET;
+use domain::checkpoint::CheckpointKind;
 use domain::id::TurnId;
+use domain::record::Outcome;
 use domain::store::{Idle, RoomSoon};
 use futures_util::future::{join, join_all};
 use testkit::conformance::store::{event, hook as hook_record};
