@@ -32,7 +32,7 @@ use domain::llm::ToolDef;
 use domain::shell::{ShellFacts, ShellText};
 use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
-use engine::egress::{Egress, EgressError};
+use egress::{Egress, EgressError};
 use engine::permit::Permit;
 use engine::tool::Tool;
 use futures_util::FutureExt as _;

@@ -11,36 +11,38 @@ use serde_json::Value;
 const TIME: DateTimePrinter = DateTimePrinter::new().precision(Some(9));
 
 /// JSON text that grows.
-pub(crate) struct Json(Vec<u8>);
+pub struct Json(Vec<u8>);
 
 impl Json {
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
+    /// A writer with room for `bytes`.
+    pub fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// How much there is, in bytes: where the next piece begins.
-    pub(crate) fn len(&self) -> usize {
+    /// Where the next piece begins, in bytes.
+    pub fn position(&self) -> usize {
         self.0.len()
     }
 
     /// A piece that was written before, once more.
-    pub(crate) fn again(&mut self, piece: Range<usize>) -> &mut Self {
+    pub fn again(&mut self, piece: Range<usize>) -> &mut Self {
         self.0.extend_from_within(piece);
         self
     }
 
     /// A piece that is JSON already: brackets, commas, names of members.
-    pub(crate) fn raw(&mut self, json: &str) -> &mut Self {
+    pub fn raw(&mut self, json: &str) -> &mut Self {
         self.0.extend_from_slice(json.as_bytes());
         self
     }
 
     /// A string.
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) -> &mut Self {
         if is_plain(text.as_bytes()) {
             self.0.push(b'"');
             self.0.extend_from_slice(text.as_bytes());
@@ -52,7 +54,7 @@ impl Json {
     }
 
     /// A string, or `null` where there is none.
-    pub(crate) fn text_or_null(&mut self, text: Option<&str>) -> &mut Self {
+    pub fn text_or_null(&mut self, text: Option<&str>) -> &mut Self {
         match text {
             Some(text) => self.text(text),
             None => self.raw("null"),
@@ -60,20 +62,20 @@ impl Json {
     }
 
     /// A time, as RFC 3339 in UTC with nine digits of nanoseconds.
-    pub(crate) fn time(&mut self, at: jiff::Timestamp) -> &mut Self {
+    pub fn time(&mut self, at: jiff::Timestamp) -> &mut Self {
         self.0.push(b'"');
         TIME.print_timestamp(&at, &mut self.0).expect("memory takes every write");
         self.raw("\"")
     }
 
     /// Whatever says itself how it is written.
-    pub(crate) fn serialised(&mut self, what: &(impl Serialize + ?Sized)) -> &mut Self {
+    pub fn serialised(&mut self, what: &(impl Serialize + ?Sized)) -> &mut Self {
         serde_json::to_writer(&mut self.0, what).expect("our own types have string keys and no failing serialiser");
         self
     }
 
     /// A list of what is JSON already.
-    pub(crate) fn list<'a>(&mut self, elements: impl Iterator<Item = &'a [u8]>) -> &mut Self {
+    pub fn list<'a>(&mut self, elements: impl Iterator<Item = &'a [u8]>) -> &mut Self {
         self.0.push(b'[');
         for (i, element) in elements.enumerate() {
             self.raw(if i > 0 { "," } else { "" });
@@ -82,7 +84,8 @@ impl Json {
         self.raw("]")
     }
 
-    pub(crate) fn object(&mut self, members: &Object) -> &mut Self {
+    /// An object, its members in their order.
+    pub fn object(&mut self, members: &Object) -> &mut Self {
         self.0.push(b'{');
         for (i, (name, value)) in members.iter().enumerate() {
             self.raw(if i > 0 { "," } else { "" }).text(name).raw(":").value(value);
@@ -133,8 +136,8 @@ mod tests {
     #[test]
     fn a_piece_can_be_written_twice_and_nothing_is_null() {
         let mut json = Json::with_capacity(0);
-        let start = json.raw("[").len();
-        let end = json.text("ä\"").len();
+        let start = json.raw("[").position();
+        let end = json.text("ä\"").position();
         json.raw(",").again(start..end).raw(",").text_or_null(None).raw("]");
         assert_eq!(String::from_utf8(json.0).unwrap(), r#"["ä\"","ä\"",null]"#);
     }

@@ -1,7 +1,6 @@
 //! Other people's hook wires, to and from our words. Pure.
 
-pub mod agent;
-mod compact;
+pub mod compact;
 pub mod process;
 pub mod skill;
 pub mod tree;

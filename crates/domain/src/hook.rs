@@ -55,6 +55,9 @@ pub enum Family {
 }
 
 impl Family {
+    /// Every family, each at the place of its number.
+    pub const ALL: [Self; 4] = [Self::Native, Self::Process, Self::Agent, Self::Skill];
+
     /// The word in listings and JSON.
     pub fn word(self) -> &'static str {
         match self {

@@ -13,9 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::deadlines::Deadlines;
 use crate::dispatcher::Dispatcher;
 use crate::evidence::{Evidence, Watcher};
-use crate::handlers::native::{Native, NativeHook};
 use crate::live::{Current, Live};
-use crate::set::{DuplicateName, Mount, Mounted, unique};
+use crate::native::{Native, NativeHook};
+use crate::set::{Absent, DuplicateName, Mount, Mounted, unique};
 
 /// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
 pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -142,6 +142,11 @@ pub fn default_stage(kind: CheckpointKind) -> Stage {
 }
 
 impl Mount {
+    /// A hook that is never asked: disabled, untrusted or broken.
+    pub fn idle(hook: Hook) -> Self {
+        Self { hook, handler: Arc::new(Absent) }
+    }
+
     /// Limits the tool stages to tools that `pattern` matches.
     ///
     /// # Errors

@@ -253,16 +253,16 @@ impl Out {
 
 /// Counts the evidence that a store could not take.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lost(Arc<AtomicU64>);
+pub struct Lost(Arc<AtomicU64>);
 
 impl Lost {
     /// How much it is by now.
-    pub(crate) fn so_far(&self) -> u64 {
+    pub fn so_far(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
     /// So much more could not be kept, since `why`.
-    pub(crate) fn count(&self, number: usize, why: &StoreError) {
+    pub fn count(&self, number: usize, why: &StoreError) {
         if number == 0 {
             return;
         }

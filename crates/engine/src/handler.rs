@@ -1,31 +1,27 @@
 //! The port that every way of running a hook implements.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use domain::account::Answered;
 use domain::checkpoint::{Known, Notice, Subject};
+use domain::hook::Family;
 use domain::id::{EventId, TenantId};
 use domain::identity::Identity;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::handlers::agent::Kept;
-
 /// Runs a hook: carries the question out and the answer back, decides nothing.
-pub trait Handler: Send + Sync {
+///
+/// It is [`Any`], so that whoever mounted a handler of its own kind finds it again among those in force.
+pub trait Handler: Any + Send + Sync {
     /// Asks and waits, at most until the deadline of `call`.
     fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered>;
 
     /// Tells, never waits. `false` when there was no room and the notice was dropped and counted.
     fn tell(&self, notice: &Arc<Notice>) -> bool;
-
-    /// Tells what a store kept of it, as [`Handler::tell`] would have told it; `false` for handlers of which nothing is
-    /// kept.
-    fn resume(&self, _kept: Kept) -> bool {
-        false
-    }
 
     /// Waits until there is room for something to be told in a turn of `tenant`, but not for long.
     fn room<'a>(&'a self, _tenant: &'a TenantId) -> BoxFuture<'a, ()> {
@@ -63,8 +59,8 @@ pub struct Call<'a> {
 /// serialisation. The dispatcher empties it whenever a hook changed the subject.
 #[derive(Default)]
 pub struct WireCache {
-    process: OnceLock<Bytes>,
-    agent: OnceLock<Bytes>,
+    /// One slot a family, in the order of [`Family`].
+    renderings: [OnceLock<Bytes>; Family::ALL.len()],
     tap: Option<OnceLock<String>>,
 }
 
@@ -76,7 +72,7 @@ impl WireCache {
 
     /// The rendering that was sent, if the question crossed a wire.
     pub fn sent(&self) -> Option<&Bytes> {
-        self.process.get().or_else(|| self.agent.get())
+        self.renderings.iter().find_map(OnceLock::get)
     }
 
     /// The answer as it came, if this cache keeps it and one came.
@@ -85,19 +81,14 @@ impl WireCache {
     }
 
     /// Keeps the answer that `text` writes, if this cache keeps answers; the first one stays.
-    pub(crate) fn keep_answer(&self, text: impl FnOnce() -> String) {
+    pub fn keep_answer(&self, text: impl FnOnce() -> String) {
         if let Some(tap) = &self.tap {
             tap.get_or_init(text);
         }
     }
 
-    /// The rendering for stored hooks, made by `render` on first use.
-    pub fn agent(&self, render: impl FnOnce() -> Vec<u8>) -> Bytes {
-        self.agent.get_or_init(|| Bytes::from(render())).clone()
-    }
-
-    /// The rendering for process hooks, made by `render` on first use.
-    pub fn process(&self, render: impl FnOnce() -> Vec<u8>) -> Bytes {
-        self.process.get_or_init(|| Bytes::from(render())).clone()
+    /// The rendering that the hooks of `family` share, made by `render` on first use.
+    pub fn rendering(&self, family: Family, render: impl FnOnce() -> Vec<u8>) -> Bytes {
+        self.renderings[family as usize].get_or_init(|| Bytes::from(render())).clone()
     }
 }

@@ -4,35 +4,27 @@
 //! and runs a tool only with the [`Permit`] that [`Dispatcher::clear`] gave.
 
 pub mod approvals;
-pub mod builtins;
-pub mod child;
 pub mod deadlines;
-pub mod desk;
 pub mod dispatcher;
-pub mod egress;
 pub mod engine;
 pub mod evidence;
 pub mod handler;
-pub mod handlers;
 pub mod live;
-pub mod mounting;
+pub mod native;
 pub mod permit;
 pub mod rehearsal;
-pub mod rulebook;
 pub mod set;
-pub mod skills;
 pub mod telemetry;
 pub mod tool;
 
 pub use approvals::{Approvals, Asker, Clock, SystemClock};
 pub use async_trait::async_trait;
-pub use builtins::Builtins;
 pub use deadlines::Deadlines;
 pub use dispatcher::{Clearance, Dispatcher, TakesFiles, TurnCx};
 pub use domain;
 pub use engine::Engine;
 pub use evidence::{Forgetful, Watcher};
-pub use handlers::native::{Answer, HookCx, HookError, NativeHook};
+pub use native::{Answer, HookCx, HookError, NativeHook};
 pub use permit::Permit;
 pub use rehearsal::Rehearsal;
 pub use set::Mount;

@@ -65,12 +65,12 @@ impl Tracer {
     }
 
     /// A hook that nobody waits for ran from `began` on.
-    pub(crate) fn ran(&self, event: &EventRecord, record: &Record, began: Timestamp) {
+    pub fn ran(&self, event: &EventRecord, record: &Record, began: Timestamp) {
         self.tell(of_hook(event, record, began).into_iter().collect());
     }
 
     /// An observer was not told.
-    pub(crate) fn dropped(&self, tenant: &TenantId, handler_type: &'static str) {
+    pub fn dropped(&self, tenant: &TenantId, handler_type: &'static str) {
         self.to.dropped(tenant, handler_type);
     }
 

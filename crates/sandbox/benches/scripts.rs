@@ -17,9 +17,9 @@ use rquickjs::{Context, Function, Runtime, Value};
 use tokio_util::task::TaskTracker;
 
 #[expect(dead_code, reason = "it is shared, and throughputs are for others")]
-#[path = "../../engine/benches/hooks/against.rs"]
+#[path = "../../process/benches/hooks/against.rs"]
 mod against;
-#[path = "../../engine/benches/hooks/report.rs"]
+#[path = "../../process/benches/hooks/report.rs"]
 mod report;
 
 /// Runs of each side in a round.

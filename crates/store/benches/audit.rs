@@ -31,7 +31,7 @@ use testkit::conformance::executions::{by, ran, said};
 use tokio_util::task::TaskTracker;
 
 #[expect(dead_code, reason = "it is shared, and absolute figures are for others")]
-#[path = "../../engine/benches/hooks/report.rs"]
+#[path = "../../process/benches/hooks/report.rs"]
 mod report;
 
 /// Records in one round.

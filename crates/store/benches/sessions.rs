@@ -20,7 +20,7 @@ use domain::turn::{Answer, Fact};
 use pintle_store::{Durability, Sqlite};
 use report::{Report, shown};
 
-#[path = "../../engine/benches/hooks/report.rs"]
+#[path = "../../process/benches/hooks/report.rs"]
 mod report;
 
 /// Conversations in the file, and messages in each.

@@ -42,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
     let guard = json!({ "enabled": true, "command": ["sh", "guard.sh"], "intercept": ["before_tool"] });
     engine.replace(vec![
         engine.native("refund-limit", 0, Arc::new(RefundLimit)),
-        engine.process_from("guard", &guard, Path::new(env!("CARGO_MANIFEST_DIR")))?,
+        process::mount_entry(&engine, "guard", &guard, Path::new(env!("CARGO_MANIFEST_DIR")))?,
     ])?;
 
     let hooks = engine.dispatcher();

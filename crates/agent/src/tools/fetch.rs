@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
-use engine::egress::{Client, Egress, EgressError, Timeouts};
+use egress::{Client, Egress, EgressError, Timeouts};
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, USER_AGENT};
 use reqwest::{Method, Response};

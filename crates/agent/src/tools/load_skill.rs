@@ -6,11 +6,11 @@ use domain::llm::ToolDef;
 use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
 use engine::permit::Permit;
-use engine::skills::{self, Refused};
 use engine::tool::Tool;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
+use skills::{self, Refused};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;

@@ -153,7 +153,7 @@ async fn a_user_who_sees_no_pieces_may_get_a_second_try() {
 async fn a_disabled_reviewer_holds_nothing_back() {
     let mut host = Parts::of(json!([{"text": "hello"}])).host();
     let entry = json!({"enabled": false, "command": ["true"], "intercept": ["after_llm"]});
-    host.mount(vec![host.engine.process_from("h", &entry, host.folder.path()).unwrap()]);
+    host.mount(vec![process::mount_entry(&host.engine, "h", &entry, host.folder.path()).unwrap()]);
     host.turn("hi").await;
     assert_eq!(*host.seen.deltas.lock().unwrap(), "hello");
 }

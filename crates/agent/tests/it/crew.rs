@@ -6,7 +6,7 @@ use domain::llm::{LlmReply, LlmRequest};
 use domain::message::CallPart;
 use domain::skill::Skills;
 use domain::store::RecordStore;
-use engine::egress::Egress;
+use egress::Egress;
 use engine::{Approvals, Engine, Forgetful, Mount, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

@@ -250,7 +250,7 @@ pub(crate) fn child_in((engine, folder): (&Engine, &Path), name: &str, answers: 
     for (key, value) in more.as_object().into_iter().flatten() {
         entry[key] = value.clone();
     }
-    engine.process_from(name, &entry, folder).unwrap()
+    process::mount_entry(engine, name, &entry, folder).unwrap()
 }
 
 /// What the child of the hook called `name` was sent, by line, as text.

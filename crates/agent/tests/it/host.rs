@@ -9,7 +9,7 @@ use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
 use domain::record::EventRecord;
 use domain::store::RecordStore;
-use engine::egress::Egress;
+use egress::Egress;
 use engine::{Engine, Forgetful, Mount, Tool, Watcher};
 use futures_util::future::BoxFuture;
 use pintle_agent::tools::{Protected, Tools, ToolsConfig};

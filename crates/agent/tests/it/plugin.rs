@@ -24,7 +24,7 @@ async fn the_published_weather_plugin_runs_unchanged() {
         "enabled": true, "priority": 100, "transport": "stdio",
         "command": ["python3", "weather_plugin.py"], "intercept": ["before_llm", "before_tool"],
     });
-    host.mount(vec![host.engine.process_from("weather_plugin", &entry, fixtures()).unwrap()]);
+    host.mount(vec![process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures()).unwrap()]);
     let report = host.turn("What's the weather in Beijing today?").await;
     assert_eq!(report.ending, Ending::Completed, "{:?}", host.seen.events());
     assert_eq!(report.reply, "Beijing is sunny today, temperature 15°C");

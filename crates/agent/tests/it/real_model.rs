@@ -100,7 +100,7 @@ fn one_call(engine: &Arc<Engine>) -> Mount {
         "command": ["python3", "one_call.py"],
         "intercept": ["before_llm"],
     });
-    engine.process_from("one_call", &entry, Path::new(FIXTURES)).unwrap()
+    process::mount_entry(engine, "one_call", &entry, Path::new(FIXTURES)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,7 +114,10 @@ async fn a_real_model_calls_a_tool_that_a_hook_brought_and_answers() {
         "intercept": ["before_llm", "before_tool"],
     });
     let fixtures = Path::new(FIXTURES);
-    host.mount(vec![host.engine.process_from("weather_plugin", &entry, fixtures).unwrap(), one_call(&host.engine)]);
+    host.mount(vec![
+        process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures).unwrap(),
+        one_call(&host.engine),
+    ]);
     let report = host.turn("What is the weather in Beijing today? Use get_weather.").await;
     let events = host.seen.events();
     assert!(

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use dialects::agent::builtin::builtins;
 use domain::agent_hook::{AgentHook, Edition, HookScope, Source};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{AgentId, HookId, TenantId};
@@ -11,16 +10,17 @@ use domain::json::Object;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::store::{Actor, HookChange, HookStore as _};
 use domain::tool::ToolOutput;
+use egress::{Egress, KeepAlive};
 use engine::Engine;
-use engine::egress::{Egress, KeepAlive};
-use engine::handlers::agent::{
-    CommandSurroundings, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts, Vault,
-};
-use engine::handlers::http::Exchange;
-use engine::rulebook::Rulebook;
 use futures_util::future::BoxFuture;
 use pintle_agent::{Conversation, Helm};
 use regex::Regex;
+use rules::builtin::builtins;
+use rules::cache::Rulebook;
+use rules::handler::{
+    CommandSurroundings, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts, Vault,
+};
+use rules::http::Exchange;
 use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 

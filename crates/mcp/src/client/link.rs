@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::child::{Child, Launch};
+use process::child::{Child, Launch};
 use rmcp::RoleClient;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;

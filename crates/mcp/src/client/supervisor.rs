@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Tool;
-use engine::child::Restarts;
+use process::child::Restarts;
 use rmcp::RoleClient;
 use rmcp::service::{Peer, RunningService};
 use tokio::sync::Notify;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
-use engine::egress::Egress;
+use egress::Egress;
 use engine::permit::Permit;
 use engine::tool::Tool;
 use futures_util::future::BoxFuture;

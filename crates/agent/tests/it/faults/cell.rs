@@ -13,8 +13,8 @@ use domain::record::{NotRun, Outcome};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::Mount;
-use engine::handlers::process::ProcessHook;
-use engine::mounting::spec;
+use process::hook::ProcessHook;
+use process::mounting::spec;
 use serde_json::{Value, json};
 
 use crate::hooks::{OwnTool, Rule};

@@ -1,0 +1,129 @@
+//! The collector that is told what the hooks of a host do, where one is named.
+
+use std::sync::{Arc, Weak};
+
+use domain::hook::State;
+use domain::id::TenantId;
+use domain::measure::{BREAKERS_OPEN, BUDGET_LEFT, EVIDENCE_LOST, Labels, MAX_TENANTS, Metric, Rows};
+use domain::store::BudgetStore as _;
+use engine::evidence::Evidence;
+use engine::live::{Live, Rules};
+use engine::{Engine, Tracer};
+use jiff::Timestamp;
+use rules::handler::{Parts, Pool};
+use store::Store;
+use telemetry::{Exporter, Settings};
+
+use crate::config::{Config, Env};
+
+/// A collector that is told.
+pub struct Collector {
+    exporter: Arc<Exporter>,
+    tracer: Arc<Tracer>,
+}
+
+/// What is looked at when numbers are told. It keeps nothing alive but the store, which outlives all of it.
+struct Sources {
+    live: Weak<Live>,
+    evidence: Weak<Evidence>,
+    pool: Weak<Pool>,
+    store: Arc<Store>,
+}
+
+impl Collector {
+    /// The collector that `config` or the environment names. One that cannot be told anything is said in the log, and
+    /// nothing is sent: agents work without it. Needs a runtime.
+    pub fn open(config: &Config, env: &Env) -> Option<Self> {
+        let said = |name: &str| env.text(name).map(str::to_owned);
+        let settings = Settings::read(config.otlp_endpoint.as_deref(), said);
+        match settings.and_then(|settings| settings.map(Exporter::start).transpose()) {
+            Ok(exporter) => {
+                let exporter = exporter?;
+                let tracer = Arc::new(Tracer::new(exporter.clone()));
+                Some(Self { exporter, tracer })
+            }
+            Err(error) => {
+                tracing::error!("telemetry: nothing is sent: {error}");
+                None
+            }
+        }
+    }
+
+    /// Makes spans of what happens.
+    pub fn tracer(&self) -> &Arc<Tracer> {
+        &self.tracer
+    }
+
+    /// Lets what `engine`, `store` and `parts` know be told with the numbers.
+    pub fn measure(&self, (engine, store): (&Engine, &Arc<Store>), parts: &Parts) {
+        let sources = Sources {
+            live: Arc::downgrade(engine.live()),
+            evidence: Arc::downgrade(engine.evidence()),
+            pool: Arc::downgrade(&parts.pool),
+            store: store.clone(),
+        };
+        self.exporter.read_gauges(Arc::new(move |tenants| sources.metrics(tenants)));
+    }
+
+    /// Tells what is left, once nothing happens any more; waits two seconds at most.
+    pub async fn close(&self) {
+        self.tracer.finish();
+        self.exporter.close().await;
+    }
+}
+
+impl Sources {
+    fn metrics(&self, seen: &[TenantId]) -> Vec<Metric> {
+        let records = self.evidence.upgrade().map_or(0, |evidence| evidence.lost());
+        let rows = self.pool.upgrade().map_or(0, |pool| pool.lost());
+        let mut metrics = vec![Metric {
+            name: EVIDENCE_LOST,
+            help: "How many records of hooks the store did not take.",
+            unit: "1",
+            rows: Rows::Counters(vec![(Labels::new(), records + rows)]),
+        }];
+        if let Some(live) = self.live.upgrade() {
+            metrics.push(open_breakers(&live.rules()));
+        }
+        metrics.push(self.budgets(seen));
+        metrics
+    }
+
+    /// What is left for the judges of the tenants that had events. One that cannot be read is left out.
+    fn budgets(&self, seen: &[TenantId]) -> Metric {
+        let now = Timestamp::now();
+        let rows = seen.iter().filter_map(|tenant| match self.store.budget(tenant, now) {
+            Ok(budget) => Some((of_tenant(tenant), budget.remaining)),
+            Err(error) => {
+                tracing::debug!(%tenant, "telemetry: the budget could not be read: {error}");
+                None
+            }
+        });
+        Metric {
+            name: BUDGET_LEFT,
+            help: "What is left for judges this month, in tokens.",
+            unit: "{token}",
+            rows: Rows::Gauges(rows.collect()),
+        }
+    }
+}
+
+/// How many hooks of each tenant are taken out; those of tenants without rules of their own are the global ones.
+fn open_breakers(rules: &Rules) -> Metric {
+    let tripped = |mounted: &[engine::set::Mounted]| {
+        let open = mounted.iter().filter(|one| matches!(one.hook.state, State::Tripped { .. }));
+        i64::try_from(open.count()).unwrap_or(i64::MAX)
+    };
+    let own = rules.tenants.iter().take(MAX_TENANTS).map(|(tenant, mounted)| (of_tenant(tenant), tripped(mounted)));
+    let others = (Labels::from([("tenant_id", domain::measure::OTHERS.to_owned())]), tripped(&rules.others));
+    Metric {
+        name: BREAKERS_OPEN,
+        help: "How many circuit breakers of hooks are open.",
+        unit: "1",
+        rows: Rows::Gauges(own.chain([others]).collect()),
+    }
+}
+
+fn of_tenant(tenant: &TenantId) -> Labels {
+    vec![("tenant_id", tenant.to_string())]
+}

@@ -1,0 +1,489 @@
+//! Configuration: which files count, what is wrong in them, and what comes out.
+//!
+//! Read in this order: [`raw`] (every key), [`document`] (a file as a tree that knows its places), `check` (unknown
+//! keys and wrong types), `layer` (one file, entry by entry), [`trust`] (how far a file that was merely found
+//! counts), `resolve` (layers into one [`Config`]), [`detect`] (providers that nobody configured).
+//!
+//! A bad entry is a [`Diagnostic`] and everything else loads; only a file that is missing or does not parse ends
+//! the command.
+
+mod check;
+pub mod detect;
+pub mod diagnostic;
+pub mod document;
+mod layer;
+mod model;
+pub mod places;
+pub mod raw;
+mod resolve;
+pub mod trust;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent::ask::AskGate;
+use dialects::process::config::ProcessEntry;
+use dialects::process::config::entry::BuiltinEntry;
+use domain::agent_hook::Edition;
+use domain::hook::{Hook, State};
+use egress::Allow;
+use providers::Removal;
+use providers::capabilities::Overrides;
+use serde_json::{Map, Value};
+use store::Durability;
+use url::Url;
+
+pub use self::detect::Probe;
+pub use self::diagnostic::{Diagnostic, Place};
+use self::document::Document;
+use self::layer::Layer;
+pub use self::model::{ModelRef, Unresolved};
+pub use self::places::Env;
+pub use self::raw::schema;
+use self::resolve::Trusted;
+use self::trust::{Seal, TrustStore};
+use crate::error::HostError;
+
+/// Where records are kept unless configured otherwise, relative to the home folder.
+const STORE_URL: &str = "sqlite://pintle.db";
+
+/// The section of the store, as [`Config::broken`] knows it.
+const STORE: &str = "store";
+
+/// What the command line says about configuration.
+#[derive(Clone, Copy, Default)]
+pub struct LoadOptions<'a> {
+    /// `--config`: then the only file that is read.
+    pub config: Option<&'a Path>,
+    /// `--home`.
+    pub home: Option<&'a Path>,
+    /// The names of the hooks that are compiled in.
+    pub builtins: &'a [&'a str],
+    /// Looks for a model server on this machine, if no provider is configured.
+    pub probe: Option<&'a Probe<'a>>,
+}
+
+/// What was loaded, and what was not.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What is in force.
+    pub config: Config,
+    /// What is wrong, in the order of the files.
+    pub diagnostics: Vec<Diagnostic>,
+    /// One line for each file of which something is left out because it is not trusted.
+    pub left_out: Vec<String>,
+    /// The files that were read, the user's own first.
+    pub files: Vec<PathBuf>,
+}
+
+/// The configuration in force.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The folder of the state.
+    pub home: PathBuf,
+    /// Providers, by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// Agents, by name.
+    pub agents: BTreeMap<String, AgentConfig>,
+    /// Servers of tools, by name.
+    pub mcp: BTreeMap<String, McpServerConfig>,
+    /// Every hook: armed, switched off, untrusted or broken.
+    pub hooks: Vec<LoadedHook>,
+    /// Whether a turn may only start when every guard is well.
+    pub strict_start: bool,
+    /// When a record counts as kept.
+    pub durability: Durability,
+    /// `sqlite://FILE`, relative to the home folder, or `memory:`.
+    pub store_url: String,
+    /// Settings of the built-in tools.
+    pub tools: ToolsConfig,
+    /// Rules in the store and in files.
+    pub agent_hooks: AgentHooksConfig,
+    /// The folder of skills, where a file names one.
+    pub skills_dir: Option<PathBuf>,
+    /// Whether a system message in a history that a front end sends must be one that the host sent.
+    pub verify_history: bool,
+    /// The names of the variables that hold secrets, as far as the configuration says so.
+    pub secrets: BTreeSet<String>,
+    /// The model of agents that name none.
+    pub default_model: Option<Named>,
+    /// The collector that a file names.
+    pub otlp_endpoint: Option<String>,
+    /// Agents, providers and the store that are bad, by path, each with its diagnostic.
+    pub broken: BTreeMap<String, String>,
+}
+
+/// Rules in the store and in files, and how they run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentHooksConfig {
+    /// Folders of files with rules.
+    pub dirs: Vec<PathBuf>,
+    /// Folders of files with rules that nobody accepted.
+    pub untrusted_dirs: Vec<PathBuf>,
+    /// Built-in rules that are forced off.
+    pub builtin_disable: Vec<String>,
+    /// Secret variables that command hooks may list nevertheless.
+    pub command_env: Vec<String>,
+    /// Whether what observers are told survives a restart.
+    pub durable_outbox: bool,
+    /// How long what they leave is kept.
+    pub kept: KeptConfig,
+    /// How many observers run at once.
+    pub workers: Option<usize>,
+    /// How many wait.
+    pub queue: Option<usize>,
+    /// The model of judges.
+    pub judge: JudgeConfig,
+    /// The model for work in the background.
+    pub background: JudgeConfig,
+    /// What requests may reach beyond the public internet.
+    pub http_allow: Vec<Allow>,
+    /// `gateway.edition`, as far as it is said.
+    pub edition: Option<Edition>,
+    /// Why rules in files that somebody accepted are not in force: then gates are shut.
+    pub changed: Option<String>,
+}
+
+/// How long what stored hooks leave is kept, in days.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptConfig {
+    /// Executions.
+    pub execution_days: Option<u32>,
+    /// The details of faults.
+    pub detail_days: Option<u32>,
+    /// The audit chain.
+    pub audit_days: Option<u32>,
+}
+
+/// Which model to ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgeConfig {
+    /// The provider.
+    pub provider: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+}
+
+/// A service that answers requests to models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderConfig {
+    /// What it is.
+    pub kind: ProviderKind,
+    /// The name of the variable that holds its key.
+    pub api_key_env: Option<String>,
+    /// Whether its models see images.
+    pub vision: bool,
+    /// What its models take in the middle of a conversation, where it is not what is known of them.
+    pub takes: Overrides,
+}
+
+/// What a provider is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// A server that speaks OpenAI's chat completions.
+    OpenAi {
+        /// Where; its own address when absent.
+        base_url: Option<Url>,
+        /// How tools are offered.
+        tool_mode: ToolMode,
+    },
+    /// Anthropic's messages.
+    Anthropic {
+        /// Where; its own address when absent.
+        base_url: Option<Url>,
+    },
+    /// A file of replies.
+    Scripted {
+        /// The file.
+        script: PathBuf,
+    },
+}
+
+/// A server of tools.
+#[derive(Clone, Debug)]
+pub struct McpServerConfig {
+    /// How it is reached.
+    pub reach: McpReach,
+    /// Deadline of its handshake and of its list of tools, each.
+    pub start_timeout: Duration,
+    /// For a server that is trusted by its content: what is checked before every start.
+    pub seal: Option<Seal>,
+}
+
+/// How a server of tools is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum McpReach {
+    /// It is a child.
+    Command {
+        /// Program and arguments; no shell.
+        argv: Vec<String>,
+        /// Its working directory, absolute.
+        dir: PathBuf,
+        /// Variables laid over the environment that it inherits.
+        env: BTreeMap<String, String>,
+        /// Secret variables that are passed on to it.
+        inherit_env: Vec<String>,
+    },
+    /// It runs somewhere.
+    Url(Url),
+}
+
+/// How tools are offered to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolMode {
+    /// As tools.
+    #[default]
+    Native,
+    /// As a JSON Schema that the answer has to follow.
+    JsonSchema,
+}
+
+/// An agent.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// Its name.
+    pub name: String,
+    /// The model that it uses; the default one when absent.
+    pub model: Option<Named>,
+    /// What the model is told first.
+    pub system: Option<String>,
+    /// The folder that file tools stay inside, absolute.
+    pub workspace: PathBuf,
+    /// Tools that it is offered, those of MCP servers as globs; the read-only built-ins and all of MCP servers when absent.
+    pub tools: Option<Vec<String>>,
+    /// Model calls of one turn, at most.
+    pub max_iterations: u32,
+    /// Globs of tools whose every call waits for a person; of every file that says something about the agent.
+    pub ask: Vec<Named>,
+    /// How many tokens the model takes, about; 0 when nobody knows.
+    pub context_tokens: u32,
+    /// What it is good for, told to other agents; may be empty.
+    pub description: String,
+    /// Further models, in the order in which they are tried.
+    pub fallbacks: Vec<Named>,
+    /// Whether text is shown before the hooks have seen the whole answer.
+    pub stream_unreviewed: bool,
+    /// Whether this agent is meant where none is named.
+    pub default: bool,
+    /// Options of every request to the model.
+    pub options: Map<String, Value>,
+    /// The skills that it has, in order.
+    pub skills: Vec<Named>,
+    /// The folder that the folders of these stand in.
+    pub skills_dir: PathBuf,
+    /// How its turns go.
+    pub flow: Flow,
+    /// What is said and done in turns that are planned.
+    pub planning: PlanningConfig,
+    /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
+    pub removal: Removal,
+}
+
+/// How the turns of an agent go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// The model works at once.
+    #[default]
+    Direct,
+    /// Where there are tools, a call without tools comes first.
+    Planned,
+}
+
+/// What is said and done in turns that are planned. A prompt that nobody wrote is the host's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanningConfig {
+    /// What ends the messages of the planning call.
+    pub planning_prompt: Option<String>,
+    /// What ends the messages of the first call with tools.
+    pub first_step_prompt: Option<String>,
+    /// What ends the messages of every later call with tools.
+    pub agent_loop_prompt: Option<String>,
+    /// What a plan is that does not say whether tools are needed.
+    pub on_missing_tag: MissingTag,
+    /// Whether the plan stays in the conversation.
+    pub record: bool,
+}
+
+impl Default for PlanningConfig {
+    fn default() -> Self {
+        let (planning_prompt, first_step_prompt, agent_loop_prompt) = (None, None, None);
+        Self { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag: MissingTag::Answer, record: true }
+    }
+}
+
+/// What a plan is that does not say whether tools are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingTag {
+    /// The answer.
+    Answer,
+    /// A plan: work follows.
+    Loop,
+}
+
+/// A name that is looked up later, and where it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name as it is written.
+    pub text: String,
+    /// Its place; none for names that are not from a file.
+    pub place: Option<Place>,
+    /// The keys that lead to it.
+    pub path: Vec<String>,
+}
+
+/// Settings of the built-in tools.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsConfig {
+    /// Secret variables that commands see nevertheless.
+    pub exec_inherit_env: Vec<String>,
+    /// What `web_fetch` may reach beyond public addresses.
+    pub web_fetch_allow: Vec<Allow>,
+}
+
+/// A hook and what runs it.
+#[derive(Clone, Debug)]
+pub struct LoadedHook {
+    /// The hook.
+    pub hook: Hook,
+    /// What runs it.
+    pub kind: HookKind,
+    /// For a hook that is trusted by its content: what is checked before every spawn.
+    pub seal: Option<Seal>,
+}
+
+/// What runs a hook.
+#[derive(Clone, Debug)]
+pub enum HookKind {
+    /// A child process.
+    Process(ProcessEntry),
+    /// Code that is compiled in.
+    Builtin(BuiltinEntry),
+    /// The gate of `agents.NAME.ask`.
+    Ask(AskGate),
+    /// Nothing: it is switched off, untrusted or broken.
+    Nothing,
+}
+
+/// Loads the configuration.
+///
+/// # Errors
+/// A file is missing or does not parse, two stand in one folder, or there is no home folder.
+pub fn load(env: &Env, options: &LoadOptions<'_>) -> Result<Loaded, HostError> {
+    let home = env.home(options.home)?;
+    let mut layers = Vec::new();
+    match options.config {
+        Some(file) => layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?)),
+        None => layers = found_layers(env, &home)?,
+    }
+    let files = layers.iter().map(|trusted| trusted.layer.document.file.clone()).collect();
+    let (config, left_out) = resolve::resolve(&mut layers, env, &home, options)?;
+    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out, files })
+}
+
+/// The file that [`load`] could not read, and why.
+pub fn unreadable(env: &Env, config: Option<&Path>) -> Option<Diagnostic> {
+    let files = match config {
+        Some(file) => vec![file.to_owned()],
+        None => own_file(env).into_iter().chain(found_file(env, None)).flatten().collect(),
+    };
+    files.iter().find_map(|file| parsed(env, file).err())
+}
+
+/// `file`, taken from the working directory, as a tree that knows its places.
+///
+/// # Errors
+/// It is missing or does not parse.
+pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
+    let bytes = places::read(&env.cwd.join(file)).map_err(|error| {
+        let place = Place { file: file.to_owned(), line: 1, column: 1 };
+        Diagnostic { place, path: String::new(), message: error.message, nearest: None, guard: false }
+    })?;
+    Document::parse(file, &bytes)
+}
+
+/// The file that lines for the configuration belong into, and whether it counts only once it is accepted: the nearest
+/// one from the working directory upwards, else the user's own, which need not be there yet.
+///
+/// # Errors
+/// Two stand in one folder.
+pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
+    let own = own_file(env)?;
+    if let Some(found) = found_file(env, own.as_deref())? {
+        return Ok(Some((found, true)));
+    }
+    Ok(own.or_else(|| Some(env.config_folder()?.join("pintle.toml"))).map(|file| (file, false)))
+}
+
+/// The user's own file, if there is one.
+fn own_file(env: &Env) -> Result<Option<PathBuf>, HostError> {
+    Ok(env.config_folder().map(|folder| places::file_in(&folder)).transpose()?.flatten())
+}
+
+/// The user's own file, and the nearest one from the working directory upwards.
+fn found_layers(env: &Env, home: &Path) -> Result<Vec<Trusted>, HostError> {
+    let mut layers = Vec::new();
+    let own = own_file(env)?;
+    if let Some(file) = &own {
+        layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?));
+    }
+    if let Some(file) = found_file(env, own.as_deref())? {
+        let layer = Layer::read(&file, &env.cwd)?;
+        layers.push(Trusted::by_content(layer, &TrustStore::open(home)?, env));
+    }
+    Ok(layers)
+}
+
+/// The nearest configuration file from the working directory upwards, unless it is the user's own.
+fn found_file(env: &Env, own: Option<&Path>) -> Result<Option<PathBuf>, HostError> {
+    let Some(file) = places::file_above(&env.cwd)? else { return Ok(None) };
+    let real = |file: &Path| file.canonicalize().ok();
+    let same = own.is_some_and(|own| own == file || (real(own).is_some() && real(own) == real(&file)));
+    Ok((!same).then_some(file))
+}
+
+impl Config {
+    fn empty(home: PathBuf) -> Self {
+        Self {
+            home,
+            providers: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            mcp: BTreeMap::new(),
+            hooks: Vec::new(),
+            strict_start: false,
+            durability: Durability::default(),
+            store_url: STORE_URL.to_owned(),
+            tools: ToolsConfig::default(),
+            agent_hooks: AgentHooksConfig::default(),
+            skills_dir: None,
+            verify_history: false,
+            secrets: BTreeSet::new(),
+            default_model: None,
+            otlp_endpoint: None,
+            broken: BTreeMap::new(),
+        }
+    }
+
+    /// What is wrong with the store, if it is bad: then there is none.
+    pub fn bad_store(&self) -> Option<&str> {
+        self.broken.get(STORE).map(String::as_str)
+    }
+
+    /// Lets nothing be kept: for commands whose events are nobody's record.
+    pub fn keep_nothing(&mut self) {
+        self.broken.remove(STORE);
+        self.store_url = "memory:".to_owned();
+    }
+
+    /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.
+    pub fn unguarded(&self) -> impl Iterator<Item = &LoadedHook> {
+        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
+        self.hooks.iter().filter(|loaded| {
+            let guards = [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some());
+            guards && matches!(loaded.hook.state, State::Broken(_) | State::Untrusted)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,470 @@
+//! Wires a configuration into a host that runs: store, engine, hooks, and what its agents work with.
+//! The agents themselves are made in [`crate::crew`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, Tools, ToolsConfig};
+use domain::approval::Mode;
+use domain::fault::Fault;
+use domain::history::HistoryKey;
+use domain::hook::State;
+use domain::store::StoreError;
+use egress::Egress;
+use engine::engine::OBSERVER_TIMEOUT;
+use engine::evidence::Evidence;
+use engine::native::Native;
+use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
+use process::{ProcessHook, child_environment};
+use providers::{ProviderSpec, Secret, ToolMode};
+use store::{Sealing, Store};
+
+use crate::agent_skills::Shelves;
+use crate::collector::Collector;
+use crate::config::trust::before_spawn;
+use crate::config::{
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
+    ProviderConfig, ProviderKind, detect,
+};
+use crate::error::HostError;
+use crate::files::Files;
+use crate::home;
+use crate::rule_files;
+use crate::servers::{Servers, is_wanted};
+use crate::stored_rules::{Book, Grounds, Prepared};
+use crate::tool_names::is_mcp;
+use process::orphans::Orphans;
+
+/// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
+pub const EXEC_COMMAND: &str = "__exec";
+
+/// A process hook that runs, and what was accepted of it.
+#[derive(Clone)]
+pub struct Running {
+    process: Arc<ProcessHook>,
+    /// The digest under which it was accepted: another one needs another child, even where it would run alike.
+    accepted: Option<String>,
+}
+
+/// A configuration in force.
+pub struct Host {
+    /// What was loaded.
+    pub loaded: Loaded,
+    /// The hooks.
+    pub engine: Arc<Engine>,
+    /// The records, the sessions and the approvals.
+    pub store: Arc<Store>,
+    /// Where persons are asked.
+    pub approvals: Arc<Approvals>,
+    env: Env,
+    orphans: Orphans,
+    running: Mutex<BTreeMap<String, Running>>,
+    /// The MCP servers.
+    pub servers: Servers,
+    /// What tools and hooks hand over.
+    pub files: Files,
+    /// The rules of the store and of files.
+    pub book: Book,
+    /// The skills of its agents.
+    pub skills: Shelves,
+    /// Signs what front ends keep; none where there is no encryption key.
+    pub history_key: Option<HistoryKey>,
+    /// Who is told what hooks do, if anybody is.
+    collector: Option<Collector>,
+}
+
+impl Host {
+    /// Opens the store and starts the hooks of `loaded`. Needs a runtime.
+    ///
+    /// # Errors
+    /// The store cannot be opened, or two hooks have one name.
+    pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, HostError> {
+        let config = &loaded.config;
+        let ground = Grounds::of(config, &env)?;
+        let store = ground.open_store(config)?;
+        if let Err(why) = home::close(&config.home) {
+            tracing::info!("{why}");
+        }
+        let collector = Collector::open(config, &env);
+        let evidence = Evidence::new(store.clone(), watchers, Deadlines::default()).writing_in_place();
+        let evidence = match &collector {
+            Some(collector) => evidence.traced_by(collector.tracer().clone()),
+            None => evidence,
+        };
+        let engine = Arc::new(Engine::keeping(evidence));
+        hide();
+        let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
+        let (orphans, running) = (Orphans::adopt(), Mutex::default());
+        let (servers, files) = (Servers::default(), Files::new(&loaded.config.home));
+        let history_key = ground.keyring.history_key();
+        let book = Book::open(ground, (&loaded, &env), (&engine, &store));
+        let skills = Shelves::default();
+        if let Some(collector) = &collector {
+            collector.measure((&engine, &store), book.parts());
+        }
+        let host = Self {
+            loaded,
+            engine,
+            store,
+            approvals,
+            env,
+            orphans,
+            running,
+            servers,
+            files,
+            book,
+            skills,
+            history_key,
+            collector,
+        };
+        host.skills.look(&host.loaded.config);
+        let mounts = host.mounts(&host.loaded.config);
+        host.engine.replace(mounts).map_err(|error| HostError::usage(error.to_string()))?;
+        Ok(host)
+    }
+
+    /// Lets persons be asked as `mode` has it, by `asker` if one is there; without this, as [`Mode::Run`] has it. For
+    /// the agents that are made from now on.
+    pub fn ask_in(&mut self, mode: Mode, asker: Option<Arc<dyn Asker>>) {
+        let approvals = Approvals::new(self.store.clone(), mode);
+        self.approvals = Arc::new(match asker {
+            Some(asker) => approvals.with_asker(asker),
+            None => approvals,
+        });
+    }
+
+    /// What the hooks of `config` are mounted as. A process that already runs in exactly this way is kept.
+    pub fn mounts(&self, config: &Config) -> Vec<Mount> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut *running);
+        let mut mounts = Vec::new();
+        for loaded in &config.hooks {
+            let entry = match (&loaded.kind, &loaded.hook.state) {
+                (HookKind::Process(entry), State::Armed) => entry,
+                (HookKind::Ask(gate), State::Armed) => {
+                    let handler = Native::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
+                    mounts.push(Mount { hook: loaded.hook.clone(), handler });
+                    continue;
+                }
+                (HookKind::Process(_) | HookKind::Ask(_) | HookKind::Builtin(_) | HookKind::Nothing, _) => {
+                    mounts.push(Mount::idle(loaded.hook.clone()));
+                    continue;
+                }
+            };
+            let (vars, _) = self.child_env(config, &entry.inherit_env, &entry.env);
+            let spec = process::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
+            let name = loaded.hook.name.to_string();
+            let accepted = loaded.seal.as_ref().map(|seal| seal.digest().to_owned());
+            let process = match before.get(&name) {
+                Some(same) if *same.process.spec() == spec && same.accepted == accepted => same.process.clone(),
+                Some(_) | None => {
+                    ProcessHook::start(spec, self.engine.tasks().clone(), self.engine.deadlines().clone())
+                }
+            };
+            running.insert(name, Running { process: process.clone(), accepted });
+            mounts.push(Mount { hook: loaded.hook.clone(), handler: process });
+        }
+        mounts
+    }
+
+    /// The process hooks that run, by name.
+    pub fn running(&self) -> BTreeMap<String, Arc<ProcessHook>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().map(|(name, running)| (name.clone(), running.process.clone())).collect()
+    }
+
+    /// What runs, to be put back if what comes next is refused.
+    pub fn remember(&self) -> BTreeMap<String, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts back what ran before a reload that was refused.
+    pub fn restore(&self, running: BTreeMap<String, Running>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
+    }
+
+    /// Waits for the first handshake of every process hook, all at once.
+    pub async fn ready(&self) -> Vec<(String, Fault)> {
+        let running = self.running();
+        let waits = running.iter().map(|(name, process)| async move { (name.clone(), process.ready().await) });
+        let ready = futures_util::future::join_all(waits).await;
+        ready.into_iter().filter_map(|(name, outcome)| Some((name, outcome.err()?))).collect()
+    }
+
+    /// Starts the MCP servers of `config`. One that already runs in exactly this way is kept.
+    pub fn start_servers(&self, config: &Config) {
+        self.servers.start(config, |inherit, env| self.child_env(config, inherit, env).0);
+    }
+
+    /// Waits for the first start of every MCP server, all at once: those that cannot be used, and why.
+    pub async fn servers_ready(&self) -> Vec<(String, String)> {
+        self.servers.ready().await
+    }
+
+    /// What is odd about the tools of MCP servers, a line each: names that two of them have, and entries of agents that
+    /// mean no tool.
+    pub fn odd_tools(&self) -> Vec<String> {
+        let catalogue = self.servers.catalogue();
+        let mut odd = catalogue.clashes();
+        for agent in self.loaded.config.agents.values() {
+            let unmatched = catalogue.unmatched(agent.tools.as_deref().unwrap_or_default());
+            odd.extend(unmatched.iter().map(|entry| format!("agents.{}.tools: \"{entry}\" means no tool", agent.name)));
+        }
+        odd
+    }
+
+    /// The names of the tools of MCP servers that some agent is offered.
+    pub fn server_tools(&self) -> BTreeSet<String> {
+        let mut names = self.servers.catalogue().names();
+        let agents = &self.loaded.config.agents;
+        names.retain(|name| agents.values().any(|agent| is_wanted(name, agent.tools.as_deref())));
+        names
+    }
+
+    /// The environment of a child, without secrets, and the names of those that were withheld.
+    pub fn child_env(
+        &self,
+        config: &Config,
+        inherit: &[String],
+        extra: &BTreeMap<String, String>,
+    ) -> (Vec<(OsString, OsString)>, Vec<String>) {
+        let host = self.env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+        let child = child_environment(host, &config.secrets, inherit, extra);
+        (child.vars, child.withheld)
+    }
+
+    /// The tools of `agent`: built-in ones, and those of MCP servers as these are now.
+    ///
+    /// # Errors
+    /// One of them has not what it needs.
+    pub fn tools(&self, agent: &AgentConfig) -> Result<Tools, HostError> {
+        let mut tools = self.builtin_tools(agent)?;
+        self.servers.catalogue().add_to(&mut tools, agent.tools.as_deref());
+        let added = tools.add_skills(&self.skills.of(&agent.name));
+        added.map_err(|error| HostError::usage(format!("agents.{}.skills: {error}", agent.name)))?;
+        Ok(tools)
+    }
+
+    /// The built-in tools of `agent`.
+    ///
+    /// # Errors
+    /// One of them has not what it needs.
+    pub fn builtin_tools(&self, agent: &AgentConfig) -> Result<Tools, HostError> {
+        let config = &self.loaded.config;
+        let (exec_env, _) = self.child_env(config, &config.tools.exec_inherit_env, &BTreeMap::new());
+        let tools = ToolsConfig {
+            workspace: agent.workspace.clone(),
+            protected: self.protected(),
+            exec_env,
+            exec_guard: std::env::current_exe()
+                .ok()
+                .map(|program| ExecGuard { program, args: vec![OsString::from(EXEC_COMMAND)] }),
+            egress: Egress::new(config.tools.web_fetch_allow.clone()),
+            agents: others(config, agent),
+        };
+        let names = builtin_names(config, agent);
+        Tools::builtin(tools, &names).map_err(|error| HostError::usage(format!("agents.{}.tools: {error}", agent.name)))
+    }
+
+    /// What no tool may change: the configuration, what hooks run, this program; and the home folder, not even read.
+    pub fn protected(&self) -> Protected {
+        let config = &self.loaded.config;
+        let mut files: Vec<PathBuf> = self.loaded.files.clone();
+        files.extend(std::env::current_exe().ok());
+        files.extend(config.hooks.iter().flat_map(hook_files));
+        files.extend(config.mcp.values().flat_map(server_files));
+        files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
+        // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
+        for folder in &config.agent_hooks.dirs {
+            files.extend(rule_files::listed(folder).unwrap_or_default());
+            files.push(folder.clone());
+        }
+        // Whoever could write a text of a skill would speak as the operator in every later turn.
+        files.extend(config.agents.values().filter(|agent| !agent.skills.is_empty()).flat_map(skill_folders));
+        // They are named to programs that work somewhere else.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        Protected { files: files.into_iter().map(absolute).collect(), dirs: vec![absolute(config.home.clone())] }
+    }
+
+    /// The settings of a provider, with its key from the environment.
+    pub fn provider_spec(&self, name: &str, provider: &ProviderConfig) -> ProviderSpec {
+        provider_spec(&self.env, name, provider)
+    }
+
+    /// Puts the rules in force that were read for the configuration in force now. Says on the log what is wrong with them.
+    pub fn rules_of_loaded(&mut self, prepared: Prepared) {
+        self.book.take(&self.loaded.config, prepared);
+        self.book.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
+    }
+
+    /// What is wrong with the rules of the store and of files, a line each.
+    pub fn bad_rules(&self) -> &[String] {
+        &self.book.diagnostics
+    }
+
+    /// Where stored hooks are managed.
+    pub fn desk(&self) -> &rules::admin::Desk {
+        self.book.desk()
+    }
+
+    /// Ends the hooks, and waits for what they leave.
+    pub async fn close(&self) {
+        self.book.close();
+        tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
+        self.orphans.close().await;
+        // Whatever else is quiet: a record with gaps must not be taken for a whole one.
+        if let Some(line) = lost(self.engine.evidence().lost() + self.book.lost()) {
+            tracing::error!("{line}");
+        }
+        if let Some(collector) = &self.collector {
+            collector.close().await;
+        }
+    }
+}
+
+/// What there is to say of records that the store did not take.
+fn lost(records: u64) -> Option<String> {
+    let number = if records == 1 { "one record".to_owned() } else { format!("{records} records") };
+    let line = || format!("the store did not take {number} of what hooks did: `pintle why` does not show all");
+    (records > 0).then(line)
+}
+
+/// The agents that `agent` can give tasks to, each with what it is for.
+pub fn others(config: &Config, agent: &AgentConfig) -> Vec<(String, String)> {
+    let others = config.agents.values().filter(|other| other.name != agent.name);
+    others.map(|other| (other.name.clone(), other.description.clone())).collect()
+}
+
+/// The names of the built-in tools that `agent` is offered.
+pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
+    let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
+    let mut names = agent.tools.clone().unwrap_or_else(read_only);
+    names.retain(|name| !is_mcp(name));
+    if others(config, agent).is_empty() {
+        // The configuration was told so: without another agent there is nobody to give a task to.
+        names.retain(|name| ![DELEGATE, SPAWN].contains(&name.as_str()));
+    }
+    names
+}
+
+/// The settings of a provider, with its key from the environment.
+pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
+    let (kind, base_url, tool_mode, script) = match &provider.kind {
+        ProviderKind::OpenAi { base_url, tool_mode } => {
+            let mode = match tool_mode {
+                config::ToolMode::Native => ToolMode::Native,
+                config::ToolMode::JsonSchema => ToolMode::JsonSchema,
+            };
+            (providers::ProviderKind::OpenAi, base_url.clone(), mode, None)
+        }
+        ProviderKind::Anthropic { base_url } => {
+            (providers::ProviderKind::Anthropic, base_url.clone(), ToolMode::Native, None)
+        }
+        ProviderKind::Scripted { script } => {
+            (providers::ProviderKind::Scripted, None, ToolMode::Native, Some(script.clone()))
+        }
+    };
+    ProviderSpec {
+        base_url: base_url.map(String::from),
+        api_key: provider.api_key_env.as_ref().and_then(|name| env.text(name)).map(Secret::new),
+        key_env: provider.api_key_env.clone(),
+        tool_mode,
+        vision: provider.vision,
+        capabilities: provider.takes.clone(),
+        script,
+        ..ProviderSpec::new(name, kind)
+    }
+}
+
+/// Loads what the command line asks for, with the surroundings of this process.
+///
+/// # Errors
+/// A file is missing or does not parse.
+pub fn load(config: Option<&std::path::Path>, home: Option<&std::path::Path>) -> Result<(Env, Loaded), HostError> {
+    let env = Env::of_process()?;
+    let probe = |address| detect::ask_ollama(address);
+    let loaded = config::load(&env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
+    Ok((env, loaded))
+}
+
+/// The file that [`load`] could not read, and why.
+pub fn unreadable(config: Option<&std::path::Path>) -> Option<Diagnostic> {
+    config::unreadable(&Env::of_process().ok()?, config)
+}
+
+/// Keeps children of the same user from reading this process's memory and first environment through `/proc`, and with
+/// it what was withheld from them. Root reads them all the same.
+fn hide() {
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!(%error, "other processes of this user can read what children do not inherit");
+    }
+}
+
+/// Opens the store of `config`.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_store(config: &Config) -> Result<Arc<Store>, HostError> {
+    open_store_with(config, Sealing::default())
+}
+
+/// Opens the store of `config` with the keys of `sealing`.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_store_with(config: &Config, sealing: Sealing) -> Result<Arc<Store>, HostError> {
+    if let Some(why) = config.bad_store() {
+        return Err(HostError::usage(format!("there is no store: {why}")));
+    }
+    store::open_with(&config.store_url, &config.home, config.durability, sealing).map(Arc::new).map_err(|error| {
+        match error {
+            store::OpenError::Url(_) | store::OpenError::Schema { .. } => {
+                HostError::usage(format!("store.url: {error}"))
+            }
+            store::OpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
+                HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
+            }
+            store::OpenError::Store(
+                StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
+            ) => HostError::failed(error.to_string()),
+        }
+    })
+}
+
+/// The files that a hook runs, as far as its command names them.
+fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
+    let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
+    command_files(&entry.argv, &entry.dir)
+}
+
+/// The folders of an agent's skills, and the one that they stand in.
+fn skill_folders(agent: &AgentConfig) -> Vec<PathBuf> {
+    let own = agent.skills.iter().map(|named| agent.skills_dir.join(&named.text));
+    std::iter::once(agent.skills_dir.clone()).chain(own).collect()
+}
+
+/// The same of an MCP server.
+fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
+    match &server.reach {
+        McpReach::Command { argv, dir, .. } => command_files(argv, dir),
+        McpReach::Url(_) => Vec::new(),
+    }
+}
+
+fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
+    argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_with_gaps_is_not_taken_for_a_whole_one() {
+        assert_eq!(lost(0), None);
+        assert!(lost(1).unwrap().starts_with("the store did not take one record of"));
+        assert!(lost(3).unwrap().starts_with("the store did not take 3 records of"));
+    }
+}

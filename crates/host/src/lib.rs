@@ -1,0 +1,28 @@
+//! A configuration in force: what every face of Pintle shares.
+//!
+//! [`config`] reads files, layers and trust into one [`config::Config`]; [`host::Host`] opens what it names (store,
+//! engine, hooks, rules, judges, servers, skills) and makes its agents ready to work; [`reload`] puts another
+//! configuration in its place. Nothing here prints or asks: a face does.
+
+pub mod agent_skills;
+pub mod builtins;
+pub mod collector;
+pub mod config;
+pub mod crew;
+pub mod error;
+pub mod files;
+pub mod home;
+pub mod host;
+pub mod judges;
+pub mod reload;
+pub mod rule_files;
+pub mod rule_sync;
+pub mod servers;
+pub mod stored_rules;
+pub mod tool_names;
+
+pub use error::{ErrorKind, HostError};
+pub use host::Host;
+
+/// The hidden command of a face's program by which it becomes a worker for scripts.
+pub const SCRIPT_COMMAND: &str = "__script";

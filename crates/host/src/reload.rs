@@ -1,0 +1,151 @@
+//! A changed configuration takes the place of the one in force: whole or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::hook::State;
+use process::hook::ProcessHook;
+
+use crate::config::Config;
+use crate::config::diagnostic::Diagnostic;
+use crate::crew::Member;
+use crate::error::HostError;
+use crate::host::{Host, load};
+
+/// Which agent a conversation is held with, and from which files it comes.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// `--config`.
+    pub config: Option<&'a Path>,
+    /// `--home`.
+    pub home: Option<&'a Path>,
+    /// `--agent`.
+    pub agent: Option<&'a str>,
+    /// `--model`.
+    pub model: Option<&'a str>,
+}
+
+/// Loads the configuration again and puts it in force, if everything that changed in it is good. Returns the agent
+/// as it is now, and what of the change waits for the next start.
+///
+/// Unchanged entries keep their process and, bad or down, block nothing; so do records of files with rules. Changed and
+/// new children have shaken hands, the rules are read, and the agent can be made, before anything is replaced.
+///
+/// # Errors
+/// What is bad, and which removals are therefore not in force. The old set then stays.
+pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<String>), HostError> {
+    let loaded = match load(wanted.config, wanted.home) {
+        Ok((_, loaded)) => loaded,
+        Err(error) => return Err(refused(host, None, &error.message)),
+    };
+    if let Some(diagnostic) = fresh(&host.loaded.diagnostics, &loaded.diagnostics) {
+        return Err(refused(host, Some(&loaded.config), &diagnostic.to_string()));
+    }
+    let rules = match host.book.prepare(&loaded.config) {
+        Ok(rules) => rules,
+        Err(cause) => return Err(refused(host, Some(&loaded.config), &cause)),
+    };
+    let unusable = host.unusables();
+    let (before, servers) = (host.remember(), host.servers.remember());
+    let ran = host.running();
+    let mounts = host.mounts(&loaded.config);
+    host.start_servers(&loaded.config);
+    let later = for_the_next_start(&host.loaded.config, &loaded.config);
+    let old = std::mem::replace(&mut host.loaded, loaded);
+    host.skills.look(&host.loaded.config);
+    let shaken = async { tokio::try_join!(shaken(host, &ran), host.servers.shaken(&servers)).map(drop) };
+    let prepared = match shaken.await {
+        Ok(()) => match host.unusables().difference(&unusable).next() {
+            Some(new) => Err(new.clone()),
+            None => host.runner(wanted.agent, wanted.model).map_err(|error| error.message),
+        },
+        Err(cause) => Err(cause),
+    };
+    let taken = prepared.and_then(|runner| match host.engine.replace(mounts) {
+        Ok(()) => Ok(runner),
+        Err(duplicate) => Err(duplicate.to_string()),
+    });
+    match taken {
+        Ok(runner) => {
+            host.rules_of_loaded(rules);
+            host.odd_tools().iter().for_each(|odd| tracing::warn!("{odd}"));
+            Ok((runner, later))
+        }
+        Err(cause) => {
+            host.restore(before);
+            host.servers.restore(servers);
+            let new = std::mem::replace(&mut host.loaded, old);
+            host.skills.look(&host.loaded.config);
+            Err(refused(host, Some(&new.config), &cause))
+        }
+    }
+}
+
+/// Waits for the handshakes of the children that did not run before.
+async fn shaken(host: &Host, ran: &BTreeMap<String, Arc<ProcessHook>>) -> Result<(), String> {
+    for (name, process) in host.running() {
+        let kept = ran.get(&name).is_some_and(|same| Arc::ptr_eq(same, &process));
+        if !kept && let Err(fault) = process.ready().await {
+            return Err(format!("hook \"{name}\" {fault}"));
+        }
+    }
+    Ok(())
+}
+
+/// The first mistake that was not there before. Where it stands in its file does not matter: a line that was added
+/// above an old mistake is none.
+fn fresh<'a>(old: &[Diagnostic], new: &'a [Diagnostic]) -> Option<&'a Diagnostic> {
+    let known = |found: &Diagnostic| (found.place.file.clone(), found.path.clone(), found.said());
+    let old: BTreeSet<_> = old.iter().map(known).collect();
+    new.iter().find(|found| !old.contains(&known(found)))
+}
+
+/// What a running program cannot change.
+fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
+    let mut later = Vec::new();
+    if old.store_url != new.store_url {
+        later.push("store.url".to_owned());
+    }
+    if old.durability != new.durability {
+        later.push("audit.durability".to_owned());
+    }
+    if old.otlp_endpoint != new.otlp_endpoint {
+        later.push("telemetry.otlp_endpoint".to_owned());
+    }
+    later
+}
+
+/// One error for the whole reload: the cause, and what was taken out and still acts.
+fn refused(host: &Host, new: Option<&Config>, cause: &str) -> HostError {
+    let error = HostError::usage(format!("the changed configuration is not in force: {cause}"));
+    let gone = |new| removed(&host.loaded.config, new).into_iter().chain(host.book.gone(new)).collect::<Vec<_>>();
+    let removed: Vec<String> = new.map(gone).unwrap_or_default();
+    if removed.is_empty() {
+        return error.hint("the hooks from before the change go on; mend the file and save it again");
+    }
+    error.hint(format!("these were removed and still act: {}", removed.join(", ")))
+}
+
+/// Hooks, and stages of hooks, that were armed and are not in the new configuration.
+fn removed(old: &Config, new: &Config) -> Vec<String> {
+    let armed = |config: &Config| -> BTreeSet<(String, Option<&'static str>)> {
+        let hooks = config.hooks.iter().map(|loaded| &loaded.hook).filter(|hook| hook.state == State::Armed);
+        hooks
+            .flat_map(|hook| {
+                let stages = hook.stages.kinds().map(|kind| Some(kind.name()));
+                stages.chain([None]).map(|stage| (hook.name.to_string(), stage)).collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    let (old, new) = (armed(old), armed(new));
+    let gone: BTreeSet<&String> =
+        old.difference(&new).filter(|(_, stage)| stage.is_none()).map(|(name, _)| name).collect();
+    old.difference(&new)
+        .filter_map(|(name, stage)| match stage {
+            None => Some(name.clone()),
+            Some(stage) if !gone.contains(name) => Some(format!("{name} at {stage}")),
+            Some(_) => None,
+        })
+        .collect()
+}

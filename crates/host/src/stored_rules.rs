@@ -1,0 +1,460 @@
+//! The rules of the store and of files, in force in this process: what they run on, and the desk where they are managed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use domain::agent_hook::{AgentHook, Edition};
+use domain::checkpoint::Known;
+use domain::hook::Hook;
+use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
+use domain::json::Object;
+use domain::shell::ShellFacts;
+use domain::store::{HookStore as _, StoreError, StoredRules};
+use egress::{Egress, KeepAlive};
+use engine::Engine;
+use engine::approvals::SystemClock;
+use engine::live::Live;
+use rules::admin::SealingVault;
+use rules::admin::{Desk, DeskParts};
+use rules::cache::{Agents, Rulebook};
+use rules::handler::{CommandSurroundings, Evaluator, JudgeSettings, Judges, Outbox, Parts, Pool, PoolLimits, Vault};
+use rules::http::Exchange;
+use sandbox::Sandbox;
+use store::keyring::signing::SigningKey;
+use store::keyring::{Form, KeySource, Keyring, Place};
+use store::{Sealing, Store};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Env, JudgeConfig, Loaded};
+use crate::error::HostError;
+use crate::host::{open_store_with, provider_spec};
+use crate::judges::ModelJudges;
+use crate::rule_files::{Bad, Filed};
+use crate::rule_sync::{Boot, Booted};
+
+mod retention;
+mod scripts;
+mod workspaces;
+
+pub use scripts::check_script;
+pub use workspaces::Workspaces;
+
+use retention::{Terms, forget_old};
+use scripts::{InSandbox, launcher};
+
+/// The variables that say what kind of host this is, the first that is set.
+const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
+
+/// The store that nothing outlives.
+const IN_MEMORY: &str = "memory:";
+
+/// What is said where jobs cannot be kept as they were to be.
+const NO_OUTBOX: &str = "agent_hooks.outbox: \"durable\" needs an encryption key; until PINTLE_ENCRYPTION_KEY is set, \
+                         what observers are told does not outlive this process";
+
+/// The rules of one host: in force, and where they are managed.
+pub struct Book {
+    grounds: Grounds,
+    parts: Arc<Parts>,
+    rulebook: Arc<Rulebook>,
+    store: Arc<Store>,
+    desk: Desk,
+    /// What is wrong with rules, a line each.
+    pub diagnostics: Vec<String>,
+    /// Which of that leaves something unguarded, or shut.
+    pub unguarded: Vec<String>,
+    /// Rules of files that are not in order.
+    bad: Vec<Bad>,
+    /// Rules of files that nobody accepted.
+    strangers: Vec<Hook>,
+    /// The rules of files that are in force.
+    filed: Vec<AgentHook>,
+    /// How long what hooks did is kept.
+    terms: watch::Sender<Terms>,
+    watching: CancellationToken,
+}
+
+/// The rules of files of another configuration, read and not yet in force.
+pub struct Prepared {
+    rules: StoredRules,
+    filed: Filed,
+}
+
+impl Book {
+    /// Brings the rules of `store` up to date and puts them in force in `engine`. Blocks.
+    pub fn open(grounds: Grounds, (loaded, env): (&Loaded, &Env), (engine, store): (&Engine, &Arc<Store>)) -> Self {
+        let config = &loaded.config;
+        let judges = ModelJudges::new(config, BTreeMap::new(), |name, provider| provider_spec(env, name, provider));
+        let evaluator = (!config.providers.is_empty()).then(|| Arc::new(judges) as Arc<dyn Evaluator>);
+        let parts = grounds.parts((config, env), (engine, store), evaluator);
+        if let Some(tracer) = engine.evidence().tracer() {
+            parts.pool.trace_by(tracer.clone());
+        }
+        let booted = grounds.booting(config, store, |boot| boot.run());
+        let workspaces = grounds.workspaces.clone();
+        let before = workspaces.clone();
+        let at_work: Agents = Arc::new(move || before.ever());
+        let agents: Agents = Arc::new(move || workspaces.agents());
+        let (rulebook, read) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), at_work);
+        let unread = read.err().map(|error| never_read(&error));
+        let no_outbox = config.agent_hooks.durable_outbox && !grounds.has_outbox(config);
+        let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
+        let watching = CancellationToken::new();
+        engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
+        let (terms, terms_now) = watch::channel(Terms::of(&config.agent_hooks.kept));
+        engine.tasks().spawn(forget_old(store.clone(), terms_now, watching.clone()));
+        let mut book = Self {
+            grounds,
+            parts,
+            rulebook,
+            store: store.clone(),
+            desk,
+            diagnostics: Vec::new(),
+            unguarded: Vec::new(),
+            bad: Vec::new(),
+            strangers: Vec::new(),
+            filed: Vec::new(),
+            terms,
+            watching,
+        };
+        book.put(booted, unread);
+        book.diagnostics.extend(no_outbox.then(|| NO_OUTBOX.to_owned()));
+        book
+    }
+
+    /// Puts the rules of files in force, and shuts what cannot be read.
+    fn put(&mut self, booted: Booted, unread: Option<String>) {
+        self.diagnostics = booted.lines().into_iter().chain(unread.clone()).collect();
+        self.unguarded = booted.unguarded().chain(unread).collect();
+        self.rulebook.hold(booted.files.clone(), booted.unasked());
+        (self.bad, self.strangers, self.filed) = (booted.bad, booted.strangers, booted.files);
+    }
+
+    /// Where rules are managed.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// The rules in force.
+    pub fn rulebook(&self) -> &Arc<Rulebook> {
+        &self.rulebook
+    }
+
+    /// What the rules run on.
+    pub fn parts(&self) -> &Arc<Parts> {
+        &self.parts
+    }
+
+    /// The rules of files that no row stands for: those that are not in order, as hooks that fail, and those that nobody
+    /// accepted.
+    pub fn beside(&self) -> Vec<Hook> {
+        self.bad.iter().map(Bad::listed).chain(self.strangers.iter().cloned()).collect()
+    }
+
+    /// Reads the files with rules of another configuration. What runs stays as it is. Blocks.
+    ///
+    /// # Errors
+    /// Something is wrong that was not wrong before, or the store cannot be read.
+    pub fn prepare(&self, config: &Config) -> Result<Prepared, String> {
+        let rules = self.store.rules().map_err(|error| format!("the rules of the store cannot be read: {error}"))?;
+        let filed = self.grounds.booting(config, &self.store, |boot| boot.read(&rules));
+        match filed.bad.iter().find(|bad| !self.bad.iter().any(|before| before.is_same(bad))) {
+            Some(new) => Err(new.line()),
+            None => Ok(Prepared { rules, filed }),
+        }
+    }
+
+    /// The rules of files that are in force and that `prepared` has no more.
+    pub fn gone(&self, config: &Config) -> Vec<String> {
+        let Ok(rules) = self.store.rules() else { return Vec::new() };
+        let filed = self.grounds.booting(config, &self.store, |boot| boot.read(&rules));
+        let acts = |hook: &&AgentHook| hook.enabled;
+        let is_gone = |hook: &&AgentHook| {
+            let stays = filed.good.iter().any(|good| good.plain.id == hook.id && good.plain.enabled);
+            !stays && !filed.bad.iter().any(|bad| bad.may_mean(hook))
+        };
+        self.filed.iter().filter(acts).filter(is_gone).map(|hook| hook.label().to_owned()).collect()
+    }
+
+    /// Takes another configuration: its agents, and its files with rules. Blocks.
+    pub fn take(&mut self, config: &Config, prepared: Prepared) {
+        self.grounds.workspaces.take(config);
+        self.terms.send_replace(Terms::of(&config.agent_hooks.kept));
+        let Prepared { rules, filed } = prepared;
+        let booted = self.grounds.booting(config, &self.store, |boot| boot.carry_out(&rules, filed));
+        let unread =
+            self.rulebook.reload().err().map(|error| format!("the rules of the store cannot be read: {error}"));
+        self.put(booted, unread);
+        self.rulebook.remount();
+    }
+
+    /// How many rows of hooks that only observe the store could not take.
+    pub fn lost(&self) -> u64 {
+        self.parts.pool.lost()
+    }
+
+    /// No longer looks for changes.
+    pub fn close(&self) {
+        self.watching.cancel();
+        self.rulebook.close();
+        self.parts.pool.close();
+    }
+}
+
+/// What is said where no rules could be read yet, and what to do about it.
+fn never_read(error: &StoreError) -> String {
+    let until = match error {
+        StoreError::Corrupt(_) => "mend or delete that row with a tool for databases; until then every gate stays shut",
+        StoreError::Unavailable(_) | StoreError::NotFound(_) | StoreError::Conflict(_) => {
+            "until they can every gate stays shut"
+        }
+    };
+    format!("the rules of the store cannot be read: {error}; {until}")
+}
+
+/// The kind of host that `config` and the environment make.
+///
+/// # Errors
+/// The environment names one that there is not.
+pub fn edition(config: &Config, env: &Env) -> Result<Edition, HostError> {
+    edition_of((config.agent_hooks.edition, &config.store_url), env)
+}
+
+/// The same of what the configuration says of the edition and of the store.
+fn edition_of((written, store_url): (Option<Edition>, &str), env: &Env) -> Result<Edition, HostError> {
+    for name in EDITIONS {
+        if let Some(word) = env.text(name).filter(|word| !word.is_empty()) {
+            return Edition::named(word)
+                .ok_or_else(|| HostError::usage(format!("{name} is \"{word}\", expected lite or standard")));
+        }
+    }
+    let by_store = if store_url.starts_with("postgres") { Edition::Standard } else { Edition::Lite };
+    Ok(written.unwrap_or(by_store))
+}
+
+/// The keys of `config`'s secrets: from the environment, or, on lite, from a file of the state.
+///
+/// # Errors
+/// A key is none, or the file cannot be used.
+pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, HostError> {
+    let file = match edition {
+        Edition::Lite => Some(config.home.join(store::keyring::KEY_FILE)),
+        Edition::Standard => None,
+    };
+    let source = KeySource::new(|name| env.vars.get(name).cloned(), file);
+    Keyring::open(&source).map_err(|error| HostError::failed(error.to_string()))
+}
+
+/// What the rules of one host run on.
+pub struct Grounds {
+    /// The edition.
+    pub edition: Edition,
+    /// Encrypts and decrypts.
+    pub keyring: Arc<Keyring>,
+    /// Where agents work.
+    pub workspaces: Workspaces,
+}
+
+impl Grounds {
+    /// What `config` and the environment say.
+    ///
+    /// # Errors
+    /// An edition that there is not, or a key that is none.
+    pub fn of(config: &Config, env: &Env) -> Result<Self, HostError> {
+        let edition = edition(config, env)?;
+        let workspaces = Workspaces::default();
+        workspaces.take(config);
+        // A store in memory keeps no secret longer than this process lives.
+        let keyring = match config.store_url.as_str() {
+            IN_MEMORY => Keyring::open(&KeySource::default()).map_err(|error| HostError::failed(error.to_string()))?,
+            _ => keyring(config, env, edition)?,
+        };
+        Ok(Self { edition, keyring: Arc::new(keyring), workspaces })
+    }
+
+    /// Opens the store of `config` with its keys. One that signs is made beside the state; without it the audit chain
+    /// has no checkpoints, and `doctor` says so.
+    ///
+    /// # Errors
+    /// The store cannot be opened.
+    pub fn open_store(&self, config: &Config) -> Result<Arc<Store>, HostError> {
+        let signing = match config.store_url.as_str() {
+            IN_MEMORY => None,
+            _ => SigningKey::open_or_create(&config.home)
+                .map_err(|error| tracing::warn!("the audit chain has no checkpoints: {error}"))
+                .ok(),
+        };
+        open_store_with(config, Sealing { keyring: Some(self.keyring.clone()), signing: signing.map(Arc::new) })
+    }
+
+    /// Does something with the rules of the files of `config`.
+    fn booting<T>(&self, config: &Config, store: &Arc<Store>, work: impl FnOnce(&Boot<'_>) -> T) -> T {
+        let sealed = Sealed(self.keyring.clone());
+        let agents = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
+        work(&Boot { config, edition: self.edition, store: &**store, sealed: &sealed, agents })
+    }
+
+    fn desk(
+        &self,
+        config: &Config,
+        (store, rulebook, parts, agents): (&Arc<Store>, &Arc<Rulebook>, &Arc<Parts>, Agents),
+    ) -> Desk {
+        let egress = Egress::new(config.agent_hooks.http_allow.clone());
+        let workspaces = self.workspaces.clone();
+        Desk::new(DeskParts {
+            hooks: store.clone(),
+            executions: store.clone(),
+            budgets: store.clone(),
+            rulebook: rulebook.clone(),
+            parts: parts.clone(),
+            vault: Arc::new(Sealed(self.keyring.clone())),
+            agents,
+            known_of: Arc::new(move |tenant, agent| Arc::new(ByWorkspace::new(tenant, agent, workspaces.of(agent)))),
+            check_url: Arc::new(move |slug, url| {
+                egress.for_tenant(slug).check_url(url).map(|_| ()).map_err(|why| why.to_string())
+            }),
+            // Whoever manages rules from the command line is the operator of this host.
+            owns_session: Arc::new(|_, _| true),
+            clock: Arc::new(SystemClock),
+        })
+    }
+
+    /// Whether what observers are told is kept in the store until they heard it. A store on disk takes it only sealed.
+    fn has_outbox(&self, config: &Config) -> bool {
+        config.agent_hooks.durable_outbox && (self.keyring.can_seal() || config.store_url == IN_MEMORY)
+    }
+
+    /// Everything that stored hooks need to run in `engine`.
+    pub fn parts(
+        &self,
+        (config, env): (&Config, &Env),
+        (engine, store): (&Engine, &Arc<Store>),
+        evaluator: Option<Arc<dyn Evaluator>>,
+    ) -> Arc<Parts> {
+        let hooks = &config.agent_hooks;
+        let limits = PoolLimits::default();
+        let limits =
+            PoolLimits { workers: hooks.workers.unwrap_or(limits.workers), queue: hooks.queue.unwrap_or(limits.queue) };
+        let workspaces = self.workspaces.clone();
+        Arc::new(Parts {
+            edition: self.edition,
+            tasks: engine.tasks().clone(),
+            deadlines: engine.deadlines().clone(),
+            commands: CommandSurroundings {
+                vars: env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect(),
+                operator_env: hooks.command_env.clone(),
+                secrets: config.secrets.clone(),
+                workspace_of: Arc::new(move |agent| workspaces.of(agent)),
+            },
+            exchange: Exchange::new(KeepAlive::new(Egress::new(hooks.http_allow.clone())), engine.deadlines().clone()),
+            scripts: Arc::new(InSandbox(Sandbox::new(launcher()))),
+            evaluator,
+            budgets: store.clone(),
+            vault: Arc::new(Sealed(self.keyring.clone())),
+            slug_of: {
+                // What is in force holds these parts; they must not hold it.
+                let live = Arc::downgrade(engine.live());
+                Arc::new(move |tenant| slug_of(&live, tenant))
+            },
+            judges: Judges::default(),
+            judge: JudgeSettings { prompt: named(&hooks.judge), background: named(&hooks.background) },
+            pool: if self.has_outbox(config) {
+                let outbox = Outbox { store: store.clone(), clock: Arc::new(SystemClock) };
+                Pool::durable(limits, store.clone(), engine.tasks().clone(), outbox)
+            } else {
+                Pool::new(limits, store.clone(), engine.tasks().clone())
+            },
+        })
+    }
+}
+
+/// `PROVIDER/MODEL`, or the one of them that is said.
+fn named(judge: &JudgeConfig) -> Option<String> {
+    match (&judge.provider, &judge.model) {
+        (Some(provider), Some(model)) => Some(format!("{provider}/{model}")),
+        (Some(one), None) | (None, Some(one)) => Some(one.clone()),
+        (None, None) => None,
+    }
+}
+
+/// The name of a tenant in the operator's allow-list, as the rules in force have it; global hooks have none. A tenant
+/// that these do not know has its id, which is in no list.
+fn slug_of(live: &Weak<Live>, tenant: &TenantId) -> Option<String> {
+    let known = || live.upgrade().and_then(|live| live.slug(tenant));
+    (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
+}
+
+/// What is known of an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
+struct ByWorkspace {
+    workspace: PathBuf,
+    agent_uuid: String,
+}
+
+impl ByWorkspace {
+    fn new(tenant: &TenantId, agent: &AgentId, workspace: PathBuf) -> Self {
+        Self { workspace, agent_uuid: domain::id::agent_uuid(tenant, agent.as_str()) }
+    }
+}
+
+impl Known for ByWorkspace {
+    fn tool(&self, name: &str) -> Option<String> {
+        Some(agent::tools::canonical_builtin(name).unwrap_or(name).to_owned())
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        true
+    }
+
+    fn owner(&self, _name: &str) -> Option<HookName> {
+        None
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
+    }
+
+    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
+        let facts = agent::tools::shell_facts(name, arguments, &self.workspace);
+        Arc::new(facts.unwrap_or_default())
+    }
+}
+
+/// Opens and seals the secrets of rows.
+pub struct Sealed(pub Arc<Keyring>);
+
+impl Sealed {
+    /// The value at `path` of the row `hook`, encrypted.
+    ///
+    /// # Errors
+    /// There is no key, or none that can.
+    pub fn seal_value(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
+        let place = Place::new(TABLE, hook.as_str(), tenant.as_str(), path);
+        self.0.seal(&place, plain.as_bytes()).map_err(|error| error.to_string())
+    }
+}
+
+impl SealingVault for Sealed {
+    fn seal(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
+        self.seal_value(hook, tenant, path, plain)
+    }
+}
+
+/// The table that rows stand in, as their secrets are bound to it.
+pub const TABLE: &str = "agent_hooks";
+
+impl Vault for Sealed {
+    fn open(&self, hook: &HookId, tenant: &TenantId, path: &str, text: &str) -> Result<String, String> {
+        let place = Place::new(TABLE, hook.as_str(), tenant.as_str(), path);
+        let opened = self.0.open_value(&place, text).map_err(|error| error.to_string())?;
+        if opened.form == Form::Unsealed {
+            tracing::warn!(hook_id = %hook, path, "crypto.unencrypted_value_read");
+        }
+        opened.plain.as_str().map(str::to_owned).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! The command line: what can be typed, and which file does it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::error::CliError;
+
+mod approvals;
+mod audit;
+mod budget;
+mod chat;
+mod completions;
+mod demo;
+mod doctor;
+mod exec;
+mod hooks;
+mod import;
+mod init;
+mod mcp;
+mod run;
+mod schema;
+mod script;
+mod secrets;
+mod session;
+mod sessions;
+mod skills;
+mod stops;
+mod terminal;
+mod trust;
+mod turn;
+mod why;
+
+/// The engine on which AI agents' hooks turn.
+#[derive(Debug, Parser)]
+#[command(name = "pintle", version, arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Global {
+    /// Read this configuration file and no other
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where state lives: sessions, records, files, what was trusted [default: $PINTLE_HOME or the XDG data folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Show more: hooks that did not run, logs of children; twice for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// When to colour: always, never, or auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
+    pub color: Color,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// One whole agent turn through hooks, offline and without a key
+    Demo(demo::DemoArgs),
+    /// Work one message to its end: the reply to stdout, the timeline to stderr
+    Run(run::RunArgs),
+    /// A conversation in the terminal
+    Chat(chat::ChatArgs),
+    /// List, show, test, check and write hooks
+    #[command(subcommand)]
+    Hooks(hooks::HooksCommand),
+    /// List, check and explain skills: instructions for a model, and texts that go in at fixed points
+    #[command(subcommand)]
+    Skills(skills::SkillsCommand),
+    /// Which hooks ran or did not on an event, and exactly why
+    Why(why::WhyArgs),
+    /// List, approve and refuse calls that wait for a person
+    #[command(subcommand)]
+    Approvals(approvals::ApprovalsCommand),
+    /// List, show, go on with and delete stored conversations
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
+    /// The record of what hooks did: show, export and verify it
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// What tenants may spend on hooks that ask a model
+    #[command(subcommand)]
+    Budget(budget::BudgetCommand),
+    /// Take encrypted values to the current key
+    #[command(subcommand)]
+    Secrets(secrets::SecretsCommand),
+    /// Take over from another program
+    #[command(subcommand)]
+    Import(import::ImportCommand),
+    /// Serve an agent's built-in tools to an MCP client over standard input and output, behind its hooks
+    Mcp(mcp::McpArgs),
+    /// Check every hook, provider and store through its real path
+    Doctor(doctor::DoctorArgs),
+    /// Show what a found configuration would run, and accept it
+    Trust(trust::TrustArgs),
+    /// Write a first configuration
+    Init(init::InitArgs),
+    /// Print the JSON Schema of the configuration
+    Schema,
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+    /// Print the version
+    Version,
+    /// Runs a command of the `exec` tool behind its confinement
+    #[command(name = "__exec", hide = true)]
+    Exec(exec::ExecArgs),
+}
+
+impl Command {
+    /// Whether it tells of everything that hooks do wrong by itself, so that the log need not.
+    fn tells_faults(&self) -> bool {
+        matches!(self, Self::Doctor(_) | Self::Skills(_) | Self::Hooks(hooks::HooksCommand::Test(_)))
+    }
+}
+
+/// Runs the command and says how it ended.
+pub fn main() -> ExitCode {
+    if let Some(code) = script::serve() {
+        return code;
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return terminal::usage(&error),
+    };
+    terminal::prepare(&cli.global, cli.command.tells_faults());
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            terminal::complain(&error);
+            ExitCode::from(error.code)
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8, CliError> {
+    let Cli { global, command } = cli;
+    match command {
+        Command::Demo(args) => demo::run(&global, &args),
+        Command::Run(args) => run::run(&global, args),
+        Command::Chat(args) => chat::run(&global, &args),
+        Command::Hooks(command) => hooks::run(&global, command),
+        Command::Skills(command) => skills::run(&global, command),
+        Command::Why(args) => why::run(&global, &args),
+        Command::Approvals(command) => approvals::run(&global, command),
+        Command::Sessions(command) => sessions::run(&global, command),
+        Command::Audit(command) => audit::run(&global, command),
+        Command::Budget(command) => budget::run(&global, command),
+        Command::Secrets(command) => secrets::run(&global, command),
+        Command::Import(command) => import::run(&global, command),
+        Command::Mcp(args) => mcp::run(&global, &args),
+        Command::Doctor(args) => doctor::run(&global, &args),
+        Command::Trust(args) => trust::run(&global, &args),
+        Command::Init(args) => init::run(&global, &args),
+        Command::Schema => schema::run(),
+        Command::Completions(args) => completions::run(&args),
+        Command::Version => terminal::say(&format!("pintle {}\n", env!("CARGO_PKG_VERSION"))).map(|()| 0),
+        Command::Exec(args) => exec::run(args),
+    }
+}

@@ -1,0 +1,235 @@
+//! `pintle approvals`: calls that wait for a person.
+
+use anstyle::{AnsiColor, Style};
+use clap::{Args, Subcommand};
+use domain::approval::{Approval, Said, State};
+use domain::json::Object;
+use domain::store::{ApprovalStore as _, StoreError};
+use similar::{ChangeTag, TextDiff};
+use store::Store;
+
+use super::session::{flags, word};
+use super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::error::CliError;
+use crate::moment::moment;
+use crate::operator;
+use crate::timeline::clip;
+use host::host::{load, open_store};
+
+/// Most approvals that are listed: more than a person reads.
+const MAX_LISTED: usize = 500;
+
+/// Most approvals that are shown when the beginning of an id means several: as many as a person compares.
+const MAX_CANDIDATES: usize = 5;
+
+/// Longest note, in bytes: a paragraph; the model reads it.
+pub(super) const MAX_NOTE_BYTES: usize = 4096;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// What can be done with approvals.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// The calls that wait for a person
+    List(ListArgs),
+    /// Let exactly this call run, once
+    Approve(AnswerArgs),
+    /// Refuse this call
+    Refuse(AnswerArgs),
+}
+
+/// Flags of `approvals list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Those that were answered, used, void or expired, too
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `approvals approve` and `approvals refuse`.
+#[derive(Debug, Args)]
+pub struct AnswerArgs {
+    /// The approval, or the beginning of its id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// What the agent is to know; the model reads it when the call is refused
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    note: String,
+}
+
+pub(super) fn run(global: &Global, command: ApprovalsCommand) -> Result<u8, CliError> {
+    match command {
+        ApprovalsCommand::List(args) => list(global, &args),
+        ApprovalsCommand::Approve(args) => answer(global, &args, true),
+        ApprovalsCommand::Refuse(args) => answer(global, &args, false),
+    }
+}
+
+fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
+    let store = opened(global)?;
+    let now = jiff::Timestamp::now();
+    let mut found = store.approvals(!args.all, MAX_LISTED).map_err(failed)?;
+    found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
+    if !args.all {
+        found.retain(|approval| approval.state == State::Waiting);
+    }
+    let text = match (args.json, found.is_empty()) {
+        (true, _) => serde_json::to_string_pretty(&found).map_err(|error| CliError::failed(error.to_string()))? + "\n",
+        (false, true) if args.all => "there are no approvals\n".to_owned(),
+        (false, true) => "nothing waits for a person\n".to_owned(),
+        (false, false) => found.iter().map(line).collect(),
+    };
+    terminal::say(&text)?;
+    Ok(0)
+}
+
+/// An approval in a listing: three lines.
+fn line(approval: &Approval) -> String {
+    let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
+    let (style, state) = (style_of(approval.state), approval.state.word());
+    let by = answered(approval);
+    let session = clean(approval.session_id.as_str());
+    format!(
+        "{BOLD}{}{BOLD:#}  {style}{state}{style:#}{by}\n  {} {}\n  {DIM}{}: {}; agent {}, session {session}, asked {}{DIM:#}\n",
+        clean(&approval.id),
+        clean(&approval.tool),
+        clean(&clip(&arguments)),
+        clean(approval.by.as_str()),
+        clean(&clip(&approval.reason)),
+        clean(approval.agent_id.as_str()),
+        moment(approval.asked_at),
+    )
+}
+
+/// Who answered and what they noted; what came of it says only that it was once approved.
+fn answered(approval: &Approval) -> String {
+    let Some(by) = &approval.answered_by else { return String::new() };
+    let word = match approval.state {
+        State::Waiting | State::Approved | State::Refused => "",
+        State::Used | State::Void | State::Expired => ", approved",
+    };
+    let note = Some(&approval.note).filter(|note| !note.is_empty());
+    let note = note.map(|note| format!(": {}", clean(&clip(note)))).unwrap_or_default();
+    format!("{word} by {}{note}", clean(by))
+}
+
+fn style_of(state: State) -> Style {
+    match state {
+        State::Waiting => NOTE,
+        State::Approved | State::Used => GOOD,
+        State::Refused => BAD,
+        State::Void | State::Expired => DIM,
+    }
+}
+
+fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliError> {
+    operator::require()?;
+    if args.id.is_empty() {
+        return Err(CliError::usage("ID is empty").hint("`pintle approvals list` shows what waits"));
+    }
+    if args.note.len() > MAX_NOTE_BYTES {
+        return Err(CliError::usage(format!("--note is longer than {MAX_NOTE_BYTES} bytes")));
+    }
+    let store = opened(global)?;
+    let now = jiff::Timestamp::now();
+    let approval = find(&store, &args.id)?;
+    terminal::say(&whole(&approval))?;
+    let said = Said { approve, by: person(), note: args.note.clone() };
+    let answered = store.answer(&approval.id, said, now).map_err(failed)?;
+    let session = word(answered.session_id.as_str());
+    let outcome = match approve {
+        true => {
+            format!("{GOOD}approved{GOOD:#}: exactly this call may run, once, until {}", moment(answered.expires_at))
+        }
+        false => format!("{BAD}refused{BAD:#}: this call does not run, and the agent reads so"),
+    };
+    terminal::say(&format!("{outcome}\nto go on: pintle sessions resume {session}{}\n", flags(global)))?;
+    Ok(0)
+}
+
+/// The approval whose id is `id` or begins with it.
+fn find(store: &Store, id: &str) -> Result<Approval, CliError> {
+    if let Some(exact) = store.approval(id).map_err(failed)? {
+        return Ok(exact);
+    }
+    let all = store.approvals(false, usize::MAX).map_err(failed)?;
+    let mut begun: Vec<Approval> = all.into_iter().filter(|approval| approval.id.starts_with(id)).collect();
+    match (begun.pop(), begun.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (None, _) => {
+            Err(CliError::failed(format!("there is no approval `{id}`"))
+                .hint("`pintle approvals list` shows what waits"))
+        }
+        (Some(newest), false) => {
+            let several = begun.iter().rev().take(MAX_CANDIDATES - 1);
+            let error = CliError::failed(format!("{} approvals have ids that begin with `{id}`", begun.len() + 1));
+            Err(std::iter::once(&newest).chain(several).fold(error, |error, one| error.hint(candidate(one))))
+        }
+    }
+}
+
+/// An approval as one of several that may be meant.
+fn candidate(approval: &Approval) -> String {
+    let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
+    format!("{}  {}  {} {}", approval.id, approval.state.word(), approval.tool, clip(&arguments))
+}
+
+/// Everything that a person has to know before they answer.
+pub(super) fn whole(approval: &Approval) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}\n", clean(&approval.id));
+    let mut row = |name: &str, value: &str| text.push_str(&format!("  {name:<8} {}\n", clean(value)));
+    row("tool", &approval.tool);
+    row("agent", approval.agent_id.as_str());
+    row("session", approval.session_id.as_str());
+    row("asks", approval.by.as_str());
+    row("why", &approval.reason);
+    row("until", &moment(approval.expires_at));
+    let now = pretty(&approval.arguments);
+    match &approval.changed_from {
+        None => now.lines().for_each(|line| text.push_str(&format!("    {}\n", clean(line)))),
+        Some(before) => {
+            text.push_str(&format!("  {NOTE}changed since it was asked about before:{NOTE:#}\n"));
+            let before = pretty(before);
+            for change in TextDiff::from_lines(&before, &now).iter_all_changes() {
+                let (mark, style) = match change.tag() {
+                    ChangeTag::Equal => (' ', Style::new()),
+                    ChangeTag::Delete => ('-', BAD),
+                    ChangeTag::Insert => ('+', GOOD),
+                };
+                text.push_str(&format!("  {style}{mark} {}{style:#}\n", clean(change.value().trim_end_matches('\n'))));
+            }
+        }
+    }
+    text
+}
+
+/// The arguments on lines of their own.
+fn pretty(arguments: &Object) -> String {
+    serde_json::to_string_pretty(arguments).unwrap_or_default()
+}
+
+/// Who answers: the user of this process.
+pub(super) fn person() -> String {
+    let uid = nix::unistd::getuid();
+    match nix::unistd::User::from_uid(uid) {
+        Ok(Some(user)) => user.name,
+        Ok(None) | Err(_) => format!("user {uid}"),
+    }
+}
+
+fn opened(global: &Global) -> Result<std::sync::Arc<Store>, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    Ok(open_store(&loaded.config)?)
+}
+
+fn failed(error: StoreError) -> CliError {
+    CliError::failed(prose(&error.to_string()))
+}

@@ -1,0 +1,225 @@
+//! `pintle audit tail`: the newest entries, a line each.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use domain::audit::{Entry, Kind};
+use domain::id::{HookId, TenantId};
+use domain::store::{AuditStore, HookStore as _};
+use serde_json::Value;
+use store::Store;
+
+use super::range::{Pages, head};
+use super::{ChainOf, chains, failed, is_read, put};
+use crate::clean::clean;
+use crate::cli::Global;
+use crate::error::CliError;
+use crate::timeline::clip;
+use host::host::{load, open_store};
+
+/// How many entries are shown where nothing else is said: a screen.
+const SHOWN: usize = 20;
+
+/// Most entries that are shown at once: they are in memory, and nobody reads more; `audit export` has all.
+const MAX_SHOWN: u64 = 10_000;
+
+/// How often it is looked for new entries: soon enough for somebody who watches.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// Flags of `audit tail`.
+#[derive(Debug, Args)]
+pub struct TailArgs {
+    /// How many entries
+    #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = SHOWN as u64, value_parser = clap::value_parser!(u64).range(0..=MAX_SHOWN))]
+    lines: u64,
+    /// Go on with what comes, until interrupted
+    #[arg(short, long)]
+    follow: bool,
+    /// Only those of this tenant
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+    /// Print each entry as JSON, a line each
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, args: &TailArgs) -> Result<u8, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let store = open_store(&loaded.config)?;
+    let mut tail = Tail { store: &store, args, next: BTreeMap::new() };
+    let mut out = anstream::stdout();
+    if !tail.newest(&mut out)? || !args.follow {
+        return Ok(0);
+    }
+    loop {
+        // Nothing else is done here, and an interrupt ends it.
+        std::thread::sleep(LOOK_EVERY);
+        if !tail.more(&mut out)? {
+            return Ok(0);
+        }
+    }
+}
+
+struct Tail<'a> {
+    store: &'a Store,
+    args: &'a TailArgs,
+    /// The entry that comes next in each chain that was seen.
+    next: BTreeMap<TenantId, u64>,
+}
+
+impl Tail<'_> {
+    /// Shows the newest entries of all chains, in the order of their times. Says whether somebody reads.
+    fn newest(&mut self, out: &mut dyn Write) -> Result<bool, CliError> {
+        let chains = chains(self.store, self.args.tenant.as_deref())?;
+        let mut found = Vec::new();
+        for (i, chain) in chains.iter().enumerate() {
+            let newest = newest(self.store, &chain.tenant, self.args.lines).map_err(failed)?;
+            let end = match newest.last() {
+                Some(last) => last.seq,
+                None => head(self.store, &chain.tenant).map_err(failed)?,
+            };
+            self.next.insert(chain.tenant.clone(), end.saturating_add(1));
+            found.extend(newest.into_iter().map(|entry| (i, entry)));
+        }
+        // Those of one chain keep their order, whatever their clocks say.
+        found.sort_by_key(|(_, entry)| entry.at);
+        let count = usize::try_from(self.args.lines).unwrap_or(usize::MAX);
+        let from = found.len().saturating_sub(count);
+        self.show(out, &chains, &found[from..])
+    }
+
+    /// Shows what came since.
+    fn more(&mut self, out: &mut dyn Write) -> Result<bool, CliError> {
+        let chains = chains(self.store, self.args.tenant.as_deref())?;
+        for (i, chain) in chains.iter().enumerate() {
+            let from = self.next.get(&chain.tenant).copied().unwrap_or(1);
+            let mut pages = Pages::new(self.store, &chain.tenant, from);
+            loop {
+                let page: Vec<(usize, Entry)> =
+                    pages.next().map_err(failed)?.into_iter().map(|entry| (i, entry)).collect();
+                let Some((_, last)) = page.last() else { break };
+                self.next.insert(chain.tenant.clone(), last.seq.saturating_add(1));
+                if !self.show(out, &chains, &page)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn show(&self, out: &mut dyn Write, chains: &[ChainOf], found: &[(usize, Entry)]) -> Result<bool, CliError> {
+        let names = if self.args.json || found.is_empty() { BTreeMap::new() } else { self.names()? };
+        let several = found.iter().any(|(i, _)| found.first().is_some_and(|(first, _)| first != i));
+        for (i, entry) in found {
+            let tenant = Some(chains[*i].slug.as_str()).filter(|_| several);
+            let text = if self.args.json { entry.body.clone() } else { line(entry, tenant, &names) };
+            if !put(out, &text)? {
+                return Ok(false);
+            }
+        }
+        is_read(out.flush())
+    }
+
+    /// What people call the hooks that there are.
+    fn names(&self) -> Result<BTreeMap<HookId, String>, CliError> {
+        let rules = self.store.rules().map_err(failed)?;
+        Ok(rules.hooks.into_iter().map(|hook| (hook.id.clone(), hook.label().to_owned())).collect())
+    }
+}
+
+/// The newest `count` entries of a chain, oldest first.
+fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<Entry>, domain::store::StoreError> {
+    let end = head(store, tenant)?;
+    let mut pages = Pages::new(store, tenant, (end + 1).saturating_sub(count).max(1));
+    let mut found = Vec::new();
+    if count == 0 {
+        return Ok(found);
+    }
+    loop {
+        let page = pages.next()?;
+        if page.is_empty() {
+            break;
+        }
+        found.extend(page);
+    }
+    Ok(found)
+}
+
+/// One entry for people: when, what, where, how it was decided, by whom, its number.
+fn line(entry: &Entry, tenant: Option<&str>, names: &BTreeMap<HookId, String>) -> String {
+    let body: Value = serde_json::from_str(&entry.body).unwrap_or_default();
+    let data = &body["data"];
+    let text = |name: &str| data[name].as_str().unwrap_or_default();
+    let hook = |id: &str| names.get(&HookId::from(id)).map_or_else(|| id.to_owned(), Clone::clone);
+    let (place, word, by, why) = match entry.kind {
+        Kind::Record => {
+            let why = if text("error").is_empty() { text("reason") } else { text("error") };
+            (format!("{} {}", text("event"), text("tool_name")), text("decision"), text("hook_name").to_owned(), why)
+        }
+        Kind::Decision => {
+            (format!("{} {}", text("checkpoint"), text("tool")), text("ruling"), String::new(), text("text"))
+        }
+        Kind::Change | Kind::Trip => (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), ""),
+    };
+    let style = match word {
+        "allow" | "continue" | "modify" | "respond" => GOOD,
+        "block" | "deny" | "abort_turn" | "hard_abort" | "error" | "timeout" | "tripped" => BAD,
+        _ => NOTE,
+    };
+    let tenant = tenant.map(|slug| format!("  {}", clean(slug))).unwrap_or_default();
+    let line = format!(
+        "{DIM}{}{DIM:#}  {:<8}  {BOLD}{}{BOLD:#}  {style}{}{style:#}  {}  {}",
+        entry.at.strftime("%F %T UTC"),
+        entry.kind.word(),
+        clean(place.trim_end()),
+        clean(word),
+        clean(&by),
+        clean(&clip(why)),
+    );
+    format!("{}  {DIM}#{}{tenant}{DIM:#}", line.trim_end(), entry.seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::audit::{Link, append};
+    use serde_json::json;
+
+    use super::super::range::tests::{at, fake};
+    use super::*;
+
+    #[test]
+    fn the_newest_are_the_last_ones() {
+        let tenant = TenantId::default_tenant();
+        let seqs = |rows: u64, count: u64| -> Vec<u64> {
+            newest(&fake(rows, &[]), &tenant, count).unwrap().iter().map(|entry| entry.seq).collect()
+        };
+        assert_eq!(seqs(100, 3), [98, 99, 100]);
+        assert_eq!(seqs(2, 20), [1, 2]);
+        assert_eq!((seqs(0, 20), seqs(9, 0)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_line_says_what_happened() {
+        let check = |kind: Kind, data: Value| {
+            let data = data.as_object().unwrap().clone();
+            let (entry, _) = append(&Link::GENESIS, &TenantId::default_tenant(), at(0), kind, data).unwrap();
+            let names = BTreeMap::from([(HookId::from("h1"), "no-rm".to_owned())]);
+            anstream::adapter::strip_str(&line(&entry, None, &names)).to_string()
+        };
+        let record = json!({"event": "pre_tool_use", "tool_name": "exec", "decision": "block", "hook_name": "no-rm", "reason": "\u{1b}[2Jnever"});
+        insta::assert_snapshot!(check(Kind::Record, record), @"2027-01-15 08:00:00 UTC  record    pre_tool_use exec  block  no-rm   [2Jnever  #1");
+        let decision = json!({"checkpoint": "before_tool", "tool": "exec", "ruling": "continue", "permit": "04d9"});
+        insta::assert_snapshot!(check(Kind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
+        let trip = json!({"hook_id": "h1", "action": "tripped", "actor": "system:breaker"});
+        insta::assert_snapshot!(check(Kind::Trip, trip), @"2027-01-15 08:00:00 UTC  trip      no-rm  tripped  by system:breaker  #1");
+    }
+}

@@ -1,0 +1,164 @@
+//! `pintle audit verify`: what was altered, dropped or moved, and how far the record is proven.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use domain::audit::{Line, LineError, Lines, Report, Verifier};
+use domain::id::TenantId;
+use domain::store::AuditStore;
+use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
+
+use super::range::{Pages, Points};
+use super::{chains, failed};
+use crate::cli::{Global, terminal};
+use crate::error::{CliError, FAILED};
+use host::host::{load, open_store};
+
+/// What is read of a file at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Largest file of public keys that is read: 10,000 of them with a comment each.
+const MAX_KEY_BYTES: u64 = 4 << 20;
+
+/// Flags of `audit verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Exported files, in their order; `-` is standard input [default: the store]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The public keys that are trusted, one a line [default: audit-signing.pub in the home folder]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+pub(super) fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CliError> {
+    let report = if args.files.is_empty() { of_store(global, args)? } else { of_files(global, args)? };
+    terminal::say(&report.to_string())?;
+    if report.tenants.is_empty() && report.is_intact() {
+        terminal::note("there are no entries, so there is nothing to prove");
+    }
+    Ok(if report.is_intact() { 0 } else { FAILED })
+}
+
+/// Checks files, which takes nothing but a public key.
+fn of_files(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
+    let keys = match &args.key {
+        Some(file) => keys(file)?,
+        None => {
+            let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+            keys(&loaded.config.home.join(PUBLIC_KEY_FILE)).map_err(|error| {
+                error.hint(format!(
+                    "name the public key with --key FILE: it is `{PUBLIC_KEY_FILE}` where the record was made"
+                ))
+            })?
+        }
+    };
+    let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
+    let mut verifier = Verifier::new(&check);
+    for file in &args.files {
+        let name = (args.files.len() > 1).then(|| file.display().to_string());
+        let known = read(file, |line| {
+            let named = |error: LineError| match &name {
+                Some(name) => LineError { why: format!("in {name}: {}", error.why), ..error },
+                None => error,
+            };
+            verifier.line(line.map_err(named));
+        })?;
+        if !known {
+            return Err(CliError::usage(format!("{} holds no entry of an audit record", file.display()))
+                .hint("`pintle audit export` writes one"));
+        }
+    }
+    Ok(verifier.finish())
+}
+
+/// Hands every line of `file` to `each`. Says whether any of them could be read.
+fn read(file: &Path, mut each: impl FnMut(Result<Line, LineError>)) -> Result<bool, CliError> {
+    let cannot = |error: io::Error| CliError::usage(format!("{} cannot be read: {error}", file.display()));
+    let mut input: Box<dyn Read> =
+        if file == Path::new("-") { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(cannot)?) };
+    let (mut lines, mut known) = (Lines::default(), false);
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut take = |line: Result<_, _>| {
+        known |= line.is_ok();
+        each(line);
+    };
+    loop {
+        match input.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => lines.feed(&piece[..length], &mut take),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(cannot(error)),
+        }
+    }
+    lines.end(&mut take);
+    Ok(known)
+}
+
+/// Checks the store itself.
+fn of_store(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let own = loaded.config.home.join(PUBLIC_KEY_FILE);
+    let keys = match &args.key {
+        Some(file) => keys(file)?,
+        None if own.is_file() => {
+            terminal::note(
+                "the key is that of this machine; name one that was kept elsewhere with --key to trust less",
+            );
+            keys(&own)?
+        }
+        None => PublicKeys::default(),
+    };
+    let store = open_store(&loaded.config)?;
+    let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
+    let mut verifier = Verifier::new(&check);
+    let chains = chains(&store, None)?;
+    for chain in &chains {
+        feed(&*store, &chain.tenant, &mut verifier)?;
+    }
+    let mut report = verifier.finish();
+    for tenant in &mut report.tenants {
+        if let Some(chain) = chains.iter().find(|chain| chain.tenant == tenant.tenant_id) {
+            tenant.tenant_id = TenantId::from(chain.slug.as_str());
+        }
+    }
+    Ok(report)
+}
+
+/// Hands one chain of a store to `verifier`, each checkpoint after its row.
+fn feed(store: &dyn AuditStore, tenant: &TenantId, verifier: &mut Verifier<'_>) -> Result<(), CliError> {
+    let mut points = Points::new(store, tenant).map_err(failed)?;
+    let mut signed = |verifier: &mut Verifier<'_>, to: u64| -> Result<(), CliError> {
+        while let Some(point) = points.up_to(to).map_err(failed)? {
+            verifier.checkpoint(&point);
+        }
+        Ok(())
+    };
+    let mut pages = Pages::new(store, tenant, 1);
+    loop {
+        let page = pages.next().map_err(failed)?;
+        if page.is_empty() {
+            break;
+        }
+        for entry in page {
+            let seq = entry.seq;
+            signed(verifier, seq.saturating_sub(1))?;
+            verifier.entry(entry);
+            signed(verifier, seq)?;
+        }
+    }
+    signed(verifier, u64::MAX)
+}
+
+/// The public keys in `file`.
+pub(in crate::cli) fn keys(file: &Path) -> Result<PublicKeys, CliError> {
+    let read = || {
+        let mut text = String::new();
+        File::open(file)?.take(MAX_KEY_BYTES).read_to_string(&mut text)?;
+        Ok::<_, io::Error>(text)
+    };
+    let text = read().map_err(|error| CliError::usage(format!("{} cannot be read: {error}", file.display())))?;
+    PublicKeys::parse(&text).map_err(|error| CliError::usage(format!("{}: {error}", file.display())))
+}

@@ -1,0 +1,423 @@
+//! `pintle chat`: a conversation in the terminal.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::Conversation;
+use agent::driver::Ending;
+use clap::Args;
+use domain::approval::{Approval, Mode};
+use domain::session::Cause;
+use engine::Watcher;
+use tokio_util::sync::CancellationToken;
+
+use super::session::{self, INTERRUPTED, WAITING};
+use super::stops::Stops;
+use super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::error::CliError;
+use crate::operator;
+use crate::timeline::{Timeline, clip};
+use host::crew::Member;
+use host::host::Host;
+use host::reload::{Wanted, reload};
+
+mod ask;
+mod command;
+mod desk;
+mod input;
+mod keys;
+mod line;
+pub(super) mod screen;
+mod watch;
+mod work;
+
+use command::Command;
+use desk::{Desk, Order};
+use input::{Awaited, Input, Sent};
+use screen::{Front, Screen};
+use watch::Changes;
+use work::Task;
+
+/// How often an idle conversation looks for results of sub-agents and for answers from elsewhere: quick enough for a
+/// person who waits, too seldom to be felt by the disk.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Flags of `chat`.
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    /// The agent to talk to
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The session to go on with, new or stored [default: a new one, named on stderr]
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
+    /// Another model than the agent's own
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    model: Option<String>,
+    /// No timeline
+    #[arg(short, long)]
+    quiet: bool,
+    /// Do not start when a guard is bad, down or untrusted
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Standard error for notices, each on lines of their own.
+struct Notices(Arc<Screen>);
+
+impl Write for Notices {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.notice(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(super) fn run(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
+    let runtime = terminal::runtime()?;
+    let code = runtime.block_on(talk(global, args));
+    // The thread that reads stdin may wait for a line that never comes.
+    runtime.shutdown_background();
+    code
+}
+
+async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
+    let screen = Arc::new(Screen::default());
+    let _front = Front::take(screen.clone());
+    let watchers: Vec<Arc<dyn Watcher>> = match args.quiet {
+        true => Vec::new(),
+        false => vec![Arc::new(Timeline::new(Notices(screen.clone()), global.verbose > 0))],
+    };
+    let mut host = session::open(global, watchers)?;
+    // Watched before anything is said, so that no change after the first word is missed.
+    let changes = Changes::of(&host)?;
+    let (asker, questions) = ask::channel();
+    // What the agent started does not answer for the person.
+    let present = Input::sees_keys() && operator::require().is_ok();
+    host.ask_in(Mode::Chat, present.then_some(asker));
+    let (agent, model) = (args.agent.as_deref(), args.model.as_deref());
+    session::servers(&host, agent).await?;
+    let member = host.runner(agent, model)?;
+    session::ready(&host, args.strict).await?;
+    let conversation = session::conversation(&host, args.session.as_deref())?;
+    let stops = Stops::listen(false)?;
+    let input = Input::open(&screen)?;
+    let wanted = Wanted { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };
+    let desk = Desk::new(screen, input, stops, (host.store.clone(), questions));
+    let mut chat = Chat {
+        global,
+        wanted,
+        host,
+        member,
+        conversation,
+        desk,
+        changes,
+        cancel: CancellationToken::new(),
+        interactive: io::stdin().is_terminal(),
+        left: 0,
+        parked: None,
+        warned: false,
+    };
+    chat.greet();
+    let code = chat.converse().await;
+    let Chat { host, conversation, desk, cancel, .. } = chat;
+    cancel.cancel();
+    // The terminal is the person's again, and the session another process's, before the hooks take their time to end.
+    drop((desk, conversation));
+    host.close().await;
+    Ok(code)
+}
+
+/// A conversation that is held.
+struct Chat<'a> {
+    global: &'a Global,
+    wanted: Wanted<'a>,
+    host: Host,
+    member: Member,
+    conversation: Conversation,
+    desk: Desk,
+    changes: Changes,
+    /// Ends everything that was begun in it.
+    cancel: CancellationToken,
+    /// Whether a person types.
+    interactive: bool,
+    /// How many messages wait that begin no turn by themselves.
+    left: usize,
+    /// The question that the open turn waits for.
+    parked: Option<Parked>,
+    /// Whether the person knows that sub-agents still work.
+    warned: bool,
+}
+
+/// A question that was left for later.
+struct Parked {
+    id: String,
+    /// Whether nobody had answered when it was looked at last.
+    open: bool,
+}
+
+/// Somebody wants the program to end.
+struct Interrupted;
+
+/// What comes next in a conversation.
+enum Next {
+    Work(Task),
+    /// The configuration has changed.
+    Changed,
+    /// It is over, with this exit code.
+    Over(u8),
+}
+
+impl Chat<'_> {
+    fn greet(&mut self) {
+        let settings = self.member.settings();
+        let (key, agent, model) = (clean(self.conversation.key.as_str()), &settings.id, &settings.model);
+        self.desk.note(&format!("session {key}, agent {}, model {}", clean(agent.as_str()), clean(model)));
+        match (self.interactive, self.desk.is_keys()) {
+            (true, true) => self.desk.note("Esc stops an answer, Ctrl-D ends the conversation, /help shows the rest."),
+            (true, false) => self.desk.note("Ctrl-C stops an answer, Ctrl-D ends the conversation."),
+            (false, _) => {}
+        }
+        self.left = self.conversation.queue().len();
+        if let Some(open) = self.conversation.open_turn() {
+            let why = match self.conversation.last_cause() {
+                Some(Cause::Waiting) => "waits for a person",
+                Some(Cause::Killed) | None => "was left by a process that died",
+                Some(Cause::Done | Cause::Failed | Cause::Interrupted) => "was left open",
+            };
+            let what = if self.interactive {
+                "/resume goes on with it; a message begins anew"
+            } else {
+                "a message begins anew"
+            };
+            let prompt = clip(&open.prompt);
+            self.desk.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));
+        } else if self.left > 0 {
+            let resume = if self.interactive { "/resume works them now; else they" } else { "they" };
+            let messages =
+                if self.left == 1 { "1 message waits".into() } else { format!("{} messages wait", self.left) };
+            self.desk.note(&format!("{messages} from before: {resume} go with the next message"));
+        }
+    }
+
+    async fn converse(&mut self) -> u8 {
+        loop {
+            match self.next().await {
+                Next::Over(code) => return code,
+                Next::Changed => self.reload().await,
+                Next::Work(task) => {
+                    self.meet_servers();
+                    if let Some(code) = self.work(task).await {
+                        return code;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for what comes next.
+    async fn next(&mut self) -> Next {
+        self.desk.await_now(Awaited::Message);
+        self.prompt();
+        loop {
+            // A change comes before a line that was typed ahead.
+            let happened = tokio::select! {
+                biased;
+                () = self.changes.next() => return Next::Changed,
+                happened = self.desk.next() => happened,
+                () = tokio::time::sleep(LOOK_EVERY) => match self.came_in().await {
+                    Some(task) => return Next::Work(task),
+                    None => continue,
+                },
+            };
+            let next = match self.desk.heed(happened).await {
+                None => None,
+                Some(Order::Say(sent)) => self.said(sent).await,
+                Some(Order::End) => self.end().await,
+                Some(Order::Stop | Order::EndProgram) => Some(Next::Over(INTERRUPTED)),
+            };
+            if let Some(next) = next {
+                return next;
+            }
+        }
+    }
+
+    /// A prompt, where the terminal edits its lines by itself.
+    fn prompt(&self) {
+        if self.interactive && !self.desk.is_keys() {
+            self.desk.screen.bare_prompt();
+        }
+    }
+
+    /// What a line asks for.
+    async fn said(&mut self, sent: Sent) -> Option<Next> {
+        if self.desk.is_keys() {
+            self.desk.screen.keep(screen::Prompt::Message, &sent.text);
+        }
+        if sent.text.trim().is_empty() {
+            self.prompt();
+            return None;
+        }
+        match Command::read(&sent.text).filter(|_| self.interactive) {
+            None => return Some(Next::Work(Task::Say(sent))),
+            Some(Command::Resume) if self.conversation.open_turn().is_some() => return Some(Next::Work(Task::Resume)),
+            Some(Command::Resume) if !self.conversation.queue().is_empty() => return Some(Next::Work(Task::GoOn)),
+            Some(Command::Resume) => self.desk.note("there is nothing to go on with"),
+            Some(Command::Quit) => return self.end().await,
+            Some(Command::Help) => self.desk.note(Command::HELP),
+            Some(Command::Unknown(word)) => {
+                let word = clean(&word);
+                self.desk.note(&format!("there is no command /{word}; see /help"));
+            }
+        }
+        self.prompt();
+        None
+    }
+
+    /// What came in while nothing was done.
+    async fn came_in(&mut self) -> Option<Task> {
+        if self.conversation.open_turn().is_none() {
+            let waiting = self.conversation.queue().len();
+            if waiting <= self.left {
+                return None;
+            }
+            self.desk.note("what a sub-agent brought has come in");
+            return Some(Task::GoOn);
+        }
+        let parked = self.parked.as_mut().filter(|parked| parked.open)?;
+        let became = ask::became(self.host.store.clone(), parked.id.clone()).await?;
+        parked.open = false;
+        self.desk.note(&format!("{became}: /resume goes on"));
+        None
+    }
+
+    /// Works `task`, and then what came in meanwhile. Returns the exit code if the conversation is over.
+    async fn work(&mut self, mut task: Task) -> Option<u8> {
+        loop {
+            let worked = work::work(&mut self.desk, &self.member, &mut self.conversation, task, &self.cancel).await;
+            let ending = worked.report.map(|report| report.ending);
+            self.parked = None;
+            if let Some(Ending::Waiting(approval)) = &ending {
+                self.park(approval);
+            }
+            if worked.end_program {
+                return Some(INTERRUPTED);
+            }
+            if self.parked.is_some() && !self.interactive {
+                return Some(WAITING);
+            }
+            self.left = self.conversation.queue().len();
+            let stopped = matches!(ending, None | Some(Ending::Cancelled));
+            if stopped || self.left == 0 || self.conversation.open_turn().is_some() {
+                return None;
+            }
+            self.desk.note("going on with what has come in meanwhile");
+            task = Task::GoOn;
+        }
+    }
+
+    /// Says how a turn goes on that waits for a person.
+    fn park(&mut self, approval: &Approval) {
+        let key = self.conversation.key.as_str();
+        let mut steps = session::next_steps(self.global, key, approval);
+        if self.interactive {
+            steps.pop();
+            steps.push("then /resume goes on here".into());
+        }
+        steps.iter().for_each(|step| self.desk.note(step));
+        self.parked = Some(Parked { id: approval.id.clone(), open: true });
+    }
+
+    /// Nothing more is said. Where nobody is there to ask, sub-agents that still work are waited for.
+    async fn end(&mut self) -> Option<Next> {
+        if !self.interactive {
+            return Some(self.wait_for_sub_agents().await);
+        }
+        if self.member.at_work() == 0 || self.warned {
+            return Some(Next::Over(self.last_code()));
+        }
+        self.warned = true;
+        self.desk.note("sub-agents still work in the background; the same again stops them");
+        self.desk.go_on();
+        None
+    }
+
+    /// Waits until what sub-agents bring is there: then it begins a turn.
+    async fn wait_for_sub_agents(&mut self) -> Next {
+        self.desk.end();
+        if self.member.at_work() > 0 && self.rest().await.is_err() {
+            return Next::Over(INTERRUPTED);
+        }
+        self.desk.await_now(Awaited::Message);
+        match self.came_in().await {
+            Some(task) => Next::Work(task),
+            None => Next::Over(self.last_code()),
+        }
+    }
+
+    /// Waits until no sub-agent works, unless somebody wants the program to end.
+    async fn rest(&mut self) -> Result<(), Interrupted> {
+        self.desk.note("sub-agents still work in the background; Ctrl-C stops them");
+        self.desk.await_now(Awaited::Steering);
+        let at_rest = async {
+            self.member.at_rest().await;
+            // What it brought stands in the conversation a moment after a sub-agent is at rest.
+            tokio::time::sleep(LOOK_EVERY).await;
+        };
+        tokio::pin!(at_rest);
+        loop {
+            let happened = tokio::select! {
+                () = &mut at_rest => return Ok(()),
+                happened = self.desk.next() => happened,
+            };
+            if let Some(Order::Stop | Order::EndProgram) = self.desk.heed(happened).await {
+                return Err(Interrupted);
+            }
+        }
+    }
+
+    /// The exit code of a conversation that ends now.
+    fn last_code(&self) -> u8 {
+        if self.parked.is_none() || self.conversation.open_turn().is_none() {
+            return 0;
+        }
+        let (key, flags) = (session::word(self.conversation.key.as_str()), session::flags(self.global));
+        self.desk.note(&format!("a turn waits in this session; to go on with it: pintle sessions resume {key}{flags}"));
+        WAITING
+    }
+
+    /// Takes up what MCP servers offer that came up, or changed their tools, since the agent was made.
+    fn meet_servers(&mut self) {
+        // Who still works in the background is waited for at the member that sent them.
+        if self.member.at_work() > 0 || !self.host.has_other_tools(&self.member) {
+            return;
+        }
+        match self.host.runner(self.wanted.agent, self.wanted.model) {
+            Ok(member) => self.member = member,
+            Err(error) => terminal::complain(&error.into()),
+        }
+    }
+
+    async fn reload(&mut self) {
+        self.changes.settle().await;
+        match reload(&mut self.host, self.wanted).await {
+            Ok((member, later)) => {
+                self.member = member;
+                // It may name other folders with rules.
+                if let Err(error) = self.changes.follow(&self.host) {
+                    terminal::complain(&error);
+                }
+                self.desk.note("the changed configuration is in force");
+                for key in later {
+                    self.desk.note(&format!("warning: {} takes effect at the next start", prose(&key)));
+                }
+            }
+            Err(error) => terminal::complain(&error.into()),
+        }
+    }
+}

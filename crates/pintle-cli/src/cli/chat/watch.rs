@@ -1,0 +1,96 @@
+//! Changes of configuration files, of files with rules, and of skills, while a conversation goes on.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::Watcher as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::cli::terminal;
+use crate::error::CliError;
+use host::host::Host;
+use host::rule_files::is_rules;
+
+/// How long a burst of changes to a file may go on before it is read: editors write twice and rename.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// Says when the configuration is to be read again.
+pub(super) struct Changes {
+    hang_ups: Signal,
+    changes: mpsc::Receiver<()>,
+    changed: mpsc::Sender<()>,
+    _watch: notify::RecommendedWatcher,
+}
+
+impl Changes {
+    /// Looks at the files of `host`. Folders are watched, since editors rename.
+    ///
+    /// # Errors
+    /// The system lets nobody watch, or no signal be handled.
+    pub(super) fn of(host: &Host) -> Result<Self, CliError> {
+        let (changed, changes) = mpsc::channel(1);
+        // The watch reports absolute paths, and one that was given with -c may be relative.
+        let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect()
+        };
+        let rules = absolute(&host.loaded.config.agent_hooks.dirs);
+        // A folder with rules that is not there yet is seen when it comes.
+        let files: Vec<PathBuf> = absolute(&host.loaded.files).into_iter().chain(rules.clone()).collect();
+        let skills = absolute(&host.skills.folders());
+        let parents = files.iter().filter_map(|file| file.parent().map(PathBuf::from));
+        let folders: BTreeSet<PathBuf> =
+            parents.chain(rules.clone()).filter(|folder| folder.is_dir() || !rules.contains(folder)).collect();
+        let folders: BTreeSet<PathBuf> = folders.into_iter().chain(skills.clone()).collect();
+        let bell = changed.clone();
+        let mut watch = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            let reading = matches!(event.kind, notify::EventKind::Access(_));
+            let is_rule = |path: &Path| is_rules(path) && rules.iter().any(|dir| path.parent() == Some(dir.as_path()));
+            let is_of_skill = |path: &Path| path.parent().is_some_and(|folder| skills.iter().any(|dir| dir == folder));
+            if !reading && event.paths.iter().any(|path| files.contains(path) || is_rule(path) || is_of_skill(path)) {
+                // A full queue holds a change already.
+                bell.try_send(()).ok();
+            }
+        })
+        .map_err(|error| CliError::failed(format!("configuration files cannot be watched: {error}")))?;
+        for folder in folders {
+            if let Err(error) = watch.watch(&folder, notify::RecursiveMode::NonRecursive) {
+                terminal::note(&format!("warning: changes in {} are not seen: {error}", folder.display()));
+            }
+        }
+        let hang_ups = signal(SignalKind::hangup())
+            .map_err(|error| CliError::failed(format!("SIGHUP cannot be handled: {error}")))?;
+        Ok(Self { hang_ups, changes, changed, _watch: watch })
+    }
+
+    /// Looks at what `host` names now.
+    ///
+    /// # Errors
+    /// As [`Self::of`]; what was looked at before still is.
+    pub(super) fn follow(&mut self, host: &Host) -> Result<(), CliError> {
+        let new = Self::of(host)?;
+        if self.changes.try_recv().is_ok() {
+            // What changed meanwhile was seen by the old watch; a full queue holds a change already.
+            new.changed.try_send(()).ok();
+        }
+        *self = new;
+        Ok(())
+    }
+
+    /// Waits for the next change.
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            Some(()) = self.hang_ups.recv() => {}
+            Some(()) = self.changes.recv() => {}
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Waits until a burst of changes is over.
+    pub(super) async fn settle(&mut self) {
+        tokio::time::sleep(SETTLE).await;
+        while self.changes.try_recv().is_ok() {}
+    }
+}

@@ -1,0 +1,188 @@
+//! `pintle doctor`: every guard proven through its real path, and everything else that has to work.
+
+use std::sync::Arc;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use serde::Serialize;
+use store::Store;
+
+use super::session::UNGUARDED;
+use super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::{CliError, FAILED};
+use host::config::Env;
+use host::host::{Host, load, open_store, unreadable};
+
+mod guards;
+mod meters;
+mod records;
+mod servers;
+mod stored;
+mod surroundings;
+
+const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize)]
+struct Check {
+    /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`,
+    /// `rules`, `audit`, `budget`, `observers`, `keys`, `skill`.
+    what: &'static str,
+    /// Which one; empty where there is only one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    name: String,
+    state: State,
+    /// The step of the proof that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<&'static str>,
+    message: String,
+    /// Whether a guard does not guard because of it.
+    #[serde(skip)]
+    guard: bool,
+}
+
+/// How it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// It works.
+    Ok,
+    /// It works, and there is something to know.
+    Note,
+    /// It does not work.
+    Failed,
+}
+
+impl Check {
+    fn new(what: &'static str, name: impl Into<String>, state: State, message: impl Into<String>) -> Self {
+        Self { what, name: name.into(), state, step: None, message: message.into(), guard: false }
+    }
+}
+
+/// What `doctor` found.
+#[derive(Serialize)]
+struct Findings {
+    checks: Vec<Check>,
+    guards: Guards,
+}
+
+/// How many guards there are, and how many are proven.
+#[derive(Clone, Copy, Serialize)]
+struct Guards {
+    armed: usize,
+    total: usize,
+}
+
+pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
+    let (env, mut loaded) = match load(global.config.as_deref(), global.home.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // Whoever asked for JSON reads what is wrong there, too.
+            if let Some(found) = unreadable(global.config.as_deref()).filter(|_| args.json) {
+                let checks = vec![Check::new("configuration", "", State::Failed, found.to_string())];
+                let findings = Findings { checks, guards: Guards { armed: 0, total: 0 } };
+                terminal::say(&findings.json()?)?;
+            }
+            return Err(error.into());
+        }
+    };
+    let mut checks = surroundings::configuration(&loaded);
+    checks.extend(surroundings::skills(&loaded));
+    let store = open_store(&loaded.config);
+    if store.is_err() {
+        // The guards are proven all the same.
+        loaded.config.keep_nothing();
+    }
+    let found = terminal::runtime()?.block_on(async {
+        let host = Host::open(env.clone(), loaded, Vec::new())?;
+        host.start_servers(&host.loaded.config);
+        let found = examine(&host, &env, store).await;
+        host.close().await;
+        Ok::<_, CliError>(found)
+    })?;
+    checks.extend(found);
+    let of_guards = || checks.iter().filter(|check| check.what == "guard");
+    let armed = of_guards().filter(|check| check.state == State::Ok).count();
+    let findings = Findings { guards: Guards { armed, total: of_guards().count() }, checks };
+    terminal::say(&if args.json { findings.json()? } else { findings.plain() })?;
+    Ok(findings.code())
+}
+
+/// Everything that takes a running host.
+async fn examine(host: &Host, env: &Env, store: Result<Arc<Store>, host::HostError>) -> Vec<Check> {
+    // Guards may be about the tools of MCP servers, so those come first.
+    let servers = servers::reach(host).await;
+    let (mut checks, canaries) = guards::prove(host).await;
+    checks.extend(guards::shadows(host));
+    checks.extend(records::rules(host));
+    let config = &host.loaded.config;
+    let chains = store.as_ref().ok().map(|store| records::audit(config, store));
+    let meters = store.as_ref().ok().map(|store| meters::meters(host, store)).unwrap_or_default();
+    checks.push(surroundings::store(host, store, canaries).await);
+    checks.extend(chains);
+    checks.extend(meters);
+    checks.push(records::encryption(config, env));
+    checks.extend(surroundings::home(host));
+    checks.extend(surroundings::providers(host, env).await);
+    checks.extend(servers);
+    checks.extend(surroundings::exec(host));
+    checks
+}
+
+impl Findings {
+    /// A guard comes first: it is what `doctor` is asked for.
+    fn code(&self) -> u8 {
+        let failed = || self.checks.iter().filter(|check| check.state == State::Failed);
+        match (failed().any(|check| check.guard), failed().next()) {
+            (true, _) => UNGUARDED,
+            (false, Some(_)) => FAILED,
+            (false, None) => 0,
+        }
+    }
+
+    fn json(&self) -> Result<String, CliError> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| CliError::failed(error.to_string()))?;
+        Ok(format!("{text}\n"))
+    }
+
+    /// A line for each check, in columns.
+    fn plain(&self) -> String {
+        let width = |of: fn(&Check) -> usize| self.checks.iter().map(of).max().unwrap_or_default();
+        let what = width(|check| check.what.len());
+        let name = width(|check| check.name.chars().count());
+        let mut text = String::new();
+        for check in &self.checks {
+            let (style, mark) = match check.state {
+                State::Ok => (GOOD, '✓'),
+                State::Note => (NOTE, '!'),
+                State::Failed => (BAD, '✗'),
+            };
+            let how = if check.what == "guard" { "unproven" } else { "failed" };
+            let step = check.step.map(|step| format!("{how} at {step}: ")).unwrap_or_default();
+            let line = format!(
+                "{style}{mark}{style:#} {:<what$}  {BOLD}{:<name$}{BOLD:#}  {step}{}",
+                check.what,
+                clean(&check.name),
+                clean(&check.message),
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        let Guards { armed, total } = self.guards;
+        let style = if armed == total { GOOD } else { BAD };
+        text.push_str(&format!("\n{style}guards armed {armed}/{total}{style:#}\n"));
+        text
+    }
+}

@@ -1,0 +1,223 @@
+//! Guards, proven: a call of the canary travels the whole way to each of them and its answer the whole way back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use agent::tools::BUILTIN;
+use domain::checkpoint::{
+    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
+};
+use domain::fault::Fault;
+use domain::hook::{Hook, State as HookState};
+use domain::id::TurnId;
+use domain::identity::Identity;
+use domain::json::Object;
+use domain::record::{Outcome, Record};
+use domain::tool::ToolCall;
+use domain::verdict::Word;
+use engine::{Dispatcher, TurnCx};
+use tokio::sync::OnceCell;
+
+use super::{Check, State, stored};
+use crate::timeline::time;
+use host::config::trust::is_changed;
+use host::host::Host;
+use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
+
+/// The tool of the call that proves a guard: never offered to a model, never run.
+pub(super) const CANARY: &str = "pintle_canary";
+
+/// The checkpoints at which a hook is a guard, if its own configuration names them.
+const GUARDED: [CheckpointKind; 5] = [
+    CheckpointKind::UserPromptSubmit,
+    CheckpointKind::BeforeTool,
+    CheckpointKind::PreToolUse,
+    CheckpointKind::ApproveTool,
+    CheckpointKind::SubagentStart,
+];
+
+/// Checks every hook. The records are those of the canaries.
+pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
+    let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
+    let dispatcher = host.engine.dispatcher();
+    let mut hooks = dispatcher.set().roster().hooks().to_vec();
+    // Names of stored hooks need not be unique, and they need more than others; they come by themselves.
+    hooks.retain(|hook| hook.stored.is_none());
+    let tools = Reachable { host, dispatcher: &dispatcher, brought: OnceCell::new() };
+    let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
+    let configured = futures_util::future::join_all(proofs);
+    let (configured, (stored, canaries)) = tokio::join!(configured, stored::prove(host, &tools));
+    let (mut checks, records): (Vec<_>, Vec<_>) = configured.into_iter().unzip();
+    checks.extend(stored);
+    (checks, records.into_iter().flatten().chain(canaries).collect())
+}
+
+/// Hooks that another one may keep from being asked.
+pub(super) fn shadows(host: &Host) -> Vec<Check> {
+    let dispatcher = host.engine.dispatcher();
+    let servers = host.server_tools();
+    let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
+    let set = dispatcher.set();
+    let pairs = set.roster().shadowed(&tools);
+    let told = pairs.into_iter().map(|(first, later)| {
+        let message =
+            format!("hook \"{}\" may answer for a tool before this one, which also matches it, is asked", first.name);
+        Check::new("order", later.name.as_str(), State::Note, message)
+    });
+    told.collect()
+}
+
+/// Where a hook guards: the stages that its configuration names itself.
+fn guarded(hook: &Hook) -> Vec<CheckpointKind> {
+    let own = |kind: &CheckpointKind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired);
+    GUARDED.into_iter().filter(own).collect()
+}
+
+async fn check(tools: &Reachable<'_>, hook: &Hook, down: Option<&Fault>) -> (Check, Vec<Record>) {
+    let guarded = guarded(hook);
+    let name = hook.name.as_str();
+    let what = if guarded.is_empty() { "hook" } else { "guard" };
+    if hook.state == HookState::Disabled {
+        // Switched off is a decision of its owner, and guards nothing.
+        return (Check::new("hook", name, State::Note, "disabled"), Vec::new());
+    }
+    let mut records = Vec::new();
+    let proof = match standing(hook, down) {
+        Err(unproven) => Err(unproven),
+        Ok(()) if guarded.is_empty() => Ok("it answered hook.hello".to_owned()),
+        Ok(()) => match canaries(tools.dispatcher, hook, &guarded, &mut records).await {
+            Ok(said) => tools.reached_by(hook).await.map(|()| said).map_err(|why| ("matcher", why)),
+            Err(unproven) => Err(unproven),
+        },
+    };
+    let check = match proof {
+        Ok(said) => Check::new(what, name, State::Ok, said),
+        Err((step, why)) => {
+            Check { step: Some(step), guard: !guarded.is_empty(), ..Check::new(what, name, State::Failed, why) }
+        }
+    };
+    (check, records)
+}
+
+/// Trust, spawn, hello.
+fn standing(hook: &Hook, down: Option<&Fault>) -> Result<(), (&'static str, String)> {
+    match (&hook.state, down) {
+        (HookState::Untrusted, _) => Err(("trust", "nobody accepted it; see `pintle trust`".to_owned())),
+        (HookState::Broken(fault), _) | (_, Some(fault)) if is_changed(fault) => {
+            Err(("trust", format!("it {fault}; see `pintle trust`")))
+        }
+        (HookState::Broken(fault), _) => Err(("configuration", fault.to_string())),
+        (HookState::Tripped { since }, _) => Err(("breaker", format!("its circuit breaker is open since {since}"))),
+        (HookState::Armed | HookState::Disabled, None) => Ok(()),
+        (HookState::Armed | HookState::Disabled, Some(fault)) => {
+            let spawned = !matches!(fault, Fault::CannotStart { detail } if !detail.contains("hook.hello"));
+            Err((if spawned { "hello" } else { "spawn" }, fault.to_string()))
+        }
+    }
+}
+
+/// Asks at every stage that the hook guards; the answer may be anything that is one.
+async fn canaries(
+    dispatcher: &Dispatcher,
+    hook: &Hook,
+    guarded: &[CheckpointKind],
+    records: &mut Vec<Record>,
+) -> Result<String, (&'static str, String)> {
+    let mut said = Vec::new();
+    for kind in guarded {
+        let began = Instant::now();
+        let answer = canary(dispatcher, hook, *kind).await;
+        let took = began.elapsed();
+        let outcome = match &answer {
+            Ok(word) => Outcome::Said { word: *word, reason: None, took },
+            Err(fault) => Outcome::Failed { fault: fault.clone(), became: Word::Deny, took },
+        };
+        records.push(Record::of(hook, *kind, outcome));
+        match answer {
+            Ok(word) => said.push(answered(*kind, word, took)),
+            Err(fault) => return Err(("the canary", format!("at {} it {fault}", kind.name()))),
+        }
+    }
+    Ok(said.join(", "))
+}
+
+pub(super) fn answered(kind: CheckpointKind, word: Word, took: Duration) -> String {
+    format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
+}
+
+async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<Word, Fault> {
+    let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
+    let cx = TurnCx::new(identity());
+    let ask = async |subject: Subject<'_>| dispatcher.probe(&cx, &hook.name, subject).await;
+    let reply = match kind {
+        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit::first(CANARY).subject()).await,
+        CheckpointKind::PreToolUse => ask(PreToolUse { call }.subject()).await,
+        CheckpointKind::ApproveTool => ask(ApproveTool { call }.subject()).await,
+        CheckpointKind::SubagentStart => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
+        CheckpointKind::SessionStart
+        | CheckpointKind::BeforeLlm
+        | CheckpointKind::AfterLlm
+        | CheckpointKind::BeforeTool
+        | CheckpointKind::AfterTool
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
+        | CheckpointKind::Runtime => ask(BeforeTool { call, owner: None }.subject()).await,
+    };
+    reply.map(|reply| reply.word())
+}
+
+/// Whose the canaries are.
+pub(super) fn identity() -> Identity {
+    Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
+}
+
+/// The tools that calls can be about.
+pub(super) struct Reachable<'a> {
+    host: &'a Host,
+    dispatcher: &'a Dispatcher,
+    /// The tools that hooks bring; asked for only if a matcher is about nothing else.
+    brought: OnceCell<BTreeSet<String>>,
+}
+
+impl Reachable<'_> {
+    /// The matcher, which was not applied to the canary, has to match a tool that some agent has or some hook brings.
+    pub(super) async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
+        let Some(matcher) = &hook.matcher else { return Ok(()) };
+        // What a hook brings may depend on the request, so its own tools are its own affair.
+        if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        if self.host.server_tools().iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        let pattern = matcher.pattern();
+        if let Some(idle) = BUILTIN.iter().find(|tool| is_about(hook, tool)) {
+            return Err(format!("`{pattern}` matches `{idle}`, which no agent has; name it in `agents.NAME.tools`"));
+        }
+        if self.brought.get_or_init(|| self.ask()).await.iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        Err(match meant(pattern) {
+            Some(tool) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
+            None => format!("`{pattern}` matches no tool of any agent"),
+        })
+    }
+
+    /// Asks every hook that may bring tools for them.
+    async fn ask(&self) -> BTreeSet<String> {
+        let cx = TurnCx::new(identity());
+        let set = self.dispatcher.set();
+        let hooks = set.roster().hooks();
+        let asked = hooks.iter().map(|hook| {
+            let request = request(CANARY.to_owned(), CANARY.to_owned());
+            brought(self.dispatcher, &cx, hook, request)
+        });
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+}

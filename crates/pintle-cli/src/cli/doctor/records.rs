@@ -1,0 +1,93 @@
+//! What stored hooks and their record stand on: folders with rules, keys, the audit chain.
+
+use domain::audit::Proof;
+use domain::store::AuditStore;
+use store::Store;
+use store::keyring::signing::PUBLIC_KEY_FILE;
+
+use super::super::audit::keys;
+use super::{Check, State};
+use host::config::{Config, Env};
+use host::host::Host;
+use host::rule_files;
+use host::stored_rules::{edition, keyring};
+
+/// What is odd about rules, and the folders that rules are read from.
+pub(super) fn rules(host: &Host) -> Vec<Check> {
+    let odd = host.bad_rules().iter().map(|line| Check::new("rules", "", State::Note, line.clone()));
+    let folders = host.loaded.config.agent_hooks.dirs.iter().map(|dir| {
+        let read =
+            rule_files::read(dir).and_then(|files| match files.iter().find_map(|file| file.read.as_ref().err()) {
+                Some(why) => Err(why.to_string()),
+                None => Ok(files.len()),
+            });
+        match read {
+            Err(why) => Check { guard: true, ..Check::new("rules", "", State::Failed, why) },
+            Ok(1) => Check::new("rules", "", State::Ok, format!("{}: 1 file", dir.display())),
+            Ok(files) => Check::new("rules", "", State::Ok, format!("{}: {files} files", dir.display())),
+        }
+    });
+    folders.chain(odd).collect()
+}
+
+/// The key that encrypts secrets.
+pub(super) fn encryption(config: &Config, env: &Env) -> Check {
+    let found = edition(config, env).and_then(|edition| keyring(config, env, edition));
+    match found {
+        Err(error) => Check::new("keys", "", State::Failed, error.message),
+        Ok(keyring) => match keyring.kid() {
+            Some(kid) => Check::new("keys", "", State::Ok, format!("secrets are encrypted with the key {kid}")),
+            None => {
+                let message = "encryption key not configured: hooks can have no secrets, and details of faults are not \
+                               kept; set PINTLE_ENCRYPTION_KEY";
+                Check::new("keys", "", State::Note, message)
+            }
+        },
+    }
+}
+
+/// The key that signs the audit chain, and its last signatures.
+pub(super) fn audit(config: &Config, store: &Store) -> Check {
+    let check = |state: State, message: String| Check::new("audit", "", state, message);
+    let file = config.home.join(PUBLIC_KEY_FILE);
+    if !file.is_file() {
+        let message = format!("{} is not there: nothing of the record can be proven", file.display());
+        return check(State::Note, message);
+    }
+    let keys = match keys(&file) {
+        Ok(keys) => keys,
+        Err(error) => return check(State::Failed, error.message),
+    };
+    match signatures(store, |kid, message, signature| keys.verify(kid, message, signature)) {
+        Ok(0) => check(State::Ok, "nothing is signed yet".to_owned()),
+        Ok(chains) => {
+            let chains = if chains == 1 { "1 chain".to_owned() } else { format!("{chains} chains") };
+            check(State::Ok, format!("the last signature of {chains} is good"))
+        }
+        Err(why) => check(State::Failed, format!("{why}; see `pintle audit verify`")),
+    }
+}
+
+/// Checks the last signature of every chain. Says how many there are.
+fn signatures(store: &Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Result<usize, String> {
+    let said = |error: domain::store::StoreError| error.to_string();
+    let mut signed = 0;
+    for tenant in store.audited().map_err(said)? {
+        let Some(last) = store.last_checkpoint(&tenant).map_err(said)? else { continue };
+        let of = format!("the signature of entry {} of tenant {tenant}", last.seq);
+        match verify(&last.kid, &last.message(), &last.signature) {
+            Proof::Good => {}
+            Proof::Bad => return Err(format!("{of} is not that of its key")),
+            Proof::UnknownKey => return Err(format!("{of} is by key {}, which is not at hand", last.kid)),
+        }
+        let row = store.audit_entries(&tenant, last.seq, 1).map_err(said)?.pop();
+        let stays = row.as_ref().is_none_or(|row| row.seq == last.seq && row.hash == last.hash);
+        // A chain whose entries were all forgotten ends with its anchor.
+        let cut = row.is_none() && store.audit_entries(&tenant, 1, 1).map_err(said)?.is_empty();
+        if !stays || (row.is_none() && !cut) {
+            return Err(format!("{of} is not that of the entry that stands there"));
+        }
+        signed += 1;
+    }
+    Ok(signed)
+}

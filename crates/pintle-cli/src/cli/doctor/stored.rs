@@ -1,0 +1,263 @@
+//! Hooks of the store: each row as it is in force, with what it needs, and for gates the canary through its handler.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use agent::tools::{DELEGATE, SPAWN};
+use domain::agent_hook::{AgentHook, HandlerType, HookScope, Source};
+use domain::checkpoint::{
+    Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit,
+};
+use domain::fault::Fault;
+use domain::hook::{Hook, Scope, State as HookState};
+use domain::id::{AgentId, EventId, TenantId};
+use domain::identity::Identity;
+use domain::json::Object;
+use domain::record::{Outcome, Record};
+use domain::tool::ToolCall;
+use domain::verdict::Word;
+use engine::TurnCx;
+use engine::handler::{Call, WireCache};
+use engine::set::Mounted;
+use rules::record;
+
+use super::guards::{CANARY, Reachable, answered, identity};
+use super::{Check, State};
+use host::host::Host;
+
+/// A step of the proof, and why it failed.
+type Unproven = (&'static str, String);
+
+/// A row in force, for one tenant.
+struct InForce {
+    tenant: TenantId,
+    mounted: Mounted,
+    row: AgentHook,
+}
+
+/// Checks every stored hook. The records are those of the canaries.
+pub(super) async fn prove(host: &Host, tools: &Reachable<'_>) -> (Vec<Check>, Vec<Record>) {
+    let found = in_force(host);
+    let proofs = found.iter().map(|one| check(host, tools, one));
+    let (checks, records): (Vec<_>, Vec<_>) = futures_util::future::join_all(proofs).await.into_iter().unzip();
+    (checks.into_iter().flatten().collect(), records.into_iter().flatten().collect())
+}
+
+/// The rows in force. A global one stands once, and once more for each tenant that its breaker is open for.
+fn in_force(host: &Host) -> Vec<InForce> {
+    let stored = host.book.rulebook().rules();
+    let rules = host.engine.live().rules();
+    let default = TenantId::default_tenant();
+    let mut found = Vec::new();
+    let tenants = rules.tenants.keys().filter(|tenant| **tenant != default && **tenant != TenantId::sentinel());
+    for tenant in std::iter::once(&default).chain(tenants) {
+        for mounted in rules.of(tenant).iter() {
+            let Some(own) = &mounted.hook.stored else { continue };
+            let Some(row) = stored.hooks.iter().find(|row| row.id == own.id) else { continue };
+            let again = row.scope == HookScope::Global && *tenant != default;
+            let tripped = matches!(mounted.hook.state, HookState::Tripped { .. });
+            if !again || tripped {
+                found.push(InForce { tenant: tenant.clone(), mounted: mounted.clone(), row: row.clone() });
+            }
+        }
+    }
+    found
+}
+
+async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Check>, Option<Record>) {
+    let (hook, row) = (&one.mounted.hook, &one.row);
+    let is_gate = row.event.duty() == Duty::Gate;
+    let (what, name) = (if is_gate { "guard" } else { "hook" }, row.label());
+    if hook.state == HookState::Disabled {
+        return (disabled(row), None);
+    }
+    let mut record = None;
+    let proof = match ready(host, one).await {
+        Err(unproven) => Err(unproven),
+        Ok(()) if !is_gate => Ok("it is in force".to_owned()),
+        Ok(()) => match canary(one, &mut record).await {
+            Ok(said) => reached(tools, one).await.map(|()| said).map_err(|why| ("matcher", why)),
+            Err(unproven) => Err(unproven),
+        },
+    };
+    let check = match proof {
+        Ok(said) => Check::new(what, name, State::Ok, said),
+        Err((step, why)) => {
+            let stored = host.book.rulebook().rules();
+            let whose = stored.tenants.iter().find(|tenant| tenant.id == one.tenant);
+            let apart = one.tenant != TenantId::default_tenant();
+            let whose = whose.filter(|_| apart).map(|tenant| format!(" (tenant {})", tenant.slug)).unwrap_or_default();
+            Check { step: Some(step), guard: is_gate, ..Check::new(what, name, State::Failed, format!("{why}{whose}")) }
+        }
+    };
+    (Some(check), record)
+}
+
+/// Switched off is a decision of its owner, and guards nothing. What is shipped switched off is no news.
+fn disabled(row: &AgentHook) -> Option<Check> {
+    let message = match row.disabled_reason.as_str() {
+        "" if row.source == Source::Builtin => return None,
+        "" => "disabled".to_owned(),
+        "edition" => "disabled: edition standard runs no commands".to_owned(),
+        "no_agents" => "disabled: the agents that it was about are gone".to_owned(),
+        other => format!("disabled: {other}"),
+    };
+    Some(Check::new("hook", row.label(), State::Note, message))
+}
+
+/// Its state, its edition, its secrets, and whatever runs it.
+async fn ready(host: &Host, one: &InForce) -> Result<(), Unproven> {
+    let (row, parts) = (&one.row, host.book.parts());
+    record::allowed(row, parts.edition).map_err(|refused| ("edition", refused.message))?;
+    match &one.mounted.hook.state {
+        HookState::Armed | HookState::Disabled => {}
+        HookState::Untrusted => return Err(("trust", "nobody accepted it".to_owned())),
+        HookState::Tripped { since } => {
+            let why = format!("its circuit breaker is open since {since}; `pintle hooks reset` closes it");
+            return Err(("breaker", why));
+        }
+        HookState::Broken(Fault::ConditionFailed { detail }) => return Err(("condition", detail.clone())),
+        HookState::Broken(fault) => return Err(("configuration", fault.to_string())),
+    }
+    if one.mounted.hook.scope == Scope::Agents(Default::default()) {
+        return Err(("scope", "none of the agents that it is about is configured".to_owned()));
+    }
+    for path in record::secrets(row) {
+        secret(one, &path, |text| parts.vault.open(&row.id, &row.tenant_id, &path, text))?;
+    }
+    match row.handler_type {
+        HandlerType::Script => {
+            let source = row.config.get("source").and_then(serde_json::Value::as_str).unwrap_or_default();
+            parts.scripts.check(source).await.map_err(|why| ("script", why))
+        }
+        HandlerType::Prompt if parts.evaluator.is_none() => {
+            Err(("judge", "no provider is configured, so no model can judge".to_owned()))
+        }
+        HandlerType::Command | HandlerType::Http | HandlerType::Prompt => Ok(()),
+    }
+}
+
+/// Whether the secret at `path` opens.
+fn secret(one: &InForce, path: &str, open: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Unproven> {
+    let mut found = Ok(());
+    let mut open = Some(open);
+    let mut row = one.row.clone();
+    let looked = record::map_secrets(&mut row, |own, text| {
+        if own == path
+            && let Some(open) = open.take()
+        {
+            found = open(text).map(drop);
+        }
+        Ok::<_, std::convert::Infallible>(text.to_owned())
+    });
+    match looked {
+        Ok(()) => found.map_err(|why| ("secrets", format!("{path}: {why}"))),
+        Err(never) => match never {},
+    }
+}
+
+/// Carries the canary through its handler; the answer may be anything that is one.
+async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Unproven> {
+    let kind = one.row.event;
+    let began = Instant::now();
+    let answer = ask(one, kind).await;
+    let took = began.elapsed();
+    let outcome = match &answer {
+        Ok(word) => Outcome::Said { word: *word, reason: None, took },
+        Err(fault) => Outcome::Failed { fault: fault.clone(), became: Word::Deny, took },
+    };
+    *record = Some(Record::of(&one.mounted.hook, kind, outcome));
+    match answer {
+        Ok(word) => Ok(answered(kind, word, took)),
+        Err(fault) => Err(("the canary", format!("at {} it {fault}", kind.name()))),
+    }
+}
+
+async fn ask(one: &InForce, kind: CheckpointKind) -> Result<Word, Fault> {
+    let hook = &one.mounted.hook;
+    let cx = TurnCx::new(who(one));
+    let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
+    let timeout = hook.stages.get(kind).map(|stage| stage.timeout).unwrap_or_default();
+    let ask = async |subject: Subject<'_>| -> Result<Reply, Fault> {
+        let (event_id, wire) = (EventId::fresh(), WireCache::default());
+        let call = Call {
+            event_id: &event_id,
+            who: &cx.who,
+            subject,
+            timeout,
+            budget: timeout,
+            again: false,
+            cancel: &cx.cancel,
+            known: &*cx.known,
+            wire: &wire,
+        };
+        one.mounted.handler.ask(call).await.heard
+    };
+    let reply = match kind {
+        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit::first(CANARY).subject()).await,
+        CheckpointKind::SubagentStart => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
+        CheckpointKind::SessionStart
+        | CheckpointKind::BeforeLlm
+        | CheckpointKind::AfterLlm
+        | CheckpointKind::BeforeTool
+        | CheckpointKind::PreToolUse
+        | CheckpointKind::ApproveTool
+        | CheckpointKind::AfterTool
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
+        | CheckpointKind::Runtime => ask(PreToolUse { call }.subject()).await,
+    };
+    reply.map(|reply| reply.word())
+}
+
+/// Whose the canary is: the tenant's, and where the hook is about some agents, one of theirs.
+fn who(one: &InForce) -> Identity {
+    let agent: Option<AgentId> = match &one.mounted.hook.scope {
+        Scope::Everyone => None,
+        Scope::Agents(agents) => agents.first().cloned(),
+    };
+    let who = Identity { tenant_id: one.tenant.clone(), ..identity() };
+    match agent {
+        Some(agent_id) => Identity { agent_id, ..who },
+        None => who,
+    }
+}
+
+/// The matcher, which was not applied to the canary, has to match something that happens.
+async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), String> {
+    let hook: &Arc<Hook> = &one.mounted.hook;
+    let Some(matcher) = &hook.matcher else { return Ok(()) };
+    let about = |name: &str| hook.matches(&Facts::of_tool(name));
+    match one.row.event {
+        CheckpointKind::UserPromptSubmit if about("") => Ok(()),
+        CheckpointKind::UserPromptSubmit => {
+            Err(format!("`{}` never matches: a message of the user has no tool", matcher.pattern()))
+        }
+        CheckpointKind::SubagentStart if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
+        CheckpointKind::SubagentStart => {
+            Err(format!("`{}` never matches: sub-agents begin by `{DELEGATE}` or `{SPAWN}`", matcher.pattern()))
+        }
+        CheckpointKind::SessionStart
+        | CheckpointKind::BeforeLlm
+        | CheckpointKind::AfterLlm
+        | CheckpointKind::BeforeTool
+        | CheckpointKind::PreToolUse
+        | CheckpointKind::ApproveTool
+        | CheckpointKind::AfterTool
+        | CheckpointKind::PostToolUse
+        | CheckpointKind::SubagentStop
+        | CheckpointKind::Stop
+        | CheckpointKind::AfterUserInput
+        | CheckpointKind::BeforePlanning
+        | CheckpointKind::BeforeEachAgent
+        | CheckpointKind::BeforeFirstAgent
+        | CheckpointKind::AfterToolCall
+        | CheckpointKind::Runtime => tools.reached_by(hook).await,
+    }
+}

@@ -1,0 +1,189 @@
+//! What guards and turns stand on: configuration, store, providers, the kernel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::tools::sandbox::{Confinement, Enforced, confine};
+use domain::checkpoint::CheckpointKind;
+use domain::id::EventId;
+use domain::record::{EventRecord, Record, Ruled};
+use domain::skill::finding::Severity;
+use domain::store::{RecordQuery, RecordStore as _};
+use domain::verdict::Word;
+use store::Store;
+use tokio::sync::oneshot;
+
+use super::guards::{CANARY, identity};
+use super::{Check, State};
+use host::agent_skills::scan;
+use host::config::{Env, Loaded, ProviderKind};
+use host::host::Host;
+
+/// How long a provider may take to answer: somebody is waiting.
+const REACH_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long a record may take to be on disk; as long as a tool call would wait for it.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Every mistake; where there is none, the files that were read.
+pub(super) fn configuration(loaded: &Loaded) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for diagnostic in &loaded.diagnostics {
+        let check = Check::new("configuration", "", State::Failed, diagnostic.to_string());
+        checks.push(Check { guard: diagnostic.guard, ..check });
+    }
+    checks.extend(loaded.left_out.iter().map(|line| Check::new("configuration", "", State::Note, line.clone())));
+    if checks.is_empty() {
+        let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
+        let message = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
+        checks.push(Check::new("configuration", "", State::Ok, message));
+    }
+    checks
+}
+
+/// The skills of all agents: what is wrong with each, or how many hooks it has.
+pub(super) fn skills(loaded: &Loaded) -> Vec<Check> {
+    let mut checks: Vec<Check> = Vec::new();
+    for agent in loaded.config.agents.values() {
+        let scan = scan(&loaded.config, agent);
+        let good = scan.skills.iter().filter(|skill| scan.findings.iter().all(|found| found.skill != skill.name));
+        let mut found: Vec<Check> = good
+            .map(|skill| {
+                let hooks = skill.hooks.len();
+                let hooks = if hooks == 1 { "1 hook".to_owned() } else { format!("{hooks} hooks") };
+                let told =
+                    if skill.description.is_some() { "the model is told of it" } else { "the model is not told of it" };
+                Check::new("skill", &skill.name, State::Ok, format!("{hooks}, {told}"))
+            })
+            .collect();
+        found.extend(scan.findings.iter().map(|finding| {
+            let state = if finding.severity == Severity::Error { State::Failed } else { State::Note };
+            Check::new("skill", &finding.skill, state, finding.to_string())
+        }));
+        // Agents share skills; nothing is said twice.
+        found.retain(|check| checks.iter().all(|other| (&other.name, &other.message) != (&check.name, &check.message)));
+        checks.extend(found);
+    }
+    checks
+}
+
+/// Writes the record of the canaries and reads it again.
+pub(super) async fn store(host: &Host, opened: Result<Arc<Store>, host::HostError>, canaries: Vec<Record>) -> Check {
+    let kept = match opened {
+        Ok(store) => keep(store, canaries).await,
+        Err(error) => Err(error.message),
+    };
+    match kept {
+        Ok(()) => Check::new("store", "", State::Ok, host.loaded.config.store_url.clone()),
+        Err(why) => Check::new("store", "", State::Failed, why),
+    }
+}
+
+async fn keep(store: Arc<Store>, hooks: Vec<Record>) -> Result<(), String> {
+    let event_id = EventId::fresh();
+    let record = EventRecord {
+        event_id: event_id.clone(),
+        at: jiff::Timestamp::now(),
+        checkpoint: CheckpointKind::BeforeTool,
+        kind: None,
+        who: identity(),
+        tool: Some(CANARY.to_owned()),
+        input: None,
+        ruling: Ruled::word(Word::Continue),
+        hooks: hooks.into(),
+    };
+    let (tell, told) = oneshot::channel();
+    store.keep(
+        vec![record],
+        Box::new(move |kept| {
+            // Nobody listens any more when the time is up.
+            drop(tell.send(kept));
+        }),
+    );
+    let kept = tokio::time::timeout(STORE_TIMEOUT, told).await;
+    let late = || format!("nothing was written within {} s", STORE_TIMEOUT.as_secs());
+    kept.map_err(|_elapsed| late())?.map_err(|_gone| late())?.map_err(|error| error.to_string())?;
+    let query = RecordQuery { event_id: Some(event_id.to_string()), limit: 1, ..RecordQuery::default() };
+    let found = tokio::task::spawn_blocking(move || store.find(&query)).await.map_err(|error| error.to_string())?;
+    match found.map_err(|error| error.to_string())?.as_slice() {
+        [one] if one.is_test => Ok(()),
+        _ => Err("what was written cannot be found again".to_owned()),
+    }
+}
+
+/// The home folder, if other users can look into it and it could not be closed.
+pub(super) fn home(host: &Host) -> Option<Check> {
+    let why = host::home::close(&host.loaded.config.home).err()?;
+    Some(Check::new("home", "", State::Note, why))
+}
+
+/// Asks every provider for its models.
+pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
+    let config = &host.loaded.config;
+    if config.providers.is_empty() {
+        let message = "none; set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or write a [providers.NAME] table";
+        return vec![Check::new("provider", "", State::Note, message)];
+    }
+    let checks = config.providers.iter().map(|(name, provider)| async move {
+        let missing = provider.api_key_env.as_deref().filter(|variable| env.text(variable).is_none());
+        if let Some(variable) = missing {
+            return Check::new("provider", name, State::Failed, format!("the variable {variable} is not set"));
+        }
+        let spec = host.provider_spec(name, provider);
+        match providers::reach(&spec, REACH_TIMEOUT).await {
+            Ok(_) if matches!(provider.kind, ProviderKind::Scripted { .. }) => {
+                Check::new("provider", name, State::Ok, "its script can be played")
+            }
+            Ok(said) => Check::new("provider", name, State::Ok, said),
+            Err(error) => {
+                let message = error.to_string();
+                // The name stands in its own column.
+                let message = message.strip_prefix(&format!("provider `{name}`: ")).unwrap_or(&message);
+                let url = spec.base_url.as_deref().filter(|url| !message.contains(*url));
+                let url = url.map(|url| format!("; its base_url is {url}")).unwrap_or_default();
+                Check::new("provider", name, State::Failed, format!("{message}{url}"))
+            }
+        }
+    });
+    futures_util::future::join_all(checks).await
+}
+
+/// What keeps commands of `exec` away from the host's own files.
+pub(super) fn exec(host: &Host) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let protected = host.protected();
+    // The confinement holds for the thread that asks for it, and ends with it.
+    let confined = std::thread::spawn(move || confine(&protected)).join();
+    match confined {
+        Ok(Ok(Confinement { enforced, hard_linked })) => {
+            checks.push(confinement(enforced));
+            checks.extend(hard_linked.iter().map(|file| {
+                let message = format!("{} has a second name, through which `exec` can change it", file.display());
+                Check::new("exec", "", State::Note, message)
+            }));
+        }
+        Ok(Err(error)) => checks.push(Check::new("exec", "", State::Failed, error.to_string())),
+        Err(_panic) => checks.push(Check::new("exec", "", State::Failed, "the confinement could not be tried")),
+    }
+    if nix::unistd::geteuid().is_root() {
+        let message = "Pintle runs as root, so /proc gives its children back the secrets that are withheld from them";
+        checks.push(Check::new("exec", "", State::Note, message));
+    }
+    checks
+}
+
+fn confinement(enforced: Enforced) -> Check {
+    let kept = "Landlock keeps commands away from the configuration, what hooks run, and Pintle's own data";
+    match enforced {
+        Enforced::Fully => Check::new("exec", "", State::Ok, kept),
+        Enforced::Partly => {
+            let message = format!("{kept}; before Linux 6.2 they can empty protected files");
+            Check::new("exec", "", State::Note, message)
+        }
+        Enforced::Not => {
+            let message = "this kernel has no Landlock: commands can reach the configuration, what hooks run, and \
+                           Pintle's own data";
+            Check::new("exec", "", State::Note, message)
+        }
+    }
+}

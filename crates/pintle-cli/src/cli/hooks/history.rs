@@ -1,0 +1,230 @@
+//! `pintle hooks history`: what stored hooks did, newest first.
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use dialects::process::config::nearest;
+use domain::agent_hook::{AGENT_EVENTS, Decision};
+use domain::checkpoint::CheckpointKind;
+use jiff::{Span, Timestamp, civil::Date, tz::TimeZone};
+use rules::admin::{HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, Refused};
+use serde_json::{Value, json};
+
+use super::super::{Global, terminal};
+use super::stored::{at_desk, find, json, refused, text};
+use crate::clean::clean;
+use crate::error::CliError;
+use crate::moment::moment_of;
+use crate::timeline::clip;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// Flags of `hooks history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// The hook: its id, or its name if only one has it [default: all of them]
+    #[arg(value_name = "HOOK")]
+    hook: Option<String>,
+    /// Only this event, such as pre_tool_use
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
+    /// Only this decision: allow, block, ask, error or timeout
+    #[arg(long, value_name = "WORD")]
+    decision: Option<String>,
+    /// Only this session
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
+    /// Only this agent: its name, or its id
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Not before: a time (RFC 3339), a day, or how long ago, such as 2h
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Before: the same
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// At most this many, up to 200
+    #[arg(long, value_name = "N", default_value_t = PAGE)]
+    limit: usize,
+    /// Go on where the page before ended: what it printed as its cursor
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
+    let query = query(args, Timestamp::now())?;
+    let page = at_desk(global, async |desk, by| {
+        let mut query = query.clone();
+        if let Some(named) = &args.hook {
+            query.hook = Some(text(&find(desk, by, named).await?, "id").to_owned());
+        }
+        desk.history(by, &query).await.map_err(|why| about_flags(why, args))
+    })?;
+    if args.json {
+        let page = json!({"executions": page.executions, "nextCursor": page.next_cursor});
+        terminal::say(&json(&page)?)?;
+        return Ok(0);
+    }
+    if page.executions.is_empty() {
+        terminal::note("no stored hook ran, as far as these words ask for it");
+    }
+    terminal::say(&page.executions.iter().map(line).collect::<String>())?;
+    if !page.next_cursor.is_empty() {
+        terminal::note(&format!(
+            "there is more: the same words with{} --cursor {}",
+            fixed(args, &query),
+            page.next_cursor
+        ));
+    }
+    Ok(0)
+}
+
+/// What the desk says of members, said of the flags that they came from.
+fn about_flags(why: Refused, args: &HistoryArgs) -> CliError {
+    match (why.message.as_str(), &args.agent) {
+        (INVALID_CURSOR, _) => CliError::usage("--cursor: it does not go with these words").hint(
+            "repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew",
+        ),
+        (INVALID_AGENT, Some(agent)) => CliError::usage(format!("--agent: there is no agent \"{}\"", clean(agent)))
+            .hint("name one of the configuration, or give the id that its executions have"),
+        (_, _) => refused(why),
+    }
+}
+
+/// The times that were said relative to now, as they were meant: a cursor goes with exactly the same question.
+fn fixed(args: &HistoryArgs, query: &HistoryQuery) -> String {
+    let times = [("--since", &args.since, query.since), ("--until", &args.until, query.until)];
+    let relative =
+        times.into_iter().filter(|(_, said, _)| said.as_ref().is_some_and(|said| said.parse::<Span>().is_ok()));
+    relative.filter_map(|(flag, _, at)| Some(format!(" {flag} {}", at?))).collect()
+}
+
+fn query(args: &HistoryArgs, now: Timestamp) -> Result<HistoryQuery, CliError> {
+    if !(1..=MAX_PAGE).contains(&args.limit) {
+        return Err(CliError::usage(format!("--limit: expected 1 to {MAX_PAGE}, got {}", args.limit)));
+    }
+    let when = |flag: &str, text: &Option<String>| text.as_deref().map(|text| when(flag, text, now)).transpose();
+    Ok(HistoryQuery {
+        hook: None,
+        event: args.event.as_deref().map(|word| event("--event", word)).transpose()?,
+        decision: args.decision.as_deref().map(decision).transpose()?,
+        session: args.session.clone(),
+        agent: args.agent.clone(),
+        since: when("--since", &args.since)?,
+        until: when("--until", &args.until)?,
+        limit: Some(args.limit),
+        cursor: args.cursor.clone(),
+    })
+}
+
+/// The event of stored hooks that `word` names.
+pub(super) fn event(flag: &str, word: &str) -> Result<CheckpointKind, CliError> {
+    if let Some(kind) = AGENT_EVENTS.into_iter().find(|kind| kind.name() == word) {
+        return Ok(kind);
+    }
+    let names = AGENT_EVENTS.map(CheckpointKind::name);
+    Err(unknown(flag, "event", word, &names))
+}
+
+fn decision(word: &str) -> Result<Decision, CliError> {
+    let names: Vec<&str> = Decision::ALL.iter().map(|decision| decision.word()).collect();
+    Decision::named(word).ok_or_else(|| unknown("--decision", "decision", word, &names))
+}
+
+fn unknown(flag: &str, what: &str, word: &str, known: &[&str]) -> CliError {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => CliError::usage(format!("{flag}: there is no {what} `{word}`; did you mean `{near}`?")),
+        None => CliError::usage(format!("{flag}: there is no {what} `{word}` of stored hooks"))
+            .hint(format!("there are {}", known.join(", "))),
+    }
+}
+
+/// A point in time: as it is, the beginning of a day, or so long before `now`.
+fn when(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp, CliError> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    if let Ok(day) = text.parse::<Date>()
+        && let Ok(begin) = day.to_zoned(TimeZone::UTC)
+    {
+        return Ok(begin.timestamp());
+    }
+    let ago = text.parse::<Span>().ok().filter(|span| !span.is_negative());
+    let before = ago.and_then(|ago| now.to_zoned(TimeZone::UTC).checked_sub(ago).ok());
+    before.map(|at| at.timestamp()).ok_or_else(|| {
+        CliError::usage(format!("{flag}: \"{text}\" is no time"))
+            .hint("write 2026-11-22T06:44:00Z, 2026-11-22, or how long ago, such as 2h or 3d")
+    })
+}
+
+/// One execution.
+pub(super) fn line(row: &Value) -> String {
+    let decision = text(row, "decision");
+    let tool = row["tool_name"].as_str().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
+    let line = format!(
+        "{}  {style}{decision:<7}{style:#}  {BOLD}{}{BOLD:#}  {}{tool}",
+        moment_of(text(row, "created_at")),
+        clean(text(row, "hook_name")),
+        text(row, "event"),
+        style = style(decision),
+    );
+    let why = row["error"].as_str().or(row["reason"].as_str()).filter(|why| !why.is_empty());
+    let why = why.map(|why| format!("  {}", clean(&clip(why)))).unwrap_or_default();
+    format!("{line}  {DIM}{} ms{DIM:#}{why}\n", row["duration_ms"])
+}
+
+fn style(decision: &str) -> Style {
+    match Decision::named(decision) {
+        Some(Decision::Allow) => GOOD,
+        Some(Decision::Block) => BAD,
+        Some(Decision::Ask) => NOTE,
+        Some(Decision::Error | Decision::Timeout) | None => BAD,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_in_three_ways() {
+        let now: Timestamp = "2026-11-22T06:44:00Z".parse().unwrap();
+        let check = |text: &str, expected: &str| assert_eq!(when("--since", text, now).unwrap().to_string(), expected);
+        check("2026-11-20T01:02:03Z", "2026-11-20T01:02:03Z");
+        check("2026-11-20T01:02:03+01:00", "2026-11-20T00:02:03Z");
+        check("2026-11-20", "2026-11-20T00:00:00Z");
+        check("90m", "2026-11-22T05:14:00Z");
+        check("3d", "2026-11-19T06:44:00Z");
+        for text in ["", "yesterday", "-2h", "99999999999y"] {
+            assert_eq!(when("--since", text, now).unwrap_err().message, format!("--since: \"{text}\" is no time"));
+        }
+    }
+
+    #[test]
+    fn words_that_are_none_lead_to_the_nearest() {
+        assert_eq!(event("--event", "stop"), Ok(CheckpointKind::Stop));
+        let near = event("--event", "pre_tool").unwrap_err();
+        assert!(near.message.starts_with("--event: there is no event `pre_tool`"), "{near}");
+        assert_eq!(
+            decision("blocc").unwrap_err().message,
+            "--decision: there is no decision `blocc`; did you mean `block`?"
+        );
+        assert!(decision("deny").unwrap_err().hints[0].ends_with("allow, block, ask, error, timeout"));
+    }
+
+    #[test]
+    fn an_execution_is_one_line() {
+        let row = json!({
+            "created_at": "2026-11-22T06:44:53.3Z", "decision": "block", "hook_name": "no\u{1b}rm", "event": "pre_tool_use",
+            "tool_name": "exec", "duration_ms": 12, "reason": "two\nlines", "error": null,
+        });
+        let plain = anstream::adapter::strip_str(&line(&row)).to_string();
+        assert_eq!(plain, "2026-11-22 06:44 UTC  block    no\\u{1b}rm  pre_tool_use exec  12 ms  two lines\n");
+    }
+}

@@ -1,0 +1,284 @@
+//! `pintle hooks lint`: everything that is wrong with the configuration and with its files of rules, and what is probably
+//! wrong with its hooks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent::ask::{self, AskGate};
+use agent::tools::{BUILTIN, LOAD_SKILL};
+use clap::Args;
+use dialects::process::config::{At, ProcessEntry};
+use domain::checkpoint::CheckpointKind;
+use domain::hook::{Hook, State};
+use domain::id::{AgentId, TenantId};
+use domain::store::{HookStore as _, StoredRules, Tenant};
+use store::Store;
+
+use super::super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::{CliError, USAGE};
+use host::config::document::Document;
+use host::config::{
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Named, Place,
+};
+use host::host::{load, open_store, unreadable};
+use host::rule_files::{Bad, Filed, Reader};
+use host::stored_rules::edition;
+use host::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
+
+/// Endings of files that are handed to an interpreter: such a word of a command is a file that has to be there.
+const SCRIPTS: [&str; 10] = ["py", "js", "mjs", "cjs", "ts", "sh", "rb", "pl", "php", "lua"];
+
+/// Flags of `hooks lint`.
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
+    let (env, loaded) = match load(global.config.as_deref(), global.home.as_deref()) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // Whoever asked for JSON reads what is wrong there, too.
+            let found = unreadable(global.config.as_deref()).filter(|_| args.json);
+            found.map(|found| terminal::say(&json(&[found])?)).transpose()?;
+            return Err(error.into());
+        }
+    };
+    let found = findings(&env, loaded, global.home.as_deref())?;
+    let plain = || found.iter().map(|diagnostic| format!("{}\n", clean(&diagnostic.to_string()))).collect();
+    terminal::say(&if args.json { json(&found)? } else { plain() })?;
+    if found.is_empty() && !args.json {
+        terminal::note("no mistakes");
+    }
+    Ok(if found.is_empty() { 0 } else { USAGE })
+}
+
+fn json(found: &[Diagnostic]) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(found).map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(format!("{text}\n"))
+}
+
+/// Everything that is wrong, file by file.
+fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Diagnostic>, CliError> {
+    let mut found = loaded.diagnostics;
+    // Nothing is run here, so what nobody accepted yet is looked at as well.
+    if !loaded.left_out.is_empty() {
+        for file in &loaded.files {
+            let options = LoadOptions { config: Some(file), home, ..LoadOptions::default() };
+            let alone = config::load(env, &options)?;
+            let hooks = alone.diagnostics.into_iter().filter(|diagnostic| diagnostic.path.starts_with("hooks"));
+            found.extend(hooks);
+            adopt(&mut loaded.config, alone.config);
+        }
+    }
+    let eye = Eye {
+        env,
+        config: &loaded.config,
+        documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect(),
+        brought: loaded.config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook)),
+    };
+    found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
+    found.extend(rules(env, &loaded.config)?);
+    found.extend(loaded.config.agents.values().flat_map(|agent| eye.blind_asks(agent)));
+    found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
+    found.dedup();
+    Ok(found)
+}
+
+/// What is wrong with the rules of files. They are read as at a start; nothing of it is kept.
+fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
+    let folders = &config.agent_hooks.dirs;
+    if folders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let agents: Vec<AgentId> = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
+    // Only who names a tenant beside the first has to have it; whatever is wrong with the store is not wrong with a file.
+    let known = known_store(config)
+        .and_then(|store| store.rules().ok())
+        .unwrap_or_else(|| StoredRules { tenants: vec![first_tenant()], ..StoredRules::default() });
+    let reader = Reader {
+        config: &config.agent_hooks,
+        edition: edition(config, env)?,
+        agents: &agents,
+        tenants: &known.tenants,
+        stored: &known.hooks,
+        seal: &Ok,
+    };
+    let Filed { bad, odd, good: _ } = reader.read();
+    Ok(bad.into_iter().map(Bad::placed).chain(odd).map(with_nearest).collect())
+}
+
+/// The store, if there is one already: looking for mistakes makes none.
+fn known_store(config: &Config) -> Option<Arc<Store>> {
+    let file = config.store_url.strip_prefix("sqlite://").map(|file| config.home.join(file));
+    if file.is_some_and(|file| !file.is_file()) { None } else { open_store(config).ok() }
+}
+
+fn first_tenant() -> Tenant {
+    let name = "default".to_owned();
+    Tenant { id: TenantId::default_tenant(), slug: name.clone(), name, created_at: String::new() }
+}
+
+/// A diagnostic whose message names what was probably meant, with that name by itself.
+fn with_nearest(found: Diagnostic) -> Diagnostic {
+    let split = found.message.split_once(" (did you mean \"").and_then(|(message, rest)| {
+        let (nearest, rest) = rest.rsplit_once("\"?)")?;
+        rest.is_empty().then(|| (message.to_owned(), nearest.to_owned()))
+    });
+    match split {
+        Some((message, nearest)) => Diagnostic { message, nearest: Some(nearest), ..found },
+        None => found,
+    }
+}
+
+/// Puts hooks of a file that was read by itself in the place of those that are idle because nobody accepted it.
+fn adopt(config: &mut Config, alone: Config) {
+    config.mcp.extend(alone.mcp);
+    config.agent_hooks.dirs.extend(alone.agent_hooks.dirs);
+    let mut seen = BTreeSet::new();
+    config.agent_hooks.dirs.retain(|dir| seen.insert(dir.clone()));
+    let mut alone: BTreeMap<String, LoadedHook> =
+        alone.hooks.into_iter().map(|loaded| (loaded.hook.origin.clone(), loaded)).collect();
+    for loaded in config.hooks.iter_mut().filter(|loaded| loaded.hook.state == State::Untrusted) {
+        if let Some(read) = alone.remove(&loaded.hook.origin) {
+            *loaded = read;
+        }
+    }
+}
+
+/// Looks for what is probably wrong with hooks that are well-formed.
+struct Eye<'a> {
+    env: &'a Env,
+    config: &'a Config,
+    /// The files, so that what is found can be shown where it stands.
+    documents: Vec<Document>,
+    /// Whether some hook may bring tools that nobody knows of here.
+    brought: bool,
+}
+
+impl Eye<'_> {
+    fn suspicions(&self, loaded: &LoadedHook) -> Vec<Diagnostic> {
+        let hook = &loaded.hook;
+        if hook.state != State::Armed {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        match &loaded.kind {
+            HookKind::Process(entry) => {
+                found.extend(self.blind_matcher(hook));
+                let missing = missing(self.env, entry);
+                found.extend(missing.map(|(keys, message)| self.suspicion(hook, &keys, message, None)));
+            }
+            HookKind::Builtin(_) => found.extend(self.blind_matcher(hook)),
+            // Its globs are looked at one by one, where they stand.
+            HookKind::Ask(_) | HookKind::Nothing => {}
+        }
+        found
+    }
+
+    /// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.
+    fn blind_asks(&self, agent: &AgentConfig) -> Vec<Diagnostic> {
+        let blind = |glob: &Named| {
+            let matcher = ask::matcher(std::slice::from_ref(&glob.text)).ok()?;
+            let hook = AskGate::new(&agent.name).hook(&agent.name, "", matcher);
+            let (message, nearest) = self.blind(&hook, &glob.text)?;
+            let path = config::diagnostic::dotted(&glob.path);
+            Some(Diagnostic { place: glob.place.clone()?, path, message, nearest, guard: true })
+        };
+        agent.ask.iter().filter_map(blind).collect()
+    }
+
+    fn blind_matcher(&self, hook: &Hook) -> Option<Diagnostic> {
+        let (message, nearest) = self.blind(hook, hook.matcher.as_ref()?.pattern())?;
+        Some(self.suspicion(hook, &["matcher"], message, nearest))
+    }
+
+    /// What to say of a matcher, written as `pattern`, that says no to every tool there is, and the tool that it means.
+    /// A hook that is asked before model calls may bring tools of its own, and others may be about them; but what looks
+    /// like a slip of the pen is one.
+    fn blind(&self, hook: &Hook, pattern: &str) -> Option<(String, Option<String>)> {
+        if may_bring_tools(hook)
+            || BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| is_about(hook, tool))
+            || may_be_about_servers(self.config, hook)
+        {
+            return None;
+        }
+        let nearest = meant(pattern).map(str::to_owned);
+        if nearest.is_none() && self.brought {
+            return None;
+        }
+        let mut message = format!("`{pattern}` matches no tool");
+        if nearest.is_none() {
+            message = format!("{message}; the tools are {}", BUILTIN.join(", "));
+        }
+        Some((message, nearest))
+    }
+
+    fn suspicion<S: AsRef<str>>(
+        &self,
+        hook: &Hook,
+        keys: &[S],
+        message: String,
+        nearest: Option<String>,
+    ) -> Diagnostic {
+        let guard = [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool];
+        let entry = ["hooks", "processes", hook.name.as_str()].map(str::to_owned);
+        let path: Vec<String> = entry.into_iter().chain(keys.iter().map(|key| key.as_ref().to_owned())).collect();
+        let entry = place(&hook.origin);
+        let document = self.documents.iter().find(|document| document.file == entry.file);
+        Diagnostic {
+            place: document.map_or(entry, |document| document.place(&path, At::Value)),
+            path: config::diagnostic::dotted(&path),
+            message,
+            nearest,
+            guard: guard.iter().any(|kind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired)),
+        }
+    }
+}
+
+/// What a command names and is not there, and the keys that lead to the word.
+fn missing(env: &Env, entry: &ProcessEntry) -> Option<(Vec<String>, String)> {
+    if !entry.dir.is_dir() {
+        return Some((vec!["dir".to_owned()], format!("the folder {} does not exist", entry.dir.display())));
+    }
+    let word = |number: usize| vec!["command".to_owned(), number.to_string()];
+    let program = entry.argv.first()?;
+    if !is_program(env, entry, program) {
+        let place =
+            if program.contains('/') { "does not exist or is not executable" } else { "was not found through PATH" };
+        return Some((word(0), format!("the program `{program}` {place}")));
+    }
+    let is_script = |word: &str| {
+        let ending = Path::new(word).extension().and_then(OsStr::to_str);
+        !word.starts_with('-') && ending.is_some_and(|ending| SCRIPTS.contains(&ending))
+    };
+    let words = entry.argv.iter().enumerate().skip(1);
+    let (number, gone) = words.into_iter().find(|(_, word)| is_script(word) && !entry.dir.join(word).exists())?;
+    let folder = format!(" in {}", entry.dir.display());
+    let folder = if Path::new(gone).is_absolute() { "" } else { &folder };
+    Some((word(number), format!("the file `{gone}` does not exist{folder}")))
+}
+
+fn is_program(env: &Env, entry: &ProcessEntry, word: &str) -> bool {
+    use nix::unistd::{AccessFlags, access};
+    let runs = |path: PathBuf| path.is_file() && access(&path, AccessFlags::X_OK).is_ok();
+    if word.contains('/') {
+        return runs(entry.dir.join(word));
+    }
+    let own = entry.env.get("PATH").map(OsStr::new);
+    let search = own.or_else(|| env.vars.get("PATH").map(AsRef::as_ref)).unwrap_or(OsStr::new("/bin:/usr/bin"));
+    std::env::split_paths(search).any(|folder| runs(entry.dir.join(folder).join(word)))
+}
+
+/// The place that an origin names: `FILE:LINE:COLUMN`.
+fn place(origin: &str) -> Place {
+    let mut parts = origin.rsplitn(3, ':');
+    let mut number = || parts.next().and_then(|part| part.parse().ok());
+    let (column, line) = (number().unwrap_or(1), number().unwrap_or(1));
+    Place { file: PathBuf::from(parts.next().unwrap_or(origin)), line, column }
+}

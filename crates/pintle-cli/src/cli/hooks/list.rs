@@ -1,0 +1,274 @@
+//! `pintle hooks list`: each checkpoint's chain, in running order.
+
+use std::collections::BTreeMap;
+
+use agent::tools::BUILTIN;
+use anstyle::{AnsiColor, Style};
+use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
+use domain::hook::{Family, Hook, Scope, State};
+use domain::id::AgentId;
+use domain::roster::Roster;
+use serde_json::Value;
+use store::HookTiming;
+
+use self::rule::{Rules, origin};
+use super::super::{Global, terminal};
+use super::ListArgs;
+use super::stored::{all, at_book_of, label, text as said};
+use crate::clean::clean;
+use crate::error::CliError;
+use host::host::{load, open_store};
+use host::tool_names::of_servers;
+
+pub(super) mod rule;
+
+/// How many of the newest events the costs come from: some days of one person's work.
+const TIMED_EVENTS: usize = 5000;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
+        terminal::note(&format!("warning: {}", clean(&line)));
+    }
+    let config = loaded.config.clone();
+    // What the configuration says is listed even where the store cannot be read.
+    let stored = at_book_of(env, loaded, async |book, by| Ok((all(book.desk(), by).await?, book.beside())));
+    let (hooks, bad) = stored.clone().unwrap_or_default();
+    let listing = Listing {
+        timings: timings(&config),
+        roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).chain(bad).collect()),
+        rules: Rules::new(hooks, &config),
+    };
+    if listing.is_shipped() && stored.is_ok() && !args.json {
+        terminal::note(
+            "no hooks but those that are shipped; `pintle hooks new NAME --lang python` writes a first one, \
+             `pintle hooks add --starter` adds the starter guards",
+        );
+    }
+    let text = if args.json {
+        super::stored::json(&listing.json())?
+    } else {
+        let servers = of_servers(&config);
+        let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
+        listing.plain(&tools)
+    };
+    terminal::say(&text)?;
+    stored.map(|_| 0)
+}
+
+type Timings = BTreeMap<(String, String), HookTiming>;
+
+/// What each hook took, as far as there are records; a listing must work without.
+fn timings(config: &host::config::Config) -> Timings {
+    let found = open_store(config).ok().and_then(|store| store.hook_timings(TIMED_EVENTS).ok()).unwrap_or_default();
+    found.into_iter().map(|timing| ((timing.hook.clone(), timing.checkpoint.clone()), timing)).collect()
+}
+
+/// Everything that is listed.
+struct Listing {
+    roster: Roster,
+    rules: Rules,
+    timings: Timings,
+}
+
+/// The hooks of one checkpoint, in running order.
+struct Chain<'a> {
+    kind: Option<CheckpointKind>,
+    configured: Vec<&'a Hook>,
+    stored: Vec<&'a Value>,
+}
+
+impl Listing {
+    /// Whether nobody has added anything yet.
+    fn is_shipped(&self) -> bool {
+        self.roster.hooks().is_empty() && self.rules.are_shipped()
+    }
+
+    /// The chains, and last the hooks that act nowhere: bad ones and such as are switched off may name no checkpoint.
+    fn chains(&self) -> impl Iterator<Item = Chain<'_>> {
+        let own = |kind: CheckpointKind| Chain {
+            kind: Some(kind),
+            configured: self.roster.at(kind).iter().map(|number| self.roster.hook(*number).as_ref()).collect(),
+            // Hooks of stores run after all others.
+            stored: self.rules.at(kind).collect(),
+        };
+        let nowhere: Vec<&Hook> =
+            self.roster.hooks().iter().map(AsRef::as_ref).filter(|hook| hook.stages.kinds().next().is_none()).collect();
+        let nowhere = (!nowhere.is_empty()).then_some(Chain { kind: None, configured: nowhere, stored: Vec::new() });
+        let chains = CHECKPOINTS.iter().map(move |row| own(row.kind));
+        chains.filter(|chain| !chain.configured.is_empty() || !chain.stored.is_empty()).chain(nowhere)
+    }
+
+    fn json(&self) -> Value {
+        let chain = |chain: Chain<'_>| {
+            let configured = chain.configured.iter().map(|hook| json(hook, chain.kind, &self.timings));
+            let hooks: Vec<Value> = configured.chain(chain.stored.iter().map(|hook| self.stored_json(hook))).collect();
+            serde_json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
+        };
+        self.chains().map(chain).collect()
+    }
+
+    fn plain(&self, tools: &[&str]) -> String {
+        let names = self.roster.hooks().iter().map(|hook| clean(hook.name.as_str()).chars().count());
+        let width = names.max().unwrap_or_default().max(self.rules.width());
+        let mut text = String::new();
+        for chain in self.chains() {
+            let head = chain.kind.map_or("without a checkpoint", CheckpointKind::name);
+            text.push_str(&format!("{BOLD}{head}{BOLD:#}\n"));
+            let configured = chain.configured.iter().map(|hook| self.configured_row(hook, chain.kind));
+            let rows = configured.chain(chain.stored.iter().map(|hook| self.stored_row(hook)));
+            for (place, Row { name, family, priority, terms, origin }) in rows.enumerate() {
+                let place = place + 1;
+                let line = format!("  {place}. {name:<width$}  {family:<8} priority {priority:<4} {terms}  {origin}");
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+        }
+        for (first, later) in self.roster.shadowed(tools) {
+            text.push_str(&format!(
+                "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
+                clean(first.name.as_str()),
+                clean(later.name.as_str()),
+            ));
+        }
+        text
+    }
+
+    fn configured_row(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Row {
+        let cost = timing(&self.timings, hook, kind).and_then(cost).unwrap_or_default();
+        let terms = kind.and_then(|kind| deadline(hook, kind)).into_iter().chain(state(hook));
+        Row {
+            name: clean(hook.name.as_str()),
+            family: hook.family.word(),
+            priority: match hook.priority {
+                // Nobody wrote this: it stands for a rule that cannot be read.
+                i32::MIN => "first".to_owned(),
+                priority => priority.to_string(),
+            },
+            terms: terms.collect::<Vec<_>>().join(", "),
+            origin: format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
+        }
+    }
+
+    /// What a stored hook took. Records have the names of hooks, so it is known where no other has the same.
+    fn stored_timing(&self, hook: &Value) -> Option<&HookTiming> {
+        let kind = CheckpointKind::named(said(hook, "event"))?;
+        let mut namesakes = self.rules.at(kind).filter(|other| label(other) == label(hook));
+        namesakes.next().filter(|_| namesakes.next().is_none())?;
+        self.timings.get(&(label(hook).to_owned(), kind.name().to_owned()))
+    }
+
+    fn stored_json(&self, hook: &Value) -> Value {
+        let timing = self.stored_timing(hook);
+        let mut row = self.rules.json(hook);
+        row["runs"] = serde_json::json!(timing.map(|timing| timing.runs));
+        row["p50_ms"] = serde_json::json!(timing.and_then(|timing| timing.p50_ms));
+        row["p95_ms"] = serde_json::json!(timing.and_then(|timing| timing.p95_ms));
+        row
+    }
+
+    fn stored_row(&self, hook: &Value) -> Row {
+        let by = clean(origin(hook));
+        let cost = self.stored_timing(hook).and_then(cost).unwrap_or_default();
+        Row {
+            name: clean(label(hook)),
+            family: Family::Agent.word(),
+            priority: hook["priority"].to_string(),
+            terms: self.rules.terms(hook),
+            origin: match said(hook, "name") {
+                "" => format!("{DIM}{by}{cost}{DIM:#}"),
+                _ => format!("{DIM}{by}, {}{cost}{DIM:#}", said(hook, "id")),
+            },
+        }
+    }
+}
+
+/// A hook in a listing.
+struct Row {
+    name: String,
+    family: &'static str,
+    priority: String,
+    terms: String,
+    origin: String,
+}
+
+fn timing<'a>(timings: &'a Timings, hook: &Hook, kind: Option<CheckpointKind>) -> Option<&'a HookTiming> {
+    timings.get(&(hook.name.to_string(), kind?.name().to_owned()))
+}
+
+fn deadline(hook: &Hook, kind: CheckpointKind) -> Option<String> {
+    let stage = hook.stages.get(kind)?;
+    let paired = if stage.paired { ", paired" } else { "" };
+    let scope = match scope(&hook.scope) {
+        Some(agents) => format!(", of agent {}", clean(&agents)),
+        None => String::new(),
+    };
+    let matcher =
+        hook.matcher.as_ref().map(|matcher| format!(", matcher /{}/", clean(matcher.pattern()))).unwrap_or_default();
+    Some(format!("{} ms{paired}{scope}{matcher}", stage.timeout.as_millis()))
+}
+
+/// The agents whose turns a hook is about, if not everybody's.
+pub(super) fn scope(scope: &Scope) -> Option<String> {
+    match scope {
+        Scope::Everyone => None,
+        Scope::Agents(agents) => Some(agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The state of a hook, if it is not simply armed.
+fn state(hook: &Hook) -> Option<String> {
+    match &hook.state {
+        State::Armed => None,
+        State::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
+        State::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
+        State::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.to_string()))),
+        State::Tripped { since } => Some(format!("{BAD}tripped since {since}{BAD:#}")),
+    }
+}
+
+fn cost(timing: &HookTiming) -> Option<String> {
+    let (p50, p95) = (timing.p50_ms?, timing.p95_ms?);
+    let runs = if timing.runs == 1 { "run" } else { "runs" };
+    Some(format!(", {} {runs}, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
+}
+
+fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> serde_json::Value {
+    let timing = timing(timings, hook, kind);
+    let stage = kind.and_then(|kind| Some((kind, hook.stages.get(kind)?)));
+    serde_json::json!({
+        "hook": hook.name,
+        "family": hook.family,
+        "origin": hook.origin,
+        "scope": scope(&hook.scope).map_or_else(|| "global".to_owned(), |agents| format!("agent {agents}")),
+        "priority": hook.priority,
+        "state": state_word(&hook.state),
+        "fault": match &hook.state {
+            State::Broken(fault) => Some(fault.to_string()),
+            State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => None,
+        },
+        "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
+        "timeout_ms": stage.map(|(_, stage)| stage.timeout.as_millis() as u64),
+        "on_failure": stage.map(|(kind, stage)| stage.on_failure.word_at(kind)),
+        "paired": stage.is_some_and(|(_, stage)| stage.paired),
+        "runs": timing.map(|timing| timing.runs),
+        "p50_ms": timing.and_then(|timing| timing.p50_ms),
+        "p95_ms": timing.and_then(|timing| timing.p95_ms),
+    })
+}
+
+/// The word of a state in JSON.
+pub(super) fn state_word(state: &State) -> &'static str {
+    match state {
+        State::Armed => "armed",
+        State::Disabled => "disabled",
+        State::Untrusted => "untrusted",
+        State::Broken(_) => "broken",
+        State::Tripped { .. } => "tripped",
+    }
+}

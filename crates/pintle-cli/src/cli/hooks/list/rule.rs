@@ -1,0 +1,182 @@
+//! A stored hook as a row of a listing.
+
+use std::collections::BTreeMap;
+
+use anstyle::{AnsiColor, Style};
+use domain::checkpoint::CheckpointKind;
+use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
+use rules::condition;
+use serde_json::{Value, json};
+
+use super::super::stored::{label, text};
+use crate::clean::clean;
+use crate::moment::moment_of;
+use host::config::Config;
+
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// The stored hooks of a listing, in running order.
+pub(in super::super) struct Rules {
+    hooks: Vec<Value>,
+    /// The configured agents, by what stored hooks know them as.
+    agents: BTreeMap<String, String>,
+}
+
+impl Rules {
+    pub(in super::super) fn new(hooks: Vec<Value>, config: &Config) -> Self {
+        let tenants: Vec<&str> = hooks.iter().map(|hook| text(hook, "tenant_id")).collect();
+        let of = |tenant: &&str| {
+            let tenant = TenantId::from(*tenant);
+            config.agents.keys().map(move |key| (agent_uuid(&tenant, key), key.clone()))
+        };
+        let agents = tenants.iter().flat_map(of).collect();
+        Self { hooks, agents }
+    }
+
+    /// Whether there are none but builtins.
+    pub(super) fn are_shipped(&self) -> bool {
+        self.hooks.iter().all(|hook| text(hook, "source") == "builtin")
+    }
+
+    /// The chain of `kind`.
+    pub(super) fn at(&self, kind: CheckpointKind) -> impl Iterator<Item = &Value> {
+        self.hooks.iter().filter(move |hook| text(hook, "event") == kind.name())
+    }
+
+    /// The width of the longest name.
+    pub(super) fn width(&self) -> usize {
+        self.hooks.iter().map(|hook| clean(label(hook)).chars().count()).max().unwrap_or_default()
+    }
+
+    /// What stands after the priority: whether it acts, and when.
+    pub(super) fn terms(&self, hook: &Value) -> String {
+        let mut terms = vec![state(hook), text(hook, "handler_type").to_owned(), self.scope(hook)];
+        let tenant = text(hook, "tenant_id");
+        if ![DEFAULT_TENANT, SENTINEL_TENANT].contains(&tenant) {
+            terms.push(format!("tenant {}", clean(tenant)));
+        }
+        terms.push(format!("{} ms", hook["timeout_ms"]));
+        if !text(hook, "matcher").is_empty() {
+            terms.push(format!("matcher /{}/", clean(text(hook, "matcher"))));
+        }
+        if !text(hook, "if_expr").is_empty() {
+            terms.push(format!("if {}", clean(text(hook, "if_expr"))));
+        }
+        terms.push(format!("version {}", hook["version"]));
+        terms.join(", ")
+    }
+
+    /// Whose turns it is about.
+    pub(in super::super) fn scope(&self, hook: &Value) -> String {
+        let agents: Vec<String> = hook["agent_ids"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(|id| match self.agents.get(id) {
+                Some(name) => clean(name),
+                None => format!("{} (not configured)", clean(id)),
+            })
+            .collect();
+        match agents.as_slice() {
+            [] => text(hook, "scope").to_owned(),
+            agents => format!("{} {}", text(hook, "scope"), agents.join(" ")),
+        }
+    }
+
+    /// The hook as it is printed with `--json`.
+    pub(super) fn json(&self, hook: &Value) -> Value {
+        json!({
+            "hook": label(hook),
+            "id": hook["id"],
+            "family": "agent",
+            "origin": origin(hook),
+            "scope": self.scope(hook),
+            "tenant_id": hook["tenant_id"],
+            "handler_type": hook["handler_type"],
+            "priority": hook["priority"],
+            "state": state_word(hook),
+            "fault": fault(hook),
+            "disabled_reason": hook["disabled_reason"],
+            "tripped_at": hook["tripped_at"],
+            "trips": hook.get("trips"),
+            "matcher": Some(text(hook, "matcher")).filter(|matcher| !matcher.is_empty()),
+            "if_expr": Some(text(hook, "if_expr")).filter(|condition| !condition.is_empty()),
+            "timeout_ms": hook["timeout_ms"],
+            "on_timeout": hook["on_timeout"],
+            "version": hook["version"],
+        })
+    }
+}
+
+/// Who brought it.
+pub(super) fn origin(hook: &Value) -> &str {
+    match (text(hook, "source"), hook["created_by"].as_str()) {
+        ("builtin", _) => "builtin",
+        (_, Some(by)) if !by.is_empty() => by,
+        (_, Some(_) | None) => "store",
+    }
+}
+
+/// The word of a state in JSON: those of every other hook.
+pub(in super::super) fn state_word(hook: &Value) -> &'static str {
+    match (hook["tripped_at"].is_string(), hook["enabled"] == true) {
+        (true, _) => "tripped",
+        (false, false) => "disabled",
+        (false, true) if fault(hook).is_some() => "broken",
+        (false, true) => "armed",
+    }
+}
+
+/// The state for people.
+fn state(hook: &Value) -> String {
+    let trips = hook["trips"].as_array().map(Vec::len).unwrap_or_default();
+    match (state_word(hook), text(hook, "disabled_reason")) {
+        ("tripped", _) => format!("{BAD}tripped since {}{BAD:#}", moment_of(text(hook, "tripped_at"))),
+        ("disabled", "") => format!("{DIM}off{DIM:#}"),
+        ("disabled", why) => format!("{NOTE}off: {}{NOTE:#}", clean(why)),
+        ("broken", _) => format!("{BAD}on, and fails: {}{BAD:#}", clean(&fault(hook).unwrap_or_default())),
+        (_, _) if trips == 1 => format!("{BAD}on, tripped for 1 tenant{BAD:#}"),
+        (_, _) if trips > 1 => format!("{BAD}on, tripped for {trips} tenants{BAD:#}"),
+        (_, _) => format!("{GOOD}on{GOOD:#}"),
+    }
+}
+
+/// Why it cannot say whether it is asked: it fails at each event then.
+pub(in super::super) fn fault(hook: &Value) -> Option<String> {
+    let (matcher, condition) = (text(hook, "matcher"), text(hook, "if_expr"));
+    let bad_matcher =
+        Some(matcher).filter(|text| !text.is_empty()).and_then(|text| condition::compile_matcher(text).err());
+    let bad_condition =
+        || Some(condition).filter(|text| !text.is_empty()).and_then(|text| condition::compile(text).err());
+    bad_matcher.or_else(bad_condition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn the_state_says_why_a_hook_does_not_act() {
+        let check = |hook: Value, word: &str, shown: &str| {
+            assert_eq!((state_word(&hook), plain(&state(&hook)).as_str()), (word, shown), "{hook}");
+        };
+        check(json!({"enabled": true}), "armed", "on");
+        check(json!({"enabled": false}), "disabled", "off");
+        check(json!({"enabled": false, "disabled_reason": "no_agents"}), "disabled", "off: no_agents");
+        check(json!({"enabled": false, "disabled_reason": "edition"}), "disabled", "off: edition");
+        let tripped = json!({"enabled": false, "disabled_reason": "breaker", "tripped_at": "2026-11-22T06:44:00Z"});
+        check(tripped, "tripped", "tripped since 2026-11-22 06:44 UTC");
+        check(json!({"enabled": true, "trips": [{}]}), "armed", "on, tripped for 1 tenant");
+        let broken = json!({"enabled": true, "if_expr": "size("});
+        assert_eq!(state_word(&broken), "broken");
+        assert!(plain(&state(&broken)).starts_with("on, and fails: "), "{}", state(&broken));
+    }
+}

@@ -1,0 +1,155 @@
+//! `pintle hooks show HOOK`: everything about one hook.
+//!
+//! A name means a hook of the configuration first; an id always means a stored one.
+
+use domain::hook::{Hook, State};
+use domain::matcher::Respond;
+use process::child_environment;
+
+use self::rule::Shown;
+use super::super::{Global, terminal};
+use super::ShowArgs;
+use super::list::{scope, state_word};
+use super::stored::{self, at_book_of, json, label, lookup, missing};
+use crate::clean::clean;
+use crate::error::CliError;
+use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
+use host::host::load;
+
+mod rule;
+
+pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let Some(hook) = configured(&loaded.config, &args.hook) else {
+        return stored_one(args, env, loaded);
+    };
+    say(args, &facts(&env, &loaded.config, hook))
+}
+
+fn say(args: &ShowArgs, facts: &serde_json::Value) -> Result<u8, CliError> {
+    terminal::say(&if args.json { json(facts)? } else { plain(facts) })?;
+    Ok(0)
+}
+
+/// The hook of the configuration that is called `name`.
+pub(super) fn configured<'a>(config: &'a Config, name: &str) -> Option<&'a LoadedHook> {
+    config.hooks.iter().find(|loaded| loaded.hook.name.as_str() == name)
+}
+
+fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError> {
+    let config = loaded.config.clone();
+    let found = at_book_of(env, loaded, async |book, by| {
+        let (all, beside) = (stored::all(book.desk(), by).await?, book.beside());
+        if let Some(hook) = lookup(&all, &args.hook)? {
+            return Ok(Found::Stored(Shown::of(book.desk(), by, hook.clone()).await?));
+        }
+        if let Some(hook) = beside.iter().find(|hook| hook.name.as_str() == args.hook) {
+            return Ok(Found::Beside(Box::new(hook.clone())));
+        }
+        let configured = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
+        let names = configured.chain(all.iter().map(label)).chain(beside.iter().map(|hook| hook.name.as_str()));
+        Err(missing("hook", &args.hook, names))
+    })?;
+    match found {
+        Found::Stored(shown) => {
+            terminal::say(&if args.json { json(&shown.json())? } else { shown.plain(&config) })?;
+            Ok(0)
+        }
+        Found::Beside(hook) => say(args, &every(&hook)),
+    }
+}
+
+/// A hook that is none of the configuration.
+enum Found {
+    /// A row.
+    Stored(Shown),
+    /// A rule of a file that is not in force, and why.
+    Beside(Box<Hook>),
+}
+
+fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
+    let mut facts = every(&loaded.hook);
+    if let HookKind::Process(entry) = &loaded.kind {
+        let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
+        let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);
+        facts["command"] = serde_json::json!(entry.argv);
+        facts["dir"] = serde_json::json!(entry.dir);
+        facts["env"] = serde_json::json!(entry.env.keys().collect::<Vec<_>>());
+        facts["withheld_env"] = serde_json::json!(child.withheld);
+        facts["strict"] = serde_json::json!(entry.strict);
+        facts["max_frame_bytes"] = serde_json::json!(entry.max_frame_bytes);
+    }
+    facts
+}
+
+/// What every hook has.
+fn every(hook: &Hook) -> serde_json::Value {
+    let stages: Vec<serde_json::Value> = hook
+        .stages
+        .kinds()
+        .filter_map(|kind| {
+            let stage = hook.stages.get(kind)?;
+            Some(serde_json::json!({
+                "checkpoint": kind.name(),
+                "duty": kind.duty(),
+                "timeout_ms": stage.timeout.as_millis() as u64,
+                "on_failure": stage.on_failure.word_at(kind),
+                "paired": stage.paired,
+            }))
+        })
+        .collect();
+    let mut facts = serde_json::json!({
+        "hook": hook.name,
+        "family": hook.family,
+        "origin": hook.origin,
+        "state": state_word(&hook.state),
+        "scope": scope(&hook.scope).map(|agents| format!("agent {agents}")),
+        // Nobody wrote the lowest: it stands for a rule that cannot be read.
+        "priority": (hook.priority != i32::MIN).then_some(hook.priority),
+        "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
+        "respond": match &hook.respond {
+            Respond::Any => serde_json::json!("any"),
+            Respond::Only { globs, .. } => serde_json::json!(globs),
+        },
+        "stages": stages,
+    });
+    if let State::Broken(fault) = &hook.state {
+        facts["fault"] = serde_json::json!(fault.to_string());
+    }
+    facts
+}
+
+/// One line for each fact, names in a column.
+fn plain(facts: &serde_json::Value) -> String {
+    let Some(members) = facts.as_object() else { return String::new() };
+    let mut text = String::new();
+    for (name, value) in members.iter().filter(|(name, value)| !value.is_null() && *name != "stages") {
+        let value = match value {
+            serde_json::Value::String(value) => value.clone(),
+            serde_json::Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(bare).collect();
+                if items.is_empty() { "none".into() } else { items.join(" ") }
+            }
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::Object(_) => value.to_string(),
+        };
+        text.push_str(&format!("{name:<16} {}\n", clean(&value)));
+    }
+    for stage in facts["stages"].as_array().into_iter().flatten() {
+        let paired = if stage["paired"] == true { ", paired" } else { "" };
+        text.push_str(&format!(
+            "at {:<13} {}, {} ms, on failure {}{paired}\n",
+            bare(&stage["checkpoint"]),
+            bare(&stage["duty"]),
+            stage["timeout_ms"],
+            bare(&stage["on_failure"]),
+        ));
+    }
+    text
+}
+
+fn bare(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

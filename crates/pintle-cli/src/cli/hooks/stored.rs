@@ -1,0 +1,236 @@
+//! What the commands about stored hooks share: the desk where these are managed, how people name one, and what a
+//! refusal means here.
+
+use dialects::process::config::nearest;
+use rules::admin::{Caller, Code, Desk, ListFilter, Refused};
+use serde_json::Value;
+
+use super::super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::error::{CliError, USAGE};
+use host::config::{Env, Loaded};
+use host::host::{Host, load};
+use host::stored_rules::Book;
+
+/// Most hooks that are shown when a name means several: as many as a person compares.
+const MAX_CANDIDATES: usize = 5;
+
+/// Most names that are listed where none is meant: more is what `hooks list` is for.
+const MAX_NAMED: usize = 20;
+
+/// Does `work` at the desk of the configuration that the command line asks for.
+pub(super) fn at_desk<T>(
+    global: &Global,
+    work: impl AsyncFnOnce(&Desk, &Caller) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    at_desk_of(env, loaded, work)
+}
+
+/// The same for a configuration that is loaded already.
+pub(super) fn at_desk_of<T>(
+    env: Env,
+    loaded: Loaded,
+    work: impl AsyncFnOnce(&Desk, &Caller) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    at_book_of(env, loaded, async |book, by| work(book.desk(), by).await)
+}
+
+/// The same with all that is known of the rules of files.
+pub(super) fn at_book_of<T>(
+    env: Env,
+    mut loaded: Loaded,
+    work: impl AsyncFnOnce(&Book, &Caller) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    // Hooks of the configuration have no part in this, so none of their processes is started.
+    loaded.config.hooks.clear();
+    terminal::runtime()?.block_on(async {
+        let host = Host::open(env, loaded, Vec::new())?;
+        for line in &host.book.diagnostics {
+            terminal::note(&format!("warning: {}", prose(line)));
+        }
+        let done = work(&host.book, &Caller::cli()).await;
+        host.close().await;
+        done
+    })
+}
+
+/// All stored hooks, as they are published.
+pub(super) async fn all(desk: &Desk, by: &Caller) -> Result<Vec<Value>, CliError> {
+    desk.list(by, &ListFilter::default()).await.map_err(refused)
+}
+
+/// The stored hook that people call `named`.
+pub(super) async fn find(desk: &Desk, by: &Caller, named: &str) -> Result<Value, CliError> {
+    Ok(pick(&all(desk, by).await?, named)?.clone())
+}
+
+/// The one of `hooks` whose id or whose name is `named`.
+fn pick<'a>(hooks: &'a [Value], named: &str) -> Result<&'a Value, CliError> {
+    lookup(hooks, named)?.ok_or_else(|| {
+        missing("stored hook", named, hooks.iter().map(label)).hint("hooks of a configuration are changed in its file")
+    })
+}
+
+/// The one of `hooks` whose id or whose name is `named`, if there is one.
+///
+/// # Errors
+/// More than one has that name.
+pub(super) fn lookup<'a>(hooks: &'a [Value], named: &str) -> Result<Option<&'a Value>, CliError> {
+    if let Ok(id) = uuid::Uuid::parse_str(named) {
+        let id = id.to_string();
+        if let Some(exact) = hooks.iter().find(|hook| text(hook, "id") == id) {
+            return Ok(Some(exact));
+        }
+    }
+    let found: Vec<&Value> = hooks.iter().filter(|hook| text(hook, "name") == named && !named.is_empty()).collect();
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        several => {
+            let error = CliError::usage(format!("{} stored hooks are called \"{named}\"", several.len()))
+                .hint("say which, by its id:");
+            let shown = several.iter().take(MAX_CANDIDATES);
+            Err(shown.fold(error, |error, hook| error.hint(candidate(hook))))
+        }
+    }
+}
+
+/// There is no `what` that is called `named`, but there are those of `names`.
+pub(super) fn missing<'a>(what: &str, named: &str, names: impl Iterator<Item = &'a str>) -> CliError {
+    let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    names.dedup();
+    let said = format!("there is no {what} \"{named}\"");
+    match (nearest(named, names.iter().copied()), names.as_slice()) {
+        (Some(near), _) => CliError::usage(format!("{said}; did you mean \"{near}\"?")),
+        (None, []) => CliError::usage(format!("{said}, and no other"))
+            .hint("`pintle hooks add FILE` adds a first one, `--starter` the starter guards"),
+        (None, names) => {
+            let more = if names.len() > MAX_NAMED { ", …" } else { "" };
+            let names = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+            CliError::usage(said).hint(format!("the {what}s are {}{more}", clean(&names)))
+        }
+    }
+}
+
+/// A hook as one of several that may be meant.
+fn candidate(hook: &Value) -> String {
+    format!(
+        "{}  {} {}, scope {}, priority {}",
+        text(hook, "id"),
+        text(hook, "handler_type"),
+        text(hook, "event"),
+        text(hook, "scope"),
+        hook["priority"],
+    )
+}
+
+/// The text that a record has as `name`; an absent one is empty.
+pub(super) fn text<'a>(record: &'a Value, name: &str) -> &'a str {
+    record[name].as_str().unwrap_or_default()
+}
+
+/// What people call a hook: its name, or its id if it has none.
+pub(super) fn label(record: &Value) -> &str {
+    match text(record, "name") {
+        "" => text(record, "id"),
+        name => name,
+    }
+}
+
+/// A hook in a sentence: its name and its id.
+pub(super) fn called(record: &Value) -> String {
+    match text(record, "name") {
+        "" => text(record, "id").to_owned(),
+        name => format!("{} ({})", clean(name), text(record, "id")),
+    }
+}
+
+/// Parts of messages, and what to do about them.
+const HINTS: [(&str, &str); 9] = [
+    ("comes from the file", "Pintle reads that file whenever it starts"),
+    ("command_disabled_standard", "use an http, prompt or script hook: edition standard runs no commands"),
+    ("ssrf", "`[[agent_hooks.http.allow]]` in the configuration lets hooks reach an internal endpoint"),
+    ("encryption key not configured", "set PINTLE_ENCRYPTION_KEY, such as to what `openssl rand -hex 32` prints"),
+    (
+        "must be sent anew",
+        "a secret is kept only where nothing about its endpoint changes: say it again, such as config.headers.Authorization=…",
+    ),
+    ("read-only except for the enabled toggle", "`pintle hooks enable` and `pintle hooks disable` work"),
+    ("version conflict", "somebody changed it meanwhile: look at it with `pintle hooks show`, then try again"),
+    ("agent not found", "`agent_ids` takes the names of configured agents, or their ids"),
+    ("runaway-cost guard", "add a matcher such as \"^exec$\", or an if_expr"),
+];
+
+/// What a refusal of the desk is on the command line: what was asked is wrong, or could not be done.
+pub(super) fn refused(refused: Refused) -> CliError {
+    let error = match refused.code {
+        Code::InvalidRequest => CliError::usage(refused.message),
+        Code::Unauthorized
+        | Code::NotFound
+        | Code::FailedPrecondition
+        | Code::ResourceExhausted
+        | Code::Unavailable
+        | Code::Internal => CliError::failed(refused.message),
+    };
+    let hint = HINTS.iter().find(|(part, _)| error.message.contains(part));
+    match hint {
+        Some((_, hint)) => error.hint(*hint),
+        None => error,
+    }
+}
+
+/// Whether what somebody wrote is wrong, and not what was done with it.
+pub(super) fn is_usage(error: &CliError) -> bool {
+    error.code == USAGE
+}
+
+/// `value` as it is printed with `--json`.
+pub(super) fn json(value: &Value) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(format!("{text}\n"))
+}
+
+/// Says what is allowed in a record and probably not meant.
+pub(super) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        terminal::note(&format!("warning: {}", clean(warning)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const A: &str = "0193a5b0-7000-7000-8000-0000000000aa";
+
+    fn hooks() -> Vec<Value> {
+        let hook = |id: &str, name: &str, event: &str| json!({"id": id, "name": name, "event": event, "scope": "tenant", "priority": 7, "handler_type": "script"});
+        vec![
+            hook(A, "guard", "pre_tool_use"),
+            hook("0193a5b0-7000-7000-8000-0000000000bb", "twin", "pre_tool_use"),
+            hook("0193a5b0-7000-7000-8000-0000000000cc", "twin", "stop"),
+            hook("0193a5b0-7000-7000-8000-0000000000dd", "", "stop"),
+        ]
+    }
+
+    #[test]
+    fn a_hook_is_its_id_or_its_name_if_that_is_its_own() {
+        let hooks = hooks();
+        for named in [A, &A.to_uppercase(), "guard"] {
+            assert_eq!(pick(&hooks, named).unwrap()["id"], A, "{named}");
+        }
+        assert_eq!(label(&hooks[3]), "0193a5b0-7000-7000-8000-0000000000dd");
+        let check = |named: &str| pick(&hooks, named).unwrap_err();
+        assert_eq!(check("gaurd").message, "there is no stored hook \"gaurd\"; did you mean \"guard\"?");
+        assert_eq!(
+            check("zzzzzz").hints[..1],
+            ["the stored hooks are guard, twin, 0193a5b0-7000-7000-8000-0000000000dd"]
+        );
+        let twins = check("twin");
+        assert_eq!((twins.code, twins.message.as_str()), (USAGE, "2 stored hooks are called \"twin\""));
+        assert_eq!(twins.hints[2], "0193a5b0-7000-7000-8000-0000000000cc  script stop, scope tenant, priority 7");
+        assert!(pick(&[], "x").unwrap_err().hints[0].contains("hooks add"));
+    }
+}

@@ -1,0 +1,258 @@
+//! What `run` and `chat` share: a host that is ready, an agent, and how a turn's end becomes an exit code.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::driver::Ending;
+use agent::{Conversation, Report};
+use anstyle::{AnsiColor, Style};
+use domain::approval::Approval;
+use domain::id::{SessionId, TenantId};
+use domain::store::{SessionStore as _, StoreError};
+use domain::verdict::Extent;
+use engine::Watcher;
+
+use super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::error::{CliError, FAILED};
+use host::host::{Host, load};
+
+/// The exit code for a turn or run that a hook stopped.
+pub(super) const STOPPED: u8 = 3;
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// The exit code for a prompt that was refused.
+pub(super) const BLOCKED: u8 = 4;
+/// The exit code for a guard that is bad, down, unproven or untrusted.
+pub(super) const UNGUARDED: u8 = 5;
+/// The exit code for a turn in which a call waits for a person.
+pub(super) const WAITING: u8 = 75;
+/// The exit code for a turn that somebody interrupted.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// How long MCP servers may take before somebody who waits is told what for.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Longest key of a session, in bytes: it stands in listings and on command lines.
+const MAX_KEY_BYTES: usize = 256;
+
+/// How often a session that is in use is looked at again, a second in all. A child that a killed program was just about
+/// to start may keep its hold for a moment.
+const MAX_LOOKS: u32 = 20;
+
+/// How long to wait between two looks: a person does not feel it.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Opens the configuration that the command line asks for and says what is wrong with it. Its hooks and its MCP servers
+/// are started.
+pub(super) fn open(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<Host, CliError> {
+    let host = open_hooks(global, watchers)?;
+    host.start_servers(&host.loaded.config);
+    Ok(host)
+}
+
+/// The same without MCP servers.
+pub(super) fn open_hooks(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<Host, CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    for diagnostic in &loaded.diagnostics {
+        terminal::note(&format!("warning: {}", prose(&diagnostic.to_string())));
+    }
+    for line in &loaded.left_out {
+        terminal::note(&format!("warning: {}", prose(line)));
+    }
+    let host = Host::open(env, loaded, watchers)?;
+    for line in host.bad_rules() {
+        terminal::note(&format!("warning: {}", prose(line)));
+    }
+    Ok(host)
+}
+
+/// Waits for the MCP servers, so that the tools of `agent` are known, and tells of those that cannot be used.
+///
+/// # Errors
+/// There is no such agent.
+pub(super) async fn servers(host: &Host, agent: Option<&str>) -> Result<(), CliError> {
+    // A name that nobody has is told at once.
+    host.loaded.config.agent(agent)?;
+    let ready = host.servers_ready();
+    tokio::pin!(ready);
+    let down = match tokio::time::timeout(SILENCE, &mut ready).await {
+        Ok(down) => down,
+        Err(_elapsed) => {
+            terminal::note("waiting for the MCP servers to start");
+            ready.await
+        }
+    };
+    for (name, why) in down {
+        terminal::note(&format!("warning: MCP server \"{}\" cannot be used: {}", clean(&name), prose(&why)));
+    }
+    host.odd_tools().iter().for_each(|line| terminal::note(&format!("warning: {}", prose(line))));
+    Ok(())
+}
+
+/// Waits for the hooks, and refuses to go on if a guard cannot work and the user wants to know before the first turn.
+pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
+    let down = host.ready().await;
+    for (name, fault) in &down {
+        terminal::note(&format!("warning: hook \"{}\" {}", clean(name), prose(&fault.to_string())));
+    }
+    if !(strict || host.loaded.config.strict_start) {
+        return Ok(());
+    }
+    let mut bad: Vec<String> = host.loaded.config.unguarded().map(|loaded| loaded.hook.name.to_string()).collect();
+    let guards = |name: &str| {
+        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
+        let hooks = &host.loaded.config.hooks;
+        hooks.iter().any(|loaded| {
+            loaded.hook.name.as_str() == name
+                && [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some())
+        })
+    };
+    bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
+    bad.extend(host.book.unguarded.iter().cloned());
+    bad.extend(down.into_iter().map(|(name, _)| name).filter(|name| guards(name)));
+    if bad.is_empty() {
+        return Ok(());
+    }
+    let error = CliError {
+        code: UNGUARDED,
+        message: format!("guards that cannot work: {}", bad.join(", ")),
+        hints: Vec::new(),
+    };
+    Err(error.hint("see `pintle doctor`; without --strict and strict_start these guards refuse what they guard"))
+}
+
+/// The session under `key`, new or stored, or a new one of a key of its own; taken for this process alone.
+///
+/// # Errors
+/// The key cannot be one or is that of a sub-agent's session, another process works on it, or the store cannot be read.
+pub(super) fn conversation(host: &Host, key: Option<&str>) -> Result<Conversation, CliError> {
+    let key = match key {
+        None => format!("cli:{}", uuid::Uuid::new_v4()),
+        Some(key) => {
+            check_key(key)?;
+            let rows = host.store.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
+            if let Some(parent) = rows.iter().find(|row| row.session_id == key).and_then(|row| row.parent.as_deref()) {
+                return Err(CliError::failed(format!("session \"{key}\" is that of a sub-agent"))
+                    .hint(format!("go on with the session that it works for: {}", word(parent))));
+            }
+            key.to_owned()
+        }
+    };
+    let key = SessionId::new(key);
+    let mut opened = Conversation::open(host.store.clone(), key.clone());
+    for _ in 0..MAX_LOOKS {
+        if !matches!(opened, Err(StoreError::Conflict(_))) {
+            break;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+        opened = Conversation::open(host.store.clone(), key.clone());
+    }
+    opened.map_err(|error| match error {
+        StoreError::Conflict(why) => {
+            CliError::failed(why).hint("wait until it is done, or take another session with --session KEY")
+        }
+        error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => {
+            CliError::failed(error.to_string())
+        }
+    })
+}
+
+/// The tenant of the command line.
+pub(super) fn tenant() -> TenantId {
+    TenantId::default_tenant()
+}
+
+/// Refuses a key that nobody could type again.
+fn check_key(key: &str) -> Result<(), CliError> {
+    let bad = if key.trim().is_empty() {
+        "it is empty".to_owned()
+    } else if key.chars().any(char::is_control) {
+        "it has control characters".to_owned()
+    } else if key.len() > MAX_KEY_BYTES {
+        format!("it is longer than {MAX_KEY_BYTES} bytes")
+    } else {
+        return Ok(());
+    };
+    Err(CliError::usage(format!("--session: the key of a session is a short name, and {bad}")))
+}
+
+/// What to type when a call of the session `key` waits for a person.
+pub(super) fn next_steps(global: &Global, key: &str, approval: &Approval) -> Vec<String> {
+    let flags = flags(global);
+    vec![
+        format!("  pintle approvals approve {}{flags}", approval.id),
+        format!("  pintle approvals refuse {} --note \"why\"{flags}", approval.id),
+        format!("  pintle sessions resume {}{flags}", word(key)),
+    ]
+}
+
+/// The flags that lead another command to the same configuration and state.
+pub(super) fn flags(global: &Global) -> String {
+    let flag = |name: &str, path: &Option<PathBuf>| {
+        path.as_ref().map(|path| format!(" {name} {}", word(&path.display().to_string()))).unwrap_or_default()
+    };
+    flag("-c", &global.config) + &flag("--home", &global.home)
+}
+
+/// A word of a command line, in quotes where a shell would read more into it.
+pub(super) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// The exit code of a turn, and what the user is told on stderr.
+pub(super) fn verdict(report: &Report) -> (u8, Option<String>) {
+    match &report.ending {
+        Ending::Completed => (0, None),
+        Ending::Blocked(denied) => (BLOCKED, Some(prose(&denied.text()))),
+        Ending::Failed { text, .. } => (FAILED, Some(format!("Error processing message: {}", prose(text)))),
+        Ending::StoppedByHook(aborted) => {
+            let text = prose(&aborted.text());
+            let told = match aborted.abort.extent {
+                Extent::Turn => format!("Error processing message: {text}"),
+                Extent::Run => text,
+            };
+            (STOPPED, Some(told))
+        }
+        Ending::Cancelled => (INTERRUPTED, Some("interrupted".into())),
+        Ending::Waiting(approval) => (WAITING, Some(waits(approval))),
+    }
+}
+
+/// What waits for a person, and why.
+fn waits(approval: &Approval) -> String {
+    let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
+    let call = clean(&format!("{} {arguments}", approval.tool));
+    let why = if approval.reason.is_empty() { String::new() } else { format!(": {}", prose(&approval.reason)) };
+    let changed = approval.changed_from.as_ref().map_or("", |_| "\nthe call changed since it was asked about before");
+    format!("{NOTE}waiting for a person:{NOTE:#} {call}\nhook \"{}\" asks{why}{changed}", clean(approval.by.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_goes_through_a_shell_as_it_is() {
+        for (text, expected) in
+            [("cli:a-1", "cli:a-1"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("", "''"), ("$HOME;x", "'$HOME;x'")]
+        {
+            assert_eq!(word(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_key_is_a_short_name() {
+        assert_eq!(check_key("work on läden"), Ok(()));
+        for (key, why) in [(" ", "it is empty"), ("a\nb", "control"), (&*"x".repeat(257), "longer than 256 bytes")] {
+            let error = check_key(key).unwrap_err();
+            assert!(error.code == 2 && error.message.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `pintle sessions`: stored conversations.
+
+use std::sync::Arc;
+
+use anstyle::{AnsiColor, Style};
+use clap::{Args, Subcommand};
+use dialects::process::config::nearest;
+use domain::approval::{Approval, Mode};
+use domain::id::SessionId;
+use domain::session::Session;
+use domain::store::{ApprovalStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
+use store::Store;
+
+use super::session::{self, tenant};
+use super::turn::{self, Shown, Task};
+use super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::error::{CliError, FAILED};
+use crate::moment::moment_of;
+use crate::timeline::clip;
+use host::host::{load, open_store};
+
+mod show;
+
+/// Among how many waiting calls those of a session are looked for: far more than a person leaves waiting.
+const MAX_WAITING: usize = 1000;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// What can be done with sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionsCommand {
+    /// The stored conversations, the one used last first
+    List(ListArgs),
+    /// What was said in one of them
+    Show(ShowArgs),
+    /// Go on where a call waits for a person, or where the process died
+    Resume(ResumeArgs),
+    /// Delete a conversation with its approvals and those of its sub-agents
+    Delete(DeleteArgs),
+}
+
+/// Flags of `sessions list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Those of sub-agents, too
+    #[arg(long)]
+    all: bool,
+    /// Print JSON, with those of sub-agents
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `sessions show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The session
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `sessions resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The session
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// Print one event a line on stdout instead of the reply and the timeline
+    #[arg(long)]
+    json: bool,
+    /// No timeline
+    #[arg(short, long)]
+    quiet: bool,
+    /// Do not start when a guard is bad, down or untrusted
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Flags of `sessions delete`.
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// The session
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+pub(super) fn run(global: &Global, command: SessionsCommand) -> Result<u8, CliError> {
+    match command {
+        SessionsCommand::List(args) => list(global, &args),
+        SessionsCommand::Show(args) => show(global, &args),
+        SessionsCommand::Resume(args) => resume(global, &args),
+        SessionsCommand::Delete(args) => delete(global, &args),
+    }
+}
+
+fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
+    let rows = opened(global)?.sessions(&tenant()).map_err(failed)?;
+    let shown = || rows.iter().filter(|row| args.all || row.parent.is_none());
+    let text = if args.json {
+        json(&rows)?
+    } else if shown().next().is_none() {
+        "there are no sessions; `pintle run --session KEY` begins one\n".to_owned()
+    } else {
+        shown().map(line).collect()
+    };
+    terminal::say(&text)?;
+    Ok(0)
+}
+
+/// A session in a listing: two lines.
+fn line(row: &SessionRow) -> String {
+    let turns = if row.turns == 1 { "1 turn" } else { &format!("{} turns", row.turns) };
+    let state = state(row).map(|state| format!("  {NOTE}{state}{NOTE:#}")).unwrap_or_default();
+    format!(
+        "{BOLD}{}{BOLD:#}{state}\n  {}  {DIM}agent {}, {turns}, {}{DIM:#}\n",
+        clean(&row.session_id),
+        clean(&clip(&row.title)),
+        clean(&row.agent_id),
+        clean(&moment_of(&row.updated_at)),
+    )
+}
+
+/// What there is to know of a session that is not simply done.
+fn state(row: &SessionRow) -> Option<String> {
+    match (&row.held_by, &row.open_turn, row.waiting) {
+        (Some(holder), _, _) => Some(format!("in use by {}", clean(holder))),
+        (None, Some(_), 1..) => Some("a call waits for a person".to_owned()),
+        (None, Some(_), 0) => Some("its turn was left open".to_owned()),
+        (None, None, _) => None,
+    }
+}
+
+fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
+    let store = opened(global)?;
+    let row = find(&store, &args.key)?;
+    let session = Session::fold(store.journal(&key(&args.key)).map_err(failed)?);
+    let text = if args.json {
+        let queue: Vec<&str> = session.queue().iter().map(domain::turn::Waiting::text).collect();
+        let messages: Vec<_> = session.said().collect();
+        json(&serde_json::json!({ "session": row, "messages": messages, "queue": queue }))?
+    } else {
+        let waiting = store.approvals(true, MAX_WAITING).map_err(failed)?;
+        let waiting: Vec<Approval> = waiting.into_iter().filter(|it| it.session_id.as_str() == args.key).collect();
+        show::plain(&row, &session, &waiting)
+    };
+    terminal::say(&text)?;
+    Ok(0)
+}
+
+fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
+    let shown = Shown { json: args.json, quiet: args.quiet };
+    terminal::runtime()?.block_on(async {
+        let mut host = session::open(global, shown.watchers(global))?;
+        let row = find(&host.store, &args.key)?;
+        host.ask_in(Mode::Resume, None);
+        session::servers(&host, Some(&row.agent_id)).await?;
+        let member = host.runner(Some(&row.agent_id), None)?;
+        let mut conversation = session::conversation(&host, Some(&args.key))?;
+        session::ready(&host, args.strict).await?;
+        match turn::work(global, shown, (&host, &member), &mut conversation, Task::GoOn).await? {
+            Some(code) => Ok(code),
+            None => {
+                let key = session::word(&args.key);
+                terminal::note(&format!("nothing is open in session {key}: its last turn is over"));
+                Ok(FAILED)
+            }
+        }
+    })
+}
+
+fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
+    let store = opened(global)?;
+    find(&store, &args.key)?;
+    match store.delete(&key(&args.key)) {
+        Ok(true) => {
+            terminal::note(&format!("deleted session {}", session::word(&args.key)));
+            Ok(0)
+        }
+        Ok(false) => Err(CliError::failed(format!("session \"{}\" was deleted by somebody else", args.key))),
+        Err(StoreError::Conflict(why)) => {
+            Err(CliError::failed(why).hint("end that program first; nothing was deleted"))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// The session under `key`.
+fn find(store: &Arc<Store>, key: &str) -> Result<SessionRow, CliError> {
+    let rows = store.sessions(&tenant()).map_err(failed)?;
+    if let Some(row) = rows.iter().find(|row| row.session_id == key) {
+        return Ok(row.clone());
+    }
+    let near = nearest(key, rows.iter().map(|row| row.session_id.as_str()));
+    let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+    Err(CliError::failed(format!("there is no session \"{key}\"{near}")).hint("`pintle sessions list` shows them"))
+}
+
+fn key(key: &str) -> SessionKey {
+    SessionKey { tenant: tenant(), session: SessionId::from(key) }
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(format!("{text}\n"))
+}
+
+fn opened(global: &Global) -> Result<Arc<Store>, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    Ok(open_store(&loaded.config)?)
+}
+
+fn failed(error: StoreError) -> CliError {
+    CliError::failed(prose(&error.to_string()))
+}

@@ -1,0 +1,109 @@
+//! `pintle skills lint`: everything that is wrong with skills. Nothing of them goes anywhere.
+
+use std::path::{Path, PathBuf};
+
+use dialects::process::config::nearest;
+use domain::skill::finding::{Finding, Severity};
+use skills::{Scanner, Wanted, folders};
+
+use super::super::{Global, terminal};
+use super::list::line;
+use super::{LintArgs, folder};
+use crate::error::{CliError, FAILED};
+use host::agent_skills::{scan, view};
+use host::config::{self, AgentConfig, Env, LoadOptions, Loaded};
+use host::host::load;
+
+pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let mut found = Vec::new();
+    for loaded in whole(&env, loaded, global.home.as_deref())? {
+        found.extend(findings(&env, &loaded, args)?);
+    }
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in found {
+        if !told.contains(&finding) {
+            told.push(finding);
+        }
+    }
+    let text = if args.json {
+        let text = serde_json::to_string_pretty(&told).map_err(|error| CliError::failed(error.to_string()))?;
+        format!("{text}\n")
+    } else {
+        told.iter().map(line).collect()
+    };
+    terminal::say(&text)?;
+    if told.is_empty() && !args.json {
+        terminal::note("no mistakes");
+    }
+    let fails = if args.strict { Severity::Warning } else { Severity::Error };
+    Ok(if told.iter().any(|finding| finding.severity >= fails) { FAILED } else { 0 })
+}
+
+/// What is loaded; where some of it is left out because nobody accepted it, each file by itself, since nothing is run
+/// here.
+fn whole(env: &Env, loaded: Loaded, home: Option<&Path>) -> Result<Vec<Loaded>, CliError> {
+    if loaded.left_out.is_empty() {
+        return Ok(vec![loaded]);
+    }
+    let alone = |file: &PathBuf| config::load(env, &LoadOptions { config: Some(file), home, ..LoadOptions::default() });
+    Ok(loaded.files.iter().map(alone).collect::<Result<_, _>>()?)
+}
+
+fn findings(env: &Env, loaded: &Loaded, args: &LintArgs) -> Result<Vec<Finding>, CliError> {
+    let config = &loaded.config;
+    let agent = args.agent.as_deref().map(|name| config.agent(Some(name))).transpose()?;
+    if !args.skills.is_empty() {
+        let asked = args.skills.iter().map(|asked| one(env, loaded, agent, asked));
+        return asked.collect::<Result<Vec<_>, _>>().map(|found| found.concat());
+    }
+    let agents: Vec<&AgentConfig> = match agent {
+        Some(agent) => vec![agent],
+        None => config.agents.values().filter(|agent| !agent.skills.is_empty()).collect(),
+    };
+    if agents.is_empty() {
+        let dir = folder(env, loaded, None);
+        return Ok(alone(loaded, None, &dir, &folders(&dir)));
+    }
+    Ok(agents.into_iter().flat_map(|agent| scan(config, agent).findings).collect())
+}
+
+/// What is wrong with the skill that `asked` names: by its name, or by the path of its folder.
+fn one(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, asked: &str) -> Result<Vec<Finding>, CliError> {
+    let by_path = asked.contains('/') || [".", ".."].contains(&asked);
+    let path = if by_path { env.cwd.join(asked) } else { named(env, loaded, agent, asked) };
+    if !path.is_dir() {
+        let missing = CliError::usage(format!("there is no skill `{asked}`: {} is not a folder", path.display()));
+        let known = path.parent().map(folders).unwrap_or_default();
+        return Err(match nearest(asked, known.iter().map(String::as_str)) {
+            Some(name) => missing.hint(format!("did you mean `{name}`?")),
+            None => missing.hint("name a folder in `skills.dir`, or the path of a folder with a `/` in it"),
+        });
+    }
+    // The name of `.` is that of where it leads.
+    let plain = path.file_name().is_some() && !asked.ends_with("..");
+    let real = if plain && asked != "." { path } else { path.canonicalize().unwrap_or(path) };
+    let (Some(dir), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
+        return Err(CliError::usage(format!("`{asked}` is not the folder of a skill")));
+    };
+    Ok(alone(loaded, agent, dir, &[name.to_owned()]))
+}
+
+/// The folder of the skill called `name`, where one of the agents has it; else where it would have to be.
+fn named(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, name: &str) -> PathBuf {
+    let has = |other: &&AgentConfig| other.skills.iter().any(|skill| skill.text == name);
+    let agent = agent.or_else(|| loaded.config.agents.values().find(has));
+    folder(env, loaded, agent).join(name)
+}
+
+/// What is wrong with skills that need not be enabled.
+fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[String]) -> Vec<Finding> {
+    let mut scanner = Scanner::default();
+    match agent {
+        None => scanner.look(Wanted { dir, enabled: names, agent: None }),
+        Some(agent) => {
+            view(&loaded.config, agent, |view| scanner.look(Wanted { dir, enabled: names, agent: Some(view) }))
+        }
+    };
+    scanner.current().findings.clone()
+}

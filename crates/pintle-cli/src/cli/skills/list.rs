@@ -1,0 +1,161 @@
+//! `pintle skills list`: the skills of agents, their hooks in running order, and what is wrong.
+
+use anstyle::{AnsiColor, Style};
+use domain::skill::SkillHook;
+use domain::skill::finding::{Finding, Severity};
+use domain::skill::scan::{Scan, Skill};
+use serde_json::{Value, json};
+use skills::folders;
+
+use super::super::{Global, terminal};
+use super::{ListArgs, folder};
+use crate::clean::clean;
+use crate::error::CliError;
+use host::agent_skills::scan;
+use host::config::{AgentConfig, Config, Env, Loaded};
+use host::host::load;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// How much of a description a line shows, in characters.
+const SHOWN_CHARS: usize = 60;
+
+pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
+        terminal::note(&format!("warning: {}", clean(&line)));
+    }
+    let listings: Vec<Listing> = chosen(&loaded.config, args.agent.as_deref())?
+        .into_iter()
+        .map(|agent| Listing::of(&env, &loaded, agent))
+        .collect();
+    if listings.iter().all(|listing| listing.scan.skills.is_empty() && listing.scan.findings.is_empty()) && !args.json {
+        terminal::note(
+            "no agent has skills; enable them by the names of their folders: `[agents.NAME]`, `skills = [\"…\"]`",
+        );
+    }
+    let text = if args.json {
+        let all: Value = listings.iter().map(Listing::json).collect();
+        let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
+        format!("{text}\n")
+    } else {
+        listings.iter().map(Listing::plain).collect()
+    };
+    terminal::say(&text)?;
+    Ok(0)
+}
+
+/// The agent called `name`; without a name those that have skills, or else the one that is meant.
+fn chosen<'a>(config: &'a Config, name: Option<&str>) -> Result<Vec<&'a AgentConfig>, CliError> {
+    let with: Vec<&AgentConfig> = config.agents.values().filter(|agent| !agent.skills.is_empty()).collect();
+    match name {
+        None if !with.is_empty() => Ok(with),
+        // Several agents, none of which is meant, are no mistake where nobody has skills.
+        None => Ok(config.agent(None).into_iter().collect()),
+        Some(_) => Ok(vec![config.agent(name)?]),
+    }
+}
+
+/// The skills of one agent.
+struct Listing {
+    agent: String,
+    dir: String,
+    scan: Scan,
+    /// Folders that nobody enabled.
+    others: Vec<String>,
+}
+
+impl Listing {
+    fn of(env: &Env, loaded: &Loaded, agent: &AgentConfig) -> Self {
+        let dir = folder(env, loaded, Some(agent));
+        let scan = scan(&loaded.config, agent);
+        let others = folders(&dir).into_iter().filter(|name| !agent.skills.iter().any(|named| named.text == *name));
+        Self { agent: agent.name.clone(), dir: dir.display().to_string(), others: others.collect(), scan }
+    }
+
+    fn json(&self) -> Value {
+        let hook = |hook: &SkillHook| {
+            json!({
+                "name": hook.name,
+                "timing": hook.timing,
+                "role": hook.role,
+                "persistent": hook.persistent,
+                "tool_filter": hook.tool_filter,
+                "bytes": hook.content.len(),
+            })
+        };
+        let skill = |skill: &Skill| {
+            json!({
+                "name": skill.name,
+                "folder": skill.folder,
+                "description": skill.description,
+                "hooks": skill.hooks.iter().map(hook).collect::<Value>(),
+            })
+        };
+        json!({
+            "agent": self.agent,
+            "dir": self.dir,
+            "skills": self.scan.skills.iter().map(skill).collect::<Value>(),
+            "findings": self.scan.findings,
+            "not_enabled": self.others,
+        })
+    }
+
+    fn plain(&self) -> String {
+        let mut text = format!("{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}\n", clean(&self.agent), clean(&self.dir));
+        let hooks = || self.scan.skills.iter().flat_map(|skill| &skill.hooks);
+        let width = hooks().map(|hook| clean(&hook.name).chars().count()).max().unwrap_or_default();
+        let mut place = 0;
+        for skill in &self.scan.skills {
+            let about = skill.description.as_deref().map(short).unwrap_or_default();
+            text.push_str(format!("  {BOLD}{}{BOLD:#}  {about}", clean(&skill.name)).trim_end());
+            text.push('\n');
+            for hook in &skill.hooks {
+                place += 1;
+                text.push_str(&format!("    {place}. {:<width$}  {}\n", clean(&hook.name), terms(hook)));
+            }
+        }
+        text.extend(self.scan.findings.iter().map(line));
+        if !self.others.is_empty() {
+            let names: Vec<String> = self.others.iter().map(|name| clean(name)).collect();
+            text.push_str(&format!("  {DIM}not enabled: {}{DIM:#}\n", names.join(", ")));
+        }
+        text
+    }
+}
+
+fn short(description: &str) -> String {
+    let line = clean(&description.split_whitespace().collect::<Vec<_>>().join(" "));
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+fn terms(hook: &SkillHook) -> String {
+    let role = hook.role.word();
+    let persistent = if hook.persistent { ", persistent" } else { "" };
+    let filter: Vec<String> = hook.tool_filter.iter().map(|tool| clean(tool)).collect();
+    let filter = if filter.is_empty() { String::new() } else { format!(", after {}", filter.join(", ")) };
+    format!("{:<18}  {role}, {} bytes{persistent}{filter}", hook.timing.word(), hook.content.len())
+}
+
+/// A finding on a line of its own, by how bad it is.
+pub(super) fn line(found: &Finding) -> String {
+    let style = match found.severity {
+        Severity::Error => BAD,
+        Severity::Warning => NOTE,
+        Severity::Notice => DIM,
+    };
+    let said = clean(&found.to_string());
+    let mark = format!(" {} {}: ", found.severity.word(), found.code);
+    match said.split_once(&mark) {
+        Some((place, message)) => {
+            format!("{place} {style}{} {}:{style:#} {message}\n", found.severity.word(), found.code)
+        }
+        None => format!("{said}\n"),
+    }
+}

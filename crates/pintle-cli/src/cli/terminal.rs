@@ -1,0 +1,133 @@
+//! What every command shares with the terminal: colour, logs, words to stdout and stderr.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use tracing_subscriber::EnvFilter;
+
+use super::chat::screen::front;
+use super::{Color, Global};
+use crate::clean::prose;
+use crate::error::{CliError, FAILED, USAGE};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+
+/// Sets up colour and logs; with `quiet` only errors of our own, unless more is asked for.
+pub(super) fn prepare(global: &Global, quiet: bool) {
+    match global.color {
+        Color::Auto => anstream::ColorChoice::Auto.write_global(),
+        Color::Always => anstream::ColorChoice::AlwaysAnsi.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    let level = match global.verbose {
+        0 if quiet => "error,hook=off,rmcp=off",
+        0 => "error,pintle=warn,hook=error,rmcp=off",
+        1 => "warn,hook=info,hook.stderr=info,mcp.stderr=info,rmcp=warn",
+        // What `rmcp` tells beyond warnings is each message once more.
+        _ => "debug,rmcp=warn",
+    };
+    let filter = EnvFilter::try_from_env("PINTLE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(|| Log)
+        .log_internal_errors(false)
+        .with_ansi(global.color != Color::Never && io::stderr().is_terminal())
+        .without_time()
+        .try_init();
+    if logs.is_err() {
+        // A test that runs several commands in one process has set it up already.
+        tracing::debug!("logs were set up before");
+    }
+}
+
+/// Standard error, for the log. What cannot be written is lost: a log that nobody reads must end nothing.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match front() {
+            Some(screen) => screen.notice(&String::from_utf8_lossy(bytes)),
+            None => drop(io::stderr().write_all(bytes)),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a model, a tool or a hook wrote, as it may stand on stdout: a terminal does not get to act on it.
+pub(super) fn foreign(text: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() { Cow::Owned(prose(text)) } else { Cow::Borrowed(text) }
+}
+
+/// Writes `text` to stdout. A reader that went away ends the command quietly.
+///
+/// # Errors
+/// Stdout cannot be written for another reason.
+pub(super) fn say(text: &str) -> Result<(), CliError> {
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) => unwritable(&error),
+    }
+}
+
+/// What it means that stdout cannot be written.
+fn unwritable(error: &io::Error) -> Result<(), CliError> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(());
+    }
+    Err(CliError::failed(format!("stdout cannot be written: {error}")))
+}
+
+/// Writes a line to stderr.
+pub(super) fn note(text: &str) {
+    if let Some(screen) = front() {
+        return screen.notice(&format!("{text}\n"));
+    }
+    let mut err = anstream::stderr();
+    // There is nowhere left to say that stderr is gone.
+    drop(writeln!(err, "{text}"));
+}
+
+/// Says what went wrong.
+pub(super) fn complain(error: &CliError) {
+    if !error.message.is_empty() {
+        note(&format!("{ERROR}error:{ERROR:#} {}", prose(&error.message)));
+    }
+    for hint in &error.hints {
+        note(&format!("  {HINT}hint:{HINT:#} {}", prose(hint)));
+    }
+}
+
+/// What clap says of flags that do not fit; help and version are no errors.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let shown = error.print().and_then(|()| io::stdout().flush());
+    if error.use_stderr() {
+        return ExitCode::from(USAGE);
+    }
+    match shown.or_else(|why| unwritable(&why)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(error.code)
+        }
+    }
+}
+
+/// A runtime for the commands that need one.
+///
+/// # Errors
+/// The system gives no threads.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| CliError {
+        code: FAILED,
+        message: format!("cannot start: {error}"),
+        hints: Vec::new(),
+    })
+}

@@ -1,0 +1,143 @@
+//! `pintle trust [PATH]`: what a configuration that was merely found would run, and its acceptance by content.
+
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use serde_json::Value;
+
+use super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::{CliError, FAILED};
+use crate::operator;
+use host::config::trust::{Coverage, Entry, Standing, Survey, accept, covers, survey};
+use host::config::{Env, LoadOptions};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// How much of a digest is shown: enough to compare two by eye.
+const SHOWN_DIGEST: usize = 12;
+
+/// Flags of `trust`.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// A configuration file, or the folder that it is in [default: the nearest one in this folder or above]
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+}
+
+pub(super) fn run(global: &Global, args: &TrustArgs) -> Result<u8, CliError> {
+    if global.config.is_some() {
+        return Err(CliError::usage("`trust` takes no --config").hint("name the file behind it: `pintle trust FILE`"));
+    }
+    let allowed = operator::require();
+    let env = Env::of_process()?;
+    let options = LoadOptions { home: global.home.as_deref(), ..LoadOptions::default() };
+    let survey = match (survey(&env, &options, args.path.as_deref()), &allowed) {
+        (Ok(survey), _) => survey,
+        // From inside the agent not even what was accepted can be read, and that is not what is wrong.
+        (Err(_), Err(refused)) => return Err(refused.clone()),
+        (Err(error), Ok(())) => return Err(error.into()),
+    };
+    let shown = coverages(&env, &survey);
+    terminal::say(&plain(&survey, &shown))?;
+    if survey.entries.iter().all(|(_, standing)| *standing == Standing::Trusted) {
+        terminal::say("nothing to accept: all of it was accepted before\n")?;
+        return Ok(0);
+    }
+    allowed?;
+    if !operator::confirm("accept?")? {
+        terminal::note("not accepted; nothing has changed");
+        return Ok(FAILED);
+    }
+    if coverages(&env, &survey) != shown {
+        return Err(CliError::failed("a file changed while you were looking at it; nothing was accepted")
+            .hint("run `pintle trust` again"));
+    }
+    accept(&env.home(global.home.as_deref())?, &survey)?;
+    terminal::say(&format!("accepted: {}\n", clean(&survey.file.display().to_string())))?;
+    Ok(0)
+}
+
+/// What is covered of each entry now.
+fn coverages(env: &Env, survey: &Survey) -> Vec<Coverage> {
+    let path = env.vars.get("PATH").map(AsRef::as_ref);
+    survey.entries.iter().map(|(entry, _)| covers(entry, path)).collect()
+}
+
+fn plain(survey: &Survey, coverages: &[Coverage]) -> String {
+    let mut text = format!("{BOLD}{}{BOLD:#}\n", clean(&survey.file.display().to_string()));
+    // Settings that nobody wrote are nothing to look at.
+    let written = |(entry, _): &&(Entry, Standing)| entry.value.as_object().is_none_or(|members| !members.is_empty());
+    for ((entry, standing), coverage) in survey.entries.iter().zip(coverages).filter(|(entry, _)| written(entry)) {
+        let (style, word) = match standing {
+            Standing::Trusted => (GOOD, "accepted before"),
+            Standing::Unknown => (NOTE, "new"),
+            Standing::Changed { .. } => (BAD, "changed since it was accepted"),
+        };
+        text.push_str(&format!("\n{BOLD}{}{BOLD:#}  {style}{word}{style:#}\n", clean(&entry.path)));
+        match standing {
+            Standing::Trusted => {}
+            Standing::Unknown => text.push_str(&contents(entry, coverage)),
+            Standing::Changed { diff, .. } => {
+                text.push_str(&run_line(entry));
+                for line in diff {
+                    let style = if line.starts_with('-') { BAD } else { GOOD };
+                    text.push_str(&format!("  {style}{}{style:#}\n", clean(line)));
+                }
+            }
+        }
+    }
+    text.push_str(&format!("\n{DIM}What these programs and files load in turn is not covered.{DIM:#}\n"));
+    text
+}
+
+/// What the entry would run, what is written in it, and the files that are accepted with it.
+fn contents(entry: &Entry, coverage: &Coverage) -> String {
+    let mut text = run_line(entry);
+    let written = entry.value.get("entry").filter(|_| entry.path.starts_with("hooks.")).unwrap_or(&entry.value);
+    for (key, value) in written.as_object().into_iter().flatten().filter(|(key, _)| *key != "command") {
+        text.push_str(&line(key, &value_text(value)));
+    }
+    for part in coverage.parts.iter().filter(|part| part.what != "entry") {
+        let (what, path) = part.what.split_once(' ').unwrap_or((&part.what, ""));
+        let digest: String = part.sha256.chars().take(SHOWN_DIGEST).collect();
+        let digest = if what == "file" { format!("  {DIM}sha256 {digest}…{DIM:#}") } else { String::new() };
+        text.push_str(&format!("{}{digest}\n", line(what, path).trim_end()));
+    }
+    text
+}
+
+fn run_line(entry: &Entry) -> String {
+    let Some(command) = &entry.command else { return String::new() };
+    let words: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
+    line("runs", &words.join(" ")) + &line("in", command.dir.display().to_string().trim_end_matches('/'))
+}
+
+fn line(what: &str, text: &str) -> String {
+    format!("  {:<10} {}\n", clean(what), clean(text))
+}
+
+fn value_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A word of a command, in quotes if it is not plain.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("{word:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_not_plain_stand_in_quotes() {
+        assert_eq!([quoted("guard.py"), quoted("a b"), quoted("")], ["guard.py", "\"a b\"", "\"\""]);
+    }
+}

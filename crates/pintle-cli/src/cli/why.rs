@@ -1,0 +1,294 @@
+//! `pintle why`: which hooks ran or did not on an event, and exactly why.
+
+use agent::tools::canonical_builtin;
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use dialects::process::config::nearest;
+use domain::checkpoint::{CheckpointKind, Duty};
+use domain::hook::Family;
+use domain::store::{RecordQuery, RecordStore as _, StoredEvent, StoredRecord};
+use domain::verdict::Word;
+use store::Store;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Global, terminal};
+use crate::clean::{clean, prose};
+use crate::error::CliError;
+use crate::moment::moment_of;
+use host::host::{load, open_store};
+
+mod newest;
+mod observed;
+
+/// Most events of one turn that are shown: a long turn has some hundreds.
+const MAX_EVENTS: usize = 2000;
+
+/// Most events that are named where several may be meant.
+const MAX_CANDIDATES: usize = 3;
+
+/// The runtime event that every turn leaves.
+const TURN_END: &str = "turn_end";
+
+/// Something in a history that did not come in as it was sent.
+const HISTORY_WITHHELD: &str = "history_withheld";
+
+/// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
+const NAME_COLUMNS: usize = 18;
+
+/// Most columns of that: beyond it nothing of what stands behind a name would be left of a line.
+const MAX_NAME_COLUMNS: usize = 60;
+
+/// What there is to say of a turn in which nothing was decided.
+const NOBODY_ASKED: &str = "no hook was asked in this turn";
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const CHANGE: Style = AnsiColor::Cyan.on_default();
+
+/// Flags of `why`.
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// The event, or the beginning of its id
+    #[arg(value_name = "EVENT_ID", conflicts_with = "last")]
+    event: Option<String>,
+    /// The newest turn with those of its sub-agents (this is what happens without an event, too)
+    #[arg(long)]
+    last: bool,
+    /// Only events about this tool
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let store = open_store(&loaded.config)?;
+    let tool = args.tool.as_deref();
+    let mut events = match &args.event {
+        Some(id) => vec![one_event(&store, id, tool)?],
+        None => newest::events(&store, tool)?,
+    };
+    observed::fill(&*store, &mut events)?;
+    let everything = global.verbose > 0;
+    // Events that are only told are many and say little; -v shows them.
+    let shown = |event: &&StoredEvent| {
+        args.event.is_some() || everything || event.checkpoint != "runtime" || says_something(event)
+    };
+    let text: String = if args.json {
+        // The end of a turn is there in any case, so that a turn that asked no hook can be told from another.
+        let all = events.iter().filter(|event| shown(event) || event.event == TURN_END);
+        let all: Vec<serde_json::Value> = all.map(json).collect();
+        let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
+        format!("{text}\n")
+    } else {
+        turns(&events, shown, everything)
+    };
+    terminal::say(&text)?;
+    Ok(0)
+}
+
+/// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
+fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everything: bool) -> String {
+    let mut text = String::new();
+    for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
+        let explained: String = turn.iter().filter(&shown).map(|event| plain(event, everything)).collect();
+        let told = turn.iter().any(|event| !event.hooks.is_empty());
+        let said = match (explained.is_empty(), told) {
+            (false, _) => explained,
+            (true, _) if number > 0 => continue,
+            (true, false) => format!("{NOBODY_ASKED}\n"),
+            (true, true) => format!("{NOBODY_ASKED}; -v shows what hooks were told\n"),
+        };
+        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+        text += gap;
+        text += &turn.last().map(head).unwrap_or_default();
+        text += &said;
+    }
+    text
+}
+
+/// The event whose id is `id` or begins with it.
+fn one_event(store: &Store, id: &str, tool: Option<&str>) -> Result<StoredEvent, CliError> {
+    if id.is_empty() {
+        return Err(
+            CliError::usage("EVENT_ID is empty").hint("`pintle why` shows the newest turn, with its events' ids")
+        );
+    }
+    let query = RecordQuery { event_id: Some(id.to_owned()), limit: MAX_EVENTS, ..RecordQuery::default() };
+    let mut found = find(store, &query)?;
+    if let Some(exact) = found.iter().find(|event| event.event_id == id) {
+        found = vec![exact.clone()];
+    }
+    if let (Some(tool), [event]) = (tool, found.as_slice())
+        && !is_about(event, tool)
+    {
+        let about = event.tool.as_ref().map_or_else(|| "no tool".to_owned(), |about| format!("the tool `{about}`"));
+        return Err(CliError::failed(format!("the event `{}` is about {about}, not about `{tool}`", event.event_id)));
+    }
+    found.retain(|event| tool.is_none_or(|tool| is_about(event, tool)));
+    match (found.pop(), found.as_slice()) {
+        (None, _) => Err(CliError::failed(format!("there is no record of an event `{id}`"))
+            .hint("`pintle why` shows the newest turn, with its events' ids")),
+        (Some(only), []) => Ok(only),
+        (Some(newest), rest) => {
+            let several = rest.iter().rev().take(MAX_CANDIDATES - 1);
+            let error = CliError::usage(format!("`{id}` is ambiguous: {} events begin with it", rest.len() + 1));
+            Err(std::iter::once(&newest).chain(several).fold(error, |error, event| error.hint(candidate(event))))
+        }
+    }
+}
+
+/// An event as one of several that may be meant.
+fn candidate(event: &StoredEvent) -> String {
+    let tool = event.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
+    format!("{}  {}{tool}, {}", event.event_id, event.event, event.at)
+}
+
+fn find(store: &Store, query: &RecordQuery) -> Result<Vec<StoredEvent>, CliError> {
+    store.find(query).map_err(|error| CliError::failed(error.to_string()))
+}
+
+fn is_about(event: &StoredEvent, tool: &str) -> bool {
+    event.tool.as_deref().is_some_and(|about| about == tool || canonical_builtin(tool) == Some(about))
+}
+
+/// Which turn it is: when, whose, and its ids.
+fn head(event: &StoredEvent) -> String {
+    format!(
+        "{BOLD}turn of {}{BOLD:#}  {}  {DIM}session {}, turn {}{DIM:#}\n\n",
+        clean(&event.agent_id),
+        moment_of(&event.at),
+        clean(&event.session_id),
+        clean(&event.turn_id),
+    )
+}
+
+/// Whether a told event has anything to explain: a drop, or a hook that it was kept from for more than its filter.
+fn says_something(event: &StoredEvent) -> bool {
+    event.hooks.iter().any(|hook| !hook.ran && hook.reason.as_deref().is_some_and(|why| why != "out of scope"))
+}
+
+/// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}]}`.
+fn json(event: &StoredEvent) -> serde_json::Value {
+    let mut head = serde_json::json!(event);
+    let hooks = head.as_object_mut().and_then(|members| members.shift_remove("hooks"));
+    serde_json::json!({ "event": head, "hooks": hooks })
+}
+
+fn plain(event: &StoredEvent, everything: bool) -> String {
+    let tool = event.tool.as_ref().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
+    let ruling = ruling(event).map(|ruling| format!("  {ruling}")).unwrap_or_default();
+    let mut lines = vec![format!(
+        "{BOLD}{}{tool}{BOLD:#}{ruling}  {DIM}round {}, event {}{DIM:#}",
+        event.event, event.iteration, event.event_id,
+    )];
+    // Never cut: this is where somebody reads what was said, word for word.
+    lines.extend(event.text.as_deref().map(|text| format!("  {}", indented(text))));
+    if let Some(permit) = &event.permit {
+        lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
+    }
+    if event.hooks.is_empty() && !is_of_the_host(event) {
+        let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
+        let nobody = if approves { "no approver is registered" } else { "no hook is told of it" };
+        lines.push(format!("  {DIM}{nobody}{DIM:#}"));
+    }
+    let width = event.hooks.iter().map(|hook| clean(&hook.hook).width()).max().unwrap_or_default();
+    for hook in &event.hooks {
+        lines.extend(hook_lines(event, hook, everything, width.clamp(NAME_COLUMNS, MAX_NAME_COLUMNS)));
+    }
+    lines.push(String::new());
+    lines.join("\n") + "\n"
+}
+
+/// A text that somebody wrote, whole; what follows its first line stands further in.
+fn indented(text: &str) -> String {
+    prose(text).trim_end().replace('\n', "\n    ")
+}
+
+/// Whether it is something that the host did with a text of its own or of a front end: no hook is ever asked there.
+fn is_of_the_host(event: &StoredEvent) -> bool {
+    let texts = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Injector);
+    event.event != event.checkpoint && (texts || event.event == HISTORY_WITHHELD)
+}
+
+/// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
+fn ruling(event: &StoredEvent) -> Option<String> {
+    if event.ruling == Word::Inject.as_str() {
+        return None;
+    }
+    let style = match event.ruling.as_str() {
+        "continue" => GOOD,
+        "modify" | "respond" => CHANGE,
+        _ => BAD,
+    };
+    let word = match (event.ruling.as_str(), event.substituted) {
+        ("continue", _) if event.permit.is_some() => "cleared",
+        ("respond", true) => "answered by a hook",
+        (word, _) => word,
+    };
+    Some(format!("{style}{word}{style:#}"))
+}
+
+/// Whether it is a text of a skill: it runs nothing, so it takes no time and says no word.
+fn is_text(hook: &StoredRecord) -> bool {
+    hook.family == Family::Skill.word()
+}
+
+fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width: usize) -> Vec<String> {
+    let took = hook.duration_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
+    let name = clean(&hook.hook);
+    let gap = " ".repeat(width.saturating_sub(name.width()));
+    let place = if is_text(hook) { format!("  {name}{gap} ") } else { format!("  {name}{gap} {:<8}", hook.family) };
+    let below = " ".repeat(2 + width + 10);
+    let mut lines = Vec::new();
+    match (&hook.fault, hook.ran) {
+        (Some(fault), _) => {
+            let became = hook.verdict.as_deref().unwrap_or_default();
+            let detail = indented(hook.fault_detail.as_deref().unwrap_or_default());
+            lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
+        }
+        (None, true) if is_text(hook) => {
+            lines.push(format!("{place} {}", indented(hook.reason.as_deref().unwrap_or_default())));
+        }
+        (None, true) => {
+            let again = if hook.again { " (asked again)" } else { "" };
+            let word = hook.verdict.as_deref().unwrap_or("told");
+            let reason = hook.reason.as_deref().map(|why| format!("  {}", indented(why))).unwrap_or_default();
+            lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
+        }
+        (None, false) => {
+            let why = clean(&not_run(event, hook));
+            lines.push(match &hook.verdict {
+                // Something else spoke in its place.
+                Some(became) => format!("{place} {BAD}not run: {why}{BAD:#} → {became}"),
+                None => format!("{place} {DIM}not run: {why}{DIM:#}"),
+            });
+        }
+    }
+    lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
+    if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
+        let patch = change.to_string();
+        let patch = if everything { clean(&patch) } else { crate::timeline::clip(&patch) };
+        lines.push(format!("{below}{CHANGE}changed{CHANGE:#} {patch}"));
+    }
+    lines
+}
+
+/// Why a hook did not run, with both sides of a comparison and the name that was probably meant.
+fn not_run(event: &StoredEvent, hook: &StoredRecord) -> String {
+    let reason = hook.reason.as_deref().unwrap_or("unknown");
+    if let Some(by) = &hook.by {
+        return format!("{reason} by `{by}`");
+    }
+    let Some(compared) = &hook.compared else { return reason.to_owned() };
+    if is_text(hook) {
+        return format!("{reason}: filter `{}`, tool `{}`", compared.pattern, compared.value);
+    }
+    let near = event.tool.as_deref().and_then(|tool| nearest(&compared.pattern, [tool]));
+    let near = near.map(|tool| format!("; did the matcher mean \"{tool}\"?")).unwrap_or_default();
+    format!("{reason}: pattern /{}/, tool `{}`{near}", compared.pattern, compared.value)
+}

@@ -1,0 +1,8 @@
+//! The `pintle` command as a library, so that tests reach its parts without a process.
+
+pub mod clean;
+pub mod cli;
+pub mod error;
+pub mod moment;
+pub mod operator;
+pub mod timeline;

@@ -1,0 +1,5 @@
+//! The `pintle` command.
+
+fn main() -> std::process::ExitCode {
+    pintle_cli::cli::main()
+}

@@ -1,5 +1,0 @@
-//! The `pintle` command.
-
-fn main() -> std::process::ExitCode {
-    pintle::cli::main()
-}

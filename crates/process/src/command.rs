@@ -1,0 +1,157 @@
+//! Runs a command for an agent hook: `sh -c`, the payload on its standard input, the answer by its exit and output.
+//!
+//! A command runs in a group of its own and leaves nothing behind: whatever of its group is still there when a run
+//! is over (at the deadline, on cancellation, after too much output, behind a command that left by itself) is sent
+//! TERM, half a second later KILL. That goes on in the background: a run is over at its deadline, not when the
+//! processes and their pipes are. A program that is to outlive its hook must leave the group (`setsid`).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::child::Launch;
+use engine::deadlines::Deadlines;
+
+mod environment;
+mod life;
+
+pub use environment::environment;
+
+use life::{Heard, Life, Yard};
+
+/// Most that a command may write to each of its two outputs, in bytes: what a reply may have, and as much again for
+/// complaints.
+pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
+
+/// The shell. Named by its path, so that no `PATH` of a hook chooses another one.
+const SHELL: &str = "/bin/sh";
+
+/// A command, ready to run any number of times. Clones share it.
+#[derive(Clone, Debug)]
+pub struct CommandSpec {
+    launch: Arc<Launch>,
+}
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit<'a> {
+    /// From its beginning on.
+    pub time: Duration,
+    /// What keeps it.
+    pub deadlines: &'a Deadlines,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// How it ended.
+    pub end: End,
+    /// What it wrote to standard output until then, at most [`MAX_OUTPUT_BYTES`].
+    pub stdout: Bytes,
+    /// What it wrote to standard error until then, at most [`MAX_OUTPUT_BYTES`].
+    pub stderr: Bytes,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The command left with this code.
+    Exit(i32),
+    /// This signal ended the command.
+    Signal(i32),
+    /// The deadline came first.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+    /// It wrote more than [`MAX_OUTPUT_BYTES`].
+    TooMuch {
+        /// Where.
+        stream: Stream,
+    },
+    /// It never ran: why.
+    CannotStart(String),
+}
+
+/// One of a command's outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Stream {
+    /// Its usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+impl CommandSpec {
+    /// A `command` for the shell, the folder it runs in (absolute, see [`folder`]), and its whole environment (see
+    /// [`environment`]).
+    pub fn new(command: String, cwd: PathBuf, env: Vec<(OsString, OsString)>) -> Self {
+        let argv = vec![SHELL.to_owned(), "-c".to_owned(), command];
+        Self { launch: Arc::new(Launch { argv, dir: Some(cwd), vars: env }) }
+    }
+
+    /// Runs the command until it ends, but not beyond `limit`. Dropping the run ends the command too.
+    ///
+    /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. Needs a runtime with time and
+    /// IO.
+    pub async fn run(&self, payload: Bytes, limit: Limit<'_>, cancel: &CancellationToken, tasks: &TaskTracker) -> Ran {
+        let began = Instant::now();
+        let mut heard = Heard::default();
+        // An answer that is there counts, even if it is seen a moment after the deadline.
+        let end = tokio::select! {
+            biased;
+            () = cancel.cancelled() => End::Cancelled,
+            end = self.live(payload, Yard::new(tasks), &mut heard) => end,
+            () = limit.deadlines.at(began + limit.time) => End::TimedOut,
+        };
+        Ran { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
+    }
+
+    async fn live(&self, payload: Bytes, yard: Yard, heard: &mut Heard) -> End {
+        match Life::begin(&self.launch, payload, yard) {
+            Ok(mut life) => life.lead(heard).await,
+            Err(why) => End::CannotStart(why),
+        }
+    }
+}
+
+/// The folder in which a command runs: `cwd`, against the agent's `workspace`, which is also the default.
+pub fn folder(cwd: &str, workspace: &Path) -> PathBuf {
+    if cwd.is_empty() { workspace.to_owned() } else { workspace.join(cwd) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_stand_in_the_workspace() {
+        let rows =
+            [("", "/w"), ("sub", "/w/sub"), ("./sub/..", "/w/./sub/.."), ("../x", "/w/../x"), ("/else", "/else")];
+        for (cwd, expected) in rows {
+            assert_eq!(folder(cwd, Path::new("/w")), Path::new(expected), "{cwd}");
+        }
+    }
+
+    #[test]
+    fn streams_are_called_as_ever() {
+        assert_eq!([Stream::Stdout, Stream::Stderr].map(Stream::name), ["stdout", "stderr"]);
+    }
+}

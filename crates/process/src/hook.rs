@@ -1,0 +1,247 @@
+//! Process hooks: one supervised child each, JSON lines over its pipes.
+//!
+//! A [`ProcessHook`] is a handle. Behind it a supervisor (`supervisor.rs`) starts a child (`spawn.rs`, `exec.rs`), shakes hands
+//! (`hello.rs`), and starts another when it ends (`restart.rs`). What is said to one child is its session
+//! (`session.rs`), written by `writer.rs`, read by `reader.rs`; `child.rs` sees to it that nothing outlives it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dialects::process::config::EventForm;
+use dialects::process::{frame, wire};
+use domain::account::Answered;
+use domain::checkpoint::{CheckpointKind, Notice, Observed, Reply, RuntimeEvent, RuntimeKind};
+use domain::fault::Fault;
+use domain::hook::Family;
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use engine::deadlines::Deadlines;
+use engine::handler::{Call, Handler};
+
+mod events;
+mod hello;
+mod inner;
+mod lines;
+mod reader;
+mod session;
+mod spec;
+mod supervisor;
+mod tally;
+mod writer;
+
+pub use spec::{ProcessSpec, SpawnCheck};
+
+use events::Event;
+use inner::{Inner, Phase};
+use session::{Request, Unanswered};
+
+/// Longest deadline that is kept to; longer ones mean "for ever", and clocks cannot count to them.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// A hook that is a child process. Dropping it closes it in the background; [`Handler::close`] waits.
+#[derive(Debug)]
+pub struct ProcessHook {
+    inner: Arc<Inner>,
+}
+
+/// How a process hook is doing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Whether a child answers calls.
+    pub up: bool,
+    /// What the last child ended in; absent while one is up.
+    pub fault: Option<Fault>,
+    /// How often a child was started again.
+    pub restarts: u64,
+    /// Notifications that were dropped, by kind.
+    pub dropped_events: BTreeMap<RuntimeKind, u64>,
+    /// Replies that came after their call was given up or answered.
+    pub late_replies: u64,
+    /// Replies to calls that were never made.
+    pub unknown_replies: u64,
+    /// Lines that answered nothing.
+    pub stray_lines: u64,
+    /// Calls above the limit, which were not sent.
+    pub oversized_calls: u64,
+}
+
+impl ProcessHook {
+    /// Starts the hook and returns at once; its tasks run on `tracker`, and its calls end by `deadlines`. Needs a
+    /// runtime with time and IO.
+    pub fn start(spec: ProcessSpec, tracker: TaskTracker, deadlines: Deadlines) -> Arc<Self> {
+        let inner = Arc::new(Inner::new(spec, tracker.clone(), deadlines));
+        tracker.spawn(supervisor::supervise(inner.clone()));
+        Arc::new(Self { inner })
+    }
+
+    /// What it was started with.
+    pub fn spec(&self) -> &ProcessSpec {
+        &self.inner.spec
+    }
+
+    /// Waits for the outcome of the first handshake.
+    ///
+    /// # Errors
+    /// Why the hook could not start. It goes on trying.
+    pub async fn ready(&self) -> Result<(), Fault> {
+        let mut first = self.inner.first.subscribe();
+        let outcome = first.wait_for(Option::is_some).await.ok().and_then(|first| first.clone());
+        outcome.unwrap_or_else(|| Err(Fault::Unavailable { detail: "the hook is closed".into() }))
+    }
+
+    /// How it is doing.
+    pub fn status(&self) -> Status {
+        let (up, fault) = match &*self.inner.phase.borrow() {
+            Phase::Up(_) => (true, None),
+            Phase::Starting(fault) => (false, fault.clone()),
+            Phase::Down(fault, _) => (false, Some(fault.clone())),
+            Phase::Closed => (false, None),
+        };
+        let mut events = self.inner.events();
+        // While no child is there to write to, nobody else looks at the clock.
+        events.expire(Instant::now());
+        let tally = &self.inner.tally;
+        Status {
+            up,
+            fault,
+            restarts: tally.restarts.get(),
+            dropped_events: events.dropped().clone(),
+            late_replies: tally.late_replies.get(),
+            unknown_replies: tally.unknown_replies.get(),
+            stray_lines: tally.stray_lines.get(),
+            oversized_calls: tally.oversized_calls.get(),
+        }
+    }
+
+    /// The end of what its children wrote to standard error.
+    pub fn stderr_tail(&self) -> String {
+        self.inner.tail.text()
+    }
+
+    async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+        let kind = call.subject.kind();
+        let method = wire::method(kind)
+            .ok_or_else(|| Fault::Unavailable { detail: format!("process hooks do not act at `{}`", kind.name()) })?;
+        let deadline = Instant::now() + call.timeout.min(LONGEST_TIMEOUT);
+        let params = call
+            .wire
+            .rendering(Family::Process, || wire::params(call.event_id, jiff::Timestamp::now(), call.who, call.subject));
+        let spec = &self.inner.spec;
+        loop {
+            let session = self.inner.session(deadline).await;
+            let session = session.map_err(|last| last.unwrap_or(Fault::TimedOut { after: call.timeout }))?;
+            let request = Request {
+                method,
+                params: params.clone(),
+                timeout: call.timeout,
+                deadline,
+                prompt: kind != CheckpointKind::ApproveTool,
+            };
+            let reply = match session.call(request).await {
+                Ok(reply) => reply,
+                // It was never begun, so the next child may take it.
+                Err(Unanswered::Gone) if Instant::now() < deadline => {
+                    self.inner.leaves(&session, deadline).await;
+                    continue;
+                }
+                Err(Unanswered::Gone) => return Err(Fault::TimedOut { after: call.timeout }),
+                Err(Unanswered::Fault(fault)) => return Err(fault),
+            };
+            call.wire.keep_answer(|| reply.body.text());
+            let heard = wire::hear(call.subject, &params, &reply, spec.strict);
+            if let Ok(reply) = &heard {
+                session.warn_once(warnings(reply));
+            }
+            return heard;
+        }
+    }
+
+    /// Queues what it is to be told; `false` if it was dropped.
+    fn queue(&self, notice: &Notice, event: &RuntimeEvent) -> bool {
+        let (inner, kind) = (&self.inner, event.kind());
+        let spec = &inner.spec;
+        let now = Instant::now();
+        // Numbered, rendered and queued under one lock, so that numbers go out in order.
+        let mut events = inner.events();
+        let seq = events.number();
+        events.expire(now);
+        if inner.closing.is_cancelled() || !events.has_place(kind) {
+            events.count_dropped(kind);
+            return false;
+        }
+        let Some(params) = wire::event_params(spec.event_form, notice, seq) else { return true };
+        let line = frame::notification(event_method(spec.event_form), &params);
+        if line.len() > spec.max_frame_bytes.saturating_add(1) {
+            events.count_dropped(kind);
+            return false;
+        }
+        events.push(Event { kind, frame: line }, now)
+    }
+}
+
+impl Handler for ProcessHook {
+    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
+        Box::pin(async move {
+            if call.cancel.is_cancelled() {
+                return Err(Fault::Cancelled).into();
+            }
+            // The call leaves first: what is set up to wait is set up while the child works.
+            let heard = tokio::select! {
+                biased;
+                heard = self.exchange(&call) => heard,
+                () = call.cancel.cancelled() => Err(Fault::Cancelled),
+            };
+            heard.into()
+        })
+    }
+
+    fn tell(&self, notice: &Arc<Notice>) -> bool {
+        let spec = &self.inner.spec;
+        let Observed::Runtime(event) = &notice.what else { return true };
+        let wanted = spec.events.as_ref().is_none_or(|kinds| kinds.contains(&event.kind()));
+        if !wanted || !spec.modes.contains(&"observe") {
+            return true;
+        }
+        let queued = self.queue(notice, event);
+        if queued && let Phase::Up(session) = &*self.inner.phase.borrow() {
+            session.wake.notify_one();
+        }
+        queued
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.inner.closing.cancel();
+        Box::pin(self.inner.done.cancelled())
+    }
+}
+
+impl Drop for ProcessHook {
+    fn drop(&mut self) {
+        self.inner.closing.cancel();
+    }
+}
+
+/// The method that tells of an event in `form`.
+fn event_method(form: EventForm) -> &'static str {
+    match form {
+        EventForm::Hook => "hook.event",
+        EventForm::Runtime => "hook.runtime_event",
+    }
+}
+
+/// The likely mistakes that a reply was read with.
+fn warnings(reply: &Reply) -> &[String] {
+    match reply {
+        Reply::UserPromptSubmit(heard) => &heard.warnings,
+        Reply::BeforeLlm(heard) => &heard.warnings,
+        Reply::AfterLlm(heard) => &heard.warnings,
+        Reply::BeforeTool(heard) => &heard.warnings,
+        Reply::PreToolUse(heard) => &heard.warnings,
+        Reply::ApproveTool(heard) => &heard.warnings,
+        Reply::AfterTool(heard) => &heard.warnings,
+        Reply::SubagentStart(heard) => &heard.warnings,
+    }
+}

@@ -1,0 +1,429 @@
+//! Reads what a child writes, to the end, whatever it is.
+//!
+//! Whoever holds the ear reads, and settles every call that a line answers. As a rule that is the reader's task, which
+//! the runtime wakes. A lone caller whose child answers promptly reads itself, before it goes to sleep: to fall asleep,
+//! to be woken by way of another task and perhaps of another core takes longer than such an answer.
+
+use std::io::{self, PipeReader, Read as _};
+use std::os::fd::AsFd as _;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
+use tokio::time::sleep;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use super::lines::Lines;
+use super::session::{Outcome, Session, State};
+use super::writer::Pen;
+
+/// How long a caller reads itself at most: about as long as it takes to be woken on another core of a virtual machine,
+/// and less than other tasks of its worker notice.
+const PATIENCE: Duration = Duration::from_micros(50);
+/// How fast a reply is prompt that was waited for asleep: the same, and time for two tasks to be woken.
+const PROMPT: Duration = Duration::from_micros(200);
+/// After so many prompt replies in a row a lone caller reads itself; one that waited in vain begins the count anew. So
+/// a slow child costs a moment of waiting once at most, and one that is fast and slow in turn hardly ever.
+const PROMPT_REPLIES: u32 = 16;
+/// After so many replies that callers have read themselves, one of them lets other tasks of its worker run. Left alone,
+/// the runtime would see to that after four times as many.
+const IN_A_ROW: u32 = 32;
+/// What a caller reads at once: more than an answer has as a rule that comes promptly. Longer ones it leaves alone.
+const PIECE_BYTES: usize = 1 << 10;
+/// How long the reader's task sleeps when it was woken for what a caller is reading; longer while callers go on. Each
+/// of its wake-ups would delay the child. So late at most is heard what answers nobody.
+const NAP: Duration = Duration::from_millis(10);
+
+/// Where to hear the child, for callers.
+#[derive(Debug)]
+pub(super) struct Ear {
+    /// The child's output, never waited for.
+    stdout: PipeReader,
+    /// Wakes the reader's task from a nap.
+    wake: Notify,
+    /// The reader's task takes a nap, or is about to. Set with the state locked.
+    naps: AtomicBool,
+}
+
+/// What is read, and by whom.
+#[derive(Debug)]
+pub(super) struct Hearing {
+    /// The lines in the making; whoever has taken them reads.
+    lines: Option<Lines>,
+    /// A caller has read since the nap began or went on.
+    used: bool,
+    /// How many replies callers have read since one of them let other tasks run.
+    in_a_row: u32,
+    /// How many prompt replies there were in a row.
+    prompt: u32,
+}
+
+impl Ear {
+    /// An ear at `stdout`.
+    ///
+    /// # Errors
+    /// Why there is no descriptor for it.
+    pub(super) fn at(stdout: &pipe::Receiver) -> io::Result<Self> {
+        let stdout = stdout.as_fd().try_clone_to_owned()?.into();
+        Ok(Self { stdout, wake: Notify::new(), naps: AtomicBool::new(false) })
+    }
+}
+
+impl Hearing {
+    /// Nothing heard yet; lines have at most `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { lines: Some(Lines::new(limit)), used: false, in_a_row: 0, prompt: 0 }
+    }
+}
+
+impl State {
+    /// The lines for a caller that is the only one, has said everything, and can expect a prompt reply.
+    fn lend_lines(&mut self) -> Option<Lines> {
+        let alone = self.pending.len() == 1 && matches!(self.pen, Pen::Free(_));
+        if alone && self.hearing.prompt >= PROMPT_REPLIES { self.hearing.lines.take() } else { None }
+    }
+}
+
+/// The lines in a caller's hands. They are given back whatever happens.
+struct Lent<'a> {
+    session: &'a Session,
+    lines: Lines,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut state = self.session.lock();
+        let lines = std::mem::replace(&mut self.lines, Lines::new(0));
+        state.hearing.lines = Some(lines);
+        state.hearing.used = true;
+        let others_wait = !state.pending.is_empty();
+        drop(state);
+        if others_wait {
+            self.session.rouse_reader();
+        }
+    }
+}
+
+impl Session {
+    /// Waits for the reply to a call that was just made, and reads it if it `may_read` and that promises to be short.
+    pub(super) async fn reply(
+        &self,
+        mut told: oneshot::Receiver<Outcome>,
+        may_read: bool,
+    ) -> Result<Outcome, oneshot::error::RecvError> {
+        if may_read && self.listen(&mut told) {
+            if self.has_read_for_long() {
+                yield_now().await;
+            }
+            return told.await;
+        }
+        self.rouse_reader();
+        if !may_read {
+            return told.await;
+        }
+        let start = Instant::now();
+        let outcome = told.await;
+        let mut state = self.lock();
+        state.hearing.prompt = if start.elapsed() <= PROMPT { state.hearing.prompt.saturating_add(1) } else { 0 };
+        outcome
+    }
+
+    /// Reads for a moment, if that promises a reply.
+    fn listen(&self, told: &mut oneshot::Receiver<Outcome>) -> bool {
+        let Some(lines) = self.lock().lend_lines() else { return false };
+        let mut lent = Lent { session: self, lines };
+        let mut piece = [0; PIECE_BYTES];
+        // An answer that is there at once costs no look at the clock.
+        let mut start = None;
+        loop {
+            match (&self.ear.stdout).read(&mut piece) {
+                Ok(read @ 1..) => {
+                    lent.lines.room().extend_from_slice(&piece[..read]);
+                    self.hear_all(&mut lent.lines);
+                    if !told.is_empty() {
+                        return true;
+                    }
+                    if read == PIECE_BYTES {
+                        // The reader's task reads much at once.
+                        break;
+                    }
+                }
+                // The child may be waiting for this very core.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::yield_now(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The reader's task meets it, too, and says so.
+                Ok(0) | Err(_) => break,
+            }
+            if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                break;
+            }
+        }
+        self.lock().hearing.prompt = 0;
+        false
+    }
+
+    /// Whether callers have read so many replies that other tasks of this worker may have waited for long.
+    fn has_read_for_long(&self) -> bool {
+        let mut state = self.lock();
+        state.hearing.in_a_row = (state.hearing.in_a_row + 1) % IN_A_ROW;
+        state.hearing.in_a_row == 0
+    }
+
+    /// Ends the nap of the reader's task. Called by whoever made a call and does not read, and when others are pending
+    /// by whoever gives the lines back.
+    fn rouse_reader(&self) {
+        // A nap begins only while the lines are lent. If that was before this caller's call became pending, it sees the
+        // mark; if later, whoever has the lines sees the call.
+        if self.ear.naps.load(Ordering::Relaxed) {
+            self.ear.wake.notify_one();
+        }
+    }
+
+    fn hear_all(&self, lines: &mut Lines) {
+        while let Some(line) = lines.next() {
+            self.hear(line);
+        }
+    }
+
+    /// The lines for the reader's task. If a caller has them, the task is to take a nap: from now on it is woken for
+    /// everybody who waits without reading.
+    fn claim_lines(&self) -> Option<Lines> {
+        let mut state = self.lock();
+        let lines = state.hearing.lines.take();
+        self.ear.naps.store(lines.is_none(), Ordering::Relaxed);
+        lines
+    }
+
+    /// Whether the nap goes on, because callers have read meanwhile.
+    fn sleep_on(&self) -> bool {
+        let mut state = self.lock();
+        let on = std::mem::take(&mut state.hearing.used);
+        self.ear.naps.store(on, Ordering::Relaxed);
+        on
+    }
+}
+
+/// Hands every line to `session` until the child's output ends or `stop` is set; a last line without its newline
+/// counts.
+pub(super) async fn read_on(stdout: pipe::Receiver, session: &Session, stop: &CancellationToken) {
+    let stopped = pin!(stop.cancelled());
+    if let Err(error) = read_to_end(stdout, session, stopped).await {
+        tracing::warn!(hook = %session.spec.name, %error, "the child's output cannot be read");
+    }
+    let lines = loop {
+        match session.claim_lines() {
+            Some(lines) => break lines,
+            // A caller never keeps them for long.
+            None => yield_now().await,
+        }
+    };
+    if let Some(line) = lines.finish() {
+        session.hear(line);
+    }
+}
+
+type Stopped<'a, 'b> = Pin<&'a mut WaitForCancellationFuture<'b>>;
+
+async fn read_to_end(mut stdout: pipe::Receiver, session: &Session, mut stopped: Stopped<'_, '_>) -> io::Result<()> {
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stopped => return Ok(()),
+            ready = stdout.readable() => ready?,
+        }
+        let Some(mut lines) = session.claim_lines() else {
+            let unwatched = stdout.into_nonblocking_fd()?;
+            nap(session, stopped.as_mut()).await;
+            stdout = pipe::Receiver::from_owned_fd(unwatched)?;
+            continue;
+        };
+        // A caller may have read it all; then there is nothing to wait for with the lines in hand.
+        let read = stdout.read_buf(lines.room()).now_or_never();
+        session.hear_all(&mut lines);
+        session.lock().hearing.lines = Some(lines);
+        if let Some(0) = read.transpose()? {
+            return Ok(());
+        }
+        // A child that never pauses must not keep a worker for itself.
+        consume_budget().await;
+    }
+}
+
+/// Sleeps while callers read by themselves. Whatever was written meanwhile is still there.
+async fn nap(session: &Session, mut stopped: Stopped<'_, '_>) {
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut stopped => break,
+            () = session.ear.wake.notified() => break,
+            () = sleep(NAP) => if !session.sleep_on() { break },
+        }
+    }
+    session.ear.naps.store(false, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use dialects::process::config::EventForm;
+    use dialects::process::frame::RpcReply;
+    use domain::id::HookName;
+    use futures_util::{join, poll};
+
+    use super::super::events::EventQueue;
+    use super::super::session::{Lasting, Request, Unanswered};
+    use super::super::spec::ProcessSpec;
+    use super::*;
+    use engine::deadlines::Deadlines;
+
+    /// A bound for what must happen: only a failing test ever waits that long.
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A session, what its reader's task would read, and the child's ends of both pipes.
+    async fn stage() -> (Session, pipe::Receiver, pipe::Sender, pipe::Receiver) {
+        let (stdin, heard) = pipe::pipe().unwrap();
+        let (say, stdout) = pipe::pipe().unwrap();
+        for pipe in [&stdin, &say] {
+            // The runtime has to have seen once that there is room.
+            pipe.writable().await.unwrap();
+        }
+        let spec = ProcessSpec {
+            name: HookName::from("h"),
+            argv: Vec::new(),
+            dir: None,
+            env: Vec::new(),
+            modes: Vec::new(),
+            start_timeout: LONG,
+            max_frame_bytes: 1 << 20,
+            observer_timeout: LONG,
+            strict: false,
+            event_form: EventForm::Hook,
+            events: None,
+            before_spawn: Arc::new(|| Ok(())),
+        };
+        let ear = Ear::at(&stdout).unwrap();
+        let lasting = Lasting {
+            spec: Arc::new(spec),
+            events: Arc::new(Mutex::new(EventQueue::new(LONG))),
+            tally: Arc::default(),
+            deadlines: Deadlines::default(),
+        };
+        (Session::new(lasting, stdin, ear), stdout, say, heard)
+    }
+
+    async fn ask(session: &Session) -> Result<RpcReply, Unanswered> {
+        let (params, deadline) = (Bytes::from_static(b"{}"), tokio::time::Instant::now() + LONG);
+        session.call(Request { method: "hook.x", params, timeout: LONG, deadline, prompt: true }).await
+    }
+
+    fn say(pipe: &pipe::Sender, text: &str) {
+        assert_eq!(pipe.try_write(text.as_bytes()).unwrap(), text.len());
+    }
+
+    /// The lines, as a caller has them that reads.
+    fn lent(session: &Session) -> Lent<'_> {
+        let lines = session.lock().hearing.lines.take().unwrap();
+        Lent { session, lines }
+    }
+
+    fn is_roused(session: &Session) -> bool {
+        session.ear.wake.notified().now_or_never().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_lone_caller_of_a_prompt_child_reads_its_reply_itself() {
+        let (session, _unread, out, _heard) = stage().await;
+        session.lock().hearing.prompt = PROMPT_REPLIES;
+        say(&out, "{\"id\":1,\"result\":{}}\n{\"id\":2,\"res");
+        assert_eq!(ask(&session).await.unwrap().id, 1);
+        say(&out, "ult\":{}}\n");
+        assert_eq!(ask(&session).await.unwrap().id, 2);
+        assert!(session.lock().pending.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_long_reply_is_read_whole_whoever_reads_its_end() {
+        let (session, stdout, out, _heard) = stage().await;
+        session.lock().hearing.prompt = PROMPT_REPLIES;
+        let (long, stop) = ("x".repeat(3 * PIECE_BYTES), CancellationToken::new());
+        say(&out, &format!("{{\"id\":1,\"result\":\"{long}\"}}\n"));
+        drop(out);
+        let (reply, ()) = join!(ask(&session), read_on(stdout, &session, &stop));
+        assert!(reply.unwrap().body.text().contains(&long));
+    }
+
+    #[tokio::test]
+    async fn lines_are_lent_only_to_a_lone_caller_of_a_prompt_child() {
+        let (session, _unread, _out, _heard) = stage().await;
+        let (mut first, mut second) = (pin!(ask(&session)), pin!(ask(&session)));
+        assert!(poll!(&mut first).is_pending());
+        assert!(session.lock().lend_lines().is_none(), "nothing is known of the child");
+        session.lock().hearing.prompt = PROMPT_REPLIES;
+        assert!(poll!(&mut second).is_pending());
+        assert!(session.lock().lend_lines().is_none(), "two wait");
+        drop(session.lock().pending.pop_back());
+        assert!(session.lock().lend_lines().is_some());
+        assert!(session.lock().lend_lines().is_none(), "they are lent");
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_reads_in_vain_leaves_it_to_the_readers_task() {
+        let (session, stdout, out, _heard) = stage().await;
+        session.lock().hearing.prompt = PROMPT_REPLIES;
+        let stop = CancellationToken::new();
+        let mut call = pin!(ask(&session));
+        assert!(poll!(&mut call).is_pending());
+        assert_eq!(session.lock().hearing.prompt, 0);
+        say(&out, "{\"id\":1,\"result\":{}}\n");
+        drop(out);
+        let (reply, ()) = join!(call, read_on(stdout, &session, &stop));
+        assert_eq!(reply.unwrap().id, 1);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_without_reading_ends_the_nap() {
+        let (session, _unread, _out, _heard) = stage().await;
+        let reading = lent(&session);
+        assert!(session.claim_lines().is_none());
+        assert!(!is_roused(&session));
+        let mut call = Box::pin(ask(&session));
+        assert!(poll!(&mut call).is_pending());
+        assert!(is_roused(&session), "by the second caller");
+        drop(reading);
+        assert!(is_roused(&session), "by the first one, who goes while the second one waits");
+        drop(call);
+        let reading = lent(&session);
+        assert!(session.claim_lines().is_none());
+        drop(reading);
+        assert!(!is_roused(&session), "nobody waits");
+        assert!(session.sleep_on(), "a caller has read");
+        assert!(!session.sleep_on(), "none has read since");
+    }
+
+    #[tokio::test]
+    async fn what_was_written_during_a_nap_is_read_after_it() {
+        let (session, stdout, out, _heard) = stage().await;
+        let stop = CancellationToken::new();
+        let reading = lent(&session);
+        say(&out, "{\"id\":1,\"result\":{}}\n");
+        let caller = async {
+            while !session.ear.naps.load(Ordering::Relaxed) {
+                yield_now().await;
+            }
+            say(&out, "{\"id\":2,\"result\":{}}\n");
+            let (first, second, ()) = join!(ask(&session), ask(&session), async { drop(reading) });
+            assert_eq!((first.unwrap().id, second.unwrap().id), (1, 2));
+            drop(out);
+        };
+        join!(caller, read_on(stdout, &session, &stop));
+    }
+}

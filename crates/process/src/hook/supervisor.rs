@@ -1,0 +1,286 @@
+//! Keeps one child of a hook alive: starts it, shakes hands, notices its end, starts the next one.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::fault::Fault;
+use futures_util::FutureExt as _;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::hello;
+use super::inner::{Inner, Phase};
+use super::reader;
+use super::reader::Ear;
+use super::session::{Session, Trouble};
+use crate::group::Leash;
+use crate::restart::Restarts;
+use crate::{spawn, stderr};
+
+/// How long the output of a child that ended is still read: a reply written before the end counts, and whoever
+/// else holds the pipe open does not delay the verdict any longer.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long the last words on standard error are waited for, within [`DRAIN`].
+const LAST_WORDS: Duration = Duration::from_millis(100);
+/// How long a child whose input was closed may take to leave by itself.
+const LEAVE: Duration = Duration::from_secs(2);
+/// About the longest time that closing a child takes: leaving, then TERM and KILL. A call that meets a hook whose
+/// child is being closed waits only if its deadline lies beyond.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// Runs until the hook is closed.
+pub(super) fn supervise(hook: Arc<Inner>) -> impl Future<Output = ()> + Send {
+    // Made before the first poll: a task may be dropped without ever having run.
+    let farewell = Farewell(hook);
+    async move {
+        let hook = &farewell.0;
+        let mut supervisor =
+            Supervisor { hook: hook.clone(), restarts: Restarts::default(), was_up: false, told: None };
+        while let Some(due) = supervisor.one_child().await {
+            tokio::select! {
+                biased;
+                () = hook.closing.cancelled() => break,
+                () = sleep_until(due) => {}
+            }
+            hook.tally.restarts.up();
+            hook.restarting();
+        }
+    }
+}
+
+/// Says when supervision is over, also when its task panics or goes down with its runtime: whoever waits for a
+/// child or for the close must not wait for ever.
+struct Farewell(Arc<Inner>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.closing.cancel();
+        self.0.publish(Phase::Closed);
+        self.0.done.cancel();
+    }
+}
+
+struct Supervisor {
+    hook: Arc<Inner>,
+    restarts: Restarts,
+    was_up: bool,
+    /// The fault that was logged last, unless a child came up since.
+    told: Option<Fault>,
+}
+
+/// How the use of a child ended.
+#[derive(Debug)]
+enum End {
+    /// It ended.
+    Left,
+    /// It runs, but is of no use.
+    Useless(Fault),
+    /// The hook is being closed.
+    Closing,
+}
+
+impl Supervisor {
+    /// The whole life of one child. Answers when the next one is due; `None` when there shall be none.
+    async fn one_child(&mut self) -> Option<Instant> {
+        let closing = self.hook.closing.clone();
+        let started = tokio::select! {
+            biased;
+            () = closing.cancelled() => return None,
+            started = Running::start(&self.hook) => started,
+        };
+        let mut child = match started {
+            Ok(child) => child,
+            Err(detail) => return Some(Instant::now() + self.fell(&Fault::CannotStart { detail }, Duration::ZERO)),
+        };
+        match self.use_child(&mut child).await {
+            End::Left => {
+                child.drain().await;
+                let fault = self.named(child.leash.reap());
+                let due = Instant::now() + self.fell(&fault, Duration::ZERO);
+                child.bury(&fault).await;
+                Some(due)
+            }
+            End::Useless(fault) => {
+                let delay = self.fell(&fault, CLOSING);
+                child.session.end(&fault);
+                child.close().await;
+                child.bury(&fault).await;
+                let due = Instant::now() + delay;
+                self.hook.fall(&fault, due);
+                Some(due)
+            }
+            End::Closing => {
+                self.hook.publish(Phase::Closed);
+                child.session.flush(self.hook.spec.observer_timeout).await;
+                child.close().await;
+                child.drain().await;
+                let fault = child.leash.reap();
+                child.bury(&fault).await;
+                None
+            }
+        }
+    }
+
+    /// Shakes hands, then lets the child work until something happens to it.
+    async fn use_child(&mut self, child: &mut Running) -> End {
+        let (hook, session) = (self.hook.clone(), child.session.clone());
+        let mut greeting = pin!(hello::greet(&session));
+        let end = tokio::select! {
+            biased;
+            () = hook.closing.cancelled() => return End::Closing,
+            greeted = &mut greeting => match greeted {
+                Ok(()) => None,
+                Err(detail) => return End::Useless(Fault::CannotStart { detail }),
+            },
+            end = child.until_end() => Some(end),
+        };
+        if let Some(end) = end {
+            child.drain().await;
+            // Its greeting may have been among the last that it wrote.
+            self.was_up |= matches!(greeting.now_or_never(), Some(Ok(())));
+            return match end {
+                End::Useless(fault) => End::Useless(self.named(fault)),
+                End::Left | End::Closing => end,
+            };
+        }
+        (self.was_up, self.told) = (true, None);
+        self.restarts.came_up(Instant::now());
+        session.open();
+        hook.rise(session.clone());
+        tokio::select! {
+            biased;
+            () = hook.closing.cancelled() => End::Closing,
+            end = child.until_end() => end,
+        }
+    }
+
+    /// A hook that never came up could not start, whatever its child did instead.
+    fn named(&self, fault: Fault) -> Fault {
+        if self.was_up {
+            fault
+        } else {
+            Fault::CannotStart { detail: format!("{fault} before it answered hook.hello") }
+        }
+    }
+
+    /// The hook is down; answers how long to wait with the next child once `closing` is over.
+    fn fell(&mut self, fault: &Fault, closing: Duration) -> Duration {
+        let delay = self.restarts.went_down(Instant::now(), fastrand::f64());
+        self.tell(fault);
+        self.hook.fall(fault, Instant::now() + closing + delay);
+        delay
+    }
+
+    /// Logs that the hook is down: once, not for every child that ends in the same way. Of the first start
+    /// [`super::ProcessHook::ready`] tells, and who starts a hook says it in words of its own.
+    fn tell(&mut self, fault: &Fault) {
+        let (name, text) = (&self.hook.spec.name, fault.to_string());
+        if self.hook.first.borrow().is_none() {
+            tracing::info!(hook = %name, fault = ?text, "the hook did not start");
+        } else if self.told.as_ref() == Some(fault) {
+            tracing::debug!(hook = %name, fault = ?text, "the hook is still down");
+        } else {
+            tracing::warn!(hook = %name, fault = ?text, "the hook is down");
+        }
+        self.told = Some(fault.clone());
+    }
+}
+
+/// A child that runs, and the tasks that serve it.
+struct Running {
+    leash: Leash,
+    session: Arc<Session>,
+    reader: JoinHandle<()>,
+    writer: JoinHandle<()>,
+    stderr: JoinHandle<()>,
+    stop_reading: CancellationToken,
+}
+
+impl Running {
+    async fn start(hook: &Arc<Inner>) -> Result<Self, String> {
+        let check = hook.spec.before_spawn.clone();
+        // The check reads files.
+        let checked = hook.tracker.spawn_blocking(move || check()).await;
+        checked.map_err(|_| "the check before its start panicked".to_owned())??;
+        let spec = &hook.spec;
+        let start = spawn::Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
+        let spawned = spawn::spawn(start).await?;
+        let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
+        tracing::debug!(hook = %hook.spec.name, pid = leash.id(), "a child runs");
+        let ear = Ear::at(&spawned.stdout).map_err(|error| format!("its output could not be shared: {error}"))?;
+        let session = Arc::new(Session::new(hook.lasting(), spawned.stdin, ear));
+        let stop_reading = CancellationToken::new();
+        let (heard, stop) = (session.clone(), stop_reading.clone());
+        let stdout = spawned.stdout;
+        let reader = hook.tracker.spawn(async move { reader::read_on(stdout, &heard, &stop).await });
+        let written = session.clone();
+        let writer = hook.tracker.spawn(async move { written.write_on().await });
+        let (tail, name, stop) = (hook.tail.clone(), hook.spec.name.clone(), stop_reading.clone());
+        let pipe = spawned.stderr;
+        let stderr = hook.tracker.spawn(async move { stderr::listen(pipe, name, &tail, &stop).await });
+        Ok(Self { leash, session, reader, writer, stderr, stop_reading })
+    }
+
+    /// Waits until the child ended or is of no more use.
+    async fn until_end(&mut self) -> End {
+        let mut trouble = self.session.trouble.subscribe();
+        let what = tokio::select! {
+            biased;
+            () = self.leash.ended() => return End::Left,
+            () = finished(&mut self.reader) => Fault::broke("closed its output and stayed"),
+            trouble = trouble.wait_for(Option::is_some) => match trouble.ok().and_then(|trouble| trouble.clone()) {
+                Some(Trouble::Hung(after)) => return End::Useless(Fault::TimedOut { after }),
+                Some(Trouble::Deaf) | None => Fault::broke("closed its input and stayed"),
+            },
+        };
+        // A child that is ending closes its pipes first.
+        match timeout(DRAIN, self.leash.ended()).await {
+            Ok(()) => End::Left,
+            Err(_elapsed) => End::Useless(what),
+        }
+    }
+
+    /// Reads what a child that ended has left in its pipes.
+    async fn drain(&mut self) {
+        let until = Instant::now() + DRAIN;
+        if timeout_at(until, finished(&mut self.reader)).await.is_err() {
+            tracing::debug!(hook = %self.session.spec.name, "somebody else holds the child's output open");
+            self.stop_reading.cancel();
+            finished(&mut self.reader).await;
+        }
+        let words = until.min(Instant::now() + LAST_WORDS);
+        if timeout_at(words, finished(&mut self.stderr)).await.is_err() {
+            tracing::debug!(hook = %self.session.spec.name, "somebody else holds the child's standard error open");
+        }
+    }
+
+    /// Closes the child's input and sees it and its group off.
+    async fn close(&mut self) {
+        self.session.shut();
+        if timeout(LEAVE, self.leash.ended()).await.is_err() {
+            tracing::info!(hook = %self.session.spec.name, "the child did not leave and is killed");
+        }
+        self.leash.end_group().await;
+    }
+
+    /// Ends everything that served the child; calls that are still pending end in `fault`.
+    async fn bury(mut self, fault: &Fault) {
+        self.session.end(fault);
+        self.session.shut();
+        self.leash.end_group().await;
+        self.stop_reading.cancel();
+        finished(&mut self.reader).await;
+        finished(&mut self.stderr).await;
+        finished(&mut self.writer).await;
+        self.session.sum_up();
+    }
+}
+
+/// Waits for a task. One that panicked has finished, too: the panic was reported where it happened.
+async fn finished(task: &mut JoinHandle<()>) {
+    if !task.is_finished() && task.await.is_err() {
+        tracing::error!("a task that served a child panicked");
+    }
+}

@@ -1,0 +1,20 @@
+//! Children of the host: what starts them, what they say, and what sees to it that nothing of them is left.
+//!
+//! [`hook`] runs process hooks, [`command`] the commands of rules, [`child`] starts anything else that speaks over pipes.
+
+mod bond;
+pub mod child;
+pub mod command;
+pub mod environment;
+mod exec;
+mod group;
+pub mod hook;
+pub mod mounting;
+pub mod orphans;
+mod restart;
+mod spawn;
+mod stderr;
+
+pub use environment::{ChildEnv, child_environment};
+pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
+pub use mounting::{BadEntry, mount, mount_entry};

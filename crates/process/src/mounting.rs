@@ -1,0 +1,77 @@
+//! From a configuration to hooks in force.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use dialects::process::config::raw::RawProcess;
+use dialects::process::config::{Around, Defaults, ProcessEntry};
+use domain::hook::{Hook, State};
+use serde_json::Value;
+
+use crate::environment::child_environment;
+use crate::hook::{ProcessHook, ProcessSpec, SpawnCheck};
+use engine::Engine;
+use engine::Mount;
+
+/// What is wrong with the entry of a process hook, one line each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("hook \"{name}\": {}", problems.join("; "))]
+pub struct BadEntry {
+    /// The hook.
+    pub name: String,
+    /// What is wrong.
+    pub problems: Vec<String>,
+}
+
+/// Prepares a process hook for [`Engine::replace`], and starts its child.
+pub fn mount(engine: &Engine, hook: Hook, spec: ProcessSpec) -> Mount {
+    Mount { hook, handler: ProcessHook::start(spec, engine.tasks().clone(), engine.deadlines().clone()) }
+}
+
+/// Prepares a process hook from what would stand under `hooks.processes.NAME` in a configuration.
+/// Relative paths start from `folder`. The child gets this process's environment without secrets.
+///
+/// # Errors
+/// What is wrong with the entry.
+pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) -> Result<Mount, BadEntry> {
+    let bad = |problems: Vec<String>| BadEntry { name: name.to_owned(), problems };
+    let raw: RawProcess = serde_json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
+    let around = Around { name, origin: "code", folder, defaults: Defaults::default() };
+    if raw.enabled != Some(true) {
+        return Ok(Mount::idle(dialects::process::config::idle(
+            &around,
+            domain::hook::Family::Process,
+            entry,
+            State::Disabled,
+        )));
+    }
+    let (hook, entry) = dialects::process::config::process(&around, &raw)
+        .map_err(|problems| bad(problems.iter().map(ToString::to_string).collect()))?;
+    let vars = child_environment(std::env::vars_os(), &BTreeSet::new(), &entry.inherit_env, &entry.env).vars;
+    let spec = spec(&hook, &entry, vars, Arc::new(|| Ok(())));
+    Ok(mount(engine, hook, spec))
+}
+
+/// What the child of `hook` needs to run, with `vars` as its whole environment.
+pub fn spec(
+    hook: &Hook,
+    entry: &ProcessEntry,
+    vars: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    before_spawn: SpawnCheck,
+) -> ProcessSpec {
+    ProcessSpec {
+        name: hook.name.clone(),
+        argv: entry.argv.clone(),
+        dir: Some(entry.dir.clone()),
+        env: vars,
+        modes: entry.modes.iter().map(|mode| mode.word()).collect(),
+        start_timeout: entry.start_timeout,
+        max_frame_bytes: entry.max_frame_bytes,
+        observer_timeout: entry.observer_timeout,
+        strict: entry.strict,
+        event_form: entry.events,
+        events: hook.events.clone(),
+        before_spawn,
+    }
+}

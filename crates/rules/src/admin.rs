@@ -1,0 +1,142 @@
+//! Everything that can be done with stored hooks, whoever asks: the command line or a gateway.
+//!
+//! This is the only place with the rules of who may: roles, tenants that do not see each other, hooks that are shipped,
+//! and who closes a circuit breaker. What somebody may not see is looked up like what is not there: among the rules in
+//! memory, by tenant and id at once, so neither the answer nor its time tells them apart.
+
+use std::sync::Arc;
+
+use domain::checkpoint::Known;
+use domain::id::{AgentId, HookId, TenantId};
+use domain::store::{Actor, BudgetStore, ExecutionStore, HookStore, StoreError};
+use jiff::Timestamp;
+
+use crate::cache::{Agents, Rulebook};
+use crate::handler::Parts;
+use engine::approvals::Clock;
+
+mod calling;
+mod caller;
+mod chain;
+mod changing;
+mod creating;
+mod history;
+mod judged;
+mod reading;
+mod refused;
+mod resetting;
+mod sampling;
+mod spending;
+mod testing;
+
+pub use caller::{Caller, Role};
+pub use calling::METHODS;
+pub use chain::{Asking, Unknown};
+pub use changing::Updated;
+pub use creating::Created;
+pub use history::{HistoryQuery, INVALID_CURSOR, MAX_PAGE, PAGE, Page};
+pub use reading::{INVALID_AGENT, ListFilter};
+pub use refused::{Code, Refused};
+pub use sampling::Sample;
+pub use testing::{TESTS_PER_MINUTE, TestResult, Tested};
+
+use testing::Throttle;
+
+/// Encrypts what rows keep secret.
+pub trait SealingVault: Send + Sync {
+    /// The value at `path` of the row `hook` of `tenant`, encrypted.
+    ///
+    /// # Errors
+    /// `encryption key not configured`, or what else is missing.
+    fn seal(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String>;
+}
+
+/// Whether hooks of the tenant with this slug, or global ones, may be sent to a URL, by its text alone.
+pub type CheckUrl = Arc<dyn Fn(Option<&str>, &str) -> Result<(), String> + Send + Sync>;
+
+/// What is known of an agent of a tenant: its tools, and how to read its shell texts.
+pub type KnownOf = Arc<dyn Fn(&TenantId, &AgentId) -> Arc<dyn Known> + Send + Sync>;
+
+/// Whether a session is the caller's own.
+pub type OwnsSession = Arc<dyn Fn(&Caller, &str) -> bool + Send + Sync>;
+
+/// What a desk is made of.
+pub struct DeskParts {
+    /// The rules.
+    pub hooks: Arc<dyn HookStore>,
+    /// What they did.
+    pub executions: Arc<dyn ExecutionStore>,
+    /// What judges may cost.
+    pub budgets: Arc<dyn BudgetStore>,
+    /// The rules in force.
+    pub rulebook: Arc<Rulebook>,
+    /// Runs hooks that are tested.
+    pub parts: Arc<Parts>,
+    /// Encrypts secrets.
+    pub vault: Arc<dyn SealingVault>,
+    /// The agents of the host.
+    pub agents: Agents,
+    /// What is known of each of them.
+    pub known_of: KnownOf,
+    /// What URLs are let through.
+    pub check_url: CheckUrl,
+    /// Whose sessions are whose.
+    pub owns_session: OwnsSession,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Does what callers want with stored hooks, if they may. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk {
+    parts: Arc<DeskParts>,
+    throttle: Arc<Throttle>,
+}
+
+impl Desk {
+    /// A desk over a store whose rules `parts.rulebook` keeps in force.
+    pub fn new(parts: DeskParts) -> Self {
+        Self { parts: Arc::new(parts), throttle: Arc::default() }
+    }
+
+    /// Does something that blocks. It goes on to its end even if nobody waits for it any more: a change that is written
+    /// is put in force.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let desk = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&desk)).await;
+        done.unwrap_or_else(|error| Err(Refused::new(Code::Internal, format!("it could not be done: {error}"))))
+    }
+
+    /// Now, as stores keep it.
+    fn now(&self) -> Timestamp {
+        let now = self.parts.clock.now();
+        Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+    }
+
+    fn actor(&self, by: &Caller) -> Actor {
+        Actor { name: by.name.clone(), at: self.now() }
+    }
+
+    /// Puts in force what was just written.
+    fn in_force(&self) -> Result<(), Refused> {
+        self.parts.rulebook.reload().map_err(|error| {
+            let text = format!("the change is kept, but not in force yet: {error}; it will be when the store answers");
+            Refused::new(Code::Unavailable, text)
+        })
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        let code = match error {
+            StoreError::Unavailable(_) => Code::Unavailable,
+            StoreError::Corrupt(_) => Code::Internal,
+            StoreError::NotFound(_) => Code::NotFound,
+            StoreError::Conflict(_) => Code::FailedPrecondition,
+        };
+        Self::new(code, error.to_string())
+    }
+}

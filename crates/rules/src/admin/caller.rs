@@ -1,0 +1,73 @@
+//! Who asks.
+
+use crate::record::Lang;
+use domain::id::TenantId;
+
+use super::{Code, Refused};
+
+/// What somebody may do; each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Look.
+    Viewer,
+    /// Work.
+    Operator,
+    /// Change what is one tenant's.
+    Admin,
+    /// Change everything.
+    Owner,
+}
+
+impl Role {
+    /// The word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+            Self::Owner => "owner",
+        }
+    }
+}
+
+/// Who asks. All of it comes from their session, nothing from what they ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Where they are.
+    pub tenant: TenantId,
+    /// What they may do.
+    pub role: Role,
+    /// For the change log, and as whose the hooks are that they make.
+    pub name: String,
+    /// The user, where there are several.
+    pub user: Option<String>,
+    /// By which way they write records.
+    pub lang: Lang,
+}
+
+impl Caller {
+    /// Whoever sits at the command line: the owner, in the default tenant.
+    pub fn cli() -> Self {
+        Self {
+            tenant: TenantId::default_tenant(),
+            role: Role::Owner,
+            name: "cli".to_owned(),
+            user: None,
+            lang: Lang::Cli,
+        }
+    }
+
+    /// Whether they may change what is about every tenant.
+    pub fn is_master(&self) -> bool {
+        self.role == Role::Owner
+    }
+
+    /// Lets those pass who have at least `role`.
+    pub(super) fn at_least(&self, role: Role, method: &str) -> Result<(), Refused> {
+        if self.role >= role {
+            return Ok(());
+        }
+        let text = format!("permission denied: hooks.{method} requires {} role", role.word());
+        Err(Refused::new(Code::Unauthorized, text))
+    }
+}

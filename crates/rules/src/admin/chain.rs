@@ -1,0 +1,160 @@
+//! Who would be asked about a call: for people who wonder.
+
+use domain::agent_hook::AgentHook;
+use domain::breaker;
+use domain::chain::wanted;
+use domain::checkpoint::{CheckpointKind, Duty, Facts, Known, Occasion};
+use domain::hook::{Hook, State};
+use domain::id::{AgentId, HookName, TurnId};
+use domain::identity::Identity;
+use domain::json::Object;
+use domain::record::NotRun;
+use serde_json::{Value, json};
+
+use super::{Caller, Desk, Refused, Role};
+use engine::set::Set;
+
+/// An event at which somebody wants to know the chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asking<'a> {
+    /// Where.
+    pub event: CheckpointKind,
+    /// Whose turn: the UUID or the key of an agent; the host's first one unless it is said.
+    pub agent: Option<&'a str>,
+    /// The tool, under any of its names.
+    pub tool: Option<&'a str>,
+    /// Its arguments.
+    pub input: Option<&'a Object>,
+}
+
+impl Desk {
+    /// The stored hooks of an event in running order, each with whether it would run, and if not why.
+    ///
+    /// # Errors
+    /// `invalid agentId`; or no rules could ever be read.
+    pub async fn chain(&self, by: &Caller, asking: Asking<'_>) -> Result<Vec<Value>, Refused> {
+        by.at_least(Role::Viewer, "chain")?;
+        let agents = (self.parts.agents)();
+        let agent = match asking.agent {
+            Some(named) => self.agent(&by.tenant, named)?.1.unwrap_or_else(|| AgentId::from(named)),
+            None => agents.first().cloned().unwrap_or_else(|| AgentId::from("")),
+        };
+        let view = self.view(by).await?;
+        let known = (self.parts.known_of)(&by.tenant, &agent);
+        let raw = asking.tool.unwrap_or_default();
+        let canonical = known.tool(raw).unwrap_or_else(|| raw.to_owned());
+        let empty = Object::new();
+        let facts = Facts {
+            tool: asking.tool.map(|raw| (canonical.as_str(), raw)),
+            input: asking.tool.map(|_| asking.input.unwrap_or(&empty)),
+            ..Facts::default()
+        };
+        let who = Identity {
+            tenant_id: by.tenant.clone(),
+            is_test: true,
+            ..Identity::top(agent.as_str(), "", TurnId::from(""))
+        };
+        let occasion = Occasion { who: &who, known: &*known };
+        // These are the hooks that are asked, not others made from the same rows.
+        let live = self.parts.rulebook.live().rules();
+        let set = Set::of(live.of(&by.tenant).iter());
+        let hooks = set.roster().at(asking.event).iter().map(|number| set.roster().hook(*number));
+        let line = |hook: &std::sync::Arc<Hook>| {
+            let row = view.rules.hooks.iter().find(|row| hook.stored.as_ref().is_some_and(|own| own.id == row.id))?;
+            let fate = fate(hook, row, asking.event, (&facts, occasion));
+            Some(json!({
+                "hookId": row.id,
+                "name": row.name,
+                "scope": row.scope,
+                "priority": row.priority,
+                "state": state(hook),
+                "wouldRun": fate.is_none(),
+                "reason": fate.unwrap_or_default(),
+            }))
+        };
+        Ok(hooks.filter_map(line).collect())
+    }
+}
+
+fn state(hook: &Hook) -> &'static str {
+    match hook.state {
+        State::Armed => "on",
+        State::Disabled | State::Untrusted => "off",
+        State::Tripped { .. } => "tripped",
+        State::Broken(_) => "broken",
+    }
+}
+
+/// Why the handler of `hook` would not run, if it would not.
+fn fate(
+    hook: &Hook,
+    row: &AgentHook,
+    event: CheckpointKind,
+    (facts, occasion): (&Facts<'_>, Occasion<'_>),
+) -> Option<String> {
+    match &hook.state {
+        State::Disabled if row.disabled_reason.is_empty() => return Some("switched off".to_owned()),
+        State::Disabled => return Some(format!("switched off: {}", row.disabled_reason)),
+        State::Untrusted => return Some("not accepted by anybody".to_owned()),
+        State::Armed | State::Tripped { .. } | State::Broken(_) => {}
+    }
+    let acting = [occasion.who.agent_id.clone()];
+    if !hook.scope.covers(&acting) {
+        return Some("about other agents".to_owned());
+    }
+    match wanted(hook, event.name(), facts, occasion) {
+        Err(NotRun::Matcher { pattern, value }) => {
+            return Some(format!("its matcher {pattern:?} does not match {value:?}"));
+        }
+        Err(NotRun::Condition { text }) => return Some(format!("its if_expr is false: {text}")),
+        Err(NotRun::Decided { by }) => return Some(decided(&by)),
+        Err(
+            NotRun::Disabled
+            | NotRun::OutOfScope
+            | NotRun::BreakerOpen { .. }
+            | NotRun::Untrusted
+            | NotRun::BudgetSpent
+            | NotRun::Dropped,
+        ) => return Some("about something else".to_owned()),
+        Ok(Some(fault)) => return Some(faulty(event, &fault.to_string())),
+        Ok(None) => {}
+    }
+    match &hook.state {
+        State::Tripped { since } => Some(breaker::refusal(row.label(), row.id.as_str(), since, row.breaker)),
+        State::Broken(fault) => Some(faulty(event, &fault.to_string())),
+        State::Armed | State::Disabled | State::Untrusted => None,
+    }
+}
+
+fn decided(by: &HookName) -> String {
+    format!("hook \"{by}\" decides before it")
+}
+
+fn faulty(event: CheckpointKind, fault: &str) -> String {
+    let then = if event.duty() == Duty::Gate { "blocks" } else { "is skipped" };
+    format!("it {then}: it {fault}")
+}
+
+/// What is known of an agent of which the host says nothing: names are taken as they are.
+pub struct Unknown {
+    /// The id under which stored hooks know the agent.
+    pub agent_uuid: String,
+}
+
+impl Known for Unknown {
+    fn tool(&self, name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        true
+    }
+
+    fn owner(&self, _name: &str) -> Option<HookName> {
+        None
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
+    }
+}

@@ -1,0 +1,197 @@
+//! Changes of hooks that are there.
+
+use crate::record;
+use domain::agent_hook::{AgentHook, HookScope, Source};
+use domain::id::HookId;
+use domain::store::{HookChange, StoreError};
+use serde_json::Value;
+
+use super::judged::{Case, not_from_file};
+use super::reading::{View, hook_id};
+use super::{Caller, Code, Desk, Refused, Role};
+
+/// How often a change is begun anew because somebody else was faster: nobody changes one rule all the time.
+const ATTEMPTS: u32 = 5;
+
+/// Said of what is shipped.
+const READ_ONLY: &str = "builtin hooks are read-only except for the enabled toggle";
+
+/// A hook that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated {
+    /// Its version now.
+    pub version: u32,
+    /// Settings that are allowed and probably not meant.
+    pub warnings: Vec<String>,
+}
+
+/// Why one attempt came to nothing.
+pub(super) enum Stop {
+    /// It may not be.
+    Refused(Refused),
+    /// Somebody else was faster.
+    Raced,
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl Desk {
+    /// Changes a hook: members that are not sent stay, `""` clears, `config` is replaced whole. Closes its circuit
+    /// breaker.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; `version conflict: have N`; or the caller may not.
+    pub async fn update(
+        &self,
+        by: &Caller,
+        id: &str,
+        updates: &Value,
+        if_version: Option<u32>,
+    ) -> Result<Updated, Refused> {
+        by.at_least(Role::Admin, "update")?;
+        let (by, id, updates) = (by.clone(), hook_id(id)?, updates.clone());
+        self.blocking(move |desk| desk.until_settled(|| desk.update_now(&by, &id, &updates, if_version))).await
+    }
+
+    /// Deletes a hook. What it did stays in the history.
+    ///
+    /// # Errors
+    /// There is none, it is shipped, it comes from a file; or the caller may not.
+    pub async fn delete(&self, by: &Caller, id: &str) -> Result<(), Refused> {
+        by.at_least(Role::Admin, "delete")?;
+        let (by, id) = (by.clone(), hook_id(id)?);
+        self.blocking(move |desk| desk.delete_now(&by, &id)).await
+    }
+
+    /// Switches a hook on or off. Says whether it acts now. On closes its circuit breaker.
+    ///
+    /// # Errors
+    /// There is none, it is no longer valid, it comes from a file; or the caller may not.
+    pub async fn toggle(&self, by: &Caller, id: &str, enabled: bool) -> Result<bool, Refused> {
+        by.at_least(Role::Admin, "toggle")?;
+        let (by, id) = (by.clone(), hook_id(id)?);
+        self.blocking(move |desk| desk.until_settled(|| desk.toggle_now(&by, &id, enabled))).await
+    }
+
+    /// Tries until nobody else is faster.
+    fn until_settled<T>(&self, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Refused> {
+        for _ in 0..ATTEMPTS {
+            match attempt() {
+                Ok(done) => return Ok(done),
+                Err(Stop::Refused(refused)) => return Err(refused),
+                Err(Stop::Raced) => {}
+            }
+        }
+        Err(Refused::new(Code::FailedPrecondition, "version conflict: others keep changing this hook; try again"))
+    }
+
+    fn update_now(&self, by: &Caller, id: &HookId, updates: &Value, if_version: Option<u32>) -> Result<Updated, Stop> {
+        let view = View { by, rules: self.freshest()? };
+        let current = view.hook(id)?;
+        let tenant = if current.scope == HookScope::Global { &by.tenant } else { &current.tenant_id };
+        let case = Case { by, rules: &view.rules, tenant, beside: None };
+        let birth = self.birth(by);
+        let patched = |around: &record::Around<'_>| record::patch(&view.as_tripped(current), updates, around);
+        let read = self.judge(&case, &birth, patched).map_err(Refused::from)?;
+        not_from_file(current)?;
+        if if_version.is_some_and(|wanted| wanted != current.version) {
+            return Err(conflict(current.version).into());
+        }
+        let hook = self.sealed(read.hook)?;
+        let version = self.write(by, (current, hook), "updated", if_version.is_some())?;
+        Ok(Updated { version, warnings: read.warnings })
+    }
+
+    fn delete_now(&self, by: &Caller, id: &HookId) -> Result<(), Refused> {
+        let view = View { by, rules: self.freshest()? };
+        let current = view.hook(id)?;
+        owned(by, current)?;
+        match current.source {
+            Source::Builtin => return Err(Refused::invalid(READ_ONLY)),
+            Source::User => not_from_file(current)?,
+        }
+        self.parts
+            .hooks
+            .change(vec![HookChange::Delete(id.clone())], &self.actor(by))
+            .map_err(|error| missing(error, id))?;
+        self.parts.rulebook.release(id, None);
+        self.in_force()
+    }
+
+    fn toggle_now(&self, by: &Caller, id: &HookId, enabled: bool) -> Result<bool, Stop> {
+        let view = View { by, rules: self.freshest()? };
+        let current = view.hook(id)?;
+        let is_others = current.scope == HookScope::Global && !by.is_master();
+        if enabled && (is_others || current.enabled || view.is_tripped(current)) {
+            return Ok(self.reset_now(&view, current, None)?);
+        }
+        owned(by, current)?;
+        if current.enabled == enabled && current.tripped_at.is_none() {
+            return Ok(enabled);
+        }
+        not_from_file(current)?;
+        let hook = AgentHook { enabled, tripped_at: None, disabled_reason: String::new(), ..current.clone() };
+        if enabled {
+            self.fit(by, &view.rules, &hook)?;
+        }
+        self.write(by, (current, hook), "toggled", false)?;
+        Ok(enabled)
+    }
+
+    /// Writes another content of `current`, closes its circuit breakers and puts it in force.
+    fn write(
+        &self,
+        by: &Caller,
+        (current, hook): (&AgentHook, AgentHook),
+        action: &'static str,
+        insists: bool,
+    ) -> Result<u32, Stop> {
+        let (id, actor) = (&current.id, self.actor(by));
+        // What was judged is what was seen: if the row is another one by now, it has to be judged anew.
+        let change = HookChange::Update { hook: Box::new(hook), if_version: Some(current.version), action };
+        let changed = match self.parts.hooks.change(vec![change], &actor) {
+            Ok(changed) => changed,
+            Err(StoreError::Conflict(_)) if !insists => return Err(Stop::Raced),
+            Err(error) => return Err(missing(error, id).into()),
+        };
+        self.parts.rulebook.release(id, None);
+        self.parts.hooks.reset(id, None, &actor).map_err(|error| missing(error, id))?;
+        self.in_force()?;
+        Ok(changed.versions.first().copied().unwrap_or_default())
+    }
+}
+
+impl View<'_> {
+    /// Whether a circuit breaker of `hook` is open, for anybody.
+    pub(super) fn is_tripped(&self, hook: &AgentHook) -> bool {
+        hook.tripped_at.is_some() || self.rules.trips.iter().any(|trip| trip.hook_id == hook.id)
+    }
+
+    /// The hook as one whose breaker is open where it is open for anybody: a change then does not switch it off.
+    fn as_tripped(&self, hook: &AgentHook) -> AgentHook {
+        let trip = self.rules.trips.iter().find(|trip| trip.hook_id == hook.id);
+        let tripped_at = hook.tripped_at.clone().or_else(|| trip.map(|trip| trip.tripped_at.clone()));
+        AgentHook { tripped_at, ..hook.clone() }
+    }
+}
+
+/// Refuses to change what is everybody's to those who are not master.
+pub(super) fn owned(by: &Caller, hook: &AgentHook) -> Result<(), Refused> {
+    if hook.scope == HookScope::Global && !by.is_master() { Err(Refused::no_master()) } else { Ok(()) }
+}
+
+fn conflict(have: u32) -> Refused {
+    Refused::new(Code::FailedPrecondition, format!("version conflict: have {have}"))
+}
+
+/// A hook that somebody deleted meanwhile is like one that never was.
+pub(super) fn missing(error: StoreError, id: &HookId) -> Refused {
+    match error {
+        StoreError::NotFound(_) => Refused::no_hook(id.as_str()),
+        StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::Conflict(_) => error.into(),
+    }
+}

@@ -1,0 +1,312 @@
+//! One made-up event for one hook: its handler runs for real, and nothing is kept of it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::builtin;
+use domain::agent_hook::{AgentHook, Decision, HandlerType, HookScope, Stored};
+use domain::chain::{Asks as _, Chain, wanted};
+use domain::checkpoint::{Checkpoint, Facts, Known, Notice, Observed, Occasion};
+use domain::fault::Fault;
+use domain::hook::{Hook, Scope, State};
+use domain::id::{AgentId, EventId, HookId, TenantId, TurnId, agent_uuid};
+use domain::identity::Identity;
+use domain::record::NotRun;
+use domain::roster::Roster;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::reading::hook_id;
+use super::sampling::Event;
+use super::{Caller, Code, Desk, Refused, Role, Sample};
+use crate::cache::{handler, mount};
+use crate::handler::RuleHandler;
+use engine::handler::{Call, Handler as _, WireCache};
+
+mod result;
+
+pub use result::TestResult;
+
+/// How often one user may test hooks in a minute. Source: agent hooks, hooks.test.
+pub const TESTS_PER_MINUTE: usize = 20;
+
+/// Whose turn it is where the host has no agents.
+const NOBODY: &str = "main";
+
+/// What is tested.
+#[derive(Clone, Copy, Debug)]
+pub enum Tested<'a> {
+    /// The hook with this id.
+    Saved(&'a str),
+    /// A record that is in no store.
+    Unsaved(&'a Value),
+    /// The starter guards, as a chain.
+    Starter,
+}
+
+/// When users tested hooks lately.
+#[derive(Default)]
+pub(super) struct Throttle(Mutex<BTreeMap<(TenantId, String), VecDeque<Timestamp>>>);
+
+impl Throttle {
+    /// Counts one test more.
+    fn take(&self, by: &Caller, now: Timestamp) -> Result<(), Refused> {
+        let from = now - SignedDuration::from_secs(60);
+        let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        users.retain(|_, tests| {
+            tests.retain(|at| *at > from);
+            !tests.is_empty()
+        });
+        let user = by.user.clone().unwrap_or_else(|| by.name.clone());
+        let tests = users.entry((by.tenant.clone(), user)).or_default();
+        if tests.len() >= TESTS_PER_MINUTE {
+            let text = format!("at most {TESTS_PER_MINUTE} tests of hooks per minute and user; try again in a minute");
+            return Err(Refused::new(Code::ResourceExhausted, text));
+        }
+        tests.push_back(now);
+        Ok(())
+    }
+}
+
+/// One hook, ready to be tried.
+struct Trial {
+    /// As it is in force.
+    hook: Arc<Hook>,
+    /// The same for a chain that asks it whatever it is about.
+    asked: Arc<Hook>,
+    handler: Arc<RuleHandler>,
+    who: Identity,
+    known: Arc<dyn Known>,
+    cancel: CancellationToken,
+}
+
+impl Desk {
+    /// Asks one hook about an event that `sample` makes up. Its handler runs for real, whether the hook is about that
+    /// event or not; the event says that it is a test. Nothing is kept but what a judge costs.
+    ///
+    /// # Errors
+    /// The hook is not in order or not there; too many tests; or the caller may not.
+    pub async fn test(&self, by: &Caller, what: Tested<'_>, sample: &Sample) -> Result<TestResult, Refused> {
+        match what {
+            Tested::Saved(id) => {
+                by.at_least(Role::Operator, "test")?;
+                let id = hook_id(id)?;
+                self.throttle.take(by, self.now())?;
+                let row = self.saved(by, id).await?;
+                Ok(self.try_row(by, &row, sample).await?.0)
+            }
+            Tested::Unsaved(record) => {
+                by.at_least(Role::Admin, "test")?;
+                self.throttle.take(by, self.now())?;
+                let row = self.unsaved(by, record).await?;
+                Ok(self.try_row(by, &row, sample).await?.0)
+            }
+            Tested::Starter => {
+                by.at_least(Role::Admin, "test")?;
+                self.throttle.take(by, self.now())?;
+                self.try_starters(by, sample).await
+            }
+        }
+    }
+
+    /// A hook of the store, in order, that the caller may run.
+    async fn saved(&self, by: &Caller, id: HookId) -> Result<AgentHook, Refused> {
+        let by = by.clone();
+        self.blocking(move |desk| {
+            let view = super::reading::View { by: &by, rules: desk.freshest()? };
+            let row = view.hook(&id)?.clone();
+            if row.scope == HookScope::Global && !by.is_master() {
+                return Err(Refused::no_master());
+            }
+            if row.handler_type == HandlerType::Command {
+                by.at_least(Role::Admin, "test")?;
+            }
+            desk.fit(&by, &view.rules, &row)?;
+            Ok(row)
+        })
+        .await
+    }
+
+    /// A row that is in no store: nobody's version, and an id of its own, so that it shares nothing with any other.
+    async fn unsaved(&self, by: &Caller, record: &Value) -> Result<AgentHook, Refused> {
+        let (by, record) = (by.clone(), record.clone());
+        self.blocking(move |desk| {
+            let rules = desk.freshest()?;
+            let read = desk.new_hook(&by, (&rules, None), &record)?;
+            Ok(AgentHook { version: 0, ..read.hook })
+        })
+        .await
+    }
+
+    /// Asks the starter guards in their order until one decides.
+    async fn try_starters(&self, by: &Caller, sample: &Sample) -> Result<TestResult, Refused> {
+        let mut asked = TestResult::default();
+        for record in builtin::starter(HookScope::Tenant) {
+            let row = self.unsaved(by, &record).await?;
+            let trial = self.trial(by, &row)?;
+            let event = self.event(&row, sample, &trial);
+            if !trial.foreseen(&event).is_match() {
+                continue;
+            }
+            let result = self.run(&trial, event).await;
+            let decides = result.decision != Decision::Allow;
+            asked = TestResult { hook: Some(row.name), duration_ms: asked.duration_ms + result.duration_ms, ..result };
+            if decides {
+                break;
+            }
+        }
+        Ok(asked)
+    }
+
+    async fn try_row(&self, by: &Caller, row: &AgentHook, sample: &Sample) -> Result<(TestResult, String), Refused> {
+        let trial = self.trial(by, row)?;
+        let event = self.event(row, sample, &trial);
+        let foreseen = trial.foreseen(&event);
+        let result = self.run(&trial, event).await;
+        Ok((foreseen.noted(result), row.name.clone()))
+    }
+
+    fn trial(&self, by: &Caller, row: &AgentHook) -> Result<Trial, Refused> {
+        let agents = (self.parts.agents)();
+        let tenant = if row.scope == HookScope::Global { &by.tenant } else { &row.tenant_id };
+        let named = |agent: &&AgentId| row.agent_ids.contains(&agent_uuid(tenant, agent.as_str()));
+        let agent = agents.iter().find(named).or(agents.first()).cloned().unwrap_or_else(|| AgentId::from(NOBODY));
+        // It is tested as it would act if it did.
+        let acting = AgentHook { enabled: true, tripped_at: None, ..row.clone() };
+        let hook = mount(&acting, &agents, &self.parts.parts).hook;
+        let known = (self.parts.known_of)(tenant, &agent);
+        let who = Identity {
+            tenant_id: tenant.clone(),
+            sender_id: by.user.clone().unwrap_or_else(|| by.name.clone()),
+            is_test: true,
+            ..Identity::top(agent.as_str(), "", TurnId::fresh())
+        };
+        Ok(Trial {
+            asked: Arc::new(whatever_it_is_about(&hook)),
+            handler: handler(&acting, hook.clone(), &self.parts.parts)?,
+            hook,
+            who,
+            known,
+            cancel: CancellationToken::new(),
+        })
+    }
+
+    fn event(&self, row: &AgentHook, sample: &Sample, trial: &Trial) -> Event {
+        sample.event(row, &trial.who.agent_id, &*trial.known)
+    }
+
+    async fn run(&self, trial: &Trial, event: Event) -> TestResult {
+        match event {
+            Event::Prompt(subject) => trial.ask(subject).await,
+            Event::Tool(subject) => trial.ask(subject).await,
+            Event::Subagent(subject) => trial.ask(subject).await,
+            Event::Told(what) => trial.tell(what, self.now()).await,
+        }
+    }
+}
+
+/// What the matcher and the condition of a hook say of an event.
+struct Foreseen {
+    matcher: bool,
+    condition: Option<Result<bool, String>>,
+}
+
+impl Foreseen {
+    fn is_match(&self) -> bool {
+        // What cannot be said is a fault, and the hook is asked for that.
+        self.matcher && !matches!(self.condition, Some(Ok(false)))
+    }
+
+    fn noted(self, result: TestResult) -> TestResult {
+        let (cel_result, cel_error) = match self.condition {
+            None => (None, None),
+            Some(Ok(holds)) => (Some(holds), None),
+            Some(Err(why)) => (None, Some(why)),
+        };
+        TestResult { matcher_matched: self.matcher, cel_result, cel_error, ..result }
+    }
+}
+
+impl Trial {
+    fn occasion(&self) -> Occasion<'_> {
+        Occasion { who: &self.who, known: &*self.known }
+    }
+
+    fn foreseen(&self, event: &Event) -> Foreseen {
+        match event {
+            Event::Prompt(subject) => self.foresee(&subject.facts()),
+            Event::Tool(subject) => self.foresee(&subject.facts()),
+            Event::Subagent(subject) => self.foresee(&subject.facts()),
+            Event::Told(what) => self.foresee(&what.facts()),
+        }
+    }
+
+    fn foresee(&self, facts: &Facts<'_>) -> Foreseen {
+        let condition = self.hook.stored.as_ref().and_then(|stored| stored.condition.as_ref());
+        let event = self.hook.stages.kinds().next().map_or("", |kind| kind.name());
+        // Without its matcher only the condition is left to say no.
+        let unmatched = Hook { matcher: None, ..(*self.hook).clone() };
+        let condition = condition.map(|_| match wanted(&unmatched, event, facts, self.occasion()) {
+            Ok(None) => Ok(true),
+            Ok(Some(Fault::ConditionFailed { detail })) => Err(detail),
+            Ok(Some(fault)) => Err(fault.to_string()),
+            Err(NotRun::Condition { .. }) => Ok(false),
+            Err(other) => Err(format!("{other:?}")),
+        });
+        Foreseen { matcher: self.hook.matches(facts), condition }
+    }
+
+    /// Asks a gate.
+    async fn ask<C: Checkpoint>(&self, subject: C) -> TestResult {
+        let alone = Arc::new(Roster::of(vec![self.asked.clone()]));
+        let (event_id, wire) = (EventId::fresh(), WireCache::default());
+        let mut chain = Chain::new(alone, self.occasion(), subject);
+        let (mut wrote, mut said) = (None, None);
+        while let Some(need) = chain.next() {
+            let call = Call {
+                event_id: &event_id,
+                who: &self.who,
+                subject: need.subject,
+                timeout: need.timeout,
+                budget: need.budget,
+                again: need.again,
+                cancel: &self.cancel,
+                known: &*self.known,
+                wire: &wire,
+            };
+            let began = Instant::now();
+            let answered = self.handler.ask(call).await;
+            if let Ok(reply) = &answered.heard {
+                (wrote, said) = result::proposed(reply);
+            }
+            chain.settle(answered, began.elapsed());
+        }
+        let concluded = chain.conclude();
+        let record = concluded.records.iter().next().map(Cow::into_owned);
+        record.map(|record| TestResult::of_record(record, &concluded.ruling, (wrote, said))).unwrap_or_default()
+    }
+
+    /// Tells an observer.
+    async fn tell(&self, what: Observed, at: Timestamp) -> TestResult {
+        let kind = what.checkpoint();
+        let notice = Notice { event_id: EventId::fresh(), at, who: self.who.clone(), what };
+        if let State::Broken(fault) = &self.asked.state {
+            return TestResult::of_fault(fault, fault.to_string(), Duration::ZERO);
+        }
+        let began = Instant::now();
+        let tried = self.handler.try_out(&notice, &self.cancel).await;
+        TestResult::of_tried(tried, kind, began.elapsed())
+    }
+}
+
+/// The hook without what limits it to some events.
+fn whatever_it_is_about(hook: &Hook) -> Hook {
+    let free = |stored: &Arc<Stored>| Arc::new(Stored { condition: None, ..(**stored).clone() });
+    let only_condition = matches!(hook.state, State::Broken(Fault::ConditionFailed { .. }));
+    let state = if only_condition { State::Armed } else { hook.state.clone() };
+    let stored = hook.stored.as_ref().map(free);
+    Hook { matcher: None, scope: Scope::Everyone, state, stored, ..hook.clone() }
+}

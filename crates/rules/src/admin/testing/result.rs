@@ -1,0 +1,214 @@
+//! What came of a test, as it is published.
+
+use std::time::Duration;
+
+use crate::reply;
+use domain::account::{Account, Rewritten};
+use domain::agent_hook::Decision;
+use domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
+use domain::fault::Fault;
+use domain::record::{Outcome, Record};
+use domain::ruling::Ruling;
+use domain::verdict::Word;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::handler::Tried;
+
+/// What came of a test. Its JSON is the `result` of `hooks.test`; members that its handler does not have are absent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TestResult {
+    /// What the hook said, or that it failed.
+    pub decision: Decision,
+    /// How long its handler took.
+    pub duration_ms: u64,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The beginning of a command's output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// The beginning of what a command complained, or of what a script wrote to its console.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// The status of an endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<u16>,
+    /// `true` where the endpoint's answer is no JSON, which lets pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_json: Option<bool>,
+    /// The fault, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the hook wants in the place of the input, whether it may or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<Value>,
+    /// Whether its matcher wants this event.
+    pub matcher_matched: bool,
+    /// Whether its condition does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cel_result: Option<bool>,
+    /// Why that cannot be said: at an event this would be a fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cel_error: Option<String>,
+    /// What it would count for: `allow`, `block` or `ask`.
+    pub effective: &'static str,
+    /// What would become of `updatedInput`: `applied`, or `dropped: ` and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewrite: Option<String>,
+    /// What it wants the model to read besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_context: Option<String>,
+    /// Whether a judge saw an attempt to talk it into something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub injection_detected: Option<bool>,
+    /// The fault's word of the closed list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<&'static str>,
+    /// The model that judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What that cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Of several hooks the one that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+}
+
+impl Default for TestResult {
+    /// Nobody was asked.
+    fn default() -> Self {
+        Self {
+            decision: Decision::Allow,
+            duration_ms: 0,
+            reason: None,
+            stdout: None,
+            stderr: None,
+            status_code: None,
+            non_json: None,
+            error: None,
+            updated_input: None,
+            matcher_matched: true,
+            cel_result: None,
+            cel_error: None,
+            effective: Decision::Allow.word(),
+            rewrite: None,
+            additional_context: None,
+            injection_detected: None,
+            fault: None,
+            model: None,
+            tokens: None,
+            hook: None,
+        }
+    }
+}
+
+/// What a reply wants to put in the place of its subject, and wants the model to read.
+pub(super) fn proposed(reply: &Reply) -> (Option<Value>, Option<String>) {
+    match reply {
+        Reply::PreToolUse(heard) => (heard.rewrite.as_deref().cloned().map(Value::Object), heard.context.clone()),
+        Reply::UserPromptSubmit(heard) => {
+            (heard.rewrite.as_deref().map(|text| json!({ "rawInput": text })), heard.context.clone())
+        }
+        Reply::SubagentStart(heard) => (None, heard.context.clone()),
+        Reply::BeforeLlm(_)
+        | Reply::AfterLlm(_)
+        | Reply::BeforeTool(_)
+        | Reply::ApproveTool(_)
+        | Reply::AfterTool(_) => (None, None),
+    }
+}
+
+impl TestResult {
+    /// What one question to a gate gave.
+    pub(super) fn of_record<C: Checkpoint>(
+        record: Record,
+        ruling: &Ruling<C>,
+        (updated_input, additional_context): (Option<Value>, Option<String>),
+    ) -> Self {
+        let account = record.account.map(|account| *account).unwrap_or_default();
+        let base = match record.outcome {
+            Outcome::Said { word, reason, took } => {
+                Self { decision: decision(word), reason, duration_ms: millis(took), ..Self::default() }
+            }
+            Outcome::Failed { fault, took, .. } => {
+                let words = account.detail.clone().unwrap_or_else(|| fault.to_string());
+                Self::of_fault(&fault, words, took)
+            }
+            Outcome::Told | Outcome::NotRun(_) => Self::default(),
+        };
+        let effective = match ruling {
+            Ruling::Proceed | Ruling::Respond { .. } => Decision::Allow,
+            Ruling::Ask { .. } => Decision::Ask,
+            Ruling::Deny(_) | Ruling::Abort(_) => Decision::Block,
+        };
+        let rewrite = updated_input.as_ref().map(|_| match (&account.rewrite, effective) {
+            (_, Decision::Block) => "dropped: a block changes nothing".to_owned(),
+            (Some(Rewritten::Dropped(why)), _) => format!("dropped: {why}"),
+            (Some(Rewritten::Applied) | None, _) => "applied".to_owned(),
+        });
+        let base = Self { effective: effective.word(), updated_input, rewrite, additional_context, ..base };
+        base.with(account)
+    }
+
+    /// What an observer said.
+    pub(super) fn of_tried(tried: Tried, kind: CheckpointKind, took: Duration) -> Self {
+        let base = match tried.said {
+            Ok(said) => {
+                let decision = match said.decision {
+                    reply::Decision::Allow => Decision::Allow,
+                    reply::Decision::Ask => Decision::Ask,
+                    reply::Decision::Block | reply::Decision::Defer => Decision::Block,
+                };
+                let nothing = || format!("dropped: nothing is rewritten at {}", kind.name());
+                Self {
+                    decision,
+                    duration_ms: millis(took),
+                    reason: said.reason,
+                    rewrite: said.updated_input.is_some().then(nothing),
+                    updated_input: said.updated_input.map(Value::Object),
+                    additional_context: said.context,
+                    ..Self::default()
+                }
+            }
+            Err((fault, words)) => Self::of_fault(&fault, words, took),
+        };
+        base.with(tried.account)
+    }
+
+    /// A fault, in words. What it counts for is for others to say.
+    pub(super) fn of_fault(fault: &Fault, words: String, took: Duration) -> Self {
+        let is_late = matches!(fault, Fault::TimedOut { .. });
+        let decision = if is_late { Decision::Timeout } else { Decision::Error };
+        let (error, fault) = (Some(words), Some(fault.kind().word()));
+        Self { decision, duration_ms: millis(took), error, fault, ..Self::default() }
+    }
+
+    fn with(self, account: Account) -> Self {
+        let judged = account.model.is_some() || account.cached;
+        Self {
+            stdout: account.stdout,
+            stderr: account.stderr,
+            status_code: account.http_status,
+            non_json: account.non_json.then_some(true),
+            injection_detected: judged.then_some(account.injection_detected),
+            model: account.model,
+            tokens: account.tokens,
+            ..self
+        }
+    }
+}
+
+fn decision(word: Word) -> Decision {
+    match word {
+        Word::Inject | Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
+        Word::Ask => Decision::Ask,
+        Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
+    }
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}

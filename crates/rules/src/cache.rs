@@ -1,0 +1,429 @@
+//! Keeps the rules of a store in force: reads them, mounts them, notices when they change, and takes those out whose
+//! circuit breaker opens.
+//!
+//! Nothing here is asked for on the way of an event: the snapshot is replaced whole, by whoever changes a rule and by a
+//! task that hears, or looks, whether somebody else did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::agent_hook::{AgentHook, HookScope, Source};
+use domain::breaker::Run;
+use domain::id::{AgentId, HookId, TenantId};
+use domain::store::{HookStore, StoreError, StoredRules, Trip};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::handler::Parts;
+use engine::approvals::{Clock, SystemClock};
+use engine::live::{Live, Rules};
+use engine::set::Mounted;
+
+mod breaking;
+mod mounting;
+
+use breaking::Counter;
+pub(crate) use mounting::handler;
+pub use mounting::{Guarded, mount, shut, stub};
+
+/// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it is looked although the store tells: a connection may hang unnoticed. Source: the same; within 5 s.
+pub const LOOK_WHILE_TOLD: Duration = Duration::from_secs(5);
+
+/// Why a rule is off whose breaker is open, in its row.
+const BY_BREAKER: &str = "breaker";
+
+/// The agents of the host: hooks know them by ids that are made from these names.
+pub type Agents = Arc<dyn Fn() -> Vec<AgentId> + Send + Sync>;
+
+/// The rules of one store, in force.
+pub struct Rulebook {
+    store: Arc<dyn HookStore>,
+    live: Arc<Live>,
+    parts: Arc<Parts>,
+    agents: Agents,
+    clock: Arc<dyn Clock>,
+    page: Mutex<Page>,
+    /// Held by whoever writes a run, so that an older one never takes the place of a newer one.
+    writing: Mutex<()>,
+    closing: CancellationToken,
+}
+
+/// A hook beside those of the store: it stands for a rule that could not be read, or that nobody accepted.
+#[derive(Clone)]
+pub struct Beside {
+    /// Whose; of every tenant if that is not said.
+    pub tenant: Option<TenantId>,
+    /// The hook.
+    pub mounted: Mounted,
+}
+
+/// What is in force now.
+#[derive(Default)]
+struct Page {
+    /// As they are in force: those of the store, and of files those of this host. Shared with whoever reads them.
+    rules: Arc<StoredRules>,
+    /// All rows of the store, those of files of other hosts among them.
+    rows: Vec<AgentHook>,
+    /// The rules of this host's files. Their rows in the store are for breakers and histories; what counts stands here,
+    /// since hosts that share a store need not share their files.
+    files: Vec<AgentHook>,
+    /// The runs of breakers that are under way.
+    runs: BTreeMap<(HookId, TenantId), Run>,
+    /// How many writes of a run are on their way: until they are there, what the store has of it is old.
+    unwritten: BTreeMap<(HookId, TenantId), usize>,
+    /// Breakers that opened here and that the store does not know of yet.
+    held: Vec<Trip>,
+    /// Why the store could not be read, as long as it never could: every gate stays shut, whatever else is there.
+    unread: Option<String>,
+    /// Rules that could not be read: what they were to guard stays shut.
+    stubs: Vec<Beside>,
+    /// What was mounted of each row, so that a change of one row mounts one row.
+    mounted: BTreeMap<HookId, (AgentHook, Arc<[Mounted; 1]>)>,
+}
+
+impl Rulebook {
+    /// Reads the rules of `store` and puts them in force. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read; gates are then shut until [`Rulebook::refresh`] succeeds.
+    pub fn open(
+        store: Arc<dyn HookStore>,
+        live: Arc<Live>,
+        parts: Arc<Parts>,
+        agents: Agents,
+    ) -> (Arc<Self>, Result<(), StoreError>) {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let book = Arc::new(Self {
+            store,
+            live,
+            parts,
+            agents,
+            clock,
+            page: Mutex::default(),
+            writing: Mutex::default(),
+            closing: CancellationToken::new(),
+        });
+        let read = book.reload();
+        if let Err(error) = &read {
+            let mut page = book.page();
+            page.unread = Some(error.to_string());
+            book.publish(&mut page);
+        }
+        // What the rulebook itself holds must not hold it: nothing of this would ever be dropped, the store least of all.
+        book.live.count_by(Arc::new(Counter(Arc::downgrade(&book))));
+        book.parts.pool.count_by(Arc::new(Counter(Arc::downgrade(&book))));
+        (book, read)
+    }
+
+    fn page(&self) -> MutexGuard<'_, Page> {
+        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rules as they are in force, breakers that only this process knows of among them. Nothing is copied unless
+    /// there is such a breaker of a global hook.
+    pub fn rules(&self) -> Arc<StoredRules> {
+        let page = self.page();
+        match page.held_beside().next() {
+            None => page.rules.clone(),
+            Some(_) => Arc::new(StoredRules { trips: page.trips(), ..(*page.rules).clone() }),
+        }
+    }
+
+    /// Puts the rules in force if the store has others. Says whether it had. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read; what was in force stays.
+    pub fn refresh(&self) -> Result<bool, StoreError> {
+        let epoch = self.store.epoch()?;
+        if epoch == self.page().rules.epoch && epoch != 0 {
+            return Ok(false);
+        }
+        self.reload()?;
+        Ok(true)
+    }
+
+    /// Reads everything anew. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read; what was in force stays.
+    pub fn reload(&self) -> Result<(), StoreError> {
+        let rules = self.store.rules()?;
+        let mut page = self.page();
+        // Somebody who read later may have been faster.
+        if rules.epoch < page.rules.epoch {
+            return Ok(());
+        }
+        page.take(rules);
+        self.publish(&mut page);
+        drop(page);
+        // What is left of earlier events is for hooks that are in force now.
+        self.parts.pool.look_with(&self.live);
+        Ok(())
+    }
+
+    /// Mounts the rules once more, because the agents of the host changed.
+    pub fn remount(&self) {
+        let mut page = self.page();
+        page.mounted.clear();
+        self.publish(&mut page);
+    }
+
+    /// Takes the rules of this host's files, and keeps shut what those were to guard that could not be read. Replaces
+    /// what was taken before.
+    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Beside>) {
+        let mut page = self.page();
+        page.files = files;
+        page.stubs = stubs;
+        page.lay_over();
+        page.open_held();
+        self.publish(&mut page);
+    }
+
+    /// Puts changes in force until it is cancelled: at once where the store tells of them, else when it looks.
+    pub async fn watch(self: Arc<Self>, cancel: CancellationToken) {
+        let told = Arc::new(Notify::new());
+        let bell = told.clone();
+        // However often it rings during one look, one more look sees it all.
+        let listening = self.store.listen(Box::new(move || bell.notify_one()));
+        let mut lost = false;
+        loop {
+            let pause = if listening.is_told() { LOOK_WHILE_TOLD } else { LOOK_EVERY };
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                () = told.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            let book = self.clone();
+            let looked = tokio::task::spawn_blocking(move || book.refresh()).await;
+            match looked {
+                Ok(Ok(_)) => lost = false,
+                Ok(Err(error)) if !lost => {
+                    lost = true;
+                    tracing::error!("security.hook.resolve_error: {error}; the rules from before stay in force");
+                }
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    /// What is in force, as dispatchers take it.
+    pub fn live(&self) -> &Arc<Live> {
+        &self.live
+    }
+
+    /// Forgets what this process alone knows of the breakers of a hook: those that opened and that could not be written
+    /// yet, and runs; everywhere, or for one tenant. Somebody closes them. What is in force changes with the next
+    /// [`Rulebook::reload`]. Blocks.
+    pub fn release(&self, id: &HookId, tenant: Option<&TenantId>) {
+        let meant = |hook: &HookId, of: &TenantId| hook == id && tenant.is_none_or(|tenant| of == tenant);
+        // A write that has begun with the old run must not come after whoever clears it in the store.
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = self.page();
+        page.held.retain(|trip| !meant(&trip.hook_id, &trip.tenant_id));
+        page.runs.retain(|(hook, of), _| !meant(hook, of));
+        drop(page);
+        drop(writing);
+    }
+
+    /// Stops trying to write. What is not written by now is lost with this process.
+    pub fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// Whether the breaker of a hook is still open here and not in the store.
+    fn holds(&self, id: &HookId, tenant: &TenantId) -> bool {
+        self.page().held.iter().any(|trip| trip.hook_id == *id && trip.tenant_id == *tenant)
+    }
+
+    /// Puts what the page says in force.
+    fn publish(&self, page: &mut Page) {
+        let agents = (self.agents)();
+        let stored = page.rules.clone();
+        let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
+        page.mounted.retain(|id, _| ids.contains(id));
+        let trips = page.trips();
+        let others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
+        let mut rules = Rules { others, ..Rules::default() };
+        if let Some(why) = &page.unread {
+            rules.others = rules.others.iter().chain(shut(why).others.iter()).cloned().collect();
+        }
+        for tenant in &stored.tenants {
+            let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
+            rules.tenants.insert(tenant.id.clone(), own);
+            rules.slugs.insert(tenant.id.clone(), tenant.slug.clone());
+        }
+        self.live.replace(rules);
+    }
+
+    /// The mounted hooks of a tenant, or those of a tenant that nobody knows: the global ones.
+    fn of_tenant(
+        &self,
+        page: &mut Page,
+        tenant: Option<&TenantId>,
+        (hooks, trips, agents): (&[AgentHook], &[Trip], &[AgentId]),
+    ) -> Arc<[Mounted]> {
+        let is_own = |beside: &&Beside| beside.tenant.is_none() || beside.tenant.as_ref() == tenant;
+        let mut mounted: Vec<Mounted> = page.stubs.iter().filter(is_own).map(|beside| beside.mounted.clone()).collect();
+        for hook in hooks {
+            // What is shipped and switched off is nobody's rule: it would stand in every record.
+            if hook.source == Source::Builtin && !hook.is_candidate() {
+                continue;
+            }
+            let global = hook.scope == HookScope::Global;
+            if !global && tenant != Some(&hook.tenant_id) {
+                continue;
+            }
+            let trip = trips.iter().find(|trip| trip.hook_id == hook.id && tenant == Some(&trip.tenant_id));
+            match trip {
+                // Open for this tenant only: it is mounted apart.
+                Some(trip) if global && hook.enabled => {
+                    let tripped = AgentHook { tripped_at: Some(trip.tripped_at.clone()), ..hook.clone() };
+                    mounted.push(mount(&tripped, agents, &self.parts));
+                }
+                Some(_) | None => mounted.push(self.one(page, hook, agents)),
+            }
+        }
+        mounted.into()
+    }
+
+    /// A row as it is mounted, from before if it has not changed.
+    fn one(&self, page: &mut Page, hook: &AgentHook, agents: &[AgentId]) -> Mounted {
+        if let Some((same, mounted)) = page.mounted.get(&hook.id)
+            && same == hook
+        {
+            return mounted[0].clone();
+        }
+        let mounted = mount(hook, agents, &self.parts);
+        page.mounted.insert(hook.id.clone(), (hook.clone(), Arc::new([mounted.clone()])));
+        mounted
+    }
+}
+
+impl Page {
+    fn take(&mut self, rules: StoredRules) {
+        self.unread = None;
+        let mut runs: BTreeMap<_, _> =
+            rules.runs.iter().map(|(hook, tenant, run)| ((hook.clone(), tenant.clone()), run.clone())).collect();
+        for key in self.unwritten.keys() {
+            match self.runs.remove(key) {
+                Some(run) => runs.insert(key.clone(), run),
+                None => runs.remove(key),
+            };
+        }
+        self.runs = runs;
+        self.rows.clone_from(&rules.hooks);
+        self.rules = Arc::new(rules);
+        self.lay_over();
+        self.open_held();
+    }
+
+    /// Puts the rules of this host's files in the place of all rows of files. Their breakers stay as the store has them.
+    fn lay_over(&mut self) {
+        let own = self.files.iter().map(|file| {
+            let row = self.rows.iter().find(|row| row.id == file.id);
+            let tripped_at = row.and_then(|row| row.tripped_at.clone());
+            AgentHook {
+                enabled: file.enabled && tripped_at.is_none(),
+                disabled_reason: tripped_at.as_ref().map(|_| BY_BREAKER.to_owned()).unwrap_or_default(),
+                tripped_at,
+                version: row.map_or(file.version, |row| row.version),
+                created_at: row.map_or_else(|| file.created_at.clone(), |row| row.created_at.clone()),
+                updated_at: row.map_or_else(|| file.updated_at.clone(), |row| row.updated_at.clone()),
+                ..file.clone()
+            }
+        });
+        let hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
+        Arc::make_mut(&mut self.rules).hooks = hooks;
+    }
+
+    /// Whether somebody has to write a run that changed. Of two that are on their way one has not begun, and it will
+    /// write what is there by then.
+    fn is_to_write(&mut self, key: &(HookId, TenantId)) -> bool {
+        let writes = self.unwritten.entry(key.clone()).or_default();
+        let is_new = *writes < 2;
+        *writes += usize::from(is_new);
+        is_new
+    }
+
+    /// A write of a run is over.
+    fn written(&mut self, key: &(HookId, TenantId)) {
+        if let Some(writes) = self.unwritten.get_mut(key) {
+            *writes -= 1;
+            if *writes == 0 {
+                self.unwritten.remove(key);
+            }
+        }
+    }
+
+    /// Applies the trips that the store does not know of yet.
+    fn open_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let rules = Arc::make_mut(&mut self.rules);
+        for trip in &self.held {
+            let rows = rules.hooks.iter_mut();
+            let own = rows.filter(|hook| hook.id == trip.hook_id && hook.scope != HookScope::Global && hook.enabled);
+            for hook in own {
+                hook.enabled = false;
+                hook.tripped_at = Some(trip.tripped_at.clone());
+                hook.disabled_reason = BY_BREAKER.to_owned();
+            }
+        }
+    }
+
+    /// The trips of global hooks that the store does not know of yet: they stand beside the hooks.
+    fn held_beside(&self) -> impl Iterator<Item = &Trip> {
+        self.held.iter().filter(|trip| {
+            let of = |hook: &AgentHook| hook.id == trip.hook_id && hook.scope == HookScope::Global;
+            self.rules.hooks.iter().any(of)
+        })
+    }
+
+    /// The trips of global hooks.
+    fn trips(&self) -> Vec<Trip> {
+        self.rules.trips.iter().chain(self.held_beside()).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::breaker::Counted;
+
+    use super::*;
+
+    #[test]
+    fn what_a_store_says_of_a_run_is_old_while_a_newer_one_is_on_its_way() {
+        let key = |hook: &str| (HookId::from(hook), TenantId::from("t"));
+        let run = |outcomes: i64| {
+            let at = |second: i64| jiff::Timestamp::from_second(second).unwrap();
+            let mut run = Run::default();
+            for second in 0..outcomes {
+                run.take(domain::breaker::Policy::All, Counted::Block, at(second));
+            }
+            run
+        };
+        let stored = [("longer", run(1)), ("over", run(1)), ("settled", run(1))];
+        let rules = StoredRules {
+            runs: stored.map(|(hook, run)| (HookId::from(hook), TenantId::from("t"), run)).into(),
+            ..StoredRules::default()
+        };
+        let runs = BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(2)), (key("gone"), run(2))]);
+        let mut page = Page { runs, ..Page::default() };
+        for hook in ["longer", "over"] {
+            assert!(page.is_to_write(&key(hook)));
+        }
+        page.take(rules.clone());
+        assert_eq!(page.runs, BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(1))]));
+        for hook in ["longer", "over"] {
+            page.written(&key(hook));
+        }
+        page.take(rules);
+        assert_eq!(page.runs.len(), 3);
+        assert_eq!(page.runs[&key("longer")], run(1));
+    }
+}

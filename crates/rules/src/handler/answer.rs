@@ -1,0 +1,132 @@
+//! From what a handler said to what a chain takes.
+
+use crate::reply::{self, Current, Decision, ReplyFault, Rewrite, Said, Shape};
+use domain::agent_hook::HandlerType;
+use domain::checkpoint::{PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit};
+use domain::fault::{Breach, Fault, FaultKind, Way};
+use domain::json::Object;
+use domain::verdict::{Heard as HeardAt, Reason, Verdict};
+
+/// An answer that was read, and how its rewrite is written.
+pub(crate) struct Answer {
+    pub(crate) said: Said,
+    pub(crate) shape: Shape,
+}
+
+/// A fault with the words for it.
+pub(crate) struct Failure {
+    pub(crate) fault: Fault,
+    pub(crate) detail: String,
+}
+
+impl Failure {
+    /// A fault that is not in the answer.
+    pub(crate) fn of(fault: Fault, detail: impl Into<String>) -> Self {
+        Self { fault, detail: detail.into() }
+    }
+
+    /// Something that is missing or refused before anybody was asked.
+    pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self { fault: Fault::Unavailable { detail: detail.clone() }, detail }
+    }
+}
+
+impl From<ReplyFault> for Failure {
+    fn from(broken: ReplyFault) -> Self {
+        let detail = broken.to_string();
+        let fault = match (&broken, broken.kind()) {
+            (ReplyFault::Exited { code, .. }, _) => Fault::BadExit { status: *code },
+            (ReplyFault::Killed { signal, .. }, _) => Fault::Killed { signal: *signal },
+            (ReplyFault::TooLarge { .. }, _) => Fault::TooLarge { way: Way::Reply, limit: reply::MAX_REPLY_BYTES },
+            (ReplyFault::Unreadable(_), FaultKind::Unreadable) => Fault::Unreadable { detail: detail.clone() },
+            (ReplyFault::Unreadable(_), _) => Fault::Protocol(Breach::Broke(detail.clone())),
+        };
+        Self { fault, detail }
+    }
+}
+
+/// How the rewrites of a kind of handler are written.
+pub(crate) fn shape(handler: HandlerType) -> Shape {
+    match handler {
+        HandlerType::Script => Shape::Parts,
+        HandlerType::Command | HandlerType::Http | HandlerType::Prompt => Shape::Whole,
+    }
+}
+
+/// The tool and the input that a judge is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) input: Option<&'a Object>,
+}
+
+/// What of a subject a judge is shown: never the message of the user.
+pub(crate) fn facts<'a>(subject: &Subject<'a>) -> Shown<'a> {
+    match subject {
+        Subject::PreToolUse(gate) => Shown { tool: &gate.call.tool, input: Some(&gate.call.arguments) },
+        Subject::SubagentStart(start) => {
+            Shown { tool: start.call.as_ref().map_or("", |call| &call.tool), input: Some(&start.input) }
+        }
+        Subject::UserPromptSubmit(_)
+        | Subject::BeforeLlm(_)
+        | Subject::AfterLlm(_)
+        | Subject::BeforeTool(_)
+        | Subject::ApproveTool(_)
+        | Subject::AfterTool(_) => Shown::default(),
+    }
+}
+
+/// The reply at `subject` that `answer` is.
+///
+/// # Errors
+/// Its rewrite has no shape that is allowed there.
+pub(crate) fn reply(subject: &Subject<'_>, answer: Answer) -> Result<Reply, ReplyFault> {
+    let Answer { said, shape } = answer;
+    let Said { decision, reason, context, updated_input, .. } = said;
+    let reason = Reason::new(reason.as_deref().unwrap_or_default());
+    match subject {
+        Subject::PreToolUse(gate) => {
+            let current = Current::Input(&gate.call.arguments);
+            let rewrite = match reply::rewrite(updated_input, current, shape)? {
+                Some(Rewrite::Input(input)) => Some(Box::new(input)),
+                Some(Rewrite::Prompt(_)) | None => None,
+            };
+            let verdict = match decision {
+                Decision::Allow => Verdict::Continue,
+                Decision::Ask => Verdict::Ask(reason),
+                Decision::Block | Decision::Defer => Verdict::Deny(reason),
+            };
+            Ok(Reply::PreToolUse(HeardAt::<PreToolUse> { rewrite, context, ..verdict.into() }))
+        }
+        Subject::UserPromptSubmit(submitted) => {
+            let current = Current::Prompt(&submitted.prompt);
+            let rewrite = match reply::rewrite(updated_input, current, shape)? {
+                Some(Rewrite::Prompt(text)) => Some(Box::new(text)),
+                Some(Rewrite::Input(_)) | None => None,
+            };
+            let verdict = lets_pass(decision, reason);
+            Ok(Reply::UserPromptSubmit(HeardAt::<UserPromptSubmit> { rewrite, context, ..verdict.into() }))
+        }
+        Subject::SubagentStart(_) => {
+            let verdict = lets_pass(decision, reason);
+            Ok(Reply::SubagentStart(HeardAt::<SubagentStart> { context, ..verdict.into() }))
+        }
+        Subject::BeforeLlm(_)
+        | Subject::AfterLlm(_)
+        | Subject::BeforeTool(_)
+        | Subject::ApproveTool(_)
+        | Subject::AfterTool(_) => Err(ReplyFault::Unreadable("stored hooks are not asked here".into())),
+    }
+}
+
+/// Where nobody can be asked, an ask is a block.
+fn lets_pass<C>(decision: Decision, reason: Reason) -> Verdict<C>
+where
+    C: domain::checkpoint::Checkpoint<Deny = Reason>,
+{
+    match decision {
+        Decision::Allow => Verdict::Continue,
+        Decision::Block | Decision::Ask | Decision::Defer => Verdict::Deny(reason),
+    }
+}

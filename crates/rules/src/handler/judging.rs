@@ -1,0 +1,339 @@
+//! Hooks that ask a language model: what was said lately, how often one may ask, what it may cost.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::judge::{self, Question};
+use crate::reply::{self, Said};
+use domain::account::Account;
+use domain::fault::{Breach, Fault};
+use domain::json::canonical;
+use domain::llm::LlmReply;
+use domain::record::NotRun;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use engine::deadlines::Elapsed;
+
+use super::answer::Failure;
+use super::running::{Asked, Runs};
+
+/// How long an answer counts. Source: agent hooks, prompt handler.
+const CACHE_TIME: Duration = Duration::from_secs(60);
+/// How many answers are kept. Source: the same.
+const CACHE_ENTRIES: usize = 1000;
+/// How many turns' counts are kept: far more than run at once; the oldest is then long over.
+const COUNTED_TURNS: usize = 4096;
+/// How long an answer waits for what it cost to be booked: less than the time that a run has after its deadline.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
+/// What a judge may write, in tokens, which is reserved with its question.
+const ANSWER_TOKENS: u64 = judge::MAX_OUTPUT_TOKENS as u64;
+
+/// Asks language models for judgements. These calls fire no hooks.
+pub trait Evaluator: Send + Sync {
+    /// Asks `question` of the model that is meant by `wanted`. Dropping the future ends the call.
+    fn judge<'a>(&'a self, wanted: Wanted<'a>, question: Question) -> BoxFuture<'a, Result<Judged, String>>;
+}
+
+/// Which model is to judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The provider, if it must be that one.
+    pub provider: Option<&'a str>,
+    /// An alias such as `haiku`, or a model's name.
+    pub model: &'a str,
+    /// What counts where neither says enough.
+    pub settings: &'a JudgeSettings,
+}
+
+/// Which model judges where a hook does not say. Each is `PROVIDER/MODEL`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgeSettings {
+    /// `agent_hooks.prompt`.
+    pub prompt: Option<String>,
+    /// `background`.
+    pub background: Option<String>,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Its answer.
+    pub reply: LlmReply,
+    /// The model that answered.
+    pub model: String,
+}
+
+/// What judges said lately, and how often each was asked in a turn.
+#[derive(Default)]
+pub struct Judges {
+    said: Mutex<Cache>,
+    asked: Mutex<Counts>,
+}
+
+#[derive(Default)]
+struct Cache {
+    entries: HashMap<[u8; 32], (Instant, Said)>,
+    /// Oldest first.
+    order: VecDeque<[u8; 32]>,
+}
+
+#[derive(Default)]
+struct Counts {
+    by_turn: BTreeMap<(String, String), u32>,
+    order: VecDeque<(String, String)>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Judges {
+    fn earlier(&self, key: &[u8; 32]) -> Option<Said> {
+        let mut cache = lock(&self.said);
+        let (at, said) = cache.entries.get(key)?;
+        if at.elapsed() < CACHE_TIME {
+            let said = said.clone();
+            cache.order.retain(|other| other != key);
+            cache.order.push_back(*key);
+            return Some(said);
+        }
+        None
+    }
+
+    fn keep(&self, key: [u8; 32], said: &Said) {
+        let mut cache = lock(&self.said);
+        cache.order.retain(|other| *other != key);
+        cache.order.push_back(key);
+        cache.entries.insert(key, (Instant::now(), said.clone()));
+        while cache.entries.len() > CACHE_ENTRIES {
+            let Some(oldest) = cache.order.pop_front() else { break };
+            cache.entries.remove(&oldest);
+        }
+    }
+
+    /// Counts one more call of `hook` in `turn`; `false` if it had `max` already.
+    fn may_ask(&self, turn: &str, hook: &str, max: u32) -> bool {
+        let mut counts = lock(&self.asked);
+        let key = (turn.to_owned(), hook.to_owned());
+        let known = counts.by_turn.get(&key).copied();
+        let asked = known.unwrap_or_default();
+        if asked >= max {
+            return false;
+        }
+        if known.is_none() {
+            counts.order.push_back(key.clone());
+        }
+        counts.by_turn.insert(key, asked + 1);
+        while counts.order.len() > COUNTED_TURNS {
+            let Some(oldest) = counts.order.pop_front() else { break };
+            counts.by_turn.remove(&oldest);
+        }
+        true
+    }
+
+    /// Takes back one count of [`Judges::may_ask`].
+    fn not_asked(&self, turn: &str, hook: &str) {
+        let mut counts = lock(&self.asked);
+        if let Some(asked) = counts.by_turn.get_mut(&(turn.to_owned(), hook.to_owned())) {
+            *asked = asked.saturating_sub(1);
+        }
+    }
+}
+
+/// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
+fn refused(account: &mut Account, reason: String) -> Said {
+    (account.uncounted, account.instead) = (true, Some(NotRun::BudgetSpent));
+    Said { decision: reply::Decision::Block, reason: Some(reason), ..Said::default() }
+}
+
+impl Asked<'_> {
+    /// Cache, cap, reserve, call, settle, cache.
+    pub(super) async fn judge(&self, account: &mut Account) -> Result<Said, Failure> {
+        let Runs::Prompt { template, max_per_turn, on_injection, .. } = &self.about.runs else {
+            return Err(Failure::unavailable("it is no prompt hook"));
+        };
+        let judges = &self.about.parts.judges;
+        let key = self.cache_key();
+        if let Some(said) = judges.earlier(&key) {
+            account.cached = true;
+            account.injection_detected = said.injection_detected;
+            return Ok(said);
+        }
+        let question = judge::request(template, self.event.name(), self.facts.tool, self.facts.input, nonce())
+            .map_err(|large| Failure::of(Fault::Protocol(Breach::Broke(large.to_string())), large.to_string()))?;
+        let counted = !self.who.is_test;
+        if counted && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
+            return Ok(refused(account, format!("max_invocations_per_turn ({max_per_turn}) reached")));
+        }
+        let reserved = (question.bytes() as u64).div_ceil(3) + ANSWER_TOKENS;
+        let began = Instant::now();
+        // The time of the hook is that of the books, too.
+        let fits = tokio::time::timeout(self.timeout, self.reserve(reserved)).await;
+        if !matches!(fits, Ok(Ok(true))) && counted {
+            // The cap counts calls of judges, and nobody was called.
+            judges.not_asked(self.who.turn_id.as_str(), self.about.id().as_str());
+        }
+        if !fits.map_err(|_elapsed| self.timed_out())?? {
+            return Ok(refused(account, "tenant budget exceeded".into()));
+        }
+        let answered = self.call(question, self.timeout.saturating_sub(began.elapsed())).await;
+        let spent = answered.as_ref().ok().and_then(|judged| judged.reply.usage).map(|usage| usage.total_tokens);
+        self.settle(reserved, spent.filter(|spent| *spent > 0)).await;
+        let judged = answered?;
+        account.model = Some(judged.model.clone());
+        account.tokens = spent;
+        let said = match reply::decide(&judged.reply, *on_injection) {
+            Ok(said) => said,
+            Err(broken) => {
+                let failure = Failure::from(broken);
+                self.log_broken(&failure.detail, reply::saw_injection(&judged.reply));
+                return Err(failure);
+            }
+        };
+        account.injection_detected = said.injection_detected;
+        judges.keep(key, &said);
+        Ok(said)
+    }
+
+    async fn call(&self, question: Question, timeout: Duration) -> Result<Judged, Failure> {
+        let Runs::Prompt { model, provider, .. } = &self.about.runs else {
+            return Err(Failure::unavailable("it is no prompt hook"));
+        };
+        let parts = &self.about.parts;
+        let Some(evaluator) = &parts.evaluator else {
+            return Err(Failure::unavailable("hook resolver: no providers registered for tenant"));
+        };
+        let wanted = Wanted { provider: provider.as_deref(), model, settings: &parts.judge };
+        match parts.deadlines.within(timeout, evaluator.judge(wanted, question)).await {
+            Ok(Ok(judged)) => Ok(judged),
+            Ok(Err(why)) => Err(Failure::unavailable(why)),
+            Err(Elapsed) => Err(self.timed_out()),
+        }
+    }
+
+    /// Books what the call may cost.
+    async fn reserve(&self, tokens: u64) -> Result<bool, Failure> {
+        let (budgets, tenant) = (self.about.parts.budgets.clone(), self.who.tenant_id.clone());
+        let booked =
+            tokio::task::spawn_blocking(move || budgets.reserve(&tenant, tokens, jiff::Timestamp::now())).await;
+        let why = match booked {
+            Ok(Ok(fits)) => return Ok(fits),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::error!(hook_id = %self.about.id(), tenant = %self.who.tenant_id, "security.hook.budget_precheck_failed: {why}");
+        Err(Failure::unavailable(format!("the budget could not be read: {why}")))
+    }
+
+    /// Corrects what was booked. Without a word of the provider on what it cost, the estimate stands; also then it is
+    /// said if little is left.
+    async fn settle(&self, reserved: u64, spent: Option<u64>) {
+        let spent = spent.unwrap_or(reserved);
+        let delta =
+            i64::try_from(spent).unwrap_or(i64::MAX).saturating_sub(i64::try_from(reserved).unwrap_or(i64::MAX));
+        let (budgets, tenant) = (self.about.parts.budgets.clone(), self.who.tenant_id.clone());
+        // A task of its own: a turn that is given up now has been paid for all the same.
+        let settled = self.about.parts.tasks.spawn_blocking(move || {
+            match budgets.settle(&tenant, delta, jiff::Timestamp::now()) {
+                Ok((budget, true)) => {
+                    tracing::warn!(%tenant, remaining = budget.remaining, "security.hook.budget_low");
+                }
+                Ok((_, false)) => {}
+                Err(error) => tracing::error!(%tenant, "security.hook.budget_deduct_failed: {error}"),
+            }
+        });
+        // Books that hang keep no answer back.
+        match tokio::time::timeout(SETTLE_TIME, settled).await {
+            Ok(Ok(())) | Err(_) => {}
+            Ok(Err(error)) => {
+                tracing::error!(tenant = %self.who.tenant_id, "security.hook.budget_deduct_failed: {error}");
+            }
+        }
+    }
+
+    fn log_broken(&self, detail: &str, injection_detected: bool) {
+        let err = domain::execution::redacted(detail);
+        let (hook_id, tenant) = (self.about.id(), &self.who.tenant_id);
+        tracing::error!(%hook_id, %tenant, %err, injection_detected, "security.hook.prompt_parse_error");
+    }
+
+    fn cache_key(&self) -> [u8; 32] {
+        let input = self.facts.input.map_or(Value::Null, |input| Value::Object(input.clone()));
+        // An unsaved hook has no version that its settings would change.
+        let settings = match &self.about.runs {
+            Runs::Prompt { template, model, provider, on_injection, .. } if self.about.version() == 0 => {
+                serde_json::json!([template, model, provider, *on_injection == reply::OnInjection::Block])
+            }
+            Runs::Prompt { .. } | Runs::Command { .. } | Runs::Http { .. } | Runs::Script { .. } => Value::Null,
+        };
+        let key = serde_json::json!([
+            self.who.tenant_id,
+            self.about.id(),
+            self.about.version(),
+            settings,
+            self.event,
+            self.facts.tool,
+            input,
+        ]);
+        Sha256::digest(canonical(&key).as_bytes()).into()
+    }
+}
+
+/// 128 bits that nobody can predict: two random identifiers, since each of them has six fixed bits.
+fn nonce() -> u128 {
+    uuid::Uuid::new_v4().as_u128() ^ uuid::Uuid::new_v4().as_u128().rotate_left(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_at_the_same_time_share_one_cap() {
+        let judges = Judges::default();
+        let let_in = std::thread::scope(|scope| {
+            let asking = || (0..100).filter(|_| judges.may_ask("turn", "hook", 70)).count();
+            let askers: Vec<_> = (0..4).map(|_| scope.spawn(asking)).collect();
+            askers.into_iter().map(|asker| asker.join().unwrap()).sum::<usize>()
+        });
+        assert_eq!(let_in, 70);
+        assert!(judges.may_ask("another turn", "hook", 1) && judges.may_ask("turn", "another hook", 1));
+    }
+
+    #[test]
+    fn a_call_that_came_to_nothing_counts_for_nothing() {
+        let judges = Judges::default();
+        assert!(judges.may_ask("turn", "hook", 1) && !judges.may_ask("turn", "hook", 1));
+        judges.not_asked("turn", "hook");
+        assert!(judges.may_ask("turn", "hook", 1) && !judges.may_ask("turn", "hook", 1));
+        judges.not_asked("nobody's", "hook");
+        assert_eq!(lock(&judges.asked).order.len(), 1, "each is there once");
+    }
+
+    #[test]
+    fn the_oldest_counts_go_first() {
+        let judges = Judges::default();
+        (0..=COUNTED_TURNS).for_each(|turn| assert!(judges.may_ask(&turn.to_string(), "hook", 1)));
+        assert!(!judges.may_ask("1", "hook", 1));
+        assert!(judges.may_ask("0", "hook", 1));
+        let counts = lock(&judges.asked);
+        assert_eq!((counts.order.len(), counts.by_turn.len()), (COUNTED_TURNS, COUNTED_TURNS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_count_for_a_minute_and_the_ones_used_last_stay() {
+        let judges = Judges::default();
+        let key = |number: usize| -> [u8; 32] { Sha256::digest(number.to_string()).into() };
+        let said = Said { reason: Some("so".into()), ..Said::default() };
+        (0..CACHE_ENTRIES).for_each(|number| judges.keep(key(number), &said));
+        assert!(judges.earlier(&key(0)).is_some());
+        judges.keep(key(CACHE_ENTRIES), &said);
+        assert!(judges.earlier(&key(0)).is_some() && judges.earlier(&key(1)).is_none());
+        tokio::time::advance(CACHE_TIME).await;
+        assert!(judges.earlier(&key(0)).is_none());
+    }
+}

@@ -1,0 +1,266 @@
+//! Jobs that outlive this process: kept in a store until they are done.
+//!
+//! A job is written before it runs, taken already by this process for a [`LEASE`]: it goes straight on to the workers. If
+//! it fails it is written when it is due again; if this process ends first, its lease runs out. So whatever is due in
+//! the store is nobody's, and a look at it now and then finds what is left, whoever left it.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::checkpoint::Notice;
+use domain::hook::State;
+use domain::store::{OutboxJob, OutboxStore, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::oneshot;
+
+use super::telling::Telling;
+use super::{Job, Pool, What};
+use crate::handler::{About, RuleHandler};
+use engine::approvals::Clock;
+use engine::live::Live;
+
+/// How long a job that was taken is this process's: far more than one attempt takes, and what a restart waits at most
+/// for what was left behind.
+pub const LEASE: SignedDuration = SignedDuration::from_secs(30);
+
+/// What of a lease must be left when an attempt begins: what a hook may take at most, and as much time again to write
+/// down what came of it. With less it is left to whoever takes the job next.
+const ATTEMPT: SignedDuration = SignedDuration::from_secs(20);
+
+/// How often a job is tried. Source: agent hooks, non-blocking events.
+pub const ATTEMPTS: u32 = 5;
+
+/// How long a job waits after each failed attempt, in seconds: from 1 s to 5 min, each about 6.7 times the one before.
+/// Source: the same.
+pub const PAUSES_SECONDS: [i64; ATTEMPTS as usize - 1] = [1, 7, 45, 300];
+
+/// How often it is looked for what is due: the shortest pause.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How many jobs one look takes at most: some for every worker, and no more than one transaction should write.
+const PAGE: usize = 64;
+
+/// Where jobs are kept.
+pub struct Outbox {
+    /// Keeps them.
+    pub store: Arc<dyn OutboxStore>,
+    /// Says when they are due.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A job that this process has taken.
+pub(super) struct Lease {
+    id: String,
+    /// How many attempts failed.
+    attempts: u32,
+    until: Timestamp,
+}
+
+/// A job as a store kept it, taken by this process.
+pub struct Kept {
+    telling: Telling,
+    lease: Lease,
+}
+
+impl Lease {
+    /// How often the job was tried again, the attempt that is under way included.
+    pub(super) fn retries(&self) -> u32 {
+        self.attempts
+    }
+
+    fn is_last_attempt(&self) -> bool {
+        self.attempts + 1 >= ATTEMPTS
+    }
+}
+
+impl Outbox {
+    /// Whether a job may still be begun.
+    pub(super) fn has_time(&self, lease: &Lease) -> bool {
+        self.clock.now() + ATTEMPT <= lease.until
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn OutboxStore) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || work(&*store)).await {
+            Ok(done) => done,
+            Err(error) => Err(StoreError::Unavailable(error.to_string())),
+        }
+    }
+
+    /// The job is over.
+    pub(super) async fn finish(&self, lease: Lease) {
+        let id = lease.id.clone();
+        if let Err(error) = self.blocking(move |store| store.finish(&id)).await {
+            tracing::error!(job = lease.id, "hooks.outbox_write_failed: {error}; the job is done once more");
+        }
+    }
+
+    /// What is left of a job whose attempt failed; nothing if it was the last one.
+    ///
+    /// Of a pause that cannot be written the lease is left, after which the same attempt comes again.
+    pub(super) async fn put_off(&self, lease: Lease) -> Option<Lease> {
+        if lease.is_last_attempt() {
+            return Some(lease);
+        }
+        let pause = PAUSES_SECONDS[lease.attempts as usize];
+        let (id, attempts) = (lease.id.clone(), lease.attempts + 1);
+        let next_at = self.clock.now() + SignedDuration::from_secs(pause);
+        if let Err(error) = self.blocking(move |store| store.try_again(&id, attempts, next_at)).await {
+            tracing::error!(job = lease.id, "hooks.outbox_write_failed: {error}");
+        }
+        None
+    }
+}
+
+impl Pool {
+    /// Hands a job over to the store and, once it is kept there, to the workers. `false` if too much is on its way to
+    /// the store.
+    pub(super) fn entrust(self: &Arc<Self>, outbox: &Outbox, (about, notice): (&Arc<About>, &Arc<Notice>)) -> bool {
+        // Nobody is told of an event that has no form for stored hooks.
+        let Some(telling) = Telling::of(notice) else { return true };
+        let payload = match telling.to_bytes() {
+            Ok(payload) => payload,
+            Err(error) => {
+                tracing::error!(hook_id = %about.id(), "hooks.outbox_write_failed: {error}");
+                return self.enqueue(Job::of(about, What::Kept(Box::new(telling)), None));
+            }
+        };
+        if !self.begin_writing() {
+            self.count_dropped(about, &telling.who.tenant_id);
+            return false;
+        }
+        let until = outbox.clock.now() + LEASE;
+        let key = format!("{}:{}", about.id(), telling.event_id);
+        let id = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, key.as_bytes()).to_string();
+        let job = OutboxJob {
+            id: id.clone(),
+            tenant_id: telling.who.tenant_id.clone(),
+            hook_id: about.id(),
+            event_id: telling.event_id.to_string(),
+            payload,
+            attempts: 0,
+            next_at: until,
+        };
+        let (sender, kept) = oneshot::channel();
+        // The waiting task may have been ended; then the job is found when its lease is over.
+        outbox.store.enqueue(vec![job], Box::new(move |how| drop(sender.send(how))));
+        let (pool, about) = (self.clone(), about.clone());
+        let lease = Lease { id, attempts: 0, until };
+        self.tasks.spawn(async move {
+            let kept = kept.await.unwrap_or_else(|_| Err(StoreError::Unavailable("its writer is gone".into())));
+            pool.written(about, telling, kept.map(|()| lease));
+        });
+        true
+    }
+
+    /// Lets a job run that is kept. One that could not be kept runs all the same, as well as memory can: once.
+    fn written(self: &Arc<Self>, about: Arc<About>, telling: Telling, kept: Result<Lease, StoreError>) {
+        let what = What::Kept(Box::new(telling));
+        match kept {
+            Ok(lease) => {
+                // Without room it stays where it is until its lease is over.
+                drop(self.push(Job::of(&about, what, Some(lease))));
+            }
+            Err(error) => {
+                tracing::error!(hook_id = %about.id(), "hooks.outbox_write_failed: {error}; the job lives in memory");
+                if let Err(job) = self.push(Job::of(&about, what, None)) {
+                    self.count_dropped(&about, job.tenant());
+                    self.keep_dropped(&job);
+                }
+            }
+        }
+        self.end_writing();
+    }
+
+    /// Looks for what is due, until the pool closes. Not at once: a program that is over in a moment leaves it to others.
+    pub(super) async fn look_for_due(self: Arc<Self>, live: Arc<Live>) {
+        let Some(outbox) = &self.outbox else { return };
+        let mut may_be_more = false;
+        loop {
+            let idle = self.idle.notified();
+            tokio::select! {
+                biased;
+                () = self.ending.cancelled() => return,
+                () = idle, if may_be_more => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            may_be_more = match self.look(outbox, &live).await {
+                Ok(may_be_more) => may_be_more,
+                Err(error) => {
+                    tracing::error!("hooks.outbox_read_failed: {error}");
+                    false
+                }
+            };
+        }
+    }
+
+    /// Takes what is due, as far as there is room. Says whether there may be more.
+    async fn look(self: &Arc<Self>, outbox: &Outbox, live: &Live) -> Result<bool, StoreError> {
+        let limit = self.waiting().queue.free().min(PAGE);
+        if limit == 0 {
+            return Ok(false);
+        }
+        let now = outbox.clock.now();
+        let until = now + LEASE;
+        let due = outbox.blocking(move |store| store.take_due(now, until, limit)).await?;
+        if self.ending.is_cancelled() {
+            // Whoever comes next does them.
+            return Ok(false);
+        }
+        let is_full = due.len() == limit;
+        for job in due {
+            if let Err((id, why)) = take_up(live, job, until) {
+                tracing::warn!(job = id, "hooks.outbox_job_ended: {why}");
+                outbox.finish(Lease { id, attempts: 0, until }).await;
+            }
+        }
+        Ok(is_full)
+    }
+
+    /// Lets a job run that was kept. Without room it is left until its lease is over.
+    pub(in crate::handler) fn resume(self: &Arc<Self>, about: &Arc<About>, kept: Kept) {
+        let Kept { telling, lease } = kept;
+        drop(self.push(Job::of(about, What::Kept(Box::new(telling)), Some(lease))));
+    }
+}
+
+/// Gives a kept job to the hook that it is for, as that is now.
+///
+/// # Errors
+/// Nobody can do the job any more, and why.
+fn take_up(live: &Live, job: OutboxJob, until: Timestamp) -> Result<(), (String, String)> {
+    let OutboxJob { id, tenant_id, hook_id, payload, attempts, .. } = job;
+    let telling = match Telling::from_bytes(&payload) {
+        Ok(telling) => telling,
+        Err(why) => return Err((id, format!("what was kept for hook {hook_id} cannot be read: {why}"))),
+    };
+    let rules = live.rules();
+    let is_meant = |id: &domain::id::HookId| *id == hook_id;
+    let mut mounted = rules.of(&tenant_id).iter();
+    let Some(mounted) = mounted.find(|one| one.hook.stored.as_ref().is_some_and(|stored| is_meant(&stored.id))) else {
+        return Err((id, format!("hook {hook_id} is gone")));
+    };
+    let why = match &mounted.hook.state {
+        State::Armed if mounted.hook.stages.get(telling.event).is_none() => {
+            format!("no longer observes `{}`", telling.event.name())
+        }
+        State::Armed => {
+            let lease = Lease { id: id.clone(), attempts, until };
+            let handler: &dyn Any = &*mounted.handler;
+            if let Some(handler) = handler.downcast_ref::<RuleHandler>() {
+                handler.resume(Kept { telling, lease });
+                return Ok(());
+            }
+            "cannot be run".to_owned()
+        }
+        State::Disabled => "is switched off".to_owned(),
+        State::Untrusted => "is not trusted".to_owned(),
+        State::Broken(fault) => format!("is broken: {fault}"),
+        State::Tripped { since } => format!("is off since {since}: circuit breaker"),
+    };
+    Err((id, format!("hook \"{}\" ({hook_id}) {why}", mounted.hook.name)))
+}

@@ -1,0 +1,312 @@
+//! One run of a stored hook, whichever way it is run.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::payload::for_script;
+use crate::reply::{self, Exit};
+use bytes::Bytes;
+use domain::account::{Account, Rewritten};
+use domain::checkpoint::CheckpointKind;
+use domain::fault::{Breach, Fault, Way};
+use domain::id::EventId;
+use domain::identity::Identity;
+use domain::shell::ShellFacts;
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, Failure, Shown, shape};
+use super::{About, ScriptCall, ScriptFailure};
+use crate::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
+use engine::deadlines::Elapsed;
+use process::command::{self, CommandSpec, End, Limit, Ran, environment};
+
+/// How much of an output is kept for somebody who tests a hook, in characters: a screen or two.
+const SHOWN_CHARS: usize = 4000;
+
+/// How long after its time a handler is given up that did not see to that itself. Source: agent hooks, scripts: within
+/// 250 ms of the deadline.
+const STUCK_TIME: Duration = Duration::from_millis(250);
+
+/// What one run came to, and how.
+pub(crate) struct Heard<T> {
+    pub(crate) said: Result<T, Failure>,
+    pub(crate) account: Account,
+}
+
+/// How a row is run, from its config.
+#[derive(Clone, Debug)]
+pub enum Runs {
+    /// A shell command.
+    Command {
+        /// The command.
+        command: String,
+        /// Variables that it sees.
+        allowed_env_vars: Vec<String>,
+        /// Its folder; the agent's workspace when empty.
+        cwd: String,
+    },
+    /// A request.
+    Http {
+        /// Where to.
+        url: String,
+        /// Its own headers: names as written, values as kept; secrets are encrypted.
+        headers: Vec<(String, String)>,
+        /// Names of headers that are secrets, in lower case.
+        secret_headers: Vec<String>,
+        /// As kept: encrypted.
+        signing_secret: Option<String>,
+        /// Whether an answer that is no JSON is a fault.
+        strict: bool,
+    },
+    /// A judge.
+    Prompt {
+        /// The rule that it judges by.
+        template: Arc<str>,
+        /// Its model; an alias or a name.
+        model: String,
+        /// Its provider, if it must be that one.
+        provider: Option<String>,
+        /// How often it may be asked in one turn.
+        max_per_turn: u32,
+        /// Whether an attempt to talk it into something blocks.
+        on_injection: reply::OnInjection,
+    },
+    /// A script.
+    Script {
+        /// Its text.
+        source: Arc<str>,
+    },
+}
+
+/// One question to one stored hook.
+pub struct Asked<'a> {
+    pub(crate) about: &'a Arc<About>,
+    pub(crate) event_id: &'a EventId,
+    pub(crate) who: &'a Identity,
+    pub(crate) payload: Bytes,
+    /// What a shell would do with the call, for a script.
+    pub(crate) shell: Option<Arc<ShellFacts>>,
+    pub(crate) facts: Shown<'a>,
+    pub(crate) event: CheckpointKind,
+    pub(crate) timeout: Duration,
+    pub(crate) budget: Duration,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) again: bool,
+}
+
+impl Asked<'_> {
+    /// Names this run, also over retries and restarts.
+    pub(crate) fn dedup_key(&self) -> String {
+        format!("{}:{}{}", self.about.id(), self.event_id, if self.again { "#2" } else { "" })
+    }
+
+    /// Runs the hook once. What it answers counts as `take` takes it: an answer that has no place here is a fault.
+    pub(crate) async fn run<T>(&self, take: impl FnOnce(Answer) -> Result<T, Failure>) -> Heard<T> {
+        let began = Instant::now();
+        let mut account = Account::default();
+        let said = self.within_time(&mut account).await.map(|said| self.as_it_counts(said));
+        if let Ok(said) = &said {
+            self.note_dropped(said, &mut account);
+        }
+        let decision = said.as_ref().ok().map(|said| said.decision);
+        let shape = shape(self.about.handler());
+        let said = said.and_then(|said| take(Answer { said, shape }));
+        self.trace(began.elapsed(), decision, said.as_ref().err());
+        Heard { said, account }
+    }
+
+    /// An answer with the decision that it is here, for gates and observers alike.
+    fn as_it_counts(&self, said: reply::Said) -> reply::Said {
+        if said.decision == reply::Decision::Defer {
+            let (hook_id, event) = (self.about.id(), self.event.name());
+            tracing::warn!(%hook_id, event, "hooks.decision_not_yet_implemented: `defer` counts as a block");
+        }
+        reply::Said { decision: said.decision.at(self.event), ..said }
+    }
+
+    /// Where nothing can be changed or added, what was sent for that is dropped, and recorded.
+    fn note_dropped(&self, said: &reply::Said, account: &mut Account) {
+        if matches!(self.event, CheckpointKind::PreToolUse | CheckpointKind::UserPromptSubmit) {
+            return;
+        }
+        account.context_dropped = said.context.is_some();
+        if said.updated_input.as_ref().is_some_and(|updated| !updated.is_empty()) {
+            account.rewrite = Some(Rewritten::Dropped(format!("nothing is rewritten at {}", self.event.name())));
+        }
+    }
+
+    /// Runs it until it answers, its time is over or the turn is; a panic is a fault.
+    async fn within_time(&self, account: &mut Account) -> Result<reply::Said, Failure> {
+        if let Some(detail) = self.about.refused() {
+            return Err(Failure::unavailable(detail));
+        }
+        // Each kind has its own deadline, which says more; this one is for what gets stuck around it.
+        let most = self.timeout.max(self.budget) + STUCK_TIME;
+        let run = AssertUnwindSafe(self.by_kind(account)).catch_unwind();
+        tokio::select! {
+            biased;
+            heard = self.about.parts.deadlines.within(most, run) => match heard {
+                Ok(Ok(said)) => said,
+                Ok(Err(_panic)) => Err(Failure::of(Fault::Panicked, "the handler panicked")),
+                Err(Elapsed) => Err(self.timed_out()),
+            },
+            () = self.cancel.cancelled() => Err(Failure::of(Fault::Cancelled, "the turn was cancelled")),
+        }
+    }
+
+    async fn by_kind(&self, account: &mut Account) -> Result<reply::Said, Failure> {
+        match &self.about.runs {
+            Runs::Command { command, allowed_env_vars, cwd } => {
+                self.command(command, allowed_env_vars, cwd, account).await
+            }
+            Runs::Http { .. } => self.http(account).await,
+            Runs::Prompt { .. } => self.judge(account).await,
+            Runs::Script { source } => self.script(source, account).await,
+        }
+    }
+
+    async fn command(
+        &self,
+        command: &str,
+        allowed: &[String],
+        cwd: &str,
+        account: &mut Account,
+    ) -> Result<reply::Said, Failure> {
+        let around = &self.about.parts.commands;
+        let vars = environment(around.vars.iter().cloned(), allowed, &around.operator_env, &around.secrets);
+        let folder = command::folder(cwd, &(around.workspace_of)(&self.who.agent_id));
+        let spec = CommandSpec::new(command.to_owned(), folder, vars);
+        let limit = Limit { time: self.timeout, deadlines: &self.about.parts.deadlines };
+        let Ran { end, stdout, stderr, .. } =
+            spec.run(self.payload.clone(), limit, self.cancel, &self.about.parts.tasks).await;
+        account.stdout_len = Some(stdout.len());
+        account.stderr_len = Some(stderr.len());
+        account.stdout = shown(&stdout);
+        account.stderr = shown(&stderr);
+        let read = |exit| reply::stdout(exit, &stdout, &stderr).map_err(Failure::from);
+        match end {
+            End::Exit(code) => read(Exit::Code(code)),
+            End::Signal(signal) => read(Exit::Signal(signal)),
+            End::TimedOut => Err(self.timed_out()),
+            End::Cancelled => Err(Failure::of(Fault::Cancelled, "the turn was cancelled")),
+            End::TooMuch { stream } => {
+                let detail =
+                    format!("hook: command wrote more than {} bytes to {}", command::MAX_OUTPUT_BYTES, stream.name());
+                Err(Failure::of(Fault::TooLarge { way: Way::Reply, limit: command::MAX_OUTPUT_BYTES }, detail))
+            }
+            End::CannotStart(why) => Err(Failure::of(Fault::CannotStart { detail: why.clone() }, why)),
+        }
+    }
+
+    async fn http(&self, account: &mut Account) -> Result<reply::Said, Failure> {
+        let spec = self.opened().map_err(Failure::unavailable)?;
+        let parts = &self.about.parts;
+        let owner = self.about.owner();
+        let slug = (parts.slug_of)(&owner);
+        let key = self.dedup_key();
+        let delivery =
+            Delivery { body: self.payload.clone(), dedup_key: &key, timeout: self.timeout, is_test: self.who.is_test };
+        let answer = parts.exchange.for_tenant(slug.as_deref()).post(&spec, delivery).await;
+        match answer {
+            Ok(response) => {
+                account.http_status = Some(response.status);
+                account.retry = response.retries.into();
+                let body = reply::body(&response.body, spec.strict)?;
+                account.non_json = body.non_json;
+                Ok(body.said)
+            }
+            Err(fault) => {
+                account.http_status = fault.status();
+                account.retry = fault.retries().into();
+                Err(http_failure(&fault))
+            }
+        }
+    }
+
+    /// The request of this hook, its secrets decrypted.
+    fn opened(&self) -> Result<HttpSpec, String> {
+        let Runs::Http { url, headers, secret_headers, signing_secret, strict } = &self.about.runs else {
+            return Err("it is no http hook".into());
+        };
+        let (id, owner) = (self.about.id(), self.about.owner());
+        let open = |path: &str, text: &str| self.about.parts.vault.open(&id, &owner, path, text);
+        let headers = headers.iter().map(|(name, value)| {
+            let lower = name.to_ascii_lowercase();
+            let value = if secret_headers.contains(&lower) {
+                open(&format!("config.headers.{lower}"), value)?
+            } else {
+                value.clone()
+            };
+            Ok((name.clone(), value))
+        });
+        let headers = headers.collect::<Result<_, String>>()?;
+        let signing_secret = signing_secret.as_ref().map(|secret| open("config.signing_secret", secret)).transpose()?;
+        Ok(HttpSpec { url: url.clone(), headers, signing_secret, strict: *strict })
+    }
+
+    async fn script(&self, source: &str, account: &mut Account) -> Result<reply::Said, Failure> {
+        let none = ShellFacts::default();
+        let shell = self.shell.as_deref().unwrap_or(&none);
+        let event = for_script(&self.payload, shell).map_err(Failure::unavailable)?;
+        let call = ScriptCall {
+            tenant: self.who.tenant_id.as_str(),
+            source,
+            event: &event,
+            timeout: self.timeout,
+            budget: self.budget,
+        };
+        let ran = self.about.parts.scripts.run(call).await;
+        if !ran.log.is_empty() {
+            account.stderr_len = Some(ran.log.len());
+            account.stderr = shown(ran.log.as_bytes());
+        }
+        match ran.returned {
+            Ok(object) => Ok(reply::script(&Value::Object(object))?),
+            Err(ScriptFailure::TimedOut { after }) => {
+                let detail = format!("the script did not answer within {} ms", after.as_millis());
+                Err(Failure::of(Fault::TimedOut { after: after.max(self.timeout) }, detail))
+            }
+            Err(ScriptFailure::NoSlot { waited }) => {
+                account.uncounted = true;
+                let detail = format!("no slot for a script became free within {} ms", waited.as_millis());
+                Err(Failure::of(Fault::TimedOut { after: waited }, detail))
+            }
+            Err(ScriptFailure::Failed(detail)) => {
+                Err(Failure::of(Fault::Protocol(Breach::Broke(detail.clone())), detail))
+            }
+        }
+    }
+
+    pub(crate) fn timed_out(&self) -> Failure {
+        Failure::of(
+            Fault::TimedOut { after: self.timeout },
+            format!("no answer within {} ms", self.timeout.as_millis()),
+        )
+    }
+}
+
+fn http_failure(fault: &HttpFault) -> Failure {
+    let detail = fault.to_string();
+    let fault = match fault {
+        HttpFault::Again(fault) => return http_failure(fault),
+        HttpFault::TimedOut { after } => Fault::TimedOut { after: *after },
+        HttpFault::TooLarge => Fault::TooLarge { way: Way::Reply, limit: MAX_REPLY_BYTES },
+        HttpFault::Truncated | HttpFault::NotHttp(_) => Fault::Unreadable { detail: detail.clone() },
+        HttpFault::Refused(_) | HttpFault::BadConfig(_) | HttpFault::Connection(_) => {
+            Fault::Unavailable { detail: detail.clone() }
+        }
+        HttpFault::Unexpected(_) | HttpFault::Client(_) | HttpFault::Server(_) => {
+            Fault::Protocol(Breach::Returned(detail.clone()))
+        }
+    };
+    Failure { fault, detail }
+}
+
+fn shown(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_CHARS * 4)]);
+    (!bytes.is_empty()).then(|| text.chars().take(SHOWN_CHARS).collect())
+}

@@ -1,0 +1,53 @@
+//! One run of a hook that only observes, for somebody who tests it and waits.
+
+use std::time::Duration;
+
+use crate::payload;
+use crate::reply::Said;
+use bytes::Bytes;
+use domain::account::Account;
+use domain::checkpoint::Notice;
+use domain::fault::Fault;
+use tokio_util::sync::CancellationToken;
+
+use super::RuleHandler;
+use super::answer::{Failure, Shown};
+use super::running::{Asked, Heard};
+
+/// What came of it.
+pub(crate) struct Tried {
+    /// What it said, or how it failed, with the words for it.
+    pub(crate) said: Result<Said, (Fault, String)>,
+    /// How it came to that.
+    pub(crate) account: Account,
+}
+
+impl RuleHandler {
+    /// Tells the hook of `notice` and waits for what it says.
+    pub(crate) async fn try_out(&self, notice: &Notice, cancel: &CancellationToken) -> Tried {
+        let kind = notice.what.checkpoint();
+        let Some(payload) = payload::of_notice(notice) else {
+            let detail = format!("stored hooks are not told of `{}`", kind.name());
+            let said = Err((Fault::Unavailable { detail: detail.clone() }, detail));
+            return Tried { said, account: Account::default() };
+        };
+        let timeout = self.about.hook.stages.get(kind).map_or(Duration::ZERO, |stage| stage.timeout);
+        let facts = notice.what.facts();
+        let tool = facts.tool.map(|(tool, _)| tool).unwrap_or_default();
+        let asked = Asked {
+            about: &self.about,
+            event_id: &notice.event_id,
+            who: &notice.who,
+            payload: Bytes::from(payload),
+            shell: None,
+            facts: Shown { tool, input: facts.input },
+            event: kind,
+            timeout,
+            budget: timeout,
+            cancel,
+            again: false,
+        };
+        let Heard { said, account } = asked.run(|answer| Ok(answer.said)).await;
+        Tried { said: said.map_err(|Failure { fault, detail }| (fault, detail)), account }
+    }
+}

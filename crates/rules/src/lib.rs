@@ -1,0 +1,15 @@
+//! Stored rules: their records, their administration, their cache, and what runs them.
+//!
+//! [`record`] reads a rule as people write it, [`condition`] its expression, [`payload`] and [`reply`] the words of its
+//! handlers. [`admin`] changes rules, [`cache`] keeps them in force, [`handler`] runs them.
+
+pub mod admin;
+pub mod builtin;
+pub mod cache;
+pub mod condition;
+pub mod handler;
+pub mod http;
+pub mod judge;
+pub mod payload;
+pub mod record;
+pub mod reply;

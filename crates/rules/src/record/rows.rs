@@ -1,0 +1,163 @@
+//! Rows 0 to 6 over a record whose members have the right types.
+
+use domain::agent_hook::{AGENT_EVENTS, AgentHook, HandlerType, HookScope, Instead};
+use domain::breaker::Policy;
+use domain::checkpoint::CheckpointKind;
+use domain::id::TenantId;
+use domain::json::Object;
+use domain::matcher::Matcher;
+
+use super::draft::Draft;
+use super::handler::handler;
+use super::secret::Sealed;
+use super::{
+    Around, Code, DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_COMMAND_BYTES, MAX_HOOKS, MAX_NAME_CHARS,
+    MAX_TEMPLATE_BYTES, MAX_TIMEOUT_MS, NO_MASTER, Read, Refused, quoted, scope, warning,
+};
+use crate::condition::{compile, compile_matcher};
+
+/// What a draft is judged against.
+pub(super) struct Setting<'a> {
+    pub(super) around: &'a Around<'a>,
+    /// Whose it is, unless it is everybody's.
+    pub(super) tenant: &'a TenantId,
+    /// Whether it may be everybody's.
+    pub(super) is_master: bool,
+    pub(super) sealed: Sealed<'a>,
+}
+
+/// Judges `draft`, row by row, and writes it over `base`.
+pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: AgentHook) -> Result<Read, Refused> {
+    required(draft, setting)?;
+    let event = event(draft)?;
+    let home = scope::home(draft, setting)?;
+    let (handler_type, config) = handler(draft, &home.tenant, setting)?;
+    let limits = Limits::of(draft, event)?;
+    let matcher = conditions(draft)?;
+    sizes(draft, &home.agents, handler_type, &config)?;
+    let hook = AgentHook {
+        tenant_id: home.tenant,
+        agent_ids: home.agents,
+        event,
+        handler_type,
+        scope: home.scope,
+        name: draft.text("name").to_owned(),
+        config,
+        matcher: draft.text("matcher").to_owned(),
+        if_expr: draft.text("if_expr").to_owned(),
+        timeout_ms: limits.timeout_ms,
+        on_timeout: limits.on_timeout,
+        // Its type has been checked.
+        priority: draft.digits("priority").parse().unwrap_or_default(),
+        enabled: draft.flag("enabled", true),
+        may_rewrite: draft.flag("may_rewrite", false),
+        breaker: limits.breaker,
+        on_trip: limits.on_trip,
+        metadata: draft.object("metadata"),
+        ..base
+    };
+    let warnings = warning::of(&hook, matcher.as_ref());
+    Ok(Read { hook, warnings })
+}
+
+/// The end of row 0.
+fn required(draft: &Draft, setting: &Setting<'_>) -> Result<(), Refused> {
+    if ["handler_type", "event", "scope"].iter().any(|name| draft.text(name).is_empty()) {
+        return Err(Refused::new(Code::InvalidRequest, "handler_type, event, and scope are required"));
+    }
+    if setting.around.lang == Lang::File && draft.text("name").is_empty() {
+        return Err(Refused::new(Code::InvalidRequest, "name is required in files"));
+    }
+    if draft.text("scope") == HookScope::Global.word() && !setting.is_master {
+        return Err(Refused::new(Code::Unauthorized, NO_MASTER));
+    }
+    Ok(())
+}
+
+/// Row 1.
+fn event(draft: &Draft) -> Result<CheckpointKind, Refused> {
+    let word = draft.text("event");
+    let known = CheckpointKind::named(word).filter(|kind| AGENT_EVENTS.contains(kind));
+    known.ok_or_else(|| Refused::hook(format!("unknown event {}", quoted(word))))
+}
+
+/// Rows 4 and 5.
+struct Limits {
+    timeout_ms: u32,
+    on_timeout: Instead,
+    breaker: Policy,
+    on_trip: Instead,
+}
+
+impl Limits {
+    fn of(draft: &Draft, event: CheckpointKind) -> Result<Self, Refused> {
+        let timeout_ms = timeout_ms(draft.digits("timeout_ms"))?;
+        let word = draft.text("on_timeout");
+        if ["ask", "defer"].contains(&word) {
+            return Err(Refused::hook(format!("on_timeout=\"{word}\" not supported in Wave 1 (reserved for future)")));
+        }
+        let instead = |name: &str| match draft.text(name) {
+            "" => Ok(Instead::default_at(event)),
+            word => Instead::named(word)
+                .ok_or_else(|| Refused::hook(format!("{name} must be block or allow, got {}", quoted(word)))),
+        };
+        let on_timeout = instead("on_timeout")?;
+        let breaker = match draft.text("breaker") {
+            "" => Policy::default(),
+            word => Policy::named(word)
+                .ok_or_else(|| Refused::hook(format!("breaker must be all, faults or off, got {}", quoted(word))))?,
+        };
+        Ok(Self { timeout_ms, on_timeout, breaker, on_trip: instead("on_trip")? })
+    }
+}
+
+fn timeout_ms(digits: &str) -> Result<u32, Refused> {
+    // A number may have any number of digits; nobody needs to see more than these.
+    let got: String = digits.chars().take(20).collect();
+    let is_zero = digits.bytes().all(|byte| matches!(byte, b'0' | b'-'));
+    if !is_zero && digits.starts_with('-') {
+        return Err(Refused::hook(format!("timeout_ms must be >= 0, got {got}")));
+    }
+    match digits.parse() {
+        _ if is_zero => Ok(DEFAULT_TIMEOUT_MS),
+        Ok(timeout_ms) if timeout_ms <= MAX_TIMEOUT_MS => Ok(timeout_ms),
+        Ok(_) | Err(_) => Err(Refused::hook(format!("timeout_ms {got} exceeds max {MAX_TIMEOUT_MS}"))),
+    }
+}
+
+/// Row 6: the pattern, if there is one. Both texts are bounded where they are compiled.
+fn conditions(draft: &Draft) -> Result<Option<Matcher>, Refused> {
+    let matcher = match draft.text("matcher") {
+        "" => None,
+        text => Some(compile_matcher(text).map_err(|why| Refused::hook(format!("matcher invalid: {why}")))?),
+    };
+    match draft.text("if_expr") {
+        "" => {}
+        text => drop(compile(text).map_err(|why| Refused::hook(format!("if_expr invalid: {why}")))?),
+    }
+    Ok(matcher)
+}
+
+/// The end of row 6.
+fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object) -> Result<(), Refused> {
+    let within = |what: &str, got: usize, max: usize, unit: &str| {
+        if got <= max { Ok(()) } else { Err(Refused::hook(format!("{what} exceeds {max} {unit} (got {got})"))) }
+    };
+    let bytes = |name: &str| config.get(name).and_then(serde_json::Value::as_str).map_or(0, str::len);
+    within("name", draft.text("name").chars().count(), MAX_NAME_CHARS, "characters")?;
+    match handler {
+        HandlerType::Prompt => within("prompt_template", bytes("prompt_template"), MAX_TEMPLATE_BYTES, "bytes")?,
+        HandlerType::Command => within("command", bytes("command"), MAX_COMMAND_BYTES, "bytes")?,
+        // The size of a script belongs to row 3.
+        HandlerType::Http | HandlerType::Script => {}
+    }
+    within("agent_ids", agents.len(), MAX_AGENTS, "agents")
+}
+
+/// Whether `tenant` may have one hook more.
+pub(super) fn room(tenant: &TenantId, around: &Around<'_>) -> Result<(), Refused> {
+    if (around.held)(tenant) < MAX_HOOKS {
+        return Ok(());
+    }
+    Err(Refused::hook(format!("the tenant has {MAX_HOOKS} hooks, and may not have more; delete one first")))
+}

@@ -1,0 +1,55 @@
+//! Who would be asked.
+
+use domain::agent_hook::AgentHook;
+use domain::store::HookChange;
+use pintle_rules::admin::Role;
+use serde_json::{Value, json};
+
+use super::stage::{ACME, Stage, of_acme, of_default, script};
+
+#[tokio::test]
+async fn each_hook_says_whether_it_would_run_and_why_not() {
+    let stage = Stage::new();
+    let (owner, admin) = (of_default(Role::Owner), of_acme(Role::Admin));
+    let with = |name: &str, more: &[(&str, Value)]| {
+        let mut record = script("tenant", name, "allow");
+        for (member, value) in more {
+            record[*member] = value.clone();
+        }
+        record
+    };
+    let helper = domain::id::agent_uuid(&admin.tenant, "helper");
+    stage.create(&admin, with("runs", &[("priority", json!(9))])).await;
+    stage.create(&admin, with("switched", &[("priority", json!(8)), ("enabled", json!(false))])).await;
+    stage.create(&admin, with("unmatched", &[("priority", json!(7)), ("matcher", json!("^read$"))])).await;
+    stage.create(&admin, with("untrue", &[("priority", json!(6)), ("if_expr", json!("depth > 0"))])).await;
+    stage.create(&admin, with("faulty", &[("priority", json!(5)), ("if_expr", json!("tool_input.no == 'x'"))])).await;
+    stage
+        .create(
+            &admin,
+            with("agents", &[("priority", json!(4)), ("scope", json!("agent")), ("agent_ids", json!([helper]))]),
+        )
+        .await;
+    let broken = stage.create(&admin, with("broken", &[("priority", json!(3))])).await;
+    let row = AgentHook { matcher: "(".into(), ..stage.row(&broken) };
+    stage.write(HookChange::Update { hook: row.into(), if_version: None, action: "updated" });
+    let global = stage.create(&owner, script("global", "tripped", "allow")).await;
+    stage.trip(&global, ACME);
+    let ask = json!({"event": "pre_tool_use", "toolName": "exec", "toolInput": {"cmd": "ls"}});
+    let chain = stage.ok(&admin, "hooks.chain", ask).await;
+    let line = |hook: &Value| {
+        let id = hook["hookId"].as_str().unwrap();
+        format!(
+            "{} {} {} {} {} {}\n",
+            hook["name"], hook["scope"], hook["priority"], hook["state"], hook["wouldRun"], hook["reason"]
+        )
+        .replace(id, "ID")
+    };
+    insta::assert_snapshot!(chain["chain"].as_array().unwrap().iter().map(line).collect::<String>());
+    let none = stage.ok(&admin, "hooks.chain", json!({"event": "stop"})).await;
+    assert_eq!(none, json!({"chain": []}));
+    let of_helper = json!({"event": "pre_tool_use", "toolName": "exec", "agentId": "helper"});
+    let chain = stage.ok(&admin, "hooks.chain", of_helper).await;
+    let runs = chain["chain"].as_array().unwrap().iter().filter(|hook| hook["wouldRun"] == true);
+    assert_eq!(runs.map(|hook| hook["name"].as_str().unwrap()).collect::<Vec<_>>(), ["runs", "agents"]);
+}

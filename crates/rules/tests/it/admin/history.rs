@@ -1,0 +1,160 @@
+//! Pages of what hooks did.
+
+use domain::agent_hook::{Decision, HandlerType};
+use domain::checkpoint::CheckpointKind;
+use domain::execution::Execution;
+use domain::id::{HookId, TenantId, agent_uuid};
+use domain::json::Object;
+use domain::store::ExecutionStore as _;
+use pintle_rules::admin::{MAX_PAGE, Role};
+use serde_json::{Value, json};
+
+use super::stage::{ACME, Stage, of_acme, of_default, script};
+
+/// A row of the second `n`.
+pub(crate) fn row(n: i64, hook: &str, tenant: Option<&str>, session: Option<&str>) -> Execution {
+    let tenant_id = TenantId::from(tenant.unwrap_or(domain::id::DEFAULT_TENANT));
+    Execution {
+        id: uuid::Uuid::now_v7().to_string(),
+        hook_id: Some(HookId::from(hook)),
+        hook_name: "guard".into(),
+        hook_version: 1,
+        handler_type: HandlerType::Script,
+        agent_id: Some(agent_uuid(&tenant_id, if n % 2 == 0 { "main" } else { "helper" })),
+        tenant_id,
+        session_id: session.map(str::to_owned),
+        turn_id: None,
+        event_id: format!("e{n}"),
+        trace_id: None,
+        event: CheckpointKind::PreToolUse,
+        tool_name: Some("exec".into()),
+        tool_call_id: None,
+        input_hash: None,
+        decision: if n % 3 == 0 { Decision::Block } else { Decision::Allow },
+        reason: None,
+        duration_ms: 1,
+        retry: 0,
+        dedup_key: Some(format!("{hook}:e{n}")),
+        error: Some("short".into()),
+        error_detail: Some("the whole of it".into()),
+        metadata: Object::new(),
+        // Two rows each in one second, so that the id has to tell them apart.
+        created_at: jiff::Timestamp::from_second(1_700_000_000 + n / 2).unwrap(),
+    }
+}
+
+impl Stage {
+    pub(crate) fn keep(&self, rows: Vec<Execution>) {
+        self.store.keep_executions(rows, Box::new(|kept| kept.unwrap()));
+    }
+}
+
+fn events(page: &Value) -> Vec<String> {
+    let rows = page["executions"].as_array().unwrap();
+    rows.iter().map(|row| row["event_id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn pages_go_on_where_the_one_before_ended() {
+    let stage = Stage::new();
+    let admin = of_default(Role::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
+    for n in 0..7 {
+        stage.keep(vec![row(n, &id, None, Some("admin:1"))]);
+    }
+    let (mut seen, mut cursor, mut pages) = (Vec::new(), String::new(), Vec::new());
+    loop {
+        let page = stage.ok(&admin, "hooks.history", json!({"limit": 3, "cursor": cursor, "hookId": id})).await;
+        seen.extend(events(&page));
+        pages.push(page["executions"].as_array().unwrap().len());
+        cursor = page["nextCursor"].as_str().unwrap().to_owned();
+        if cursor.is_empty() {
+            break;
+        }
+        // What comes meanwhile is newer, so it moves nothing.
+        stage.keep(vec![row(100 + i64::try_from(pages.len()).unwrap(), &id, None, Some("admin:1"))]);
+    }
+    assert_eq!((pages, seen), (vec![3, 3, 1], ["e6", "e5", "e4", "e3", "e2", "e1", "e0"].map(String::from).to_vec()));
+}
+
+#[tokio::test]
+async fn a_cursor_is_bound_to_its_question() {
+    let stage = Stage::new();
+    let admin = of_default(Role::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
+    stage.keep((0..4).map(|n| row(n, &id, None, Some("admin:1"))).collect());
+    let page = stage.ok(&admin, "hooks.history", json!({"limit": 2})).await;
+    let cursor = page["nextCursor"].as_str().unwrap();
+    let flipped = format!("{}{}", &cursor[..cursor.len() - 4], "AAAA");
+    let no = "INVALID_REQUEST invalid cursor";
+    for (by, params) in [
+        (&admin, json!({"cursor": cursor, "event": "pre_tool_use"})),
+        (&admin, json!({"cursor": cursor, "decision": "block"})),
+        (&admin, json!({"cursor": cursor, "hookId": id})),
+        (&admin, json!({"cursor": cursor, "sessionId": "admin:1"})),
+        (&admin, json!({"cursor": cursor, "agentId": "main"})),
+        (&admin, json!({"cursor": cursor, "since": "2023-01-01T00:00:00Z"})),
+        (&admin, json!({"cursor": flipped})),
+        (&admin, json!({"cursor": "%"})),
+        (&of_acme(Role::Admin), json!({"cursor": cursor})),
+        (&of_default(Role::Owner), json!({"cursor": cursor})),
+        (&of_default(Role::Viewer), json!({"cursor": cursor})),
+    ] {
+        assert_eq!(stage.no(by, "hooks.history", params).await, no);
+    }
+    let rest = stage.ok(&admin, "hooks.history", json!({"cursor": cursor, "limit": 200})).await;
+    assert_eq!((events(&rest), &rest["nextCursor"]), (vec!["e1".to_owned(), "e0".to_owned()], &json!("")));
+}
+
+#[tokio::test]
+async fn filters_limits_and_columns() {
+    let stage = Stage::new();
+    let admin = of_default(Role::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
+    stage.keep((0..250).map(|n| row(n, &id, None, Some(if n < 10 { "admin:1" } else { "viewer:1" }))).collect());
+    let many = async |params: Value| events(&stage.ok(&admin, "hooks.history", params).await).len();
+    assert_eq!(many(json!({})).await, 50);
+    assert_eq!(many(json!({"limit": 0})).await, 50);
+    assert_eq!(many(json!({"limit": 1000})).await, MAX_PAGE);
+    assert_eq!(many(json!({"sessionId": "admin:1"})).await, 10);
+    assert_eq!(many(json!({"sessionId": "admin:1", "agentId": "main"})).await, 5);
+    assert_eq!(many(json!({"sessionId": "admin:1", "decision": "block"})).await, 4);
+    assert_eq!(many(json!({"sessionId": "admin:1", "event": "stop"})).await, 0);
+    let (since, until) = ("2023-11-14T22:13:21Z", "2023-11-14T22:13:23Z");
+    assert_eq!(many(json!({"since": since, "until": until})).await, 4);
+    let page = stage.ok(&admin, "hooks.history", json!({"limit": 1})).await;
+    let names: Vec<&String> = page["executions"][0].as_object().unwrap().keys().collect();
+    assert!(names.iter().any(|name| *name == "session_key"), "{names:?}");
+    assert!(!names.iter().any(|name| ["session_id", "error_detail", "errorDetail"].contains(&name.as_str())));
+    let whole = stage.ok(&admin, "hooks.execution.get", json!({"id": page["executions"][0]["id"]})).await;
+    assert_eq!((&whole["errorDetail"], &whole["error"]), (&json!("the whole of it"), &json!("short")));
+    stage.ok(&admin, "hooks.delete", json!({"hookId": id})).await;
+    let page = stage.ok(&admin, "hooks.history", json!({"limit": 1})).await;
+    assert_eq!(
+        (&page["executions"][0]["hook_id"], &page["executions"][0]["hook_name"]),
+        (&Value::Null, &json!("guard"))
+    );
+}
+
+#[tokio::test]
+async fn below_admins_everybody_has_their_own_sessions() {
+    let stage = Stage::new();
+    let (admin, viewer) = (of_default(Role::Admin), of_default(Role::Viewer));
+    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
+    let whose = |n: i64| match n {
+        _ if n % 100 == 0 => Some("viewer:1"),
+        _ if n % 2 == 0 => None,
+        _ => Some("admin:1"),
+    };
+    // More than one look at the store is needed to fill a page.
+    stage.keep((0..1000).map(|n| row(n, &id, None, whose(n))).collect());
+    let page = stage.ok(&viewer, "hooks.history", json!({"limit": 4})).await;
+    assert_eq!(events(&page), ["e900", "e800", "e700", "e600"]);
+    let page = stage.ok(&viewer, "hooks.history", json!({"limit": 50, "cursor": page["nextCursor"]})).await;
+    assert_eq!(events(&page), ["e500", "e400", "e300", "e200", "e100", "e0"]);
+    assert_eq!(page["nextCursor"], "");
+    let page = stage.ok(&viewer, "hooks.history", json!({"sessionId": "admin:1"})).await;
+    assert_eq!(events(&page), [""; 0]);
+    let other = stage.ok(&of_acme(Role::Viewer), "hooks.history", json!({})).await;
+    assert_eq!(events(&other), [""; 0], "{ACME} has none");
+}

@@ -1,0 +1,186 @@
+//! What counts towards the cap of a judge, and what becomes of what it says.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use domain::agent_hook::{AgentHook, HandlerType};
+use domain::checkpoint::{CheckpointKind, PreToolUse};
+use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
+use domain::identity::Identity;
+use domain::json::Object;
+use domain::llm::{LlmReply, Usage};
+use domain::message::CallPart;
+use domain::ruling::Ruling;
+use domain::store::{BudgetStore as _, HookChange};
+use domain::tool::ToolCall;
+use engine::{Clock as _, TurnCx, domain};
+use futures_util::future::BoxFuture;
+use pintle_rules::handler::{Evaluator, Judged, Wanted};
+use pintle_rules::judge::Question;
+use serde_json::{Value, json};
+use testkit::log::Log;
+
+use super::stage::{Host, Plan, World};
+
+/// A judge that allows whatever it is asked.
+#[derive(Default)]
+struct Mild(AtomicUsize);
+
+impl Evaluator for Mild {
+    fn judge<'a>(&'a self, _wanted: Wanted<'a>, _question: Question) -> BoxFuture<'a, Result<Judged, String>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let reply = called("decide", r#"{"decision":"allow","reason":"fine"}"#);
+        Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })
+    }
+}
+
+/// A judge that says what a test wants it to.
+#[derive(Default)]
+struct Says(Mutex<Option<LlmReply>>, AtomicUsize);
+
+impl Says {
+    fn say(&self, reply: LlmReply) {
+        *self.0.lock().unwrap() = Some(reply);
+    }
+
+    fn asked(&self) -> usize {
+        self.1.load(Ordering::SeqCst)
+    }
+}
+
+impl Evaluator for Says {
+    fn judge<'a>(&'a self, _wanted: Wanted<'a>, _question: Question) -> BoxFuture<'a, Result<Judged, String>> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        let reply = self.0.lock().unwrap().clone().unwrap();
+        Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })
+    }
+}
+
+/// An answer that calls the tool `name`, for a hundred tokens.
+fn called(name: &str, arguments: &str) -> LlmReply {
+    let usage = Usage { prompt_tokens: 90, completion_tokens: 10, total_tokens: 100 };
+    LlmReply { usage: Some(usage), ..LlmReply::calls(vec![CallPart::new("call_1", name, arguments)]) }
+}
+
+impl World {
+    /// A judge in front of `exec` that may be called so often in a turn. Says its id.
+    fn judged(&self, most: u32) -> HookId {
+        let config = json!({"prompt_template": "be kind", "max_invocations_per_turn": most});
+        let hook = AgentHook {
+            event: CheckpointKind::PreToolUse,
+            handler_type: HandlerType::Prompt,
+            matcher: "exec".into(),
+            config: config.as_object().unwrap().clone(),
+            ..self.hook(DEFAULT_TENANT, "ok")
+        };
+        let id = hook.id.clone();
+        self.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+        id
+    }
+}
+
+async fn gate(host: &Host, turn: &TurnId, command: &str) -> String {
+    let who = Identity::top("main", "s", turn.clone());
+    let arguments = Object::from_iter([("cmd".to_owned(), json!(command))]);
+    let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments };
+    match host.engine.dispatcher().check(&TurnCx::new(who), PreToolUse { call }).await.1 {
+        Ruling::Proceed => "allow".into(),
+        Ruling::Deny(denied) => denied.reason.to_string(),
+        Ruling::Ask { .. } | Ruling::Respond { .. } | Ruling::Abort(_) => "something else".into(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_calls_of_the_judge_count() {
+    let world = World::new();
+    world.judged(2);
+    let judge = Arc::new(Mild::default());
+    let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
+    let (turn, tenant) = (TurnId::fresh(), TenantId::default_tenant());
+    world.store.set_budget(&tenant, 0, host.clock.now()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(gate(&host, &turn, "a").await, "tenant budget exceeded");
+    }
+    world.store.break_down("the disk is gone");
+    assert!(gate(&host, &turn, "a").await.contains("failed"));
+    world.store.mend();
+    world.store.set_budget(&tenant, 1_000_000, host.clock.now()).unwrap();
+    assert_eq!(judge.0.load(Ordering::SeqCst), 0);
+    for (command, said) in
+        [("a", "allow"), ("a", "allow"), ("b", "allow"), ("c", "max_invocations_per_turn (2) reached"), ("a", "allow")]
+    {
+        assert_eq!(gate(&host, &turn, command).await, said, "{command}");
+    }
+    assert_eq!(judge.0.load(Ordering::SeqCst), 2, "an answer that is known is no call");
+    let used = world.store.budget(&tenant, host.clock.now()).unwrap().used;
+    assert_eq!(used, 200, "what was reserved and not spent is given back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_judge_should_not_say_is_a_fault_that_the_log_names() {
+    let world = World::new();
+    let id = world.judged(100);
+    let judge = Arc::new(Says::default());
+    let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
+    let turn = TurnId::fresh();
+    let (log, listening) = Log::begin();
+    for (reply, fault, injection) in [
+        (LlmReply::text("I would allow that."), "evaluator_no_tool_call", false),
+        (LlmReply::text(""), "evaluator_empty_response", false),
+        (called("run", r#"{"injection_detected":true}"#), "evaluator_wrong_tool: run", true),
+        (called("decide", "{"), "evaluator_args_parse_error: EOF while parsing an object at line 1 column 1", false),
+        (
+            called("decide", r#"{"decision":"ask ann@example.org","reason":"r","injection_detected":true}"#),
+            "evaluator_invalid_decision: \"ask [REDACTED]\"",
+            true,
+        ),
+    ] {
+        judge.say(reply);
+        let lines =
+            log.of("prompt_parse_error", async || assert!(gate(&host, &turn, "same").await.contains("failed: "))).await;
+        let line = format!(
+            "security.hook.prompt_parse_error hook_id={id} tenant={DEFAULT_TENANT} err={fault} \
+             injection_detected={injection}"
+        );
+        assert!(lines.iter().any(|heard| heard.ends_with(&line)), "{lines:#?} lack {line}");
+        let row = world.rows().remove(0);
+        assert_eq!((row.decision.word(), row.error.as_deref()), ("error", Some(fault)));
+    }
+    drop(listening);
+    // None of that is an answer that counts the next time.
+    let before = judge.asked();
+    judge.say(called("decide", r#"{"decision":"allow","reason":"fine","injection_detected":true}"#));
+    let said = "the evaluated input tries to instruct the evaluator";
+    for _ in 0..2 {
+        assert_eq!(gate(&host, &turn, "same").await, said);
+    }
+    assert_eq!(judge.asked(), before + 1);
+    let rows: Vec<Value> = world.rows().into_iter().take(2).map(|row| Value::Object(row.metadata)).collect();
+    let kept =
+        |row: &Value| ["injection_detected", "cached", "prompt_model", "prompt_tokens"].map(|it| row[it].clone());
+    assert_eq!(kept(&rows[0]), [json!(true), json!(true), Value::Null, Value::Null]);
+    assert_eq!(kept(&rows[1]), [json!(true), Value::Null, json!("fake/judge"), json!(100)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_word_on_what_it_cost_the_estimate_stands() {
+    let world = World::new();
+    world.judged(5);
+    let judge = Arc::new(Says::default());
+    let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
+    judge.say(LlmReply { usage: None, ..called("decide", r#"{"decision":"allow","reason":"fine"}"#) });
+    assert_eq!(gate(&host, &TurnId::fresh(), "a").await, "allow");
+    let tenant = TenantId::default_tenant();
+    let used = world.store.budget(&tenant, host.clock.now()).unwrap().used;
+    // The question alone has some thousand bytes, a third of which is reserved beside the answer's tokens.
+    assert!(used > 512 + 300, "{used}");
+    // What would not fit is not asked.
+    world.store.set_budget(&tenant, used * 2 - 1, host.clock.now()).unwrap();
+    assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "tenant budget exceeded");
+    world.store.set_budget(&tenant, used * 2, host.clock.now()).unwrap();
+    assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "allow");
+    assert_eq!(judge.asked(), 2);
+    // With that nothing is left, which was said: the books say it once a month.
+    let (budget, is_first) = world.store.settle(&tenant, 0, host.clock.now()).unwrap();
+    assert_eq!((budget.remaining, is_first), (0, false));
+}

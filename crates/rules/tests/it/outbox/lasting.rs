@@ -1,0 +1,205 @@
+//! Jobs outlive processes, and are tried again.
+
+use domain::agent_hook::{AgentHook, Decision};
+use domain::id::DEFAULT_TENANT;
+use domain::store::{Actor, HookChange, HookStore as _, OutboxJob, OutboxStore as _};
+use pintle_rules::handler::{ATTEMPTS, LEASE, PAUSES_SECONDS};
+use tokio::time::sleep;
+
+use super::stage::{Plan, World, process, secs};
+
+/// What a restart waits for at most, in seconds: until the lease is over, and a look or two.
+const RESTART: u64 = LEASE.as_secs().cast_unsigned() + 3;
+
+#[test]
+fn a_job_outlives_the_end_of_its_process_before_it_ran() {
+    let world = World::new();
+    let hook = world.hook(DEFAULT_TENANT, "ok");
+    process(async {
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+    });
+    assert_eq!((world.runs().len(), world.rows().len()), (0, 0));
+    process(async {
+        let _host = world.host(Plan { after: 1, ..Plan::default() });
+        sleep(secs(RESTART)).await;
+    });
+    let rows = world.rows();
+    assert_eq!(world.decisions(), [(Decision::Allow, 0, None)]);
+    assert_eq!(rows[0].dedup_key, Some(format!("{}:{}", hook.id, rows[0].event_id)));
+    assert_eq!(rows[0].session_id.as_deref(), Some("s"));
+    assert_eq!(world.runs().len(), 1);
+    assert_eq!(world.runs()[0].event_id, rows[0].event_id);
+    assert_eq!(world.left(), []);
+}
+
+#[test]
+fn a_job_outlives_the_end_of_its_process_while_it_ran() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "sleep 5");
+    process(async {
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+        sleep(secs(2)).await;
+    });
+    assert_eq!((world.runs().len(), world.rows().len()), (1, 0));
+    process(async {
+        let _host = world.host(Plan { after: 2, ..Plan::default() });
+        sleep(secs(RESTART + 5)).await;
+    });
+    assert_eq!((world.runs().len(), world.left().len()), (2, 0));
+    assert_eq!(world.decisions(), [(Decision::Allow, 0, None)]);
+}
+
+#[test]
+fn five_attempts_with_longer_and_longer_pauses_across_restarts() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "fail");
+    process(async {
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+        sleep(secs(20)).await;
+        host.close().await;
+    });
+    assert_eq!((world.runs().len(), world.rows().len()), (3, 0), "a row comes with the last attempt");
+    process(async {
+        let _host = world.host(Plan { after: 20, ..Plan::default() });
+        sleep(secs(1000)).await;
+    });
+    let gaps = world.gaps();
+    let fits = gaps.iter().zip(PAUSES_SECONDS).all(|(gap, pause)| (pause..pause + 2).contains(gap));
+    assert!(fits && gaps.len() + 1 == ATTEMPTS as usize, "{gaps:?}");
+    assert_eq!(world.decisions(), [(Decision::Error, ATTEMPTS - 1, Some("Error: no".into()))]);
+    assert_eq!(world.left(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_succeeds_at_the_third_attempt_is_over() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "fail 2");
+    let host = world.host(Plan::default());
+    host.stop(DEFAULT_TENANT);
+    sleep(secs(1000)).await;
+    assert_eq!(world.runs().len(), 3);
+    assert_eq!(world.decisions(), [(Decision::Allow, 2, None)]);
+    assert_eq!(world.left(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_and_a_panic_are_tried_again() {
+    for (source, decision) in
+        [("sleep 60", Decision::Timeout), ("panic", Decision::Error), ("stuck", Decision::Timeout)]
+    {
+        let world = World::new();
+        world.hook(DEFAULT_TENANT, source);
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+        sleep(secs(1000)).await;
+        let rows: Vec<_> = world.decisions().into_iter().map(|(decision, retry, _)| (decision, retry)).collect();
+        assert_eq!((rows, world.runs().len()), (vec![(decision, 4)], 5), "{source}");
+    }
+}
+
+/// Something that is done to a hook.
+type Blow = fn(&World, AgentHook);
+
+#[tokio::test(start_paused = true)]
+async fn the_jobs_of_a_hook_that_is_gone_are_over() {
+    let blows: [Blow; 4] = [
+        |world, hook| world.change(HookChange::Delete(hook.id)),
+        |world, hook| {
+            let off = AgentHook { enabled: false, ..hook };
+            world.change(HookChange::Update { hook: Box::new(off), if_version: None, action: "toggled" });
+        },
+        |world, hook| {
+            let by = Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:00Z".parse().unwrap() };
+            world.store.trip(&hook.id, &hook.tenant_id, &by).unwrap();
+        },
+        |world, hook| {
+            let event = domain::checkpoint::CheckpointKind::SessionStart;
+            let other = AgentHook { event, ..hook };
+            world.change(HookChange::Update { hook: Box::new(other), if_version: None, action: "updated" });
+        },
+    ];
+    for (number, blow) in blows.into_iter().enumerate() {
+        let world = World::new();
+        let hook = world.hook(DEFAULT_TENANT, "fail");
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+        sleep(secs(0)).await;
+        tokio::task::yield_now().await;
+        blow(&world, hook);
+        host.rulebook.refresh().unwrap();
+        sleep(secs(1000)).await;
+        assert_eq!((world.runs().len(), world.rows(), world.left()), (1, vec![], vec![]), "{number}");
+    }
+}
+
+#[test]
+fn rules_that_could_not_be_read_end_no_job() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "ok");
+    process(async {
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+    });
+    process(async {
+        world.store.break_down("the disk is gone");
+        let host = world.host(Plan { after: 1000, ..Plan::default() });
+        world.store.mend();
+        sleep(secs(60)).await;
+        assert_eq!(world.runs(), [], "no hook is known yet");
+        host.rulebook.refresh().unwrap();
+        sleep(secs(60)).await;
+    });
+    assert_eq!((world.runs().len(), world.rows().len(), world.left()), (1, 1, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_down_for_a_while_loses_no_job() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "fail 1");
+    let host = world.host(Plan::default());
+    host.stop(DEFAULT_TENANT);
+    sleep(secs(0)).await;
+    world.store.break_down("the disk is gone");
+    host.rulebook.refresh().unwrap_err();
+    sleep(secs(500)).await;
+    world.store.mend();
+    sleep(secs(1000)).await;
+    assert_eq!(world.runs().len(), 2);
+    assert_eq!((world.rows().len(), world.left()), (1, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_kept_runs_all_the_same() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "ok");
+    let host = world.host(Plan::default());
+    world.store.break_down("the disk is gone");
+    host.stop(DEFAULT_TENANT);
+    world.store.mend();
+    sleep(secs(60)).await;
+    assert_eq!((world.runs().len(), world.left()), (1, vec![]));
+    assert_eq!(world.decisions(), [(Decision::Allow, 0, None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_cannot_be_read_is_over() {
+    let world = World::new();
+    let hook = world.hook(DEFAULT_TENANT, "ok");
+    let host = world.host(Plan::default());
+    use engine::Clock as _;
+    let job = OutboxJob {
+        id: "0193a5b0-7000-7000-8000-0000000000b1".into(),
+        tenant_id: hook.tenant_id,
+        hook_id: hook.id,
+        event_id: "0193a5b0-7000-7000-8000-0000000000b2".into(),
+        payload: b"{\"event_id\":1}".to_vec(),
+        attempts: 0,
+        next_at: host.clock.now(),
+    };
+    world.store.enqueue(vec![job], Box::new(|kept| kept.unwrap()));
+    sleep(secs(60)).await;
+    assert_eq!((world.runs(), world.rows(), world.left()), (vec![], vec![], vec![]));
+}

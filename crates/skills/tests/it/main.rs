@@ -1,0 +1,4 @@
+//! Folders of skills, hostile ones among them.
+
+#[cfg(test)]
+mod skills;
