@@ -5,6 +5,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
 
+mod counts;
+
 /// One errand: its word, what it does, the command that does it from the root.
 struct Errand {
     word: &'static str,
@@ -42,7 +44,8 @@ const ERRANDS: &[Errand] = &[
     },
     Errand {
         word: "bench",
-        does: "measures what hooks, rules, evidence, sessions and the program cost; `-- --test` runs each case once",
+        does: "measures what hooks, rules, evidence, sessions and the program cost; `-- --test` runs each case once, \
+               `-- --count` compares the counts of the hot path with the committed ones",
         command: &[
             "cargo",
             "bench",
@@ -100,6 +103,13 @@ fn run() -> anyhow::Result<ExitCode> {
         bail!("expected one of these words, got `{}`:\n{}", word.unwrap_or_default(), known.join("\n"));
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the root")?;
+    let words: Vec<String> = words.collect();
+    // Cargo hands a `--` on, and what stands behind it is for the benchmarks.
+    let own = words.iter().map(String::as_str).find(|word| *word != "--");
+    if let ("bench", Some("--count")) = (errand.word, own) {
+        let rest: Vec<String> = words.iter().skip_while(|word| *word != "--count").skip(1).cloned().collect();
+        return counts::run(root, &rest);
+    }
     let (program, arguments) = errand.command.split_first().context("an errand has a command")?;
     let status = Command::new(program)
         .args(arguments)
