@@ -131,7 +131,15 @@ impl HttpStub {
     /// # Panics
     /// When there is no free port on loopback.
     pub async fn start(answers: Vec<Answer>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        Self::start_at("127.0.0.1:0", answers).await
+    }
+
+    /// Starts such a server at `address`, for a client whose URL was written long before.
+    ///
+    /// # Panics
+    /// When the address is taken.
+    pub async fn start_at(address: &str, answers: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind(address).await.expect("the address on loopback is free");
         let address = listener.local_addr().expect("a bound socket has an address").to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = JoinSet::new();

@@ -148,6 +148,28 @@ impl Server {
         dump.lines().filter(|line| !line.contains("restrict")).collect::<Vec<_>>().join("\n")
     }
 
+    /// A database as SQL, rows and all, that servers of other versions take as well.
+    ///
+    /// # Panics
+    /// It fails.
+    pub fn dump(&self, url: &str) -> String {
+        let args = ["--inserts", "--no-owner", "--no-privileges", "-d", url];
+        let dump = succeeded("pg_dump", Command::new(self.binaries.join("pg_dump")).args(args).output());
+        // The first word is the newest `psql`'s own, the setting one that older servers do not have.
+        let is_of_all = |line: &&str| !line.starts_with("\\") && !line.starts_with("SET transaction_timeout");
+        dump.lines().filter(is_of_all).map(|line| format!("{line}\n")).collect()
+    }
+
+    /// Runs the SQL of a file in the database at `url`, as one transaction.
+    ///
+    /// # Panics
+    /// It fails.
+    pub fn execute_file(&self, url: &str, file: &Path) {
+        let mut psql = Command::new(self.binaries.join("psql"));
+        psql.args(["-X", "-q", "-1", "-v", "ON_ERROR_STOP=1", "-d", url, "-f"]).arg(file).stdin(Stdio::null());
+        succeeded("psql", psql.output());
+    }
+
     /// Kills the server and all its children, as a crash of the machine's system would (`kill -9`); nothing is written,
     /// nobody is told.
     ///

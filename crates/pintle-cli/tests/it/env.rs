@@ -47,7 +47,16 @@ pub(crate) struct Seen {
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("pintle-").tempdir().unwrap();
+        Self::below(tempfile::Builder::new().prefix("pintle-").tempdir().unwrap())
+    }
+
+    /// Surroundings at the path `folder`/`name`, for a home that says where it lies. One at a time: the caller sees to
+    /// that.
+    pub(crate) fn at(folder: &Path, name: &str) -> Self {
+        Self::below(tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir_in(folder).unwrap())
+    }
+
+    fn below(root: tempfile::TempDir) -> Self {
         let env = Self { root };
         for folder in ["home", "config", "data", "here"] {
             fs::create_dir(env.path(folder)).unwrap();

@@ -12,6 +12,7 @@ mod doctor_stored;
 mod endings;
 mod env;
 mod guards;
+mod homes;
 mod hooks_lint;
 mod hooks_list;
 mod hooks_new;
