@@ -27,17 +27,10 @@ const ERRANDS: &[Errand] = &[
         word: "gen",
         does: "writes the files that are generated from the code",
         command: &[
-            "env",
-            "PINTLE_GENERATE=1",
-            "cargo",
-            "test",
-            "--quiet",
-            "-p",
-            "pintle-domain",
-            "-p",
-            "pintle",
-            "--test",
-            "generated",
+            "sh",
+            "-c",
+            "export PINTLE_GENERATE=1 && cargo test --quiet -p pintle-domain -p pintle --test generated \
+             && cargo test --quiet -p pintle --test it transcripts::",
         ],
     },
     Errand {

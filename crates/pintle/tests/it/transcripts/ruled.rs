@@ -77,13 +77,14 @@ fn every_event_reaches_commands_servers_and_scripts() {
             "console.log(JSON.stringify(event)); return { decision: 'allow' };",
         );
     }
-    let env = stage(&replies(), AGENTS);
+    let asks = process("asks", "intercept = ['before_llm']");
+    let env = stage(&replies(), &format!("{AGENTS}{asks}"));
     env.write("config/pintle/hooks.d/rules.toml", &text);
     for message in ["Grüße, \"du\" \u{2028}", "again"] {
         let seen = env.pintle(&["run", "--quiet", "--session", "s", message]);
         assert_eq!(seen.code, Some(0), "{seen}");
     }
-    let mut parts = commands(&env, &EVENTS);
+    let mut parts = [commands(&env, &EVENTS), calls(&env, &["asks"])].concat();
     parts.extend(EVENTS.iter().zip(&stubs).map(|(event, stub)| requests(event, stub)));
     for event in EVENTS {
         let input = r#"{"z":1.5,"command":"ls -l >out \"ü\"","a":{"y":{},"x":[]}}"#;
@@ -100,7 +101,8 @@ fn every_event_reaches_commands_servers_and_scripts() {
 #[test]
 fn servers_that_are_told_who_asks() {
     let runtime = Runtime::new().unwrap();
-    let answers = vec![Answer::new(503, "busy"), Answer::json(r#"{"updatedInput":{"rawInput":"said again, ü"}}"#)];
+    let rewrites = Answer::json(r#"{"updatedInput":{"rawInput":"said again, ü"}}"#);
+    let answers = vec![Answer::new(503, "busy"), rewrites.clone(), rewrites];
     let stub = runtime.block_on(HttpStub::start(answers));
     let config = format!(
         "url = '{}/signed'\nsigning_secret = 'whsec_AAECAwQFBgcICQoLDA0ODw=='\nsecret_headers = ['X-Key']\n\
@@ -109,12 +111,16 @@ fn servers_that_are_told_who_asks() {
         stub.url()
     );
     let env = stage(r#"{"text": "Done."}"#, AGENTS);
-    let rule = http("signed", "user_prompt_submit", "may_rewrite = true", &config);
-    env.write("config/pintle/hooks.d/rules.toml", &rule);
+    let rule = http("signed", "user_prompt_submit", "may_rewrite = true\npriority = 2", &config);
+    let says = r#"{"decision":"allow"}"#;
+    let behind = rules::command("behind", "user_prompt_submit", "priority = 1", &command("behind", says));
+    env.write("config/pintle/hooks.d/rules.toml", &(rule + &behind));
     let seen = env.pintle(&["run", "--quiet", "--session", "s", "go"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Done.\n"), "{seen}");
     assert_eq!(stub.seen().len(), 2, "it was tried again");
-    check(&env, "signed", vec![requests("signed", &stub)]);
+    let seen = env.pintle(&["hooks", "test", "signed", "--prompt", "try"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    check(&env, "signed", [vec![requests("signed", &stub)], commands(&env, &["behind"])].concat());
 }
 
 #[test]
