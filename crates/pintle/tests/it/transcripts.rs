@@ -51,21 +51,32 @@ fn check(name: &str, parts: &[(String, String)]) {
     assert_eq!(written, entries.collect(), "the transcripts of `{name}`");
 }
 
-/// The first line in which `now` differs from `before`.
+/// The first line in which `now` differs from `before`, from shortly before the difference on.
 fn difference(before: &str, now: &str) -> Option<String> {
     if before == now {
         return None;
     }
     let (mut old, mut new) = (before.split('\n'), now.split('\n'));
-    for line in 1.. {
+    let mut line = 1;
+    loop {
         let (was, is) = (old.next(), new.next());
         if was != is {
-            let shown = |line: Option<&str>| line.unwrap_or("(nothing)").to_owned();
-            return Some(format!("line {line} was\n  {}\nand is\n  {}", shown(was), shown(is)));
+            let (was, is) = (was.unwrap_or("(nothing)"), is.unwrap_or("(nothing)"));
+            let same = was.chars().zip(is.chars()).take_while(|(was, is)| was == is).count();
+            let shown = |text: &str| text.chars().skip(same.saturating_sub(SHOWN)).take(3 * SHOWN).collect::<String>();
+            return Some(format!(
+                "line {line}, character {}, was\n  {}\nand is\n  {}",
+                same + 1,
+                shown(was),
+                shown(is)
+            ));
         }
+        line += 1;
     }
-    None
 }
+
+/// How many characters are shown before a difference, and twice as many behind it.
+const SHOWN: usize = 60;
 
 /// All transcripts whose name ends in `ending`, as one text.
 fn all(ending: &str) -> String {
