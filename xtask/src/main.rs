@@ -29,17 +29,10 @@ const ERRANDS: &[Errand] = &[
         word: "gen",
         does: "writes the files that are generated from the code",
         command: &[
-            "env",
-            "PINTLE_GENERATE=1",
-            "cargo",
-            "test",
-            "--quiet",
-            "-p",
-            "pintle-domain",
-            "-p",
-            "pintle-cli",
-            "--test",
-            "generated",
+            "sh",
+            "-c",
+            "export PINTLE_GENERATE=1 && cargo test --quiet -p pintle-domain -p pintle-cli --test generated \
+             && cargo test --quiet -p pintle-cli --test it transcripts::",
         ],
     },
     Errand {

@@ -97,6 +97,8 @@ impl Answer {
 pub struct Seen {
     /// Method, path and query: `POST /v1/x`.
     pub line: String,
+    /// All before the body, as it came: names as they were written, lines as they were ended.
+    pub head: String,
     /// Headers as they came, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
@@ -186,7 +188,7 @@ async fn read(stream: &mut TcpStream) -> Option<Seen> {
     let pairs = lines.filter_map(|line| line.split_once(':'));
     let headers: Vec<(String, String)> =
         pairs.map(|(name, value)| (name.to_lowercase(), value.trim().to_owned())).collect();
-    let mut seen = Seen { line, headers, body: String::new(), bytes: Vec::new() };
+    let mut seen = Seen { line, head, headers, body: String::new(), bytes: Vec::new() };
     let length: usize = seen.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while bytes.len() < head_end + 4 + length {
         more(stream, &mut bytes).await?;

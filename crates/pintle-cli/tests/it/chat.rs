@@ -12,7 +12,7 @@ use super::run::scripted;
 
 mod asked;
 mod lines;
-mod tty;
+pub(crate) mod tty;
 
 use tty::Tty;
 

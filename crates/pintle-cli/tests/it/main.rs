@@ -37,6 +37,7 @@ mod lowering;
 mod skills_explain;
 mod stored_hooks;
 mod terminal;
+mod transcripts;
 mod trust;
 mod untrusted_rules;
 mod why;

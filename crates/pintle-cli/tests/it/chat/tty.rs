@@ -50,7 +50,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// `pintle chat` on a terminal.
-pub(super) struct Tty {
+pub(crate) struct Tty {
     relay: Child,
     typed: Option<ChildStdin>,
     told: BufReader<std::process::ChildStderr>,
@@ -58,7 +58,7 @@ pub(super) struct Tty {
     /// How much of it was looked at.
     seen: usize,
     /// The process of the program.
-    pub(super) pid: i32,
+    pub(crate) pid: i32,
 }
 
 #[derive(Default)]
@@ -69,21 +69,21 @@ struct Shown {
 
 /// How a conversation ended.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) code: Option<i32>,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
     /// Whether the terminal is as it was before.
-    pub(super) restored: bool,
+    pub(crate) restored: bool,
     /// What stands on the terminal, from its first line on.
-    pub(super) screen: String,
+    pub(crate) screen: String,
 }
 
 impl Tty {
-    pub(super) fn chat(env: &TestEnv, args: &[&str]) -> Self {
+    pub(crate) fn chat(env: &TestEnv, args: &[&str]) -> Self {
         Self::chat_after(env, "", args)
     }
 
     /// The same, where `ahead` was typed before the program began.
-    pub(super) fn chat_after(env: &TestEnv, ahead: &str, args: &[&str]) -> Self {
+    pub(crate) fn chat_after(env: &TestEnv, ahead: &str, args: &[&str]) -> Self {
         let mut command = env.command("python3");
         command.args(["-c", RELAY, ahead, PINTLE, "--color", "never", "chat"]).args(args).env("TERM", "xterm");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -114,14 +114,14 @@ impl Tty {
     }
 
     /// Presses keys.
-    pub(super) fn press(&mut self, keys: impl AsRef<[u8]>) {
+    pub(crate) fn press(&mut self, keys: impl AsRef<[u8]>) {
         let typed = self.typed.as_mut().unwrap();
         typed.write_all(keys.as_ref()).and_then(|()| typed.flush()).unwrap();
     }
 
     /// Waits until `wanted` is shown, after everything that was waited for before. Returns what came up to there.
     #[track_caller]
-    pub(super) fn until(&mut self, wanted: &str) -> String {
+    pub(crate) fn until(&mut self, wanted: &str) -> String {
         let from = self.seen;
         let find = |shown: &Shown| {
             let rest = &shown.bytes[from..];
@@ -141,7 +141,7 @@ impl Tty {
     }
 
     /// Waits until a message is awaited.
-    pub(super) fn idle(&self) {
+    pub(crate) fn idle(&self) {
         drop(self.wait(|shown| shown.bytes.ends_with(b"> \r\x1b[2C")));
     }
 
@@ -154,28 +154,28 @@ impl Tty {
 
     /// Types a message and waits for `answer`.
     #[track_caller]
-    pub(super) fn say(&mut self, message: &str, answer: &str) -> String {
+    pub(crate) fn say(&mut self, message: &str, answer: &str) -> String {
         self.press(format!("{message}\r"));
         self.until(answer)
     }
 
     /// Leaves with Ctrl-D, once a message is awaited.
     #[track_caller]
-    pub(super) fn leave(mut self) -> Ended {
+    pub(crate) fn leave(mut self) -> Ended {
         self.idle();
         self.press([4]);
         self.end()
     }
 
     /// Takes the terminal away. Returns how the program ended.
-    pub(super) fn hang_up(mut self) -> Option<i32> {
+    pub(crate) fn hang_up(mut self) -> Option<i32> {
         drop(self.typed.take());
         self.relay.wait().unwrap().code()
     }
 
     /// Waits for the end.
     #[track_caller]
-    pub(super) fn end(mut self) -> Ended {
+    pub(crate) fn end(mut self) -> Ended {
         let shown = self.wait(|_| false);
         let (screen, over) = (screen(&String::from_utf8_lossy(&shown.bytes)), shown.over);
         drop(shown);
@@ -199,7 +199,7 @@ const COLUMNS: usize = 80;
 
 /// What a terminal makes of `shown`: all lines, also those that have left at its top. It knows what `chat` uses, and
 /// nothing else may come.
-pub(super) fn screen(shown: &str) -> String {
+pub(crate) fn screen(shown: &str) -> String {
     let mut lines = vec![Vec::new()];
     let (mut row, mut column, mut saved) = (0_usize, 0_usize, (0, 0));
     let mut chars = shown.chars();

@@ -37,6 +37,11 @@ impl Model {
         self.stub.seen().iter().map(testkit::http::Seen::json).collect()
     }
 
+    /// The request number `n` as it came.
+    pub(crate) fn request(&self, n: usize) -> testkit::http::Seen {
+        self.stub.seen().swap_remove(n)
+    }
+
     /// The messages of request number `n`, each as `role: content` with its calls.
     pub(crate) fn asked(&self, n: usize) -> Vec<String> {
         let requests = self.requests();
