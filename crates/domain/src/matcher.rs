@@ -40,6 +40,11 @@ impl Matcher {
         self.pattern.clone()
     }
 
+    /// Whether the tool called `name` is one of those that are meant.
+    pub fn is_match(&self, name: &str) -> bool {
+        self.regex.is_match(name)
+    }
+
     /// Whether `facts` match. Where there is no tool, its name counts as empty.
     pub fn matches(&self, facts: &Facts<'_>) -> bool {
         match facts.tool {

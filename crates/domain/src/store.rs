@@ -79,6 +79,8 @@ pub trait Idle {
 /// Which events are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordQuery {
+    /// Events of this tenant only; of all tenants without it.
+    pub tenant: Option<TenantId>,
     /// One event by its id, or by the beginning of it.
     pub event_id: Option<String>,
     /// Events about this tool, canonical or raw.
@@ -306,11 +308,34 @@ pub trait ApprovalStore: Send + Sync {
     /// The store cannot be read.
     fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError>;
 
-    /// The newest `limit` questions, oldest first; with `waiting_only` those that are still to be answered. Blocks.
+    /// The newest questions that `query` asks for, oldest first. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError>;
+    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError>;
+}
+
+/// Which questions are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApprovalQuery {
+    /// Questions about calls of this tenant only; of all tenants without it.
+    pub tenant: Option<TenantId>,
+    /// Only those that are still to be answered.
+    pub waiting_only: bool,
+    /// At most this many, the newest.
+    pub limit: usize,
+}
+
+impl ApprovalQuery {
+    /// The newest `limit` questions of every tenant.
+    pub fn newest(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// The newest `limit` questions of every tenant that are still to be answered.
+    pub fn waiting(limit: usize) -> Self {
+        Self { waiting_only: true, ..Self::newest(limit) }
+    }
 }
 
 /// Why the store did not do it.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::hex::hex;
@@ -21,6 +22,28 @@ pub struct ToolCall {
     pub raw_tool: String,
     /// The arguments, digits as they came.
     pub arguments: Object,
+}
+
+impl ToolCall {
+    /// A call of `tool` with these arguments, as a model made it under this name.
+    pub fn new<K: Into<String>, V: Into<Value>>(
+        id: &str,
+        tool: &str,
+        arguments: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let arguments = arguments.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { id: CallId::from(id), tool: tool.to_owned(), raw_tool: tool.to_owned(), arguments }
+    }
+
+    /// The argument `name`, if it is a number that a double holds.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.arguments.get(name).and_then(Value::as_f64)
+    }
+
+    /// The argument `name`, if it is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.arguments.get(name).and_then(Value::as_str)
+    }
 }
 
 /// What a tool call left behind. All members are always present in its JSON.

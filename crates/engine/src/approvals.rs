@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use domain::approval::{Approval, Came, Handling, Mode, Said, Standing, State, handling};
 use domain::clearing::Question;
 use domain::identity::Identity;
-use domain::store::{ApprovalStore, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use tokio_util::sync::CancellationToken;
 
 /// How often the store is looked at for an answer from elsewhere: quick enough for a person who just gave it, too
@@ -78,6 +78,13 @@ impl Approvals {
         Self { store, clock: Arc::new(SystemClock), mode, asker: None }
     }
 
+    /// Questions of a host with a loop of its own: `asker` puts them to a person if one is there; without one, calls are
+    /// parked.
+    pub fn for_host(store: Arc<dyn ApprovalStore>, asker: Option<Arc<dyn Asker>>) -> Self {
+        let mode = if asker.is_some() { Mode::Chat } else { Mode::Run };
+        Self { asker, ..Self::new(store, mode) }
+    }
+
     /// The same, with a person there.
     #[must_use]
     pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
@@ -108,7 +115,7 @@ impl Approvals {
     /// The store cannot be read.
     pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, Unsettled>, StoreError> {
         // All of them, however old: a no that is not found would be a yes.
-        let questions = self.on_store(|store| store.approvals(false, usize::MAX)).await?;
+        let questions = self.on_store(|store| store.approvals(&ApprovalQuery::newest(usize::MAX))).await?;
         let now = self.clock.now();
         let ours = |it: &Approval| {
             (&it.tenant_id, &it.session_id, &it.turn_id) == (&who.tenant_id, &who.session_id, &who.turn_id)

@@ -1,6 +1,6 @@
 //! The hooks of one host: mounted, replaced whole, closed.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use domain::checkpoint::{CheckpointKind, Duty};
@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::deadlines::Deadlines;
 use crate::dispatcher::Dispatcher;
 use crate::evidence::{Evidence, Watcher};
+use crate::handler::Handler;
 use crate::live::{Current, Live};
 use crate::native::{Native, NativeHook};
 use crate::set::{Absent, DuplicateName, Mount, Mounted, unique};
@@ -27,6 +28,8 @@ pub const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The hooks of one host, and the evidence of what they did.
 pub struct Engine {
     configured: RwLock<Arc<[Mounted]>>,
+    /// Every handler that was put in force and that somebody still holds: a turn keeps those that it began with.
+    mounts: Mutex<Vec<Weak<dyn Handler>>>,
     live: Arc<Live>,
     evidence: Arc<Evidence>,
     tasks: TaskTracker,
@@ -43,6 +46,7 @@ impl Engine {
     pub fn keeping(evidence: Evidence) -> Self {
         Self {
             configured: RwLock::new(Arc::from(Vec::new())),
+            mounts: Mutex::default(),
             live: Arc::default(),
             deadlines: evidence.deadlines().clone(),
             evidence: Arc::new(evidence),
@@ -95,9 +99,34 @@ impl Engine {
     /// Two of them have one name; the old set stays in force.
     pub fn replace(&self, mounts: Vec<Mount>) -> Result<(), DuplicateName> {
         let mounted = unique(mounts)?;
+        mounted.iter().for_each(|mounted| self.remember(mounted));
         *self.configured.write().unwrap_or_else(PoisonError::into_inner) = mounted.into();
         self.live.forget_sets();
         Ok(())
+    }
+
+    /// Puts one more hook in force, for turns that begin from now on.
+    ///
+    /// # Errors
+    /// Its name is taken; nothing changes then.
+    pub fn add(&self, mount: Mount) -> Result<(), DuplicateName> {
+        let mut configured = self.configured.write().unwrap_or_else(PoisonError::into_inner);
+        if configured.iter().any(|other| other.hook.name == mount.hook.name) {
+            return Err(DuplicateName(mount.hook.name.clone()));
+        }
+        let more = Mounted::from(mount);
+        self.remember(&more);
+        *configured = configured.iter().cloned().chain([more]).collect();
+        drop(configured);
+        self.live.forget_sets();
+        Ok(())
+    }
+
+    /// Keeps sight of a handler for [`Engine::close_within`]; those that nobody holds any more are forgotten.
+    fn remember(&self, mounted: &Mounted) {
+        let mut mounts = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+        mounts.retain(|handler| handler.strong_count() > 0);
+        mounts.push(Arc::downgrade(&mounted.handler));
     }
 
     /// The rules of stores, which hold for turns in progress, too.
@@ -122,12 +151,23 @@ impl Engine {
 
     /// Ends every handler within its own bounds, and waits for their tasks.
     pub async fn close(&self) {
-        let (configured, rules) = (self.configured(), self.live.rules());
+        let rules = self.live.rules();
         let stored = rules.tenants.values().flat_map(|mounted| mounted.iter()).chain(rules.others.iter());
-        futures_util::future::join_all(configured.iter().chain(stored).map(|mounted| mounted.handler.close())).await;
+        let mut handlers: Vec<Arc<dyn Handler>> = stored.map(|mounted| mounted.handler.clone()).collect();
+        let mounts = std::mem::take(&mut *self.mounts.lock().unwrap_or_else(PoisonError::into_inner));
+        // Also those that were replaced, and that a turn still holds.
+        handlers.extend(mounts.iter().filter_map(Weak::upgrade));
+        futures_util::future::join_all(handlers.iter().map(|handler| handler.close())).await;
         self.tasks.close();
         self.tasks.wait().await;
         self.deadlines.close().await;
+    }
+
+    /// The same as [`Engine::close`], but no longer than `limit`. Says how many tasks are left then.
+    pub async fn close_within(&self, limit: Duration) -> usize {
+        // What is left says more than that time was up.
+        drop(tokio::time::timeout(limit, self.close()).await);
+        self.tasks.len()
     }
 }
 

@@ -1,17 +1,29 @@
 //! Leave to run one tool call. Only this crate can make one.
 
+use domain::identity::Identity;
 use domain::tool::{Digest, ToolCall};
 
 /// Leave to run exactly one call, once: it is not `Clone`, has no public constructor, and running takes it by value.
 #[derive(Debug)]
 pub struct Permit {
+    who: Identity,
     call: ToolCall,
     digest: Digest,
 }
 
 impl Permit {
-    pub(crate) fn grant(call: ToolCall, digest: Digest) -> Self {
-        Self { call, digest }
+    pub(crate) fn grant(who: Identity, call: ToolCall, digest: Digest) -> Self {
+        Self { who, call, digest }
+    }
+
+    /// Whose call it is: tenant, agent, session, turn.
+    pub fn identity(&self) -> &Identity {
+        &self.who
+    }
+
+    /// The call itself. The permit is used up.
+    pub fn into_call(self) -> ToolCall {
+        self.call
     }
 
     /// The call that may run.

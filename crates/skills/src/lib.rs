@@ -5,13 +5,13 @@
 //! left out, as little as possible of it.
 
 mod folder;
+mod front;
 mod looking;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dialects::skill::front;
 use dialects::skill::manifest::AgentView;
 use domain::skill::SkillHook;
 use domain::skill::finding::{Code, Finding, Refusal};

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use dialects::process::config::nearest;
 use dialects::skill::manifest::{self, Around, Entry, MAX_MANIFEST_BYTES, Manifest};
+use dialects::skill::name;
 use dialects::skill::text::{self, LONG_TEXT_BYTES, MAX_TEXT_BYTES};
-use dialects::skill::{front, name};
+
+use crate::front;
 use domain::skill::SkillHook;
 use domain::skill::finding::{Code, Finding, Refusal};
 use domain::skill::scan::Skill;

@@ -34,8 +34,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent,
+    Append, ApprovalQuery, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey,
+    SessionRow, SessionStore, StoreError, StoredEvent,
 };
 use serde::Deserialize;
 
@@ -246,8 +246,8 @@ impl ApprovalStore for Store {
         self.questions().approval(id)
     }
 
-    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.questions().approvals(waiting_only, limit)
+    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
+        self.questions().approvals(query)
     }
 }
 

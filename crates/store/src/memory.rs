@@ -12,8 +12,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
-    StoredEvent,
+    Append, ApprovalQuery, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore,
+    StoreError, StoredEvent,
 };
 
 use book::{Book, Held};
@@ -87,9 +87,12 @@ impl RecordStore for Memory {
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
         let history = self.history();
         let events = &history.events;
-        let last_turn = events.iter().rev().find(|event| !event.who.is_test).map(|event| &event.who.turn_id);
+        let ours = |event: &&EventRecord| query.tenant.as_ref().is_none_or(|tenant| event.who.tenant_id == *tenant);
+        let last = events.iter().rev().filter(ours).find(|event| !event.who.is_test);
+        let last_turn = last.map(|event| &event.who.turn_id);
         let wanted = |event: &&EventRecord| {
-            query.event_id.as_ref().is_none_or(|id| event.event_id.as_str().starts_with(id.as_str()))
+            ours(event)
+                && query.event_id.as_ref().is_none_or(|id| event.event_id.as_str().starts_with(id.as_str()))
                 && query.tool.as_ref().is_none_or(|tool| event.tool.as_ref() == Some(tool))
                 && (!query.last_turn || (!event.who.is_test && Some(&event.who.turn_id) == last_turn))
         };
@@ -144,7 +147,7 @@ impl ApprovalStore for Memory {
         Ok(self.book().approval(id))
     }
 
-    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        Ok(self.book().approvals(waiting_only, limit))
+    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
+        Ok(self.book().approvals(query))
     }
 }

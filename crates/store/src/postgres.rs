@@ -35,8 +35,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow, SessionStore,
-    StoreError, StoredEvent,
+    Append, ApprovalQuery, ApprovalStore, Done, Hold, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
+    SessionStore, StoreError, StoredEvent,
 };
 
 use crate::db::{Db, Failure};
@@ -197,8 +197,8 @@ impl ApprovalStore for Postgres {
         self.base.read(|db| approvals::by_id(db, id))
     }
 
-    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.base.read(|db| approvals::newest(db, waiting_only, limit))
+    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
+        self.base.read(|db| approvals::newest(db, query))
     }
 }
 

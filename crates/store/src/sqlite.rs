@@ -24,8 +24,8 @@ use domain::id::TenantId;
 use domain::record::EventRecord;
 use domain::session::Entry;
 use domain::store::{
-    Append, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent,
+    Append, ApprovalQuery, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey,
+    SessionRow, SessionStore, StoreError, StoredEvent,
 };
 use rusqlite::Connection;
 
@@ -248,8 +248,8 @@ impl ApprovalStore for Sqlite {
         self.read(|connection| approvals::by_id(connection, id))
     }
 
-    fn approvals(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.read(|connection| approvals::newest(connection, waiting_only, limit))
+    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
+        self.read(|connection| approvals::newest(connection, query))
     }
 }
 

@@ -11,7 +11,7 @@ use domain::identity::Identity;
 use domain::json::{Object, Rendered};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::session::Cause;
-use domain::store::{ApprovalStore, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
 use engine::{Approvals, Asker, Clearance, Clock, Engine, Forgetful, Mount, TurnCx, async_trait};
@@ -144,7 +144,7 @@ impl Machine {
     }
 
     fn questions(&self) -> Vec<Approval> {
-        self.store.approvals(false, 100).unwrap()
+        self.store.approvals(&ApprovalQuery::newest(100)).unwrap()
     }
 
     fn states(&self) -> Vec<State> {
@@ -319,7 +319,7 @@ impl ApprovalStore for Unreadable {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 
-    fn approvals(&self, _: bool, _: usize) -> Result<Vec<Approval>, StoreError> {
+    fn approvals(&self, _: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 }

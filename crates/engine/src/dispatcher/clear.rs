@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::approval::Approval;
 use domain::clearing::{Aside, Clearing, Outcome, Question, Row, rows, time_of_substitute};
 use domain::id::HookName;
+use domain::identity::Identity;
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::ruling::Aborted;
@@ -139,20 +140,20 @@ impl Dispatcher {
         };
         let events: Vec<EventRecord> = rows.into_iter().map(kept).collect();
         self.evidence.concluded(began, &events);
-        self.settle(outcome, person, (digest, took, aside), events).await
+        self.settle(&cx.who, (outcome, person), (digest, took, aside), events).await
     }
 
     async fn settle(
         &self,
-        outcome: Outcome,
-        person: Person,
+        who: &Identity,
+        (outcome, person): (Outcome, Person),
         (digest, took, aside): (Option<Digest>, Duration, Aside),
         events: Vec<EventRecord>,
     ) -> Clearance {
         if let (Outcome::Run(call), Some(digest)) = (&outcome, digest) {
             let call = call.clone();
             return match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(call, digest), aside),
+                Ok(()) => Clearance::Run(Permit::grant(who.clone(), call, digest), aside),
                 Err(error) => {
                     // Only the log has the detail: it may name a path of the user's.
                     tracing::error!("{NOT_RECORDED}: {error}");

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use domain::approval::{Approval, Said, State};
 use domain::json::Object;
-use domain::store::{ApprovalStore as _, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore as _, StoreError};
 use similar::{ChangeTag, TextDiff};
 use store::Store;
 
@@ -76,7 +76,9 @@ pub(super) fn run(global: &Global, command: ApprovalsCommand) -> Result<u8, CliE
 fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let store = opened(global)?;
     let now = jiff::Timestamp::now();
-    let mut found = store.approvals(!args.all, MAX_LISTED).map_err(failed)?;
+    let mut found = store
+        .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(MAX_LISTED) })
+        .map_err(failed)?;
     found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
     if !args.all {
         found.retain(|approval| approval.state == State::Waiting);
@@ -160,7 +162,7 @@ fn find(store: &Store, id: &str) -> Result<Approval, CliError> {
     if let Some(exact) = store.approval(id).map_err(failed)? {
         return Ok(exact);
     }
-    let all = store.approvals(false, usize::MAX).map_err(failed)?;
+    let all = store.approvals(&ApprovalQuery::newest(usize::MAX)).map_err(failed)?;
     let mut begun: Vec<Approval> = all.into_iter().filter(|approval| approval.id.starts_with(id)).collect();
     match (begun.pop(), begun.is_empty()) {
         (Some(only), true) => Ok(only),

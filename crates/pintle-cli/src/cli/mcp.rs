@@ -15,7 +15,7 @@ use domain::id::{SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
 use domain::message::CallPart;
-use domain::store::{ApprovalStore as _, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore as _, StoreError};
 use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
 use mcp::{Offered, Served};
@@ -184,7 +184,7 @@ impl Clerk {
 
 /// Answers what still waits in the session `key`, for whose calls nobody waits any more.
 fn withdraw(store: &Store, key: &SessionId) -> Result<(), String> {
-    let waiting = store.approvals(true, MAX_WAITING).map_err(|error| error.to_string())?;
+    let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(|error| error.to_string())?;
     for one in waiting.iter().filter(|one| one.session_id == *key) {
         let said = Said { approve: false, by: "pintle mcp".into(), note: "the client withdrew the call".into() };
         match store.answer(&one.id, said, jiff::Timestamp::now()) {

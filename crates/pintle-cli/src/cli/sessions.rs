@@ -8,7 +8,7 @@ use dialects::process::config::nearest;
 use domain::approval::{Approval, Mode};
 use domain::id::SessionId;
 use domain::session::Session;
-use domain::store::{ApprovalStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
 use store::Store;
 
 use super::session::{self, tenant};
@@ -144,7 +144,7 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
         let messages: Vec<_> = session.said().collect();
         json(&serde_json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
-        let waiting = store.approvals(true, MAX_WAITING).map_err(failed)?;
+        let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(failed)?;
         let waiting: Vec<Approval> = waiting.into_iter().filter(|it| it.session_id.as_str() == args.key).collect();
         show::plain(&row, &session, &waiting)
     };

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::approval::{Approval, Plan, Said, Standing, State, plan};
 use domain::id::TenantId;
 use domain::session::{Entry, settle};
-use domain::store::{Append, Hold, SessionKey, SessionRow, StoreError};
+use domain::store::{Append, ApprovalQuery, Hold, SessionKey, SessionRow, StoreError};
 
 use crate::progress::Progress;
 use crate::refusal;
@@ -191,9 +191,12 @@ impl Book {
         self.approvals.iter().find(|it| it.id == id).cloned()
     }
 
-    pub(super) fn approvals(&self, waiting_only: bool, limit: usize) -> Vec<Approval> {
-        let wanted = |it: &&Approval| !waiting_only || it.state == State::Waiting;
-        let mut found: Vec<Approval> = self.approvals.iter().rev().filter(wanted).take(limit).cloned().collect();
+    pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
+        let wanted = |it: &&Approval| {
+            (!query.waiting_only || it.state == State::Waiting)
+                && query.tenant.as_ref().is_none_or(|tenant| it.tenant_id == *tenant)
+        };
+        let mut found: Vec<Approval> = self.approvals.iter().rev().filter(wanted).take(query.limit).cloned().collect();
         found.reverse();
         found
     }

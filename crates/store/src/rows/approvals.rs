@@ -3,7 +3,7 @@
 use domain::approval::{Approval, Plan, Said, Standing, State, plan};
 use domain::id::TenantId;
 use domain::identity::Identity;
-use domain::store::{SessionKey, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, StoreError};
 use domain::tool::{Digest, ToolCall};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -74,13 +74,19 @@ pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<Approval>, Failure> 
     Ok(select(db, "WHERE id = ?1", &[id.into()])?.pop())
 }
 
-/// The newest questions, oldest first.
-pub(crate) fn newest(db: &dyn Db, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, Failure> {
-    let rest = match waiting_only {
-        true => "WHERE state = 'waiting' ORDER BY seq DESC LIMIT ?1",
-        false => "ORDER BY seq DESC LIMIT ?1",
-    };
-    let mut found = select(db, rest, &[limit_of(limit).into()])?;
+/// The newest questions that `query` asks for, oldest first.
+pub(crate) fn newest(db: &dyn Db, query: &ApprovalQuery) -> Result<Vec<Approval>, Failure> {
+    let mut cells: Vec<Cell<'_>> = vec![limit_of(query.limit).into()];
+    let mut conditions = vec!["TRUE"];
+    if query.waiting_only {
+        conditions.push("state = 'waiting'");
+    }
+    if let Some(tenant) = &query.tenant {
+        cells.push(tenant.as_str().into());
+        conditions.push("tenant_id = ?2");
+    }
+    let rest = format!("WHERE {} ORDER BY seq DESC LIMIT ?1", conditions.join(" AND "));
+    let mut found = select(db, &rest, &cells)?;
     found.reverse();
     Ok(found)
 }

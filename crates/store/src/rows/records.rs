@@ -90,11 +90,16 @@ fn select(dialect: Dialect, query: &RecordQuery) -> (String, Vec<Cell<'_>>) {
         cells.push(tool.into());
         conditions.push(format!("tool = ?{}", cells.len()));
     }
+    let mut ours = String::new();
+    if let Some(tenant) = &query.tenant {
+        cells.push(tenant.as_str().into());
+        ours = format!(" AND tenant_id = ?{}", cells.len());
+        conditions.push(format!("tenant_id = ?{}", cells.len()));
+    }
     if query.last_turn {
-        conditions.push(
-            "NOT is_test AND turn_id = (SELECT turn_id FROM events WHERE NOT is_test ORDER BY seq DESC LIMIT 1)"
-                .to_owned(),
-        );
+        conditions.push(format!(
+            "NOT is_test AND turn_id = (SELECT turn_id FROM events WHERE NOT is_test{ours} ORDER BY seq DESC LIMIT 1)"
+        ));
     }
     let conditions = if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
     cells.push(limit_of(query.limit).into());

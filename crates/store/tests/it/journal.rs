@@ -12,7 +12,7 @@ use domain::identity::Identity;
 use domain::json;
 use domain::message::{CallPart, Message, Private, Role};
 use domain::session::Entry;
-use domain::store::{Append, ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::store::{Append, ApprovalQuery, ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
 use domain::turn::{Fact, Origin, Waiting};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
 use pintle_store::{Durability, MAX_BODY_BYTES, Sqlite};
@@ -130,7 +130,7 @@ fn a_question_that_could_not_be_read_again_is_refused() {
     let who = Identity::top("main", "s", TurnId::fresh());
     let why = "approval `deep` cannot be kept: nested deeper than 520 levels";
     assert_eq!(store.ask(question("deep", &who, &call), moment(0)), Err(StoreError::Unavailable(why.into())));
-    assert_eq!(store.approvals(false, 9), Ok(vec![]));
+    assert_eq!(store.approvals(&ApprovalQuery::newest(9)), Ok(vec![]));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_row_that_somebody_changed_is_named() {
     let word = "unknown variant `maybe`, expected one of `waiting`, `approved`, `refused`, `used`, `void`, `expired`";
     execute(&store, "UPDATE approvals SET state = 'maybe'");
     let expected = Err(foreign("approval `a\u{1}`", word));
-    assert_eq!(store.approvals(false, 9), expected);
+    assert_eq!(store.approvals(&ApprovalQuery::newest(9)), expected);
     assert_eq!(store.answer("a", said(true), moment(0)).map(|it| vec![it]), expected);
     execute(&store, "UPDATE approvals SET state = 'waiting', body = '{}'");
     let missing = foreign("approval `a\u{1}`", "missing field `id` at line 1 column 2");
@@ -184,7 +184,7 @@ fn a_row_that_somebody_changed_is_named() {
     // What is not read is not in the way.
     assert_eq!(store.sessions(&TenantId::default_tenant()).unwrap()[0].waiting, 1);
     assert_eq!(store.delete(&key), Ok(true));
-    assert_eq!(store.approvals(false, 9), Ok(vec![]));
+    assert_eq!(store.approvals(&ApprovalQuery::newest(9)), Ok(vec![]));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_file_that_was_deleted_is_not_taken_for_an_empty_one() {
         store.answer("a", said(true), moment(0)).err(),
         store.use_up("a", moment(0)).err(),
         store.approval("a").err(),
-        store.approvals(false, 9).err(),
+        store.approvals(&ApprovalQuery::newest(9)).err(),
     ];
     said.into_iter().for_each(|said| assert_eq!(said.as_ref(), Some(&gone)));
     // Nor one that stands in its place.

@@ -8,7 +8,7 @@ use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{SessionId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::session::{Cause, Entry, Session};
-use domain::store::{Append, ApprovalStore, Hold, SessionKey, SessionRow, SessionStore, StoreError};
+use domain::store::{Append, ApprovalQuery, ApprovalStore, Hold, SessionKey, SessionRow, SessionStore, StoreError};
 use domain::turn::Fact;
 use pintle_store::{Durability, Memory, Sqlite};
 use proptest::prelude::*;
@@ -180,7 +180,9 @@ impl<S: Both> Player<'_, S> {
     /// Everything that can be seen.
     fn seen(&self) -> (Vec<SessionRow>, Vec<Vec<Entry>>, String) {
         let journals = (0..SESSIONS).map(|it| self.store.journal(&self.key(it)).unwrap()).collect();
-        let lists = [(false, 8), (true, 8), (true, 1)].map(|(waiting, limit)| self.store.approvals(waiting, limit));
+        let lists = [(false, 8), (true, 8), (true, 1)].map(|(waiting, limit)| {
+            self.store.approvals(&ApprovalQuery { waiting_only: waiting, ..ApprovalQuery::newest(limit) })
+        });
         let each: Vec<_> = (0..8).map(|which| self.store.approval(&self.id(which))).collect();
         (self.store.sessions(&self.tenant).unwrap(), journals, format!("{lists:?} {each:?}"))
     }

@@ -6,7 +6,7 @@ use domain::approval::{Approval, LIFETIME_SECONDS, Said, Standing, State};
 use domain::id::{CallId, HookName, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
-use domain::store::{ApprovalStore, SessionKey, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore, SessionKey, StoreError};
 use domain::tool::ToolCall;
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 /// # Panics
 /// The store does not do what it has to.
 pub fn approvals<S: ApprovalStore>(store: &S) {
-    assert_eq!(store.approvals(false, usize::MAX), Ok(Vec::new()), "the suite needs an empty store");
+    assert_eq!(store.approvals(&ApprovalQuery::newest(usize::MAX)), Ok(Vec::new()), "the suite needs an empty store");
     a_question_comes_back_whole(store);
     the_same_call_does_not_ask_twice(store);
     an_approval_is_used_once(store);
@@ -248,14 +248,21 @@ fn the_newest_are_listed<S: ApprovalStore>(store: &S) {
     }
     store.answer("list-d", said(false), moment(0)).expect("it waits");
     let ids = |waiting_only, limit| -> Vec<String> {
-        store.approvals(waiting_only, limit).expect("it can be read").into_iter().map(|it| it.id).collect()
+        let query = ApprovalQuery { waiting_only, ..ApprovalQuery::newest(limit) };
+        store.approvals(&query).expect("it can be read").into_iter().map(|it| it.id).collect()
     };
+    let of = |tenant: &str, limit| -> Vec<String> {
+        let query = ApprovalQuery { tenant: Some(tenant.into()), ..ApprovalQuery::newest(limit) };
+        store.approvals(&query).expect("it can be read").into_iter().map(|it| it.id).collect()
+    };
+    assert_eq!(of(somebody().tenant_id.as_str(), 2), ["list-d", "list-b"], "a tenant sees its own");
+    assert_eq!(of("nobody", usize::MAX), [""; 0], "and nothing of another");
     assert_eq!(ids(false, 4), ["list-c", "list-a", "list-d", "list-b"], "oldest first");
     assert_eq!(ids(false, 2), ["list-d", "list-b"], "a limit keeps the newest");
     assert_eq!(ids(true, 3), ["list-c", "list-a", "list-b"], "what was answered does not wait");
     assert_eq!(ids(true, 0), [""; 0]);
     assert!(ids(false, usize::MAX).len() > 4);
-    let mut waiting = store.approvals(true, usize::MAX).expect("it can be read");
+    let mut waiting = store.approvals(&ApprovalQuery::waiting(usize::MAX)).expect("it can be read");
     waiting.retain(|it| it.state != State::Waiting);
     assert_eq!(waiting, []);
 }

@@ -1,6 +1,7 @@
 //! The published table of verdict, mode and approver, through the dispatcher that turns use.
 
 use super::*;
+use domain::store::ApprovalQuery;
 
 fn one_call() -> ToolCall {
     ToolCall { id: CallId::from("c1"), tool: "work".into(), raw_tool: "work".into(), arguments: Object::new() }
@@ -31,7 +32,7 @@ async fn cell(came: Came, mode: Mode, asker: Option<Arc<Says>>) -> Handling {
         Ok(Clearance::Waiting { .. }) => Handling::Parked,
         Ok(other) => panic!("{other:?}"),
         Err(_waiting) => {
-            let question = store.approvals(true, 1).unwrap().remove(0);
+            let question = store.approvals(&ApprovalQuery::waiting(1)).unwrap().remove(0);
             store.answer(&question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
             assert!(matches!(clearing.await, Clearance::Run(..)));
             Handling::WaitsHere
@@ -102,7 +103,7 @@ async fn a_question_that_cannot_be_kept_refuses() {
             Ok(None)
         }
 
-        fn approvals(&self, _: bool, _: usize) -> Result<Vec<Approval>, StoreError> {
+        fn approvals(&self, _: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
             Ok(Vec::new())
         }
     }

@@ -10,29 +10,29 @@ const FENCE: &str = "---";
 
 /// What the head says, as far as it is read: other keys belong to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Front {
+pub(crate) struct Front {
     /// How the skill calls itself.
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// What it is for.
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
 }
 
 /// Why a head cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub(crate) struct Unread {
     /// The line in the file, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The column, from 1.
-    pub column: usize,
+    pub(crate) column: usize,
     /// What is wrong.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// The head and the body of a `SKILL.md`. A file without a head is all body.
 ///
 /// # Errors
 /// The head does not end, is too long, or is not YAML of this form.
-pub fn read(text: &str) -> Result<(Front, &str), Unread> {
+pub(crate) fn read(text: &str) -> Result<(Front, &str), Unread> {
     let (Some(head), body) = split(text)? else { return Ok((Front::default(), text.trim())) };
     if head.trim().is_empty() {
         return Ok((Front::default(), body));
@@ -53,7 +53,7 @@ pub fn read(text: &str) -> Result<(Front, &str), Unread> {
 }
 
 /// The body of a `SKILL.md`, whatever its head is like.
-pub fn body(text: &str) -> &str {
+pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body).trim()
 }
 

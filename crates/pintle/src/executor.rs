@@ -1,0 +1,26 @@
+//! What runs a tool.
+
+use domain::tool::ToolOutput;
+use engine::Permit;
+use tokio_util::sync::CancellationToken;
+
+/// Runs one tool of the host.
+///
+/// It takes nothing but a [`Permit`], so no call site can pass the hooks by.
+pub trait Executor: Sync {
+    /// What went wrong on the host's side. What the model is to read of a failure is a result: `Output::error`.
+    type Error: Send;
+
+    /// The name of the tool. A permit for another tool never reaches [`Executor::execute`].
+    fn tool(&self) -> &str;
+
+    /// Runs the call that `permit` holds: hooks may have changed it. Ends early once `cancel` is set.
+    ///
+    /// # Errors
+    /// What went wrong on the host's side; the model reads that the tool failed, not why.
+    fn execute(
+        &self,
+        permit: Permit,
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = Result<ToolOutput, Self::Error>> + Send;
+}

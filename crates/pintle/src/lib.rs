@@ -1,0 +1,90 @@
+//! Hooks for an agent loop of your own: no tool runs without a permit, no stage is forgotten, nothing is dropped.
+//!
+//! [`Pintle`] holds the hooks of one program. A [`Tenant`] owns what its turns leave behind; a [`Turn`] is one prompt
+//! worked to its end. [`Turn::call`] asks the hooks, and a person where one has to say, writes the record, runs the tool
+//! with a [`Permit`] that nobody else can make, and shows the result to the hooks that may change it.
+//!
+//! ```
+//! use pintle::prelude::*;
+//!
+//! /// Refunds money.
+//! struct Refund;
+//!
+//! impl Executor for Refund {
+//!     type Error = std::io::Error;
+//!
+//!     fn tool(&self) -> &str {
+//!         "refund"
+//!     }
+//!
+//!     async fn execute(&self, permit: Permit, _cancel: &Cancel) -> Result<Output, Self::Error> {
+//!         Ok(Output::ok(format!("refunded {}", permit.call().arguments["amount"])))
+//!     }
+//! }
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let pintle = Pintle::open(Stores::none(), &["refund"])?;
+//! pintle.hook("limit", "refund", |at: &PreToolUse| match at.call.number("amount") {
+//!     Some(amount) if amount <= 200.0 => Verdict::Continue,
+//!     _ => Verdict::deny("refunds above 200 need a person"),
+//! })?;
+//! let turn = pintle.tenant("default")?.turn("support", "session-1", TurnId::fresh());
+//! let done = turn.call(Call::new("call-1", "refund", [("amount", 50)]), &Refund).await?;
+//! assert_eq!(done.output.for_llm, "refunded 50");
+//! let refused = turn.call(Call::new("call-2", "refund", [("amount", 900)]), &Refund).await;
+//! assert!(matches!(refused, Err(Stop::Refused(_))));
+//! pintle.close(Duration::from_secs(5)).await;
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().expect("a runtime").block_on(run()).expect("it runs");
+//! ```
+
+mod approvals;
+mod executor;
+mod outcome;
+mod pintle;
+#[cfg(feature = "process")]
+mod process_hook;
+mod stage;
+mod stores;
+mod tenant;
+mod turn;
+
+pub use approvals::{Approvals, Ui};
+pub use executor::Executor;
+pub use outcome::{Done, Refusal, Stop};
+pub use pintle::{AddError, Left, OpenError, Pintle};
+#[cfg(feature = "process")]
+pub use process_hook::Process;
+pub use stage::{Fut, HookAt, Observer, Stage};
+pub use stores::Stores;
+pub use tenant::{Records, Tenant, UnknownTenant};
+pub use turn::{Completion, Turn};
+
+pub use domain::approval::{Approval, Said as Answer};
+pub use domain::checkpoint;
+pub use domain::id::TurnId;
+pub use domain::identity::Identity;
+pub use domain::json;
+pub use domain::llm;
+pub use domain::message;
+pub use domain::store;
+pub use domain::tool::{ToolCall as Call, ToolOutput as Output};
+pub use domain::verdict::Verdict;
+pub use engine::{HookCx, Permit};
+pub use tokio_util::sync::CancellationToken as Cancel;
+
+/// Everything that a program around hooks writes down.
+pub mod prelude {
+    pub use std::time::Duration;
+
+    #[cfg(feature = "process")]
+    pub use crate::Process;
+    pub use crate::checkpoint::{
+        AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Notice, PreToolUse, SubagentStart, UserPromptSubmit,
+    };
+    pub use crate::{
+        AddError, Answer, Approval, Call, Cancel, Done, Executor, Fut, HookAt, HookCx, Observer, OpenError, Output,
+        Permit, Pintle, Refusal, Stop, Stores, Tenant, Turn, TurnId, Ui, Verdict,
+    };
+}

@@ -1,0 +1,222 @@
+//! The hooks of one program.
+
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use domain::checkpoint::CheckpointKind;
+use domain::id::TenantId;
+use domain::matcher::Matcher;
+use engine::approvals::{Approvals as Asking, Asker};
+use engine::{Engine, Mount};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use crate::approvals::{Ui, asking};
+use crate::stage::{HookAt, Observer, Stage, observing};
+use crate::stores::Stores;
+use crate::tenant::{Tenant, UnknownTenant};
+
+/// What the tenant of a host without tenants is called; its id is another.
+const DEFAULT: &str = "default";
+
+/// The hooks of one program, and what they need: stores, tenants, a person to ask. Clones share it.
+#[derive(Clone)]
+pub struct Pintle(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) stores: Stores,
+    pub(crate) tools: BTreeSet<String>,
+    tenants: RwLock<BTreeSet<TenantId>>,
+    ui: RwLock<Option<Arc<dyn Asker>>>,
+    /// Rings whenever a question was answered through this host.
+    pub(crate) answered: Notify,
+}
+
+/// A host cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Nothing runs tasks here.
+    #[error("there is no tokio runtime here: open it in `#[tokio::main]` or inside `Runtime::block_on`")]
+    NoRuntime,
+    /// The runtime keeps no time.
+    #[error("the tokio runtime keeps no time: build it with `Builder::enable_all`")]
+    NoTimers,
+    /// A tool without a name, or named twice.
+    #[error("the tool `{0}` is named twice or has an empty name")]
+    BadTool(String),
+}
+
+/// A hook cannot act as it was added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddError {
+    /// Another hook has the name.
+    #[error("hook \"{0}\" is there already: give this one another name")]
+    Taken(String),
+    /// The pattern is none.
+    #[error("hook \"{hook}\": tools: {why}")]
+    Pattern {
+        /// The hook.
+        hook: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The pattern matches no tool of this host, so the hook would never be asked.
+    #[error("hook \"{hook}\": tools: `{pattern}` matches none of this host's tools ({tools})")]
+    MatchesNothing {
+        /// The hook.
+        hook: String,
+        /// The pattern.
+        pattern: String,
+        /// The tools, comma-separated.
+        tools: String,
+    },
+    /// A pattern for tools at a checkpoint that is not about tools.
+    #[error("hook \"{hook}\": `{checkpoint}` is not about tools: leave `tools` empty")]
+    NotAboutTools {
+        /// The hook.
+        hook: String,
+        /// Where it acts.
+        checkpoint: &'static str,
+    },
+    /// What is written about a process hook is wrong.
+    #[error("{0}")]
+    Entry(String),
+    /// The program of a process hook did not come up.
+    #[error("hook \"{hook}\" {why}")]
+    NotUp {
+        /// The hook.
+        hook: String,
+        /// What became of it.
+        why: String,
+    },
+}
+
+/// What was still at work when a host was closed, and was left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "what is left may still act"]
+pub struct Left {
+    /// Tasks of handlers that did not end in time.
+    pub tasks: usize,
+    /// Records that the store could not take.
+    pub lost_records: u64,
+}
+
+impl Pintle {
+    /// A host without hooks that has these tools, and keeps what it must in `stores`.
+    ///
+    /// # Errors
+    /// There is no runtime, or none that keeps time; a tool is named twice.
+    pub fn open(stores: impl Into<Stores>, tools: &[&str]) -> Result<Self, OpenError> {
+        if Handle::try_current().is_err() {
+            return Err(OpenError::NoRuntime);
+        }
+        // Tokio says it in no other way.
+        if catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_err() {
+            return Err(OpenError::NoTimers);
+        }
+        let mut named = BTreeSet::new();
+        for tool in tools {
+            if tool.is_empty() || !named.insert((*tool).to_owned()) {
+                return Err(OpenError::BadTool((*tool).to_owned()));
+            }
+        }
+        let stores = stores.into();
+        Ok(Self(Arc::new(Inner {
+            engine: Engine::new(stores.records.clone(), Vec::new()),
+            stores,
+            tools: named,
+            tenants: RwLock::new(BTreeSet::from([TenantId::default_tenant()])),
+            ui: RwLock::default(),
+            answered: Notify::new(),
+        })))
+    }
+
+    /// Adds a hook at the checkpoint `C`, for the tools that the regular expression `tools` matches; for all if it is
+    /// empty. It is in force at once, for turns that begin from now on.
+    ///
+    /// # Errors
+    /// It could not act: its name is taken, or no tool matches.
+    pub fn hook<C: Stage>(&self, name: &str, tools: &str, hook: impl HookAt<C>) -> Result<(), AddError> {
+        let about_tools = matches!(
+            C::KIND,
+            CheckpointKind::BeforeTool
+                | CheckpointKind::PreToolUse
+                | CheckpointKind::ApproveTool
+                | CheckpointKind::AfterTool
+        );
+        if !about_tools && !tools.is_empty() {
+            return Err(AddError::NotAboutTools { hook: name.to_owned(), checkpoint: C::KIND.name() });
+        }
+        let mount = self.0.engine.native(name, 0, C::native(hook));
+        let mount = if tools.is_empty() { mount } else { self.matching(mount, name, tools)? };
+        self.add(mount)
+    }
+
+    /// Adds an observer of everything that happens.
+    ///
+    /// # Errors
+    /// Its name is taken.
+    pub fn observer(&self, name: &str, observer: impl Observer) -> Result<(), AddError> {
+        self.add(self.0.engine.native(name, 0, observing(observer)))
+    }
+
+    /// Sets who puts questions to a person here. Without one, a call that a person must decide is parked.
+    pub fn ui(&self, ui: impl Ui) {
+        *self.0.ui.write().unwrap_or_else(PoisonError::into_inner) = Some(asking(ui));
+    }
+
+    /// Makes a tenant known.
+    pub fn add_tenant(&self, id: &str) {
+        self.0.tenants.write().unwrap_or_else(PoisonError::into_inner).insert(TenantId::from(id));
+    }
+
+    /// The handle of the tenant `id`. The tenant `default` is always there.
+    ///
+    /// # Errors
+    /// Nobody made it known.
+    pub fn tenant(&self, id: &str) -> Result<Tenant, UnknownTenant> {
+        let id = if id == DEFAULT { TenantId::default_tenant() } else { TenantId::from(id) };
+        let known = self.0.tenants.read().unwrap_or_else(PoisonError::into_inner).contains(&id);
+        if known { Ok(Tenant::new(self.0.clone(), id)) } else { Err(UnknownTenant(id.to_string())) }
+    }
+
+    /// Ends every hook within its own bounds, and waits for what they run, at most `within`. Children are gone
+    /// afterwards, also those of turns that somebody still holds.
+    pub async fn close(&self, within: Duration) -> Left {
+        let tasks = self.0.engine.close_within(within).await;
+        Left { tasks, lost_records: self.0.engine.evidence().lost() }
+    }
+
+    /// Puts `mount` in force.
+    pub(crate) fn add(&self, mount: Mount) -> Result<(), AddError> {
+        self.0.engine.add(mount).map_err(|taken| AddError::Taken(taken.0.to_string()))
+    }
+
+    /// Limits `mount` to the tools that `pattern` matches, of which there must be one.
+    pub(crate) fn matching(&self, mount: Mount, name: &str, pattern: &str) -> Result<Mount, AddError> {
+        let bad = |why: String| AddError::Pattern { hook: name.to_owned(), why };
+        let matcher = Matcher::compile(pattern).map_err(bad)?;
+        if !self.0.tools.iter().any(|tool| matcher.is_match(tool)) {
+            return Err(AddError::MatchesNothing {
+                hook: name.to_owned(),
+                pattern: pattern.to_owned(),
+                tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+            });
+        }
+        mount.matching(pattern).map_err(bad)
+    }
+}
+
+impl Inner {
+    /// How a person is asked in a turn that begins now; nobody can be without a place for questions.
+    pub(crate) fn asking(&self) -> Option<Arc<Asking>> {
+        let ui = self.ui.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let store = self.stores.approvals.clone()?;
+        Some(Arc::new(Asking::for_host(store, ui)))
+    }
+}

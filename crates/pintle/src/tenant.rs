@@ -1,0 +1,75 @@
+//! What one tenant may reach.
+
+use std::sync::Arc;
+
+use domain::id::{AgentId, SessionId, TenantId, TurnId};
+use domain::identity::Identity;
+use domain::store::{RecordQuery, StoreError, StoredEvent};
+
+use crate::approvals::Approvals;
+use crate::pintle::Inner;
+use crate::turn::Turn;
+
+/// Everything of one tenant, and nothing of another.
+#[derive(Clone)]
+pub struct Tenant {
+    host: Arc<Inner>,
+    id: TenantId,
+}
+
+/// Nobody made this tenant known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the tenant `{0}` is not known here: `Pintle::add_tenant` makes it known")]
+pub struct UnknownTenant(pub String);
+
+/// The records of one tenant.
+pub struct Records {
+    host: Arc<Inner>,
+    tenant: TenantId,
+}
+
+impl Tenant {
+    pub(crate) fn new(host: Arc<Inner>, id: TenantId) -> Self {
+        Self { host, id }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    /// The turn `id` of `agent` in `session`, which begins or goes on. Ids are the host's to keep: a call that waits for
+    /// a person is found again by its turn and its own id.
+    pub fn turn(&self, agent: &str, session: &str, id: TurnId) -> Turn {
+        let who = Identity {
+            tenant_id: self.id.clone(),
+            agent_id: AgentId::from(agent),
+            session_id: SessionId::from(session),
+            channel: "host".to_owned(),
+            ..Identity::top(agent, session, id)
+        };
+        Turn::new(self.host.clone(), who)
+    }
+
+    /// What its hooks did.
+    pub fn records(&self) -> Records {
+        Records { host: self.host.clone(), tenant: self.id.clone() }
+    }
+
+    /// The questions about its calls. None where questions are kept nowhere.
+    pub fn approvals(&self) -> Option<Approvals> {
+        let store = self.host.stores.approvals.clone()?;
+        Some(Approvals::new(self.host.clone(), store, self.id.clone()))
+    }
+}
+
+impl Records {
+    /// The newest `limit` events that `query` asks for, of this tenant only. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        let own = RecordQuery { tenant: Some(self.tenant.clone()), ..query.clone() };
+        self.host.stores.records.find(&own)
+    }
+}

@@ -1,0 +1,437 @@
+//! One prompt worked to its end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use domain::chain::Note;
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::user_prompt_submit::InputKind;
+use domain::checkpoint::{
+    AfterLlm, AfterTool, BeforeLlm, Checkpoint, CheckpointKind, Known, Observed, RuntimeEvent, UserPromptSubmit,
+};
+use domain::clearing::Aside;
+use domain::id::{AgentId, HookName};
+use domain::identity::Identity;
+use domain::llm::{LlmReply, LlmRequest};
+use domain::ruling::{Aborted, Denied, Ruling};
+use domain::tool::{ToolCall, ToolOutput};
+use engine::{Clearance, Dispatcher, Permit, TurnCx};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::executor::Executor;
+use crate::outcome::{Done, Refusal, Stop};
+use crate::pintle::Inner;
+
+/// What a result leaves when its turn was cancelled before every hook had seen it.
+const WITHHELD: &str =
+    "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
+
+/// One prompt worked to its end: hooks, identity, approvals and cancellation in one.
+///
+/// Dropped before [`Turn::end`], a turn that began ends as cancelled, so that observers hear of one end in any case.
+pub struct Turn {
+    host: Arc<Inner>,
+    hooks: Dispatcher,
+    who: Identity,
+    cancel: CancellationToken,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The hooks that brought a tool for the calls of the last answer.
+    owners: BTreeMap<String, HookName>,
+    iteration: u32,
+    aborted: Option<Aborted>,
+    /// The prompt, and when it came.
+    begun: Option<(String, Instant)>,
+}
+
+/// An answer of a model that passed its hooks.
+#[derive(Debug)]
+#[must_use = "an answer that nobody reads was paid for"]
+#[non_exhaustive]
+pub struct Completion {
+    /// The answer, as hooks left it.
+    pub reply: LlmReply,
+    /// The request that left, as hooks left it.
+    pub model: String,
+}
+
+impl Turn {
+    pub(crate) fn new(host: Arc<Inner>, who: Identity) -> Self {
+        let hooks = host.engine.dispatcher_for(&who.tenant_id);
+        Self { host, hooks, who, cancel: CancellationToken::new(), state: Mutex::default() }
+    }
+
+    /// Where the message came from, for records and hooks: the channel, the conversation there, who wrote it.
+    #[must_use]
+    pub fn from(mut self, channel: &str, chat: &str, sender: &str) -> Self {
+        channel.clone_into(&mut self.who.channel);
+        chat.clone_into(&mut self.who.chat_id);
+        sender.clone_into(&mut self.who.sender_id);
+        self
+    }
+
+    /// Who acts. Nothing that a hook answers changes it.
+    pub fn identity(&self) -> &Identity {
+        &self.who
+    }
+
+    /// Cancels the turn when it is set: hooks and tools that run are told.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Puts the user's message to the gates. What they leave of it is what the model may read, with their notes.
+    ///
+    /// # Errors
+    /// It goes no further.
+    pub async fn begin(
+        &self,
+        prompt: &str,
+        kind: InputKind,
+    ) -> Result<(String, Vec<Note>), Stop<std::convert::Infallible>> {
+        if kind == InputKind::First {
+            self.hooks.tell(&self.who, Observed::SessionStart);
+        }
+        let cx = self.cx(None);
+        let subject = UserPromptSubmit { prompt: prompt.to_owned(), input_kind: kind };
+        let (submitted, ruling, notes) = self.hooks.consult(&cx, subject).await;
+        match ruling {
+            Ruling::Proceed => {}
+            Ruling::Deny(denied) => return Err(self.refused(&denied)),
+            Ruling::Abort(aborted) => return Err(self.aborted(aborted)),
+            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
+        }
+        self.state().begun = Some((submitted.prompt.clone(), Instant::now()));
+        self.tell(RuntimeEvent::TurnStart {
+            channel: self.who.channel.clone(),
+            chat_id: self.who.chat_id.clone(),
+            user_message: submitted.prompt.clone(),
+            media_count: 0,
+        });
+        Ok((submitted.prompt, notes))
+    }
+
+    /// Sends `request` to a model through `send`, as the hooks leave it, and gives back what they leave of the answer.
+    /// Tools that hooks brought into the request are theirs to answer: [`Turn::call_owned`].
+    ///
+    /// # Errors
+    /// Hooks stop it, or `send` fails.
+    pub async fn model<F, E>(
+        &self,
+        request: LlmRequest,
+        send: impl FnOnce(LlmRequest) -> F + Send,
+    ) -> Result<Completion, Stop<E>>
+    where
+        F: Future<Output = Result<LlmReply, E>> + Send,
+    {
+        self.state().iteration += 1;
+        let before = self.ask(&self.cx(None), BeforeLlm::new(request)).await?;
+        self.state().owners = before.owners;
+        let request = before.request;
+        let number = |name: &str| request.options.get(name);
+        self.tell(RuntimeEvent::LlmRequest {
+            model: request.model.clone(),
+            messages_count: request.messages.len(),
+            tools_count: request.tools.len(),
+            max_tokens: number("max_tokens").and_then(Value::as_u64).unwrap_or_default(),
+            temperature: number("temperature").and_then(Value::as_f64).unwrap_or_default(),
+        });
+        let model = request.model.clone();
+        let response = send(request).await.map_err(Stop::Own)?;
+        let after = self.ask(&self.cx(None), AfterLlm { model: model.clone(), response }).await?;
+        let reply = after.response;
+        self.tell(RuntimeEvent::LlmResponse {
+            content_len: reply.content.len(),
+            tool_calls: reply.tool_calls.len(),
+            has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
+        });
+        Ok(Completion { reply, model })
+    }
+
+    /// Clears `call`, runs it with `tool`, and passes the result through the hooks.
+    ///
+    /// A call that [`Stop::Parked`] is made again with the same turn and call id, in another process if need be: once
+    /// its question is answered it runs, once.
+    ///
+    /// # Errors
+    /// It did not run, or its result reaches nobody; or `tool` failed.
+    pub async fn call<X: Executor>(&self, call: ToolCall, tool: &X) -> Result<Done, Stop<X::Error>> {
+        if call.tool != tool.tool() || !self.host.tools.contains(tool.tool()) {
+            let text = format!("tool \"{}\" not found", call.tool);
+            return Err(self.skipped(Refusal { text, by: None, call: Some(call), rewritten: false, ran: false }));
+        }
+        if let Some(owner) = self.owner(&call.tool) {
+            // Nobody may answer for a tool that a hook brought but its owner.
+            let text = format!("tool \"{}\" not found", call.tool);
+            let refusal = Refusal { text, by: Some(owner), call: Some(call), rewritten: false, ran: false };
+            return Err(self.skipped(refusal));
+        }
+        let (permit, aside) = match self.cleared(call).await? {
+            Cleared::Run(permit, aside) => (permit, aside),
+            Cleared::Done(done) => return Ok(done),
+        };
+        let call = permit.call().clone();
+        self.tell_start(&call, None);
+        let began = Instant::now();
+        let result = tool.execute(permit, &self.cancel).await;
+        let took = began.elapsed();
+        match result {
+            Ok(output) => self.after(call, output, took, aside).await,
+            Err(error) => {
+                let failed = ToolOutput::error("the tool failed");
+                self.tell_end(&call, &failed, took, None);
+                self.told(call, failed, took, false).await;
+                Err(Stop::Own(error))
+            }
+        }
+    }
+
+    /// Puts `call`, which asks for a tool that a hook brought, to its owner.
+    ///
+    /// # Errors
+    /// It has no result.
+    pub async fn call_owned(&self, call: ToolCall) -> Result<Done, Stop<std::convert::Infallible>> {
+        match self.cleared(call).await? {
+            Cleared::Done(done) => Ok(done),
+            Cleared::Run(permit, aside) => {
+                let text = format!("tool \"{}\" not found", permit.call().tool);
+                let call = Some(permit.call().clone());
+                Err(self.skipped(Refusal { text, by: None, call, rewritten: aside.rewritten, ran: false }))
+            }
+        }
+    }
+
+    /// The hook that brought `tool` for the calls of the last answer.
+    pub fn owner(&self, tool: &str) -> Option<HookName> {
+        self.state().owners.get(tool).cloned()
+    }
+
+    /// Ends the turn: observers hear how, and with what the user was left.
+    pub fn end(self, status: TurnStatus, reply: &str) {
+        self.finish(status, reply);
+    }
+
+    fn finish(&self, status: TurnStatus, reply: &str) {
+        let (begun, iterations) = {
+            let mut state = self.state();
+            (state.begun.take(), state.iteration)
+        };
+        let Some((prompt, began)) = begun else { return };
+        self.hooks.tell(
+            &self.who,
+            RuntimeEvent::TurnEnd {
+                status,
+                iterations,
+                duration: began.elapsed(),
+                final_content_len: reply.len(),
+                user_message: prompt,
+                final_content: reply.to_owned(),
+                tool_kinds: Vec::new(),
+                tool_executions: Vec::new(),
+            },
+        );
+        if status == TurnStatus::Completed {
+            let (reply, duration) = (reply.to_owned(), began.elapsed());
+            self.hooks.tell(&self.who, Observed::Stop { reply, iterations, usage: Default::default(), duration });
+        }
+    }
+
+    async fn cleared<E>(&self, call: ToolCall) -> Result<Cleared, Stop<E>> {
+        if let Some(aborted) = self.state().aborted.clone() {
+            return Err(Stop::Aborted(aborted));
+        }
+        if self.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        let cx = self.cx(Some(&call));
+        match self.hooks.clear(&cx, call).await {
+            Clearance::Run(permit, aside) => Ok(Cleared::Run(permit, aside)),
+            Clearance::Substituted { call, output, by, took, aside } => {
+                self.tell_start(&call, Some(&by));
+                self.tell_end(&call, &output, took, Some(&by));
+                self.told(call.clone(), output.clone(), took, true).await;
+                let Aside { notes, rewritten } = aside;
+                Ok(Cleared::Done(Done { call, output, by: Some(by), notes, rewritten }))
+            }
+            // A hook that was cancelled refuses too, but that is no verdict.
+            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cancel.is_cancelled() => Err(Stop::Cancelled),
+            Clearance::Waiting { approval, .. } => Err(Stop::Parked(approval)),
+            Clearance::Refused { call, text, by, rewritten } => {
+                Err(self.skipped(Refusal { text, by, call: Some(call), rewritten, ran: false }))
+            }
+            Clearance::Abort { aborted, .. } => Err(self.aborted(aborted)),
+        }
+    }
+
+    /// Shows the result of a call that ran to the hooks that may change it, and tells observers of what they left.
+    async fn after<E>(
+        &self,
+        call: ToolCall,
+        output: ToolOutput,
+        took: Duration,
+        aside: Aside,
+    ) -> Result<Done, Stop<E>> {
+        let cx = self.cx(Some(&call));
+        let subject = AfterTool { call: call.clone(), result: output, duration: took };
+        let (after, ruling) = self.hooks.check(&cx, subject).await;
+        let withheld = match ruling {
+            Ruling::Abort(aborted) => Some((aborted.text(), Some(aborted.by.clone()), Some(aborted))),
+            Ruling::Deny(denied) => Some((denied.text(), Some(denied.by), None)),
+            Ruling::Proceed if self.is_unruled::<AfterTool>() => Some((WITHHELD.to_owned(), None, None)),
+            Ruling::Proceed => None,
+            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
+        };
+        let Some((text, by, abort)) = withheld else {
+            self.tell_end(&after.call, &after.result, took, None);
+            self.told(after.call.clone(), after.result.clone(), took, false).await;
+            let Aside { notes, rewritten } = aside;
+            return Ok(Done { call: after.call, output: after.result, by: None, notes, rewritten });
+        };
+        let output = ToolOutput::error(&text);
+        self.tell_end(&call, &output, took, None);
+        self.told(call.clone(), output, took, false).await;
+        match abort {
+            Some(aborted) => Err(self.aborted(aborted)),
+            None => Err(Stop::Refused(Refusal { text, by, call: Some(call), rewritten: aside.rewritten, ran: true })),
+        }
+    }
+
+    /// Asks the hooks of a checkpoint that may only change its subject or stop the turn.
+    async fn ask<C: Checkpoint, E>(&self, cx: &TurnCx, subject: C) -> Result<C, Stop<E>> {
+        if let Some(aborted) = self.state().aborted.clone() {
+            return Err(Stop::Aborted(aborted));
+        }
+        let (subject, ruling) = self.hooks.check(cx, subject).await;
+        match ruling {
+            Ruling::Proceed if self.is_unruled::<C>() => Err(Stop::Cancelled),
+            Ruling::Proceed => Ok(subject),
+            Ruling::Deny(denied) => Err(self.refused(&denied)),
+            Ruling::Abort(aborted) => Err(self.aborted(aborted)),
+            // Neither is an answer at these checkpoints.
+            Ruling::Respond { .. } | Ruling::Ask { .. } => Err(Stop::Cancelled),
+        }
+    }
+
+    /// Whether hooks of `C` may have been cut off before they said something.
+    fn is_unruled<C: Checkpoint>(&self) -> bool {
+        self.cancel.is_cancelled() && self.hooks.set().roster().waits_at(C::KIND)
+    }
+
+    fn cx(&self, call: Option<&ToolCall>) -> TurnCx {
+        let (owners, iteration) = {
+            let state = self.state();
+            (state.owners.clone(), state.iteration)
+        };
+        let tool_call_id = call.map(|call| call.id.clone());
+        let who = Identity { iteration, tool_call_id, ..self.who.clone() };
+        TurnCx {
+            known: Arc::new(Tools { host: self.host.clone(), owners, agent: [who.agent_id.clone()] }),
+            who,
+            cancel: self.cancel.clone(),
+            approvals: self.host.asking(),
+            files: None,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change under this lock is complete before anything could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused<E>(&self, denied: &Denied) -> Stop<E> {
+        let by = Some(denied.by.clone());
+        Stop::Refused(Refusal { text: denied.text(), by, call: None, rewritten: false, ran: false })
+    }
+
+    fn aborted<E>(&self, aborted: Aborted) -> Stop<E> {
+        self.state().aborted = Some(aborted.clone());
+        Stop::Aborted(aborted)
+    }
+
+    fn skipped<E>(&self, refusal: Refusal) -> Stop<E> {
+        if let Some(call) = &refusal.call {
+            self.tell(RuntimeEvent::ToolExecSkipped {
+                tool: call.tool.clone(),
+                reason: refusal.text.clone(),
+                tool_call_id: call.id.to_string(),
+                hook: refusal.by.as_ref().map(ToString::to_string),
+            });
+        }
+        Stop::Refused(refusal)
+    }
+
+    fn tell(&self, what: impl Into<Observed>) {
+        let iteration = self.state().iteration;
+        self.hooks.tell(&Identity { iteration, ..self.who.clone() }, what);
+    }
+
+    fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
+        self.tell(RuntimeEvent::ToolExecStart {
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            tool_call_id: call.id.to_string(),
+            hook: by.map(ToString::to_string),
+        });
+    }
+
+    fn tell_end(&self, call: &ToolCall, output: &ToolOutput, duration: Duration, by: Option<&HookName>) {
+        self.tell(RuntimeEvent::ToolExecEnd {
+            tool: call.tool.clone(),
+            duration,
+            for_llm_len: output.for_llm.len(),
+            for_user_len: output.for_user.len(),
+            is_error: output.is_error,
+            r#async: output.is_async,
+            tool_call_id: call.id.to_string(),
+            hook: by.map(ToString::to_string),
+        });
+    }
+
+    async fn told(&self, call: ToolCall, output: ToolOutput, duration: Duration, substituted: bool) {
+        self.hooks.room(&self.who, CheckpointKind::PostToolUse).await;
+        self.tell(Observed::PostToolUse { call, output, duration, substituted });
+    }
+}
+
+/// However a turn is left, its observers hear of one end.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.finish(TurnStatus::Aborted, "");
+    }
+}
+
+/// What clearing a call came to, if it did not stop.
+enum Cleared {
+    Run(Permit, Aside),
+    Done(Done),
+}
+
+/// What is known of a host that resolves models by itself.
+struct Tools {
+    host: Arc<Inner>,
+    owners: BTreeMap<String, HookName>,
+    agent: [AgentId; 1],
+}
+
+impl Known for Tools {
+    fn tool(&self, name: &str) -> Option<String> {
+        (self.host.tools.contains(name) || self.owners.contains_key(name)).then(|| name.to_owned())
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        true
+    }
+
+    fn owner(&self, name: &str) -> Option<HookName> {
+        self.owners.get(name).cloned()
+    }
+
+    fn acting_for(&self) -> &[AgentId] {
+        &self.agent
+    }
+}
