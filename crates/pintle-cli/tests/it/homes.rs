@@ -145,8 +145,12 @@ fn check(kind: Kind) {
     for (name, folder) in kept(kind) {
         eprintln!("{name}");
         let world = World::of(&folder, kind);
+        let trusted = std::fs::read_to_string(folder.join("data/pintle/audit-signing.pub")).unwrap();
+        world.env.write("trusted.pub", &trusted);
         tells(&world, &folder.join("answers"));
         goes_on(&world);
+        let proven = world.out(&["audit", "verify", "--key", "../trusted.pub"]);
+        assert!(!proven.contains("not proven"), "the key of that day signs on: {proven}");
     }
 }
 
