@@ -154,7 +154,7 @@ impl Digest {
     /// Source: RFC 8785 canonical JSON of the array
     /// `[tenant, agent, session, turn, tool_call_id, tool, arguments]`, digits as they came.
     pub fn of(who: &Identity, call: &ToolCall) -> Self {
-        let subject = serde_json::json!([
+        let subject = crate::json::json!([
             who.tenant_id,
             who.agent_id,
             who.session_id,
