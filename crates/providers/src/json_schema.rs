@@ -19,12 +19,11 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::ProviderError;
 use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};

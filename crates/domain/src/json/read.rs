@@ -12,12 +12,12 @@ use super::{MAX_DEPTH, Number, Object, Value};
 /// # Errors
 /// What is wrong with the text, and where.
 pub fn parse(text: &str) -> Result<Value, String> {
-    read(text).map_err(|flaw| flaw.told(text))
+    read(text, MAX_DEPTH).map_err(|flaw| flaw.told(text))
 }
 
-/// The value that `text` is.
-pub(super) fn read(text: &str) -> Result<Value, Flaw> {
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, room: MAX_DEPTH };
+/// The value that `text` is, of at most `levels`.
+pub(super) fn read(text: &str, levels: usize) -> Result<Value, Flaw> {
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, levels, room: levels };
     let value = reader.value()?;
     reader.blanks();
     if reader.at == text.len() { Ok(value) } else { Err(Flaw::Syntax) }
@@ -28,8 +28,8 @@ pub(super) fn read(text: &str) -> Result<Value, Flaw> {
 pub(super) enum Flaw {
     /// It is no JSON.
     Syntax,
-    /// It is nested deeper than [`MAX_DEPTH`] levels.
-    Depth,
+    /// It is nested deeper than this.
+    Depth(usize),
     /// An escape in the string that begins here names no character.
     Escape(usize),
 }
@@ -38,7 +38,7 @@ impl Flaw {
     /// The flaw in words, with its place in `text`.
     pub(super) fn told(self, text: &str) -> String {
         let (said, at) = match self {
-            Self::Depth => return format!("nested deeper than {MAX_DEPTH} levels"),
+            Self::Depth(levels) => return format!("nested deeper than {levels} levels"),
             Self::Syntax => return told_by_serde(text),
             Self::Escape(start) => {
                 let mut rest = serde_json::Deserializer::from_str(&text[start..]);
@@ -78,6 +78,8 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// How many levels there may be.
+    levels: usize,
     /// How many more levels may be opened.
     room: usize,
 }
@@ -123,7 +125,7 @@ impl Reader<'_> {
 
     /// Reads what stands in brackets, the first of which is next.
     fn opened(&mut self, inside: fn(&mut Self) -> Result<Value, Flaw>) -> Result<Value, Flaw> {
-        self.room = self.room.checked_sub(1).ok_or(Flaw::Depth)?;
+        self.room = self.room.checked_sub(1).ok_or(Flaw::Depth(self.levels))?;
         self.at += 1;
         let value = inside(self)?;
         self.room += 1;

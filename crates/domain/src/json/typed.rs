@@ -13,7 +13,10 @@ use serde_json::value::RawValue;
 
 use super::number::Plain;
 use super::read::{Flaw, plain, read};
-use super::{Number, Object, Value};
+use super::{MAX_DEPTH, Number, Object, Value};
+
+/// Deepest value inside a type: what is read from outside, and the levels that rows and patches put around it.
+const MAX_INNER_DEPTH: usize = MAX_DEPTH + 16;
 
 /// How serde_json's `RawValue` is called where it is read and written.
 pub(super) const RAW: &str = "$serde_json::private::RawValue";
@@ -192,7 +195,7 @@ impl<'de> Visitor<'de> for AnyValue {
         if self.raw && next.as_deref() == Some(RAW) {
             let text = members.next_value_seed(Text)?;
             // The text was weighed before it came here; the place of what is left to refuse is added by serde_json.
-            return read(&text).map_err(|flaw| de::Error::custom(bare(flaw, &text)));
+            return read(&text, MAX_INNER_DEPTH).map_err(|flaw| de::Error::custom(bare(flaw, &text)));
         }
         while let Some(name) = next {
             all.insert(name.into_owned(), members.next_value_seed(Self { raw: false })?);
@@ -247,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::json::tests::values;
-    use crate::json::{MAX_DEPTH, json, parse};
+    use crate::json::{json, parse};
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Holder {
@@ -295,8 +298,10 @@ mod tests {
             "invalid type: sequence, expected a JSON number at line 1 column 7",
         );
         check::<Vec<Value>>("[tru]", "expected ident at line 1 column 5");
-        let deep = "[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1);
-        check::<Value>(&deep, "nested deeper than 512 levels");
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        check::<Value>(&nested(MAX_INNER_DEPTH + 1), "nested deeper than 528 levels");
+        let deepest = nested(MAX_INNER_DEPTH);
+        assert_eq!(serde_json::from_str::<Value>(&deepest).unwrap().to_string(), deepest);
         let error = from_value::<Vec<u8>>(json!([1, "x"])).unwrap_err();
         assert_eq!(error.to_string(), "invalid type: string \"x\", expected u8");
     }
