@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dialects::process::config::raw::RawProcess;
 use dialects::process::config::{Around, Defaults, ProcessEntry};
 use domain::hook::{Hook, State};
-use serde_json::Value;
+use domain::json::Value;
 
 use crate::engine::Engine;
 use crate::handlers::process::environment::child_environment;
@@ -42,7 +42,7 @@ impl Engine {
     /// What is wrong with the entry.
     pub fn process_from(&self, name: &str, entry: &Value, folder: &Path) -> Result<Mount, BadEntry> {
         let bad = |problems: Vec<String>| BadEntry { name: name.to_owned(), problems };
-        let raw: RawProcess = serde_json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
+        let raw: RawProcess = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
         let around = Around { name, origin: "code", folder, defaults: Defaults::default() };
         if raw.enabled != Some(true) {
             return Ok(self.idle(dialects::process::config::idle(

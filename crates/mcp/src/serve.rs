@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{Annotations, ToolOutput};
 use futures_util::FutureExt as _;
@@ -15,7 +15,6 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;

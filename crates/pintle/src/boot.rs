@@ -9,11 +9,11 @@ use dialects::agent::record;
 use domain::agent_hook::{AgentHook, Edition, HandlerType, HookScope, Source};
 use domain::hook::{Hook, State};
 use domain::id::{AgentId, HookId};
+use domain::json::Value;
 use domain::store::{Actor, HookChange, HookStore, StoreError, StoredRules};
 use engine::handlers::agent::Vault as _;
 use engine::rulebook::{Beside, Guarded, stub};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::config::Config;
 use crate::rule_files::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of, mounted, strangers};

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use dialects::agent::judge::Question;
 use domain::checkpoint::runtime::RetryReason;
+use domain::json::Value;
 use domain::llm::{LlmReply, LlmRequest};
 use engine::handlers::agent::{Evaluator, JudgeSettings, Judged, Wanted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use providers::{Provider, ProviderError, ProviderSpec};
-use serde_json::Value;
 
 use crate::config::{Config, ProviderConfig, ProviderKind};
 

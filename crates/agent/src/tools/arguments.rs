@@ -1,8 +1,7 @@
 //! The check of a call's arguments against the tool's JSON Schema.
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use jsonschema::ValidationError;
-use serde_json::Value;
 
 /// How many faults one message names; more would bury the first.
 const MAX_FAULTS: usize = 3;
@@ -70,7 +69,7 @@ fn quote(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::json::json;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
@@ -10,7 +11,6 @@ use engine::skills::{self, Refused};
 use engine::tool::Tool;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;

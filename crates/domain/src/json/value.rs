@@ -193,6 +193,7 @@ mod sealed {
     impl Sealed for &str {}
     impl Sealed for &String {}
     impl Sealed for usize {}
+    impl<P: Sealed + Copy> Sealed for &P {}
 }
 
 impl Place for &str {
@@ -224,6 +225,20 @@ impl Place for &String {
 
     fn made(self, value: &mut Value) -> &mut Value {
         self.as_str().made(value)
+    }
+}
+
+impl<P: Place + Copy> Place for &P {
+    fn of(self, value: &Value) -> Option<&Value> {
+        (*self).of(value)
+    }
+
+    fn of_mut(self, value: &mut Value) -> Option<&mut Value> {
+        (*self).of_mut(value)
+    }
+
+    fn made(self, value: &mut Value) -> &mut Value {
+        (*self).made(value)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::tool::ToolOutput;
 use engine::Tool;
 use rmcp::RoleClient;
@@ -12,7 +12,6 @@ use rmcp::model::{CallToolRequestParams, ClientRequest, Request, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -288,7 +287,7 @@ async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
 
 /// A result as JSON, whether rmcp has read it or not.
 pub(super) fn value_of(result: ServerResult) -> Result<Value, String> {
-    match serde_json::to_value(result) {
+    match domain::json::to_value(result) {
         Ok(value) => Ok(value),
         Err(error) => Err(format!("its result could not be read: {error}")),
     }

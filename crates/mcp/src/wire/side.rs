@@ -3,14 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage,
     RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::{RoleClient, RoleServer};
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// How long calls that run when a client closes our input may still be answered. A client that is piped in from a
@@ -99,13 +98,13 @@ impl Side for RoleClient {
                 let result = ServerResult::CustomResult(CustomResult(result.take()));
                 return Ok(ServerJsonRpcMessage::response(result, id));
             }
-            return serde_json::from_value(value).or_else(|error| {
+            return domain::json::from_value(value).or_else(|error| {
                 // Whoever asked must not wait for an answer that was skipped.
                 let why = format!("its answer cannot be read: {error}");
                 Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
             });
         }
-        serde_json::from_value(value).map_err(|error| unread(error.to_string()))
+        domain::json::from_value(value).map_err(|error| unread(error.to_string()))
     }
 
     fn too_long(memory: &mut Asked, ends: Ends<'_>, limit: usize) -> Result<ServerJsonRpcMessage, Unread> {
@@ -141,7 +140,7 @@ impl Side for RoleServer {
         let id = value.get("id").cloned();
         let asks = value.get("method").is_some() && id.is_some();
         let arguments = arguments(&mut value);
-        let mut message: ClientJsonRpcMessage = serde_json::from_value(value).map_err(|error| Unread {
+        let mut message: ClientJsonRpcMessage = domain::json::from_value(value).map_err(|error| Unread {
             why: error.to_string(),
             answer: asks.then(|| {
                 let error =
@@ -264,7 +263,7 @@ mod tests {
         let mut server = Answering::default();
         let bad = parse(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
         let answer = match RoleServer::read(&mut server, bad) {
-            Ok(message) => serde_json::to_value(message).unwrap(),
+            Ok(message) => domain::json::to_value(message).unwrap(),
             Err(unread) => unread.answer.unwrap(),
         };
         assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&parse("1.5"), Some(-32602)), "{answer}");
@@ -276,7 +275,7 @@ mod tests {
             let mut client = Asked::default();
             RoleClient::sent(&mut client, &call(7));
             match RoleClient::read(&mut client, parse(answer)) {
-                Ok(message) => serde_json::to_value(message).unwrap().to_string(),
+                Ok(message) => domain::json::to_value(message).unwrap().to_string(),
                 Err(unread) => unread.why,
             }
         };
@@ -299,7 +298,7 @@ mod tests {
         let mut check = |head: &str, tail: &str| {
             let ends = Ends { head: head.as_bytes(), tail: tail.as_bytes() };
             let message = RoleClient::too_long(&mut client, ends, 10).ok()?;
-            Some(serde_json::to_value(message).unwrap().to_string())
+            Some(domain::json::to_value(message).unwrap().to_string())
         };
         let error = |id| {
             Some(format!(

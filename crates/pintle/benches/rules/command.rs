@@ -8,8 +8,8 @@ use dialects::agent::payload;
 use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
+use domain::json::json;
 use futures_util::future::join;
-use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 

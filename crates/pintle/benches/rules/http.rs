@@ -11,9 +11,9 @@ use dialects::agent::payload;
 use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
+use domain::json::json;
 use engine::egress::{Resolver, SystemResolver};
 use futures_util::future::BoxFuture;
-use serde_json::json;
 
 use crate::against::Target;
 use crate::host::{Host, Plan};

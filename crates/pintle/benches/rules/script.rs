@@ -8,10 +8,9 @@ use dialects::agent::payload;
 use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
-use domain::json::Object;
+use domain::json::{Object, json};
 use domain::shell::ShellFacts;
 use rquickjs::{Context, Function, Runtime, Value};
-use serde_json::json;
 
 use crate::against::Target;
 use crate::host::{Host, Plan};

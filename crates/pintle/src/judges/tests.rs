@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use dialects::agent::judge;
 use dialects::agent::reply::{Decision, OnInjection, decide};
+use domain::json::json;
 use domain::message::CallPart;
 use providers::scripted::Scripted;
 use providers::{Delta, Secret};
-use serde_json::json;
 
 use super::*;
 use crate::config::{Env, LoadOptions, Loaded, load};

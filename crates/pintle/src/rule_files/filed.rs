@@ -9,12 +9,12 @@ use domain::agent_hook::{AGENT_EVENTS, AgentHook, Edition, IN_FILE};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, OnFailure, Stage};
 use domain::id::{AgentId, HookId, TenantId};
+use domain::json::Value;
 use domain::store::Tenant;
 use engine::egress::Egress;
 use engine::rulebook::{Beside, Guarded, stub};
 use engine::set::Mounted;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::meant::Meant;
 use super::{RuleFile, passed_over, read};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dialects::agent::record;
 use dialects::process::config::At;
-use serde_json::Value;
+use domain::json::Value;
 
 use crate::config::document::Document;
 use crate::config::{Diagnostic, Place, diagnostic::dotted};

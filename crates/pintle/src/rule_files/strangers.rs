@@ -9,9 +9,9 @@ use domain::agent_hook::AGENT_EVENTS;
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use domain::id::HookName;
+use domain::json::Value;
 use domain::matcher::Respond;
 use engine::set::{Absent, Mounted};
-use serde_json::Value;
 
 use super::filed::{FILE, GATES};
 use super::{RuleFile, read};

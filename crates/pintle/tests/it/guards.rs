@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use dialects::agent::builtin::starter;
 use domain::agent_hook::HookScope;
+use domain::json::{Value, json};
 use sandbox::{Call, Launcher, Sandbox};
-use serde_json::{Value, json};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.
 const PATIENT: Duration = Duration::from_secs(120);

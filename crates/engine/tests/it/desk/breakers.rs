@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use domain::id::{HookId, TenantId};
+use domain::json::{Value, json};
 use domain::store::{Actor, HookStore as _};
 use pintle_engine::desk::{Caller, Role};
 use pintle_engine::domain;
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 

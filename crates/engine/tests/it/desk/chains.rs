@@ -1,10 +1,10 @@
 //! Who would be asked.
 
 use domain::agent_hook::AgentHook;
+use domain::json::{Value, json};
 use domain::store::HookChange;
 use pintle_engine::desk::Role;
 use pintle_engine::domain;
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use domain::agent_hook::Edition;
+use domain::json::{Value, json};
 use pintle_engine::desk::{METHODS, Role};
 use pintle_engine::domain;
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Plan, Stage, UNKNOWN, http, of_acme, of_default, script};
 

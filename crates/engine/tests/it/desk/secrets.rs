@@ -1,10 +1,10 @@
 //! Secrets go in, and never come out.
 
 use domain::id::HookId;
+use domain::json::{Value, json};
 use domain::store::{AuditStore as _, HookStore as _};
 use pintle_engine::desk::Role;
 use pintle_engine::domain;
-use serde_json::{Value, json};
 
 use super::stage::{Stage, http, of_default};
 

@@ -9,7 +9,7 @@ use dialects::agent::judge::Question;
 use domain::agent_hook::Edition;
 use domain::id::{AgentId, HookId, TenantId, TurnId, agent_uuid};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, Usage};
 use domain::message::CallPart;
 use domain::store::{HookStore as _, Tenant};
@@ -25,7 +25,6 @@ use pintle_engine::handlers::agent::{
 use pintle_engine::handlers::http::Exchange;
 use pintle_engine::rulebook::Rulebook;
 use pintle_engine::{Clock, Engine, Forgetful, TurnCx};
-use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 
 use crate::http_exchange::time::StillTime;
@@ -127,7 +126,7 @@ impl Evaluator for Stern {
             "id": "call_1", "type": "function",
             "function": {"name": "decide", "arguments": "{\"decision\":\"block\",\"reason\":\"too risky\"}"},
         });
-        let call: CallPart = serde_json::from_value(decide).unwrap();
+        let call: CallPart = domain::json::from_value(decide).unwrap();
         let usage = Usage { prompt_tokens: 90, completion_tokens: 10, total_tokens: 100 };
         let reply = LlmReply { usage: Some(usage), ..LlmReply::calls(vec![call]) };
         Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })

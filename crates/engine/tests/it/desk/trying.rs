@@ -1,10 +1,10 @@
 //! Tests of hooks: the handler runs for real, and nothing stays.
 
+use domain::json::{Value, json};
 use domain::store::{ExecutionQuery, ExecutionStore as _, HookStore as _};
 use pintle_engine::desk::{Role, Sample, Tested};
 use pintle_engine::domain;
 use pintle_engine::egress::Allow;
-use serde_json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 
 use super::stage::{Plan, Stage, http, of_acme, of_default, script};

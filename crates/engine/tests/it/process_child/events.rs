@@ -7,9 +7,9 @@ use std::time::Duration;
 use domain::checkpoint::{Notice, Observed, RuntimeEvent, RuntimeKind};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
+use domain::json::Value;
 use pintle_engine::handler::Handler as _;
 use pintle_engine::handlers::process::ProcessHook;
-use serde_json::Value;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, within};
 

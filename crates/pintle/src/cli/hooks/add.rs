@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use clap::Args;
 use dialects::agent::builtin::starter;
 use domain::agent_hook::HookScope;
+use domain::json::{Value, json};
 use engine::desk::{Caller, Created, Desk};
-use serde_json::{Value, json};
 
 use super::super::{Global, terminal};
 use super::stored::{all, at_desk, is_usage, json, refused, text, warn};

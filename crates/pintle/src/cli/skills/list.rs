@@ -1,11 +1,11 @@
 //! `pintle skills list`: the skills of agents, their hooks in running order, and what is wrong.
 
 use anstyle::{AnsiColor, Style};
+use domain::json::{Value, json};
 use domain::skill::SkillHook;
 use domain::skill::finding::{Finding, Severity};
 use domain::skill::scan::{Scan, Skill};
 use engine::skills::folders;
-use serde_json::{Value, json};
 
 use super::super::{Global, terminal};
 use super::{ListArgs, folder};

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use dialects::agent::condition;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 use super::super::stored::{label, text};
 use crate::clean::clean;

@@ -6,8 +6,8 @@ use agent::tools::BUILTIN;
 use dialects::agent::condition;
 use domain::checkpoint::{CheckpointKind, Facts};
 use domain::hook::{Hook, State};
+use domain::json::{Value, json};
 use engine::desk::{Caller, Desk, Sample, TestResult, Tested};
-use serde_json::{Value, json};
 
 use super::super::super::{Global, terminal};
 use super::super::history::event;
@@ -112,7 +112,7 @@ async fn asked(
 ) -> Result<Answer, CliError> {
     let sample = sample(args, record)?;
     let result: TestResult = desk.test(by, what, &sample).await.map_err(refused)?;
-    let result = serde_json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
+    let result = domain::json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
     Ok(Answer::new(label(record).to_owned(), result))
 }
 

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use dialects::agent::record::{self, Around, Birth, Checks, Lang, SEALED};
 use domain::agent_hook::{AgentHook, Edition, HookScope, Source as Origin};
 use domain::id::{HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::store::StoredRules;
 use engine::egress::Egress;
 use engine::handlers::agent::Vault as _;
 use engine::handlers::http::{SigningSecret, check_header};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::gates::gates;

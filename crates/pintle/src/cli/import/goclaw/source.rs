@@ -9,12 +9,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::store::StoreError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde_json::Value;
 use store::OpenError;
 use store::foreign;
 
@@ -284,7 +283,7 @@ fn odd(column: &str, value: &Value, expected: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::json::json;
 
     use super::*;
 
