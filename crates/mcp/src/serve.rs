@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
-use crate::wire::Wire;
+use crate::wire::{Wire, exact};
 
 /// How long the last answers may take to be written to a client that reads slowly.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ impl ServerHandler for Service {
         if !self.0.tools().iter().any(|tool| tool.definition.function.name == name) {
             return Err(ErrorData::invalid_params(format!("unknown tool: {name:?}"), None));
         }
-        let arguments = request.arguments.unwrap_or_default();
+        let arguments = exact::arguments(request.arguments.unwrap_or_default());
         // Without the fence a panic would leave the client waiting.
         let called = AssertUnwindSafe(self.0.call(name, arguments, &context.ct)).catch_unwind().await;
         let output = called.map_err(|_| ErrorData::internal_error(format!("the tool {name:?} panicked"), None))?;
@@ -124,7 +124,8 @@ fn offer(tool: Offered) -> Tool {
         }
     };
     let hints = ToolAnnotations::from_raw(None, annotations.read_only, annotations.destructive, None, None);
-    let tool = Tool::new(function.name, function.description, schema);
+    let meta = exact::meta(&schema);
+    let tool = Tool::new(function.name, function.description, exact::theirs(schema)).with_meta(meta);
     if annotations == Annotations::default() { tool } else { tool.with_annotations(hints) }
 }
 

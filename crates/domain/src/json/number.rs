@@ -93,6 +93,16 @@ impl Number {
         self.as_str().bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) && self.as_f64().is_some()
     }
 
+    /// Whether a number of the machine is the same number, however it is written; a double is what its fewest digits
+    /// say, so `0.1` and `0.10` are one, and `0.10000000000000000001` is none.
+    pub fn is_of_machine(&self) -> bool {
+        let is_integer = self.is_u64() || self.is_i64();
+        is_integer
+            || self
+                .as_f64()
+                .is_some_and(|float| Decimal::of(self.as_str()) == Decimal::of(Text::default().double(float)))
+    }
+
     /// The number as a type of the machine, if that writes the very same digits.
     pub(super) fn plain(&self) -> Option<Plain> {
         let digits = self.as_str();
@@ -108,6 +118,30 @@ impl Number {
         }
         let float = self.as_f64()?;
         (Text::default().double(float) == digits).then_some(Plain::Double(float))
+    }
+}
+
+/// What digits denote: they stand behind the point, without zeros at either end, and are shifted by powers of ten.
+#[derive(PartialEq)]
+struct Decimal {
+    negative: bool,
+    digits: String,
+    shift: i64,
+}
+
+impl Decimal {
+    /// Of an exponent beyond 64 bits only the sign is kept: no double has one.
+    fn of(number: &str) -> Self {
+        let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let furthest = if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 };
+        let exponent = exponent.parse().unwrap_or(furthest).clamp(i64::MIN / 2, i64::MAX / 2);
+        let (whole, fraction) =
+            mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa.trim_start_matches('-'), ""));
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let zeros = all.len() - digits.len();
+        let shift = if digits.is_empty() { 0 } else { exponent + whole.len() as i64 - zeros as i64 };
+        Self { negative: mantissa.starts_with('-'), digits: digits.trim_end_matches('0').to_owned(), shift }
     }
 }
 
@@ -288,6 +322,21 @@ mod tests {
     fn text_is_a_number_or_it_is_not() {
         for text in ["", "-", "01", "1.", ".5", "1e", "1e+", "+1", "0x1", "1 ", " 1", "NaN", "--1", "1.e2"] {
             assert_eq!(text.parse::<Number>(), Err(NoNumber), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_of_the_machine_or_it_is_not() {
+        for text in
+            ["0", "-0", "-0.0", "0.10", "1e2", "100.00e-1", "1.50", "18446744073709551615", "1e22", "5e-324", "0e999"]
+        {
+            assert!(number(text).is_of_machine(), "{text}");
+        }
+        let one_more = "9007199254740992.5";
+        for text in
+            ["18446744073709551617", "0.10000000000000000001", "12345678901234567890.10", "1e999", "1e-999", one_more]
+        {
+            assert!(!number(text).is_of_machine(), "{text}");
         }
     }
 

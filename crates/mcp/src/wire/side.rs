@@ -12,6 +12,8 @@ use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::{RoleClient, RoleServer};
 use tokio::time::Instant;
 
+use super::exact;
+
 /// How long calls that run when a client closes our input may still be answered. A client that is piped in from a
 /// file gets its answers; one that left does not keep us.
 const LINGER: Duration = Duration::from_secs(1);
@@ -95,7 +97,8 @@ impl Side for RoleClient {
             if reading == Reading::Verbatim
                 && let Some(result) = value.get_mut("result")
             {
-                let result = ServerResult::CustomResult(CustomResult(result.take()));
+                exact::noted(result);
+                let result = ServerResult::CustomResult(CustomResult(result.take().into()));
                 return Ok(ServerJsonRpcMessage::response(result, id));
             }
             return domain::json::from_value(value).or_else(|error| {
@@ -152,7 +155,8 @@ impl Side for RoleServer {
             JsonRpcMessage::Request(request) => {
                 memory.open.insert(request.id.clone());
                 if let ClientRequest::CallToolRequest(call) = &mut request.request {
-                    call.params.arguments = arguments;
+                    // The text is what is read; rmcp only wants to know whether there are any.
+                    call.params.arguments = arguments.map(|arguments| exact::meta(&arguments).0);
                 }
             }
             JsonRpcMessage::Notification(notification) => {
@@ -221,7 +225,7 @@ impl Ends<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{CallToolRequestParams, Request};
+    use rmcp::model::{CallToolRequestParams, Request, RequestMetaObject};
 
     use super::*;
 
@@ -234,13 +238,14 @@ mod tests {
 
     fn call(id: i64) -> ClientJsonRpcMessage {
         let Value::Object(arguments) = parse(DIGITS) else { panic!() };
-        let params = CallToolRequestParams::new("t").with_arguments(arguments);
+        let mut params = CallToolRequestParams::new("t").with_arguments(exact::theirs(arguments.clone()));
+        params.meta = Some(RequestMetaObject(exact::meta(&arguments)));
         ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(params)), RequestId::Number(id))
     }
 
     #[test]
     fn arguments_and_results_keep_their_digits() {
-        let sent = serde_json::to_string(&call(7)).unwrap();
+        let sent = exact::written(&call(7)).unwrap().to_string();
         assert_eq!(
             sent,
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{DIGITS}}}}}"#)
@@ -248,13 +253,13 @@ mod tests {
         let mut server = Answering::default();
         let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
         let ClientRequest::CallToolRequest(heard) = request.request else { panic!() };
-        assert_eq!(Value::from(heard.params.arguments.unwrap()).to_string(), DIGITS);
+        assert_eq!(exact::arguments(heard.params.arguments.unwrap()).to_string(), DIGITS);
 
         let mut client = Asked::default();
         RoleClient::sent(&mut client, &call(7));
         let reply = format!(r#"{{"result":{{"structuredContent":{DIGITS}}},"jsonrpc":"2.0","id":7}}"#);
         let Ok(JsonRpcMessage::Response(response)) = RoleClient::read(&mut client, parse(&reply)) else { panic!() };
-        let ServerResult::CustomResult(CustomResult(result)) = response.result else { panic!() };
+        let result = exact::result(response.result).unwrap();
         assert_eq!(result["structuredContent"].to_string(), DIGITS);
     }
 
