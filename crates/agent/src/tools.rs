@@ -347,7 +347,7 @@ impl<T: Builtin> Tool for Permitted<T> {
 
 /// The arguments as a type. The schema has passed already, so this only refuses what it cannot say, such as `1e400`.
 fn typed<A: DeserializeOwned>(tool: &str, arguments: Object) -> Result<A, String> {
-    serde_json::from_value(arguments.into()).map_err(|e| format!("invalid arguments of `{tool}`: {e}"))
+    domain::json::from_value(arguments.into()).map_err(|e| format!("invalid arguments of `{tool}`: {e}"))
 }
 
 /// Runs file work on a thread that may block. It is told to stop when the call is cancelled or no longer waited for.

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use domain::checkpoint::{BeforeLlm, BeforeTool, Checkpoint, Reply};
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
-use domain::json::Rendered;
+use domain::json::{Rendered, json};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use domain::tool::ToolCall;
@@ -18,7 +18,6 @@ use gungraun::{Callgrind, Dhat, main};
 use jiff::Timestamp;
 use pintle_dialects::process::frame::{IdScanner, Incoming, read_line};
 use pintle_dialects::process::wire::{hear, params};
-use serde_json::json;
 
 /// The size of the large subjects, in bytes of JSON, about.
 const LARGE: usize = 100 << 10;

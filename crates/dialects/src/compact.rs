@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use jiff::fmt::temporal::DateTimePrinter;
 use serde::Serialize;
-use serde_json::Value;
 
 /// How times are written: straight into the bytes, which is faster than by way of `Display`.
 const TIME: DateTimePrinter = DateTimePrinter::new().precision(Some(9));

@@ -4,7 +4,7 @@ pub mod json;
 
 use std::ops::Range;
 
-use serde_json::{Map, Number, Value};
+use domain::json::{Number, Object, Value};
 
 /// The deepest nesting of tables and lists: a bound for recursion, far above what the known keys need.
 pub const MAX_DEPTH: usize = 64;
@@ -115,7 +115,7 @@ impl Node {
             }
             NodeKind::Table(members) => {
                 let steps = members.iter().map(|member| (member.key.clone(), &member.node));
-                let mut table = Map::new();
+                let mut table = Object::new();
                 for (key, value) in kept(path, steps, drop) {
                     // The first of two equal keys stays; the second is a diagnostic.
                     table.entry(key).or_insert(value);

@@ -16,12 +16,11 @@ use pintle_domain::clearing::{Clearing, Outcome};
 use pintle_domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use pintle_domain::id::{CallId, HookName, TurnId};
 use pintle_domain::identity::Identity;
-use pintle_domain::json::canonical;
+use pintle_domain::json::{Value, canonical, json};
 use pintle_domain::matcher::{Matcher, Respond};
 use pintle_domain::roster::Roster;
 use pintle_domain::tool::{Digest, ToolCall};
 use pintle_domain::verdict::Verdict;
-use serde_json::{Value, json};
 
 /// What every hook takes to answer: no clock is read here.
 const TOOK: Duration = Duration::from_micros(10);

@@ -22,12 +22,11 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::hex::hex;
 use crate::id::TenantId;
-use crate::json::{self, Object};
+use crate::json::{self, Object, Value};
 
 pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_ROWS, Checkpoint, cut_at, due, due_at_stop};
 pub use line::{Line, LineError, Lines, MAX_LINE_BYTES, read_line};

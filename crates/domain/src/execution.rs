@@ -1,14 +1,13 @@
 //! What is kept of one execution of a stored hook: a row of the table `hook_executions`.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::account::{Account, Rewritten};
 use crate::agent_hook::{Decision, HandlerType, Stored};
 use crate::checkpoint::CheckpointKind;
 use crate::fault::{Fault, FaultKind};
 use crate::id::{HookId, TenantId, agent_uuid};
-use crate::json::{Members, Object};
+use crate::json::{Members, Object, Value};
 use crate::record::{EventRecord, NotRun, Outcome, Record};
 use crate::verdict::Word;
 
@@ -150,7 +149,7 @@ impl Execution {
 
     /// The row as JSON, without the detail of the fault.
     pub fn to_json(&self) -> Object {
-        let value = serde_json::json!({
+        let value = crate::json::json!({
             "id": self.id,
             "hook_id": self.hook_id,
             "hook_name": self.hook_name,
@@ -306,10 +305,9 @@ fn fault(outcome: &Outcome) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
-    use crate::json::canonical;
+    use crate::json::{canonical, json};
 
     fn check(execution: &Execution, detail: Option<&str>) {
         let mut expected = execution.to_json();

@@ -1,9 +1,8 @@
 //! One call of a language model: what is asked and what comes back.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::json::{Object, Rendered};
+use crate::json::{Object, Rendered, Value};
 use crate::message::{CallPart, Message, Private, Role};
 
 /// A request to a model, as hooks see and change it.
@@ -49,7 +48,7 @@ pub struct FunctionDef {
 }
 
 fn any_object() -> Value {
-    serde_json::json!({"type": "object"})
+    crate::json::json!({"type": "object"})
 }
 
 impl ToolDef {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::json::Object;
+use crate::json::{Object, Value};
 use crate::ledger::Provenance;
 
 /// Who speaks in a message.

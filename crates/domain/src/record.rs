@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::account::Account;
 use crate::agent_hook::Stored;
 use crate::checkpoint::{CheckpointKind, Snapshot};
@@ -12,7 +10,7 @@ use crate::fault::Fault;
 use crate::hook::{Family, Hook};
 use crate::id::{EventId, HookName};
 use crate::identity::Identity;
-use crate::json::Object;
+use crate::json::{Object, Value, diff, json};
 use crate::tool::Digest;
 use crate::verdict::Word;
 
@@ -198,8 +196,7 @@ impl Change {
 
     /// The change as a JSON Patch (RFC 6902).
     pub fn patch(&self) -> Value {
-        let patch = json_patch::diff(&self.before.to_json(), &self.after.to_json());
-        let mut patch = serde_json::to_value(patch).expect("a patch is plain JSON");
+        let mut patch = diff(&self.before.to_json(), &self.after.to_json());
         if self.places_only {
             let operations = patch.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut);
             operations.for_each(|operation| drop(operation.shift_remove("value")));
@@ -212,17 +209,17 @@ impl Snapshot {
     /// The value as JSON.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Prompt(text) => serde_json::json!({ "prompt": text }),
-            Self::Request(request) => serde_json::json!({
+            Self::Prompt(text) => json!({ "prompt": text }),
+            Self::Request(request) => json!({
                 "model": request.model,
                 "messages": request.messages,
                 "tools": request.tools,
                 "options": request.options,
             }),
-            Self::Reply(reply) => serde_json::json!(reply),
-            Self::Call { tool, arguments } => serde_json::json!({ "tool": tool, "arguments": arguments }),
-            Self::Output(output) => serde_json::json!(output),
-            Self::Task { agent, task } => serde_json::json!({ "agent": agent, "task": task }),
+            Self::Reply(reply) => json!(reply),
+            Self::Call { tool, arguments } => json!({ "tool": tool, "arguments": arguments }),
+            Self::Output(output) => json!(output),
+            Self::Task { agent, task } => json!({ "agent": agent, "task": task }),
         }
     }
 }

@@ -5,10 +5,10 @@ use std::fmt;
 use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::approval::{Approval, Said, Standing};
 use crate::id::{AgentId, SessionId, TenantId};
+use crate::json::Value;
 use crate::record::EventRecord;
 use crate::session::Entry;
 

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::chain::Asks;
 use crate::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, Occasion, PreToolUse,
@@ -14,7 +12,7 @@ use crate::fault::Fault;
 use crate::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use crate::id::{AgentId, CallId, HookName, TurnId};
 use crate::identity::Identity;
-use crate::json::Object;
+use crate::json::{Object, json};
 use crate::matcher::{Matcher, Respond};
 use crate::record::{Lines, NotRun, Outcome, Record};
 use crate::roster::Roster;

@@ -3,13 +3,12 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::hex::hex;
 use crate::id::CallId;
 use crate::identity::Identity;
-use crate::json::{Object, canonical};
+use crate::json::{Object, Value, canonical};
 
 /// A request to run a tool, after its name was made canonical.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +176,7 @@ impl Digest {
     /// Source: RFC 8785 canonical JSON of the array
     /// `[tenant, agent, session, turn, tool_call_id, tool, arguments]`, digits as they came.
     pub fn of(who: &Identity, call: &ToolCall) -> Self {
-        let subject = serde_json::json!([
+        let subject = crate::json::json!([
             who.tenant_id,
             who.agent_id,
             who.session_id,

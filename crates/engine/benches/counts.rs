@@ -9,13 +9,13 @@ use std::sync::Arc;
 use domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, PreToolUse};
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use domain::json::json;
 use domain::ruling::Ruling;
 use domain::tool::ToolCall;
 use domain::verdict::Verdict;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
 use pintle_engine::{Answer, Clearance, Dispatcher, Engine, Forgetful, HookCx, NativeHook, TurnCx, async_trait};
-use serde_json::json;
 use tokio::runtime::Runtime;
 
 /// Lets every call pass, at the stages that it names.

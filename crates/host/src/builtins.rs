@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dialects::process::config::raw::RawBuiltin;
 use dialects::process::config::{Around, Defaults, builtin, idle};
 use domain::hook::{Family, Hook, State};
-use serde_json::Value;
+use domain::json::Value;
 
 use engine::engine::{Engine, OBSERVER_TIMEOUT};
 use engine::native::{Native, NativeHook};
@@ -54,7 +54,7 @@ impl Builtins {
     /// What is wrong with the entry, that no builtin has this name, or what its factory says.
     pub fn mount(&self, engine: &Engine, name: &str, entry: &Value) -> Result<Mount, BadEntry> {
         let bad = |problems: Vec<String>| BadEntry { name: name.to_owned(), problems };
-        let raw: RawBuiltin = serde_json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
+        let raw: RawBuiltin = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
         let around = Around { name, origin: "code", folder: Path::new(""), defaults: Defaults::default() };
         if raw.enabled != Some(true) {
             return Ok(Mount::idle(idle(&around, Family::Native, entry, State::Disabled)));
@@ -81,12 +81,12 @@ mod tests {
     use domain::checkpoint::{CheckpointKind, PreToolUse};
     use domain::id::{CallId, TurnId};
     use domain::identity::Identity;
+    use domain::json::json;
     use domain::tool::ToolCall;
     use domain::verdict::Verdict;
     use engine::dispatcher::{Clearance, TurnCx};
     use engine::evidence::Forgetful;
     use engine::native::{Answer, HookCx};
-    use serde_json::json;
 
     /// Blocks the tool that its configuration names.
     struct Blocks(String);

@@ -27,10 +27,10 @@ use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
 use domain::agent_hook::Edition;
 use domain::hook::{Hook, State};
+use domain::json::Object;
 use egress::Allow;
 use providers::Removal;
 use providers::capabilities::Overrides;
-use serde_json::{Map, Value};
 use store::Durability;
 use url::Url;
 
@@ -267,7 +267,7 @@ pub struct AgentConfig {
     /// Whether this agent is meant where none is named.
     pub default: bool,
     /// Options of every request to the model.
-    pub options: Map<String, Value>,
+    pub options: Object,
     /// The skills that it has, in order.
     pub skills: Vec<Named>,
     /// The folder that the folders of these stand in.

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
+use domain::json::Value;
 use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use providers::{Provider, ProviderError, ProviderSpec};
 use rules::handler::{Evaluator, JudgeSettings, Judged, Wanted};
 use rules::judge::Question;
-use serde_json::Value;
 
 use crate::config::{Config, ProviderConfig, ProviderKind};
 

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use domain::agent_hook::{AgentHook, Edition, HandlerType, HookScope, Source};
 use domain::hook::{Hook, State};
 use domain::id::{AgentId, HookId};
+use domain::json::Value;
 use domain::store::{Actor, HookChange, HookStore, StoreError, StoredRules};
 use jiff::Timestamp;
 use rules::builtin::{self, Write};
 use rules::cache::{Beside, Guarded, stub};
 use rules::handler::Vault as _;
 use rules::record;
-use serde_json::Value;
 
 use crate::config::Config;
 use crate::rule_files::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of, mounted, strangers};

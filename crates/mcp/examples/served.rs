@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
 use pintle_mcp::{Offered, Served, serve_stdio};
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 struct Small;

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{Annotations, ToolOutput};
 use futures_util::FutureExt as _;
@@ -15,14 +15,13 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
-use crate::wire::Wire;
+use crate::wire::{Wire, exact};
 
 /// How long the last answers may take to be written to a client that reads slowly.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -107,7 +106,7 @@ impl ServerHandler for Service {
         if !self.0.tools().iter().any(|tool| tool.definition.function.name == name) {
             return Err(ErrorData::invalid_params(format!("unknown tool: {name:?}"), None));
         }
-        let arguments = request.arguments.unwrap_or_default();
+        let arguments = exact::arguments(request.arguments.unwrap_or_default());
         // Without the fence a panic would leave the client waiting.
         let called = AssertUnwindSafe(self.0.call(name, arguments, &context.ct)).catch_unwind().await;
         let output = called.map_err(|_| ErrorData::internal_error(format!("the tool {name:?} panicked"), None))?;
@@ -125,7 +124,8 @@ fn offer(tool: Offered) -> Tool {
         }
     };
     let hints = ToolAnnotations::from_raw(None, annotations.read_only, annotations.destructive, None, None);
-    let tool = Tool::new(function.name, function.description, schema);
+    let meta = exact::meta(&schema);
+    let tool = Tool::new(function.name, function.description, exact::theirs(schema)).with_meta(meta);
     if annotations == Annotations::default() { tool } else { tool.with_annotations(hints) }
 }
 

@@ -3,14 +3,15 @@
 //! rmcp has such a transport of its own. Ours differs in what hooks and models rely on: numbers keep their digits,
 //! one odd block or tool does not spoil the message around it, and hostile lines are bounded, logged and skipped.
 
+pub(crate) mod exact;
 mod lines;
 mod side;
 
 use std::io;
 
+use domain::json::Value;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -112,10 +113,10 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Transport<S> for Wire<S, R> {
     fn send(&mut self, item: TxJsonRpcMessage<S>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         S::sent(&mut self.side, &item);
         let (written, outcome) = oneshot::channel();
-        let encoded = serde_json::to_vec(&item).map_err(io::Error::from);
+        let encoded = exact::written(&item).map_err(io::Error::from);
         // Queued at once if there is room, so that what was answered before an end is still written.
-        let queued = encoded.and_then(|mut line| {
-            line.push(b'\n');
+        let queued = encoded.and_then(|message| {
+            let line = format!("{message}\n").into_bytes();
             let out = self.out.as_ref().ok_or_else(closed)?;
             match out.try_send(Outgoing { line, written }) {
                 Ok(()) => Ok(None),

@@ -174,7 +174,7 @@ fn clear_often(
     let turn = engine.tasks().spawn_on(
         async move {
             let cx = TurnCx::new(Identity::top("main", "cli:direct", TurnId::fresh()));
-            let arguments = serde_json::json!({ "path": "notes.md", "text": "x".repeat(1000) });
+            let arguments = domain::json::json!({ "path": "notes.md", "text": "x".repeat(1000) });
             let arguments = arguments.as_object().cloned().unwrap_or_default();
             let call =
                 ToolCall { id: CallId::from("call_1"), tool: "write".into(), raw_tool: "write".into(), arguments };

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use domain::hook::State;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use process::ProcessHook;
-use serde_json::{Value, json};
 
 use crate::pintle::{AddError, Pintle};
 

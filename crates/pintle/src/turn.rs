@@ -13,11 +13,11 @@ use domain::checkpoint::{
 use domain::clearing::Aside;
 use domain::id::{AgentId, HookName};
 use domain::identity::Identity;
+use domain::json::Value;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::ruling::{Aborted, Denied, Ruling};
 use domain::tool::{ToolCall, ToolOutput};
 use engine::{Clearance, Dispatcher, Permit, TurnCx};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;

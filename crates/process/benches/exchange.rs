@@ -11,10 +11,10 @@ use anyhow::{Context as _, ensure};
 use domain::checkpoint::BeforeTool;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use domain::json::{Value, json};
 use domain::ruling::Ruling;
 use domain::tool::ToolCall;
 use engine::{Engine, Forgetful, TurnCx};
-use serde_json::{Value, json};
 
 /// Questions, each when the one before is answered.
 const QUESTIONS: u64 = 100;

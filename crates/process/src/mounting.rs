@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dialects::process::config::raw::RawProcess;
 use dialects::process::config::{Around, Defaults, ProcessEntry};
 use domain::hook::{Hook, State};
-use serde_json::Value;
+use domain::json::Value;
 
 use crate::environment::child_environment;
 use crate::hook::{ProcessHook, ProcessSpec, SpawnCheck};
@@ -36,7 +36,7 @@ pub fn mount(engine: &Engine, hook: Hook, spec: ProcessSpec) -> Mount {
 /// What is wrong with the entry.
 pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) -> Result<Mount, BadEntry> {
     let bad = |problems: Vec<String>| BadEntry { name: name.to_owned(), problems };
-    let raw: RawProcess = serde_json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
+    let raw: RawProcess = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
     let around = Around { name, origin: "code", folder, defaults: Defaults::default() };
     if raw.enabled != Some(true) {
         return Ok(Mount::idle(dialects::process::config::idle(

@@ -6,14 +6,13 @@
 
 use std::hint::black_box;
 
-use domain::json::Rendered;
+use domain::json::{Rendered, json};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
 use pintle_providers::ProviderSpec;
 use pintle_providers::preview::{preview, spec_of_entry};
-use serde_json::json;
 
 /// The sizes of conversations, in bytes of JSON, about.
 const LARGE: usize = 100 << 10;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
+use domain::json::Value;
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
-use serde_json::Value;
 
 use crate::ProviderError;
 use crate::secret::Secret;

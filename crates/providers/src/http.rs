@@ -123,7 +123,7 @@ fn is_html(headers: &HeaderMap) -> bool {
 }
 
 /// Reads a whole JSON answer.
-pub(crate) fn json(body: &[u8]) -> Result<serde_json::Value, ProviderError> {
+pub(crate) fn json(body: &[u8]) -> Result<domain::json::Value, ProviderError> {
     let text = std::str::from_utf8(body).map_err(|_| ProviderError::fatal("the answer is not UTF-8"))?;
     domain::json::parse(text.trim()).map_err(|e| match e.starts_with("EOF") {
         true => ProviderError::cut("the end of its JSON"),
@@ -132,7 +132,7 @@ pub(crate) fn json(body: &[u8]) -> Result<serde_json::Value, ProviderError> {
 }
 
 /// Reads the JSON of one event; broken JSON at the very end means that the stream was cut.
-pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<serde_json::Value, ProviderError> {
+pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<domain::json::Value, ProviderError> {
     match domain::json::parse(data) {
         Ok(value) => Ok(value),
         Err(_) if events.at_end().await => Err(ProviderError::cut("the end of its last event")),

@@ -19,12 +19,11 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::ProviderError;
 use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};
@@ -57,7 +56,7 @@ pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, 
 }
 
 fn bound(options: &mut Object) {
-    if !BOUNDS.iter().any(|name| options.contains_key(*name)) {
+    if !BOUNDS.iter().any(|name| options.contains_key(name)) {
         options.insert("max_tokens".into(), DEFAULT_MAX_TOKENS.into());
     }
 }

@@ -32,11 +32,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
+use domain::json::json;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{CallPart, Private};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::json;
 
 use crate::scripted::file::{ErrorKind, Failure, Reply, Script};
 use crate::{Delta, OnDelta, Provider, ProviderError};

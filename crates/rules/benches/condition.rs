@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use cel::{Context, Program, Value as Cel};
 use domain::condition::{Condition as _, Seen};
-use domain::json::Object;
+use domain::json::{Object, Value};
 use pintle_rules::condition::{Compiled, compile};
 use report::{Report, Side};
-use serde_json::Value;
 
 use against::Target;
 

@@ -3,6 +3,7 @@
 //! `cargo xtask bench -- --count` counts; anything else runs each case once.
 
 #![expect(missing_docs, reason = "the macros of the harness write public items")]
+#![expect(clippy::allow_attributes_without_reason, reason = "the name of a case begins like the attribute")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use domain::checkpoint::{PreToolUse, Subject};
 use domain::condition::{Condition as _, Seen};
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::tool::ToolCall;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
@@ -19,7 +20,6 @@ use jiff::Timestamp;
 use pintle_rules::condition::{Compiled, compile};
 use pintle_rules::payload::of_subject;
 use pintle_rules::reply::{Exit, Said, stdout};
-use serde_json::{Value, json};
 
 /// The size of the large texts, in bytes.
 const LARGE: usize = 100 << 10;

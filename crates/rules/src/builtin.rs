@@ -10,9 +10,8 @@ use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
 use domain::breaker::Policy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, json};
 use jiff::Timestamp;
-use serde_json::json;
 
 pub use manifest::BadManifest;
 pub use seed::{BY_CONFIG, Seed, Write, plan};

@@ -9,10 +9,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered, canonical};
+use domain::json::{Object, Rendered, Value, canonical, json};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{Message, Role};
-use serde_json::{Value, json};
 
 use super::reply::DECIDE;
 

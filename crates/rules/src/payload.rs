@@ -277,9 +277,8 @@ mod tests {
     use domain::checkpoint::user_prompt_submit::InputKind;
     use domain::checkpoint::{PreToolUse, UserPromptSubmit};
     use domain::id::{TenantId, TurnId};
-    use domain::json::Object;
+    use domain::json::{Object, Value, json};
     use domain::tool::ToolCall;
-    use serde_json::{Value, json};
 
     use super::*;
 

@@ -9,9 +9,8 @@ use domain::agent_hook::{AgentHook, Edition, HandlerType, HookScope, Instead, So
 use domain::breaker::Policy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId, agent_uuid};
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::store::Tenant;
-use serde_json::Value;
 
 mod config;
 mod draft;

@@ -59,7 +59,7 @@ fn main() -> Result<()> {
         let small =
             r#"{"toolName":"exec","toolInput":{"cmd":"ls -la"},"rawInput":"write to a@example.org or +4915112345678"}"#;
         let text = "write to a@example.org, or not; ".repeat(2000);
-        let large = serde_json::json!({"toolInput": {"cmd": text}, "rawInput": text}).to_string();
+        let large = domain::json::json!({"toolInput": {"cmd": text}, "rawInput": text}).to_string();
         let long = format!("{GUARD}\n{}", "function unused(a, b) { return a + b * 2; }\n".repeat(500));
         let cases = [
             ("script: guard", GUARD, small),
@@ -160,7 +160,7 @@ fn in_process(source: &str, event: &str) -> Result<()> {
         let handle: Function<'_> = ctx.globals().get("handle")?;
         let returned: Value<'_> = handle.call((event,))?;
         let text = ctx.json_stringify(returned)?.ok_or_else(|| anyhow!("nothing was returned"))?;
-        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text.to_string()?)?;
+        let object: domain::json::Object = serde_json::from_str(&text.to_string()?)?;
         anyhow::ensure!(object.contains_key("decision"), "no decision");
         Ok(())
     })

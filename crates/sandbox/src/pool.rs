@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::json;
-use serde_json::Value;
+use domain::json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 

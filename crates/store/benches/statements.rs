@@ -42,7 +42,7 @@ fn count() -> anyhow::Result<()> {
     for (durability, name) in [(Durability::Commit, "commit"), (Durability::BeforeEffect, "before_effect")] {
         let [statements, syncs] = kept(durability, if counts { CALLS } else { 1 })?;
         for (unit, count) in [("statements", statements), ("syncs", syncs)].into_iter().filter(|_| counts) {
-            let line = serde_json::json!({
+            let line = domain::json::json!({
                 "unit": unit,
                 "case": format!("records/{CALLS}_calls/{name}"),
                 "count": count,

@@ -8,12 +8,11 @@ use domain::clearing::CLEARING;
 use domain::execution::{Execution, redacted};
 use domain::hex::hex;
 use domain::id::{CallId, HookId, TenantId, TurnId};
-use domain::json::{Members, Object};
+use domain::json::{Members, Object, Value};
 use domain::record::EventRecord;
 use domain::store::StoreError;
 use domain::verdict::Word;
 use jiff::Timestamp;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use domain::json::Object;
+use domain::json::{Number, Object, Value};
 use domain::store::StoreError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
-use serde_json::{Number, Value};
 use url::Url;
 
 use crate::{OpenError, Postgres, sqlite_file};
@@ -162,7 +161,7 @@ fn json(value: ValueRef<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::json::json;
     use testkit::postgres::Server;
 
     use super::*;

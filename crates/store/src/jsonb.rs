@@ -5,7 +5,7 @@
 //! longer than it takes, which are written as a marked string. What stays lost is the order of members; no two
 //! objects that differ in nothing else are told apart anywhere.
 
-use serde_json::{Number, Value};
+use domain::json::{Number, Value};
 
 use crate::body;
 use crate::db::Dialect;

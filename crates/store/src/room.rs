@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use domain::account::Account;
 use domain::checkpoint::Snapshot;
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::record::{EventRecord, Outcome, Record};
 use domain::store::{Room, RoomSoon};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 /// Most bytes that may wait: enough for every burst of a busy machine, too little to be felt in its memory.

@@ -88,9 +88,9 @@ mod tests {
     use domain::breaker::Policy;
     use domain::checkpoint::CheckpointKind;
     use domain::id::{HookId, TenantId};
+    use domain::json::json;
     use domain::store::{Actor, HookChange, HookStore as _, OutboxJob, OutboxStore as _};
     use jiff::Timestamp;
-    use serde_json::json;
     use testkit::postgres::Server;
 
     use super::*;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use domain::json::{MAX_DEPTH, depth};
+use domain::json::{MAX_DEPTH, Value, depth};
 use domain::record::{Change, EventRecord, NotRun, Outcome, Record};
 use domain::store::{Compared, StoredEvent, StoredRecord};
-use serde_json::Value;
 
 /// Longest JSON Patch that is kept, in bytes. A rewrite of a whole conversation would otherwise be stored once a round.
 pub const MAX_PATCH_BYTES: usize = 64 * 1024;
@@ -123,7 +122,7 @@ fn patch(change: &Change) -> Value {
     let patch = change.patch();
     let text = patch.to_string();
     if text.len() > MAX_PATCH_BYTES || depth(text.as_bytes()) > MAX_DEPTH {
-        return serde_json::json!({ "omitted_bytes": text.len() });
+        return domain::json::json!({ "omitted_bytes": text.len() });
     }
     patch
 }

@@ -6,10 +6,9 @@ mod diff;
 use domain::agent_hook::{AgentHook, HookScope};
 use domain::audit::Kind;
 use domain::id::{HookId, TenantId};
-use domain::json::{Object, canonical};
+use domain::json::{Object, Value, canonical};
 use domain::store::{Actor, LoggedChange, StoreError, Tenant};
 use jiff::Timestamp;
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::evidence::{self, Note};
@@ -130,7 +129,7 @@ pub(crate) fn logged(hook: &AgentHook, tenant: &TenantId, (action, diff): (&str,
 /// What the audit chain says of a line of the change log.
 pub(crate) fn noted(line: &LoggedChange) -> (Kind, Object) {
     let kind = if line.action == TRIPPED { Kind::Trip } else { Kind::Change };
-    match serde_json::to_value(line) {
+    match domain::json::to_value(line) {
         Ok(Value::Object(data)) => (kind, data),
         Ok(_) | Err(_) => unreachable!("a line is a struct of texts, numbers and JSON"),
     }

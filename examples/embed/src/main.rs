@@ -6,10 +6,10 @@ use std::sync::Arc;
 use engine::domain::checkpoint::{AfterTool, CheckpointKind, PreToolUse};
 use engine::domain::id::{CallId, TurnId};
 use engine::domain::identity::Identity;
+use engine::domain::json::{Value, json};
 use engine::domain::tool::{ToolCall, ToolOutput};
 use engine::domain::verdict::Verdict;
 use engine::{Answer, Clearance, Engine, Forgetful, HookCx, NativeHook, Permit, TurnCx, async_trait};
-use serde_json::json;
 
 /// Refuses to refund more than 200.
 struct RefundLimit;
@@ -21,7 +21,7 @@ impl NativeHook for RefundLimit {
     }
 
     async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
-        let amount = at.call.arguments.get("amount").and_then(serde_json::Value::as_f64);
+        let amount = at.call.arguments.get("amount").and_then(Value::as_f64);
         Ok(match (at.call.tool.as_str(), amount) {
             ("refund", Some(amount)) if amount <= 200.0 => Verdict::Continue,
             ("refund", _) => Verdict::deny("refunds above 200 need a person"),

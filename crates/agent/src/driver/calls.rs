@@ -143,7 +143,7 @@ impl Work<'_> {
         let (arguments, rewritten) = clearance.left();
         // A call that is cleared once more may be left alone this time.
         if rewritten || self.turn.rewritten(place).is_some() {
-            let arguments = serde_json::json!(arguments).to_string();
+            let arguments = domain::json::json!(arguments).to_string();
             drop(self.note(Fact::Rewritten { place, arguments }));
         }
     }
@@ -335,7 +335,7 @@ fn execution(done: &Done) -> ToolExecution {
 
 /// The arguments of `call` as JSON text, if a gate put something else there than the model wrote.
 fn rewritten(aside: &Aside, call: &ToolCall) -> Option<String> {
-    aside.rewritten.then(|| serde_json::json!(call.arguments).to_string())
+    aside.rewritten.then(|| domain::json::json!(call.arguments).to_string())
 }
 
 /// The call that a question is about.

@@ -300,7 +300,7 @@ fn llm_request(request: &LlmRequest) -> RuntimeEvent {
         model: request.model.clone(),
         messages_count: request.messages.len(),
         tools_count: request.tools.len(),
-        max_tokens: number("max_tokens").and_then(serde_json::Value::as_u64).unwrap_or_default(),
-        temperature: number("temperature").and_then(serde_json::Value::as_f64).unwrap_or_default(),
+        max_tokens: number("max_tokens").and_then(domain::json::Value::as_u64).unwrap_or_default(),
+        temperature: number("temperature").and_then(domain::json::Value::as_f64).unwrap_or_default(),
     }
 }

@@ -1,8 +1,7 @@
 //! The check of a call's arguments against the tool's JSON Schema.
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use jsonschema::ValidationError;
-use serde_json::Value;
 
 /// How many faults one message names; more would bury the first.
 const MAX_FAULTS: usize = 3;
@@ -18,29 +17,29 @@ pub(super) struct Validator {
 
 impl Validator {
     pub(super) fn new(schema: &Value) -> Result<Self, String> {
-        let compiled = jsonschema::validator_for(schema).map_err(|e| e.to_string())?;
+        let theirs = schema.clone().into();
+        let compiled = jsonschema::validator_for(&theirs).map_err(|e| e.to_string())?;
         Ok(Self { compiled, schema: schema.clone() })
     }
 
     /// Says of each fault where it is, what was expected and what was there.
     pub(super) fn check(&self, tool: &str, arguments: &Object) -> Result<(), String> {
         let arguments = Value::Object(arguments.clone());
-        if self.compiled.is_valid(&arguments) {
-            return Ok(());
-        }
+        let forms = forms(&arguments);
+        let Some(wrong) = forms.iter().find(|form| !self.compiled.is_valid(form)) else { return Ok(()) };
         let faults: Vec<String> =
-            self.compiled.iter_errors(&arguments).take(MAX_FAULTS).map(|e| self.describe(&e)).collect();
+            self.compiled.iter_errors(wrong).take(MAX_FAULTS).map(|e| self.describe(&e, &arguments)).collect();
         Err(format!("invalid arguments of `{tool}`: {}", faults.join("; ")))
     }
 
-    fn describe(&self, error: &ValidationError<'_>) -> String {
+    fn describe(&self, error: &ValidationError<'_>, arguments: &Value) -> String {
         let at = match error.instance_path().as_str() {
             "" => "at the top".to_owned(),
             path => format!("at `{path}`"),
         };
         let rule = error.schema_path().as_str();
         let keyword = rule.rsplit('/').next().unwrap_or_default();
-        let got = quote(error.instance());
+        let got = quote(arguments.pointer(error.instance_path().as_str()).unwrap_or(&Value::Null));
         match keyword {
             "additionalProperties" => format!("{at}: {error}; known are {}", self.known()),
             "required" => format!("{at}: {error}, got {got}"),
@@ -60,6 +59,41 @@ impl Validator {
     }
 }
 
+/// The arguments in numbers of the machine, which is what a schema is compared with. Where a number is none of them, it
+/// lies between two of them, and the arguments have to be good with either: so rounding lets none past a bound.
+fn forms(arguments: &Value) -> Vec<serde_json::Value> {
+    let nearest = arguments.clone().into();
+    if is_of_machine(arguments) {
+        return vec![nearest];
+    }
+    vec![nearest, leaning(arguments, f64::next_down), leaning(arguments, f64::next_up)]
+}
+
+fn is_of_machine(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_of_machine(),
+        Value::Array(items) => items.iter().all(is_of_machine),
+        Value::Object(members) => members.values().all(is_of_machine),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}
+
+/// The value with each number that no machine has replaced by a neighbour of the nearest that it has.
+fn leaning(value: &Value, neighbour: fn(f64) -> f64) -> serde_json::Value {
+    match value {
+        Value::Number(number) if !number.is_of_machine() => {
+            let nearest = serde_json::Value::from(value.clone());
+            let beside = nearest.as_f64().map(neighbour).and_then(serde_json::Number::from_f64);
+            beside.map_or(nearest, serde_json::Value::Number)
+        }
+        Value::Array(items) => items.iter().map(|item| leaning(item, neighbour)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), leaning(value, neighbour))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone().into(),
+    }
+}
+
 fn quote(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(MAX_QUOTED) {
@@ -70,7 +104,7 @@ fn quote(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::json::json;
 
     use super::*;
 
@@ -116,6 +150,25 @@ mod tests {
             ),
         ] {
             assert_eq!(check(arguments.clone()), text, "{arguments}");
+        }
+    }
+
+    /// Schemas know numbers of the machine only; what is beyond a bound stays beyond it.
+    #[test]
+    fn rounding_lets_no_number_past_a_bound() {
+        let schema = r#"{"properties":{"n":{"type":"number","minimum":-0.5,"maximum":9007199254740992}}}"#;
+        let validator = Validator::new(&domain::json::parse(schema).unwrap()).unwrap();
+        let check = |number: &str| {
+            let arguments = domain::json::parse(&format!(r#"{{"n":{number}}}"#)).unwrap();
+            validator.check("t", arguments.as_object().unwrap()).err()
+        };
+        for good in ["1.50", "9007199254740992", "-0.5", "0.10000000000000000001", "12345678901234.567890123456789"] {
+            assert_eq!(check(good), None, "{good}");
+        }
+        for bad in ["9007199254740992.5", "9007199254740993", "-0.50000000000000000001", "1e999", "-1e999"] {
+            let rule = if bad.starts_with('-') { "minimum -0.5" } else { "maximum 9007199254740992" };
+            let expected = format!("invalid arguments of `t`: at `/n`: expected {rule}, got {bad}");
+            assert_eq!(check(bad), Some(expected));
         }
     }
 

@@ -10,13 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, json};
 use domain::llm::ToolDef;
 use domain::shell::ShellText;
 use domain::tool::ToolOutput;
 use process_wrap::tokio::{CommandWrap, ProcessSession};
 use serde::Deserialize;
-use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;

@@ -4,6 +4,7 @@ mod html;
 
 use std::time::Duration;
 
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use egress::{Client, Egress, EgressError, Timeouts};
@@ -11,7 +12,6 @@ use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, USER_AGENT};
 use reqwest::{Method, Response};
 use serde::Deserialize;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
@@ -9,7 +10,6 @@ use engine::permit::Permit;
 use engine::tool::Tool;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::json;
 use skills::{self, Refused};
 use tokio_util::sync::CancellationToken;
 

@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use serde::Deserialize;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;

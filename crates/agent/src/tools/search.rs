@@ -4,11 +4,11 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;

@@ -5,10 +5,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, OpenOptions};
+use domain::json::json;
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use serde::Deserialize;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use domain::checkpoint::CheckpointKind;
+use domain::json::{Value, json};
 use domain::tool::ToolOutput;
 use domain::verdict::{Extent, Verdict};
 use pintle_agent::driver::Ending;
-use serde_json::{Value, json};
 
 use crate::hooks::{OwnTool, Rule, child};
 use crate::host::{Host, Parts};

@@ -8,7 +8,7 @@ use domain::approval::{Approval, Came, Handling, MODES, Mode, Said, Standing, St
 use domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::session::Cause;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
@@ -19,7 +19,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::join;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Helm, Report};
-use serde_json::{Value, json};
 use store::Memory;
 use tokio::sync::Notify;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::{AfterLlm, LlmPatch};
+use domain::json::{Value, json};
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Helm, Models, Quiet};
 use providers::{ProviderKind, ProviderSpec, connect};
-use serde_json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 use tokio::time::Instant;
 

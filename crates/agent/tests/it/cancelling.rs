@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{OnFailure, Stage, State};
+use domain::json::{Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
@@ -12,7 +13,6 @@ use futures_util::future::{BoxFuture, Either, join, select};
 use pintle_agent::driver::Ending;
 use pintle_agent::{Models, Report};
 use providers::{Delta, Provider, ProviderError};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -9,12 +9,12 @@ use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, Notice, Observed,
     PreToolUse, SubagentStart, UserPromptSubmit,
 };
+use domain::json::{Value, json};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::{Answer, HookCx, NativeHook, async_trait};
 use futures_util::FutureExt as _;
 use pintle_agent::{Conversation, Helm, Settings};
-use serde_json::{Value, json};
 
 use crate::crew::{Crew, CrewParts};
 use crate::hooks::OwnTool;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::checkpoint::{BeforeLlm, LlmPatch};
-use domain::json::Rendered;
+use domain::json::{Rendered, Value, json};
 use domain::llm::{LlmReply, ToolDef};
 use domain::message::{Message, Role};
 use domain::tool::ToolOutput;
@@ -11,7 +11,6 @@ use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Settings};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 use crate::crew::{CrewParts, Mind, call, said};
 use crate::hooks::{OwnTool, Rule};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::json::{Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::CallPart;
 use domain::skill::Skills;
@@ -13,7 +14,6 @@ use futures_util::future::BoxFuture;
 use pintle_agent::tools::{Protected, Tools, ToolsConfig};
 use pintle_agent::{Conversation, Helm, Models, Report, Runner, Settings, Shelf, Team};
 use providers::{Delta, Provider, ProviderError};
-use serde_json::{Value, json};
 
 use crate::host::{Recorder, Seen, lines};
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::{Checkpoint, CheckpointKind, Subject};
+use domain::json::{Value, json};
 use domain::record::EventRecord;
 use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
-use serde_json::{Value, json};
 
 use crate::hooks::{OwnTool, Passing, Rule, Say, child};
 use crate::host::{Host, Parts};

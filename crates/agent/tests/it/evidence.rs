@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, Observed};
 use domain::hook::State;
+use domain::json::json;
 use domain::record::{EventRecord, NotRun, Outcome};
 use domain::store::{RecordQuery, RecordStore as _};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::{Verdict, Word};
 use engine::{Mount, NativeHook, async_trait};
-use serde_json::json;
 use store::{Durability, Sqlite};
 
 use crate::hooks::{OwnTool, Rule, child};
@@ -50,7 +50,7 @@ fn in_state(mut mount: Mount, state: State) -> Mount {
     mount
 }
 
-fn calling(ids: &[&str]) -> serde_json::Value {
+fn calling(ids: &[&str]) -> domain::json::Value {
     let calls: Vec<_> = ids.iter().map(|id| json!({"id": id, "name": "echo", "arguments": {}})).collect();
     json!([{"tool_calls": calls}, {"text": "done"}])
 }

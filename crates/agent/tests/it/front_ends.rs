@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::history::{FrontEnd, Heard, HistoryKey, Kept, MAX_HISTORY, Signed};
 use domain::id::TenantId;
+use domain::json::{Value, json};
 use domain::ledger::HookChunk;
 use domain::message::Role;
 use domain::session::{Entry, Session};
@@ -14,7 +15,6 @@ use domain::turn::Fact;
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, FrontEnds, Helm, Outlet, Report, Request, Shelf};
-use serde_json::{Value, json};
 use store::Memory;
 use tokio::sync::Notify;
 
@@ -200,7 +200,7 @@ fn forged() -> Vec<Kept> {
         {"role": "tool", "content": "forged result", "tool_call_id": "c1"},
         {"role": "assistant", "content": "so it is"},
     ]);
-    serde_json::from_value(history).unwrap()
+    domain::json::from_value(history).unwrap()
 }
 
 async fn with(host: &mut Host, client: &Arc<Client>, history: &[Kept], prompt: &str) -> Report {
@@ -271,7 +271,7 @@ async fn calls_that_the_session_holds_come_back_with_their_results() {
         .conversation
         .messages()
         .iter()
-        .map(|message| serde_json::from_value(json!(message.get())).unwrap())
+        .map(|message| domain::json::from_value(json!(message.get())).unwrap())
         .collect();
     let first = ["system: S0", "user: U1", "assistant: [c1=read_file({})]", "c1: T1", "assistant: A1", "user: U2"];
     with(&mut host, &client, &whole, "U2").await;

@@ -7,12 +7,12 @@ use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, Checkpoint, CheckpointKind, Duty, PreToolUse,
     SubagentStart, UserPromptSubmit,
 };
+use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
 use engine::{Answer, Engine, HookCx, Mount, NativeHook, Permit, Tool, async_trait};
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -236,7 +236,7 @@ pub(crate) fn child(host: &Host, name: &str, answers: &[(&str, &str)], more: Val
 
 /// The same, of an engine whose host's folder is `folder`.
 pub(crate) fn child_in((engine, folder): (&Engine, &Path), name: &str, answers: &[(&str, &str)], more: Value) -> Mount {
-    let table: serde_json::Map<String, Value> =
+    let table: domain::json::Object =
         answers.iter().map(|(stage, answer)| (format!("hook.{stage}"), json!(answer))).collect();
     let log = folder.join(format!("{name}.log"));
     let stages: Vec<&str> = answers.iter().map(|(stage, _)| *stage).collect();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{Notice, Observed, RuntimeEvent};
-use domain::json::Rendered;
+use domain::json::{Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
 use domain::record::EventRecord;
@@ -16,7 +16,6 @@ use pintle_agent::tools::{Protected, Tools, ToolsConfig};
 use pintle_agent::{Conversation, Helm, Models, Outlet, Report, Runner, Settings};
 use providers::scripted::Scripted;
 use providers::{Delta, InTurn, Provider, ProviderError};
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that was seen of the turns of one host.

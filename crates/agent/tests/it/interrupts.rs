@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, LlmPatch, Notice, Observed};
-use domain::json::Rendered;
+use domain::json::{Rendered, Value, json};
 use domain::llm::{LlmReply, ToolDef};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
@@ -11,7 +11,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::join;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Helm};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::crew::{CrewParts, Mind, after_tools, call, hands, said};

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::json::Rendered;
+use domain::json::{Rendered, json};
 use domain::message::Message;
 use domain::verdict::Verdict;
-use serde_json::json;
 
 use crate::hooks::{Rule, child};
 use crate::host::Parts;

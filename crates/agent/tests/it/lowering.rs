@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use domain::checkpoint::LlmPatch;
+use domain::json::{Value, json};
 use domain::message::{Message, Role};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
@@ -14,7 +15,6 @@ use providers::Removal;
 use providers::capabilities::Overrides;
 use providers::connect::ProviderKind::{self, Anthropic, OpenAi};
 use providers::connect::{ProviderSpec, connect};
-use serde_json::{Value, json};
 use store::Memory;
 use testkit::http::{Answer, HttpStub};
 

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use domain::json::{Value, json};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
-use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
 use crate::hooks::{OwnTool, Rule};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use domain::json::json;
 use domain::record::Outcome;
 use domain::verdict::Word;
 use pintle_agent::driver::Ending;
-use serde_json::json;
 
 use crate::host::Host;
 

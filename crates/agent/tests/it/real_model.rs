@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use domain::checkpoint::RuntimeEvent;
+use domain::json::json;
 use domain::message::Role;
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use domain::tool::ToolOutput;
@@ -16,7 +17,6 @@ use pintle_agent::driver::Ending;
 use pintle_agent::{Models, OnMissingTag, Planning, Report, Settings, Shelf};
 use providers::capabilities::{MidSystem, Overrides};
 use providers::connect::{ProviderKind, ProviderSpec, ToolMode, connect};
-use serde_json::json;
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts, Recorder};

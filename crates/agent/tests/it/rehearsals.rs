@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::id::{SessionId, TenantId};
+use domain::json::{Value, json};
 use domain::ledger::{MsgId, Provenance};
 use domain::llm::LlmRequest;
 use domain::session::Entry;
@@ -12,7 +13,6 @@ use domain::turn::Fact;
 use pintle_agent::driver::rehearsal::{Aim, Call, Fate, Recorded, Rehearsal, Rehearsed};
 use pintle_agent::{Conversation, Report};
 use providers::scripted::Scripted;
-use serde_json::{Value, json};
 use store::Memory;
 
 use crate::hooks::OwnTool;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use domain::checkpoint::{BeforeLlm, LlmPatch};
-use domain::json::Rendered;
+use domain::json::{Rendered, json};
 use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use pintle_agent::Models;
 use pintle_agent::driver::Ending;
-use serde_json::json;
 
 use crate::hooks::{OwnTool, Rule, child, sent};
 use crate::host::{Host, Parts, Recorder};
@@ -54,9 +53,9 @@ async fn a_child_rewrites_one_call_and_no_other() {
         json!({"Model": "scripted/test", "MessagesCount": 2, "ToolsCount": 1, "MaxTokens": 0, "Temperature": 0.25})
     );
     // The second call is rendered from the conversation again: two messages of the round were added.
-    let second: serde_json::Value = sent(host.folder.path(), "h")
+    let second: domain::json::Value = sent(host.folder.path(), "h")
         .iter()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap())
         .filter(|message| message["method"] == "hook.before_llm")
         .nth(1)
         .unwrap();

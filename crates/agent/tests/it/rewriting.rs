@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use domain::checkpoint::CallPatch;
+use domain::json::{Value, json};
 use domain::llm::LlmReply;
 use domain::message::CallPart;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
-use serde_json::{Value, json};
 
 use crate::hooks::{OwnTool, Rule, child, sent};
 use crate::host::{Host, Parts};

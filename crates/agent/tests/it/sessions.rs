@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use domain::id::TenantId;
+use domain::json::json;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
 use domain::session::{Cause, Entry};
@@ -19,7 +20,6 @@ use engine::{Mount, Tool};
 use futures_util::FutureExt as _;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Helm};
-use serde_json::json;
 use store::{Durability, Memory, Sqlite};
 
 use crate::crew::{Crew, CrewParts, Mind, call, hands, last, said};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::LlmPatch;
+use domain::json::json;
 use domain::ledger::HookChunk;
 use domain::llm::{LlmReply, ToolDef};
 use domain::skill::{SkillHook, Skills, Timing};
@@ -10,7 +11,6 @@ use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Helm, Outlet, Planning, Shelf};
-use serde_json::json;
 
 use crate::crew::{Crew, CrewParts, Mind, after_tools, hands, said};
 use crate::hooks::{OwnTool, Rule};

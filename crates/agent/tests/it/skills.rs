@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::CheckpointKind;
+use domain::json::{Value, json};
 use domain::ledger::HookChunk;
 use domain::llm::{LlmReply, ToolDef};
 use domain::planning::{Need, StepPrompts};
@@ -12,7 +13,6 @@ use domain::tool::ToolOutput;
 use domain::verdict::{Verdict, Word};
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Helm, NeedTool, OnMissingTag, Outlet, Planning, Report, Request, Shelf};
-use serde_json::{Value, json};
 use store::Memory;
 
 use crate::hooks::{OwnTool, Rule};

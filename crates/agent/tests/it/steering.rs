@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
+use domain::json::{Value, json};
 use domain::llm::LlmReply;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
@@ -11,7 +12,6 @@ use engine::{Answer, HookCx, NativeHook, async_trait};
 use futures_util::future::{Either, select};
 use pintle_agent::driver::Ending;
 use pintle_agent::{Conversation, Helm};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::crew::{Crew, CrewParts, Mind, call, said};

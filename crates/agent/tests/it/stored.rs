@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use domain::agent_hook::{AgentHook, Edition, HookScope, Source};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{AgentId, HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::store::{Actor, HookChange, HookStore as _};
 use domain::tool::ToolOutput;
@@ -21,7 +21,6 @@ use rules::handler::{
     CommandSurroundings, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts, Vault,
 };
 use rules::http::Exchange;
-use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 
 use crate::crew::{Crew, CrewParts, Mind, call, said};

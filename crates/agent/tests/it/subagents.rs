@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use domain::checkpoint::{CheckpointKind, Observed};
 use domain::hook::Scope;
 use domain::id::AgentId;
+use domain::json::{Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::tool::ToolOutput;
 use domain::turn::Waiting;
@@ -17,7 +18,6 @@ use futures_util::future::{Either, select};
 use pintle_agent::driver::{Ending, MAX_CHILDREN, SUBTURN_TIME};
 use pintle_agent::{Conversation, Helm};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::crew::{Crew, CrewParts, Mind, after_tools, call, hands, last, said};

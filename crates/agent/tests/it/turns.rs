@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use domain::json::json;
 use domain::verdict::Verdict;
 use pintle_agent::driver::Ending;
-use serde_json::json;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use domain::json::Number;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
-use serde_json::Number;
 use serde_json::value::RawValue;
 
 use super::{MAX_DEPTH, Member, Node, NodeKind, Unparsable};

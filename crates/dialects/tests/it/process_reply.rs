@@ -9,7 +9,7 @@ use domain::checkpoint::{
 use domain::fault::{Breach, Fault};
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
 use domain::message::{CallPart, Message, Private, Role};
 use domain::tool::{ToolCall, ToolOutput};
@@ -17,7 +17,6 @@ use domain::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
 use pintle_dialects::process::frame::{Incoming, RpcBody, RpcReply, read_line};
 use pintle_dialects::process::wire::{hear, params, read, welcome};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 mod echo;
 mod llm;

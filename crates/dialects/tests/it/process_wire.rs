@@ -10,7 +10,7 @@ use domain::checkpoint::{
 };
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
 use domain::message::{CallPart, Message, Role, SystemPart};
 use domain::tool::{ToolCall, ToolOutput};
@@ -18,7 +18,6 @@ use pintle_dialects::process::config::EventForm;
 use pintle_dialects::process::frame::{FRAME_TAIL, notification, request_head};
 use pintle_dialects::process::wire::{event_params, method, params};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 fn who() -> Identity {
     Identity { iteration: 1, sender_id: "u".into(), ..Identity::top("main", "cli:direct", TurnId::from("t1")) }
@@ -320,7 +319,7 @@ proptest! {
         let value: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&value["model"], &json!(model));
         prop_assert_eq!(&value["chat_id"], &json!(chat));
-        let back: Vec<Message> = serde_json::from_value(value["messages"].clone()).unwrap();
+        let back: Vec<Message> = domain::json::from_value(value["messages"].clone()).unwrap();
         prop_assert_eq!(back, messages);
     }
 }

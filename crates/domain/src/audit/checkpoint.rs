@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{Hash, Link, whole_micros};
 use crate::id::TenantId;
-use crate::json::{self, Object};
+use crate::json::{self, Object, Value};
 
 /// Most rows without a checkpoint. Rows behind the last one can be cut unseen, so it is a small number.
 pub const CHECKPOINT_ROWS: u64 = 1000;

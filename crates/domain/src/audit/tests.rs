@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use serde_json::json;
 
 use super::*;
+use crate::json::json;
 
 fn tenant() -> TenantId {
     "0193a5b0-7000-7000-8000-000000000002".into()

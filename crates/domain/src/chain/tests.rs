@@ -81,7 +81,7 @@ fn before_llm(tools: &[&str]) -> BeforeLlm {
 }
 
 fn definitions(tools: &[&str]) -> Vec<Rendered<ToolDef>> {
-    tools.iter().map(|name| Rendered::new(ToolDef::new(name, "", serde_json::json!({})))).collect()
+    tools.iter().map(|name| Rendered::new(ToolDef::new(name, "", crate::json::json!({})))).collect()
 }
 
 fn after_llm() -> AfterLlm {

@@ -35,7 +35,7 @@ mod originals;
 /// let (messages, tools, options) = (Vec::new(), Vec::new(), Object::new());
 /// let mut event =
 ///     BeforeLlm::new(LlmRequest { model: "m".into(), messages, tools, options, graceful_terminal: false });
-/// let weather = ToolDef::new("weather", "Says how the sky is.", serde_json::json!({"type": "object"}));
+/// let weather = ToolDef::new("weather", "Says how the sky is.", pintle_domain::json::json!({"type": "object"}));
 /// let patch = LlmPatch { tools: Some(vec![weather.into()]), ..LlmPatch::default() };
 /// event.modify(patch, &HookName::from("sky"), &Agent).expect("a new tool is allowed");
 /// assert_eq!(event.owners["weather"], HookName::from("sky"));

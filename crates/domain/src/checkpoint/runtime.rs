@@ -15,7 +15,7 @@ use crate::json::Object;
 ///
 /// let event = RuntimeEvent::LlmDelta { content_delta_len: 3, reasoning_delta_len: 0 };
 /// assert_eq!(event.kind().name(), "llm_delta");
-/// assert_eq!(serde_json::json!(event), serde_json::json!({"ContentDeltaLen": 3, "ReasoningDeltaLen": 0}));
+/// assert_eq!(pintle_domain::json::json!(event), pintle_domain::json::json!({"ContentDeltaLen": 3, "ReasoningDeltaLen": 0}));
 /// assert_eq!(RuntimeKind::named("agent.llm.delta"), Some(event.kind()));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -57,7 +57,7 @@ impl Case {
 }
 
 fn came_to(outcome: &Outcome) -> String {
-    let shown = |call: &ToolCall| format!("{} {}", call.tool, serde_json::json!(call.arguments));
+    let shown = |call: &ToolCall| format!("{} {}", call.tool, crate::json::json!(call.arguments));
     match outcome {
         Outcome::Run(call) => format!("run {}", shown(call)),
         Outcome::Substituted { call, by, result } => format!("{by} answers {}: {}", shown(call), result.for_llm),

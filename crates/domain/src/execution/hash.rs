@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::hex::hex;
-use crate::json::Object;
+use crate::json::{Object, Value};
 
 /// Hexadecimal SHA-256 over the tool's name, a zero byte and the canonical JSON of its input; `null` where there is
 /// none. Keys are sorted bytewise, `< > &` and the two line separators are escaped, numbers are written as doubles in

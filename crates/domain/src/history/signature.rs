@@ -63,7 +63,7 @@ impl<'a> Signed<'a> {
 
     fn bytes(&self) -> Vec<u8> {
         let Self { tenant, session, role, content, skill, hook } = self;
-        canonical(&serde_json::json!([tenant, session, role, content, skill, hook])).into_bytes()
+        canonical(&crate::json::json!([tenant, session, role, content, skill, hook])).into_bytes()
     }
 }
 

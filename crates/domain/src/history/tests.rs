@@ -1,9 +1,7 @@
 //! A conversation that a front end keeps, there and back.
 
-use serde_json::json;
-
 use super::*;
-use crate::json::Rendered;
+use crate::json::{Rendered, json};
 use crate::ledger::tests::skills;
 use crate::ledger::{Provenance, Source};
 use crate::message::Message;
@@ -199,7 +197,7 @@ fn calls_and_results_come_in_as_the_session_has_them_or_not_at_all() {
 
 #[test]
 fn own_members_never_become_part_of_a_message() {
-    let kept: Kept = serde_json::from_value(json!({
+    let kept: Kept = crate::json::from_value(json!({
         "role": "system", "content": "tone", "_hook": "tone", "_skill": "alpha", "_sig": "x", "_mine": {"n": 1}, "id": 4
     }))
     .unwrap();

@@ -58,7 +58,7 @@ impl Members {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use crate::json::json;
 
     use super::*;
     use crate::json::canonical;

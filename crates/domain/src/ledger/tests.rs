@@ -250,19 +250,19 @@ fn where_a_message_comes_from_stands_beside_it() {
     at.inject(Timing::AfterUserInput);
     at.after("c1", "read_file");
     at.prompt(Builtin::PlanningPrompt, "PLAN");
-    let from = |at: &Trace, n: usize| serde_json::json!(Provenance::of(at.list[n].get()));
+    let from = |at: &Trace, n: usize| crate::json::json!(Provenance::of(at.list[n].get()));
     let hash = skills().hash;
-    assert_eq!(from(&at, 0), serde_json::json!({"origin": "builtin", "round": 0}));
-    assert_eq!(from(&at, 1), serde_json::json!({"origin": "user", "round": 0}));
+    assert_eq!(from(&at, 0), crate::json::json!({"origin": "builtin", "round": 0}));
+    assert_eq!(from(&at, 1), crate::json::json!({"origin": "user", "round": 0}));
     assert_eq!(
         from(&at, 3),
-        serde_json::json!({"origin": "hook", "msg_id": 2, "skill": "beta", "hook": "trunc", "timing": "after_tool_call",
+        crate::json::json!({"origin": "hook", "msg_id": 2, "skill": "beta", "hook": "trunc", "timing": "after_tool_call",
             "round": 1, "tool_call_id": "c1", "snapshot_hash": hash})
     );
     assert_eq!(
         from(&at, 5),
-        serde_json::json!({"origin": "builtin", "msg_id": 4, "prompt": "planning_prompt", "round": 1})
+        crate::json::json!({"origin": "builtin", "msg_id": 4, "prompt": "planning_prompt", "round": 1})
     );
     // Nothing of it is in the message.
-    assert_eq!(serde_json::json!(at.list[3]), serde_json::json!({"role": "system", "content": "trunc"}));
+    assert_eq!(crate::json::json!(at.list[3]), crate::json::json!({"role": "system", "content": "trunc"}));
 }

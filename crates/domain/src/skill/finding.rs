@@ -322,7 +322,7 @@ mod tests {
     fn what_is_lost_is_an_error_and_what_is_kept_is_not() {
         assert!(Severity::Error > Severity::Warning && Severity::Warning > Severity::Notice);
         assert_eq!([Code::E8, Code::W8, Code::F5].map(|code| code.severity().word()), ["error", "warning", "notice"]);
-        let word = serde_json::to_value(Refusal::NotUtf8).unwrap();
+        let word = crate::json::to_value(Refusal::NotUtf8).unwrap();
         assert_eq!(word, Refusal::NotUtf8.word());
     }
 }

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Done, StoreError};
 use crate::agent_hook::{AgentHook, Decision};
@@ -11,6 +10,7 @@ use crate::breaker::Run;
 use crate::checkpoint::CheckpointKind;
 use crate::execution::Execution;
 use crate::id::{HookId, TenantId};
+use crate::json::Value;
 
 /// Everything that is needed to put rules in force.
 #[derive(Clone, Debug, Default, PartialEq)]

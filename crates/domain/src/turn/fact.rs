@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Answer, Equipment};
 use crate::checkpoint::runtime::TurnStatus;
 use crate::history::Recalled;
 use crate::id::{AgentId, HookName, TurnId};
+use crate::json::Value;
 use crate::ledger::MsgId;
 use crate::message::{CallPart, Message, Private};
 

@@ -1,8 +1,8 @@
 //! What a front end keeps: the vectors that every reducer must agree with.
 
 use pintle_domain::history::{FrontEnd, Heard, Kept};
+use pintle_domain::json::{Value, json};
 use pintle_domain::skill::Voice;
-use serde_json::{Value, json};
 
 use crate::check;
 
@@ -28,7 +28,7 @@ fn hook(event: &Value) -> Heard {
 
 /// What comes of `events`: what was played, and the history.
 fn play(start: &Value, events: &[Value]) -> (Vec<Option<String>>, Vec<Kept>) {
-    let mut front = FrontEnd::with(serde_json::from_value(start.clone()).unwrap());
+    let mut front = FrontEnd::with(pintle_domain::json::from_value(start.clone()).unwrap());
     let mut played = Vec::new();
     for event in events {
         match event["type"].as_str().unwrap() {

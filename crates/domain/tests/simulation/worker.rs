@@ -235,7 +235,7 @@ impl Worker {
             self.tell(world, Fact::Compacted { upto, summary });
         }
         let offered = if terminal { &[][..] } else { &["exec", "read_a"][..] };
-        let tools = offered.iter().map(|name| ToolDef::new(name, "", serde_json::json!({})).into()).collect();
+        let tools = offered.iter().map(|name| ToolDef::new(name, "", pintle_domain::json::json!({})).into()).collect();
         let (messages, options) = (self.turn().messages().to_vec(), Object::new());
         let request = LlmRequest { model: "m".into(), messages, tools, options, graceful_terminal: terminal };
         let cancel = world.dice.once_in(40);
@@ -397,7 +397,7 @@ impl Worker {
 
     /// A sub-agent, or the reason why there is none as the tool's text.
     fn delegate(&self, world: &mut World, call: ToolCall) -> Running {
-        let name = call.arguments.get("agent").and_then(serde_json::Value::as_str).unwrap_or("a").to_owned();
+        let name = call.arguments.get("agent").and_then(pintle_domain::json::Value::as_str).unwrap_or("a").to_owned();
         let depth = self.who.depth + 1;
         let subject = SubagentStart::new(name.as_str().into(), "look", depth, None);
         let (_, ruling) = chain(&world.roster, &self.agent, subject, &mut world.dice, || false);

@@ -313,7 +313,7 @@ fn request_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<BeforeLlm> {
     }
     let tools = dice.once_in(2).then(|| {
         let names = (0..dice.below(5)).map(|_| *dice.pick(&ASKED_FOR)).collect::<Vec<_>>();
-        names.iter().map(|name| Rendered::new(ToolDef::new(name, "", serde_json::json!({})))).collect()
+        names.iter().map(|name| Rendered::new(ToolDef::new(name, "", pintle_domain::json::json!({})))).collect()
     });
     let messages = dice.once_in(8).then(|| match dice.below(4) {
         3 => Vec::new(),
@@ -339,7 +339,7 @@ pub(crate) fn parts(dice: &mut impl Dice) -> Vec<CallPart> {
         .map(|i| {
             let id = if dice.once_in(10) { String::new() } else { format!("c{}", i.min(2)) };
             let name = *dice.pick(&ASKED_FOR);
-            let arguments = serde_json::Value::Object(input(dice)).to_string();
+            let arguments = pintle_domain::json::Value::Object(input(dice)).to_string();
             CallPart::new(&id, name, &arguments)
         })
         .collect()

@@ -1,6 +1,6 @@
 //! Unknown keys and wrong types, found by walking a document along the JSON Schema.
 
-use serde_json::{Number, Value};
+use domain::json::{Number, Value};
 
 use dialects::process::config::{At, Problem};
 

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use domain::json::Value;
 use providers::capabilities::Overrides;
-use serde_json::Value;
 use url::Url;
 
 use super::places::Env;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use dialects::process::config::raw::RawHooks;
+use domain::json::{Object, Value};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 /// Configuration of Pintle. TOML and JSON spell the same keys.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -139,7 +139,8 @@ pub struct RawAgent {
     /// Whether this agent is meant where none is named. Default `false`.
     pub default: Option<bool>,
     /// Options of every request to the model, such as `temperature` and `max_tokens`.
-    pub options: Option<Map<String, Value>>,
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub options: Option<Object>,
     /// Skills that it has, by the names of their folders in `skills.dir`, in order. Default: none. Whatever else lies
     /// there has no effect.
     pub skills: Option<Vec<String>>,
@@ -356,7 +357,7 @@ pub fn schema() -> Value {
 /// The same, made once.
 pub(super) fn cached_schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(|| schemars::schema_for!(RawConfig).to_value())
+    SCHEMA.get_or_init(|| schemars::schema_for!(RawConfig).to_value().into())
 }
 
 #[cfg(test)]

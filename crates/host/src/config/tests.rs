@@ -244,7 +244,7 @@ fn a_builtin_gets_its_stages_from_its_code() {
     use domain::hook::OnFailure::{Close, Continue};
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let HookKind::Builtin(entry) = &config.hooks[0].kind else { panic!("it is a builtin") };
-    assert_eq!(entry.config, serde_json::json!({"words": ["secret"]}));
+    assert_eq!(entry.config, domain::json::json!({"words": ["secret"]}));
     let stages = entry.policy.stages(&[BeforeTool, ApproveTool]);
     let found: Vec<_> = stages.kinds().map(|kind| (kind, stages.get(kind).unwrap().on_failure)).collect();
     assert_eq!(found, [(BeforeTool, Continue), (ApproveTool, Close)]);

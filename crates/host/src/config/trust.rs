@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::fault::Fault;
-use serde_json::{Map, Value, json};
+use domain::json::{Object, Value, json};
 
 pub use self::coverage::{Coverage, Part, covers};
 pub use self::shelf::{Accepted, TrustStore};
@@ -163,7 +163,7 @@ fn cover_files(section: &mut Value, layer: &Layer) {
         let name = path.file_name()?.to_string_lossy().into_owned();
         Some((name, Value::from(crate::rule_files::text_of(path))))
     };
-    let contents: Map<String, Value> = files.iter().filter_map(read).collect();
+    let contents: Object = files.iter().filter_map(read).collect();
     if let Some(members) = section.as_object_mut() {
         members.insert("files".to_owned(), Value::Object(contents));
     }
@@ -174,7 +174,7 @@ fn settings(layer: &Layer) -> Value {
     let keep = ["enabled", "strict_start", "defaults"];
     let all = layer.value(&["hooks"]);
     let kept = keep.iter().filter_map(|key| Some(((*key).to_owned(), all.get(key)?.clone())));
-    Value::Object(kept.collect::<Map<_, _>>())
+    Value::Object(kept.collect::<Object>())
 }
 
 /// What a hook does depends on the settings of its file too, so they are part of what is accepted.

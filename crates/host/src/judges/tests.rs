@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
+use domain::json::json;
 use domain::message::CallPart;
 use providers::scripted::Scripted;
 use providers::{Delta, Secret};
 use rules::judge;
 use rules::reply::{Decision, OnInjection, decide};
-use serde_json::json;
 
 use super::*;
 use crate::config::{Env, LoadOptions, Loaded, load};

@@ -7,6 +7,7 @@ use domain::agent_hook::{AGENT_EVENTS, AgentHook, Edition, IN_FILE};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, OnFailure, Stage};
 use domain::id::{AgentId, HookId, TenantId};
+use domain::json::Value;
 use domain::store::Tenant;
 use egress::Egress;
 use engine::set::Mounted;
@@ -14,7 +15,6 @@ use jiff::Timestamp;
 use rules::cache::{Beside, Guarded, stub};
 use rules::condition::compile_matcher;
 use rules::record::{self, Around, Birth, Checks, KnownAgent, Lang};
-use serde_json::Value;
 
 use super::meant::Meant;
 use super::{RuleFile, passed_over, read};

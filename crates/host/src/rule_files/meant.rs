@@ -6,8 +6,8 @@ use dialects::process::config::nearest;
 use domain::agent_hook::HookScope;
 use domain::hook::Scope;
 use domain::id::{AgentId, TenantId, agent_uuid};
+use domain::json::Value;
 use domain::store::Tenant;
-use serde_json::Value;
 
 /// The tenant of a record that names none.
 const DEFAULT_SLUG: &str = "default";
@@ -76,7 +76,7 @@ fn is_called(agent: &AgentId, name: &str, tenants: &[Tenant], agents: &[AgentId]
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::json::json;
 
     use super::*;
 

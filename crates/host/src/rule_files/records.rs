@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use dialects::process::config::At;
+use domain::json::Value;
 use rules::record;
-use serde_json::Value;
 
 use crate::config::document::Document;
 use crate::config::{Diagnostic, Place, diagnostic::dotted};

@@ -8,10 +8,10 @@ use domain::agent_hook::AGENT_EVENTS;
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use domain::id::HookName;
+use domain::json::Value;
 use domain::matcher::Respond;
 use engine::set::{Absent, Mounted};
 use rules::record::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS};
-use serde_json::Value;
 
 use super::filed::{FILE, GATES};
 use super::{RuleFile, read};

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::http;
+use super::http::{self, exact::Exact};
 use super::shared::unsent;
 use super::visitor::Visitor;
 use crate::spec::{ServerSpec, Transport};
@@ -36,7 +36,7 @@ pub(super) struct Link {
 /// What messages go through.
 pub(super) enum Door {
     Pipes(Box<Wire<RoleClient, pipe::Receiver>>),
-    Http(Box<StreamableHttpClientTransport<reqwest::Client>>),
+    Http(Box<StreamableHttpClientTransport<Exact>>),
 }
 
 /// Why a server is of no use.

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::tool::Annotations;
 use engine::Tool;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::{Peer, ServiceError};
-use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::link::Trouble;

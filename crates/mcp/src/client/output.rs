@@ -1,7 +1,7 @@
 //! The result of a tool, as the model reads it.
 
+use domain::json::Value;
 use domain::tool::ToolOutput;
-use serde_json::Value;
 
 /// What a block of unknown kind of data is called.
 const ANY_BYTES: &str = "application/octet-stream";

@@ -4,21 +4,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::tool::ToolOutput;
 use engine::Tool;
 use rmcp::RoleClient;
-use rmcp::model::{CallToolRequestParams, ClientRequest, Request, ServerResult};
+use rmcp::model::{CallToolRequestParams, ClientRequest, Request, RequestMetaObject, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::output;
 use crate::spec::{ServerSpec, Transport};
+use crate::wire::exact;
 
 /// How long a call may take, waiting for a restart included. Longer work belongs into a job that is asked about.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -211,9 +211,10 @@ impl Shared {
         deadline: Instant,
     ) -> Result<Option<(Line, RequestHandle<RoleClient>)>, Unanswered> {
         let line = self.line(deadline).await?;
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(exact::theirs(arguments.clone()));
+        let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(exact::meta(arguments)));
         let request = ClientRequest::CallToolRequest(Request::new(params));
-        match line.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await {
+        match line.peer.send_cancellable_request(request, options).await {
             Ok(handle) => Ok(Some((line, handle))),
             Err(error) => {
                 tracing::debug!(mcp = %self.spec.name, %error, "a call was not begun");
@@ -288,10 +289,7 @@ async fn withdraw(handle: RequestHandle<RoleClient>, reason: &str) {
 
 /// A result as JSON, whether rmcp has read it or not.
 pub(super) fn value_of(result: ServerResult) -> Result<Value, String> {
-    match serde_json::to_value(result) {
-        Ok(value) => Ok(value),
-        Err(error) => Err(format!("its result could not be read: {error}")),
-    }
+    exact::result(result).map_err(|error| format!("its result could not be read: {error}"))
 }
 
 /// Why a message did not get through, without the names of rmcp's types.

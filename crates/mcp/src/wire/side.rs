@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage,
     RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::{RoleClient, RoleServer};
-use serde_json::{Value, json};
 use tokio::time::Instant;
+
+use super::exact;
 
 /// How long calls that run when a client closes our input may still be answered. A client that is piped in from a
 /// file gets its answers; one that left does not keep us.
@@ -96,16 +97,17 @@ impl Side for RoleClient {
             if reading == Reading::Verbatim
                 && let Some(result) = value.get_mut("result")
             {
-                let result = ServerResult::CustomResult(CustomResult(result.take()));
+                exact::noted(result);
+                let result = ServerResult::CustomResult(CustomResult(result.take().into()));
                 return Ok(ServerJsonRpcMessage::response(result, id));
             }
-            return serde_json::from_value(value).or_else(|error| {
+            return domain::json::from_value(value).or_else(|error| {
                 // Whoever asked must not wait for an answer that was skipped.
                 let why = format!("its answer cannot be read: {error}");
                 Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
             });
         }
-        serde_json::from_value(value).map_err(|error| unread(error.to_string()))
+        domain::json::from_value(value).map_err(|error| unread(error.to_string()))
     }
 
     fn too_long(memory: &mut Asked, ends: Ends<'_>, limit: usize) -> Result<ServerJsonRpcMessage, Unread> {
@@ -141,7 +143,7 @@ impl Side for RoleServer {
         let id = value.get("id").cloned();
         let asks = value.get("method").is_some() && id.is_some();
         let arguments = arguments(&mut value);
-        let mut message: ClientJsonRpcMessage = serde_json::from_value(value).map_err(|error| Unread {
+        let mut message: ClientJsonRpcMessage = domain::json::from_value(value).map_err(|error| Unread {
             why: error.to_string(),
             answer: asks.then(|| {
                 let error =
@@ -153,7 +155,8 @@ impl Side for RoleServer {
             JsonRpcMessage::Request(request) => {
                 memory.open.insert(request.id.clone());
                 if let ClientRequest::CallToolRequest(call) = &mut request.request {
-                    call.params.arguments = arguments;
+                    // The text is what is read; rmcp only wants to know whether there are any.
+                    call.params.arguments = arguments.map(|arguments| exact::meta(&arguments).0);
                 }
             }
             JsonRpcMessage::Notification(notification) => {
@@ -222,7 +225,7 @@ impl Ends<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{CallToolRequestParams, Request};
+    use rmcp::model::{CallToolRequestParams, Request, RequestMetaObject};
 
     use super::*;
 
@@ -235,13 +238,14 @@ mod tests {
 
     fn call(id: i64) -> ClientJsonRpcMessage {
         let Value::Object(arguments) = parse(DIGITS) else { panic!() };
-        let params = CallToolRequestParams::new("t").with_arguments(arguments);
+        let mut params = CallToolRequestParams::new("t").with_arguments(exact::theirs(arguments.clone()));
+        params.meta = Some(RequestMetaObject(exact::meta(&arguments)));
         ClientJsonRpcMessage::request(ClientRequest::CallToolRequest(Request::new(params)), RequestId::Number(id))
     }
 
     #[test]
     fn arguments_and_results_keep_their_digits() {
-        let sent = serde_json::to_string(&call(7)).unwrap();
+        let sent = exact::written(&call(7)).unwrap().to_string();
         assert_eq!(
             sent,
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{DIGITS}}}}}"#)
@@ -249,13 +253,13 @@ mod tests {
         let mut server = Answering::default();
         let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
         let ClientRequest::CallToolRequest(heard) = request.request else { panic!() };
-        assert_eq!(Value::from(heard.params.arguments.unwrap()).to_string(), DIGITS);
+        assert_eq!(exact::arguments(heard.params.arguments.unwrap()).to_string(), DIGITS);
 
         let mut client = Asked::default();
         RoleClient::sent(&mut client, &call(7));
         let reply = format!(r#"{{"result":{{"structuredContent":{DIGITS}}},"jsonrpc":"2.0","id":7}}"#);
         let Ok(JsonRpcMessage::Response(response)) = RoleClient::read(&mut client, parse(&reply)) else { panic!() };
-        let ServerResult::CustomResult(CustomResult(result)) = response.result else { panic!() };
+        let result = exact::result(response.result).unwrap();
         assert_eq!(result["structuredContent"].to_string(), DIGITS);
     }
 
@@ -264,7 +268,7 @@ mod tests {
         let mut server = Answering::default();
         let bad = parse(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
         let answer = match RoleServer::read(&mut server, bad) {
-            Ok(message) => serde_json::to_value(message).unwrap(),
+            Ok(message) => domain::json::to_value(message).unwrap(),
             Err(unread) => unread.answer.unwrap(),
         };
         assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&parse("1.5"), Some(-32602)), "{answer}");
@@ -276,7 +280,7 @@ mod tests {
             let mut client = Asked::default();
             RoleClient::sent(&mut client, &call(7));
             match RoleClient::read(&mut client, parse(answer)) {
-                Ok(message) => serde_json::to_value(message).unwrap().to_string(),
+                Ok(message) => domain::json::to_value(message).unwrap().to_string(),
                 Err(unread) => unread.why,
             }
         };
@@ -299,7 +303,7 @@ mod tests {
         let mut check = |head: &str, tail: &str| {
             let ends = Ends { head: head.as_bytes(), tail: tail.as_bytes() };
             let message = RoleClient::too_long(&mut client, ends, 10).ok()?;
-            Some(serde_json::to_value(message).unwrap().to_string())
+            Some(domain::json::to_value(message).unwrap().to_string())
         };
         let error = |id| {
             Some(format!(

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use domain::json::Value;
 use domain::tool::{ToolCall, ToolOutput};
 use engine::dispatcher::Clearance;
 use engine::{Engine, Forgetful, Tool, TurnCx};
@@ -17,7 +18,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pintle_mcp::{McpServer, ServerSpec, Transport};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -139,7 +139,7 @@ async fn a_server_that_asks_for_more_is_refused_politely() {
     let (guest, _folder) = start("plain", PATIENCE);
     guest.ready().await.unwrap();
     let no = |what: &str| format!("this client does not offer {what}; go on without it");
-    let expected = serde_json::json!([
+    let expected = domain::json::json!([
         ["sampling/createMessage", no("sampling")],
         ["elicitation/create", no("elicitation")],
         ["roots/list", no("roots")],

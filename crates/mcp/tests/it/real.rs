@@ -6,9 +6,9 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
+use domain::json::Value;
 use domain::tool::Annotations;
 use nix::sys::signal::{Signal, kill};
-use serde_json::Value;
 use tempfile::tempdir;
 use tokio_util::sync::CancellationToken;
 

@@ -7,9 +7,9 @@ use anyhow::{Context as _, ensure};
 use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
+use domain::json::json;
 use futures_util::future::join;
 use rules::payload;
-use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
+use domain::json::json;
 use egress::{Resolver, SystemResolver};
 use futures_util::future::BoxFuture;
 use rules::payload;
-use serde_json::json;
 
 use crate::against::Target;
 use crate::host::{Host, Plan};

@@ -4,7 +4,7 @@ use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
 use domain::breaker::Policy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 /// What is asked of hooks that are not to be reached.
 pub(crate) const UNREACHED: &str = "function handle(event) { return { decision: 'block', reason: 'it was reached' }; }";

@@ -7,11 +7,10 @@ use anyhow::{Context as _, anyhow, ensure};
 use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
-use domain::json::Object;
+use domain::json::{Object, json};
 use domain::shell::ShellFacts;
 use rquickjs::{Context, Function, Runtime, Value};
 use rules::payload;
-use serde_json::json;
 
 use crate::against::Target;
 use crate::host::{Host, Plan};

@@ -7,10 +7,10 @@ use anyhow::ensure;
 use domain::checkpoint::PreToolUse;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use domain::json::json;
 use domain::ruling::Ruling;
 use domain::tool::ToolCall;
 use engine::{Clearance, Dispatcher, TurnCx};
-use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 

@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT};
+use domain::json::json;
 use domain::store::{Budget, BudgetStore as _, HookStore as _, Tenant};
-use serde_json::json;
 use store::Store;
 
 use super::audit::{failed, no_tenant};

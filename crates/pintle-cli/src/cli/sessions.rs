@@ -142,7 +142,7 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let text = if args.json {
         let queue: Vec<&str> = session.queue().iter().map(domain::turn::Waiting::text).collect();
         let messages: Vec<_> = session.said().collect();
-        json(&serde_json::json!({ "session": row, "messages": messages, "queue": queue }))?
+        json(&domain::json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
         let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(failed)?;
         let waiting: Vec<Approval> = waiting.into_iter().filter(|it| it.session_id.as_str() == args.key).collect();

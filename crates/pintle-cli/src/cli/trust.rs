@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use serde_json::Value;
+use domain::json::Value;
 
 use super::{Global, terminal};
 use crate::clean::clean;

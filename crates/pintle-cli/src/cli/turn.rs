@@ -118,7 +118,7 @@ impl Watcher for Events {
 /// One event as `{"Kind","Time","Meta","Payload"}`.
 fn event_line(notice: &Notice) -> Option<String> {
     let params = wire::event_params(EventForm::Hook, notice, 0)?;
-    let mut event: serde_json::Value = serde_json::from_slice(&params).ok()?;
+    let mut event: domain::json::Value = serde_json::from_slice(&params).ok()?;
     event.as_object_mut()?.shift_remove("Seq");
     Some(format!("{event}\n"))
 }
@@ -195,7 +195,7 @@ fn told(global: &Global, shown: Shown, outlet: &AtTheEnd, report: &Report, key: 
     match (&report.ending, shown.json) {
         (Ending::Completed, true) => {
             let reply =
-                serde_json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": outlet.files()}});
+                domain::json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": outlet.files()}});
             terminal::say(&format!("{reply}\n"))?;
         }
         (Ending::Completed, false) => terminal::say(&terminal::foreign(&outlet.text(&report.reply)))?,

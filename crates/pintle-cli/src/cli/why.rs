@@ -81,7 +81,7 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let text: String = if args.json {
         // The end of a turn is there in any case, so that a turn that asked no hook can be told from another.
         let all = events.iter().filter(|event| shown(event) || event.event == TURN_END);
-        let all: Vec<serde_json::Value> = all.map(json).collect();
+        let all: Vec<domain::json::Value> = all.map(json).collect();
         let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
         format!("{text}\n")
     } else {
@@ -173,10 +173,10 @@ fn says_something(event: &StoredEvent) -> bool {
 }
 
 /// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}]}`.
-fn json(event: &StoredEvent) -> serde_json::Value {
-    let mut head = serde_json::json!(event);
+fn json(event: &StoredEvent) -> domain::json::Value {
+    let mut head = domain::json::json!(event);
     let hooks = head.as_object_mut().and_then(|members| members.shift_remove("hooks"));
-    serde_json::json!({ "event": head, "hooks": hooks })
+    domain::json::json!({ "event": head, "hooks": hooks })
 }
 
 fn plain(event: &StoredEvent, everything: bool) -> String {

@@ -29,7 +29,7 @@ fn waiting() -> TestEnv {
 
 fn id(env: &TestEnv) -> String {
     let output = env.command(PINTLE).args(["approvals", "list", "--json"]).output().unwrap();
-    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list: domain::json::Value = serde_json::from_slice(&output.stdout).unwrap();
     list[0]["id"].as_str().unwrap().to_owned()
 }
 
@@ -161,7 +161,7 @@ fn json_prints_no_reply_while_a_call_waits() {
     let kinds: Vec<String> = seen
         .out
         .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["Kind"].as_str().unwrap().to_owned())
+        .map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap()["Kind"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(kinds[kinds.len() - 2..], ["turn_end", "reply"], "{kinds:?}");
     assert!(!kinds.iter().any(|kind| kind == "turn_start"), "it is the same turn: {kinds:?}");
@@ -200,11 +200,11 @@ fn only_a_person_answers() {
 fn the_agent_cannot_approve_its_own_call() {
     let env = TestEnv::new();
     let approve = env.terminal_line("approvals approve 0");
-    let call = serde_json::json!({"when": {"contains": "cheat"}, "tool_calls": [
+    let call = domain::json::json!({"when": {"contains": "cheat"}, "tool_calls": [
         {"name": "exec", "arguments": {"command": approve}}]});
     env.write(
         "config/pintle/replies.json",
-        &serde_json::json!({"replies": [
+        &domain::json::json!({"replies": [
         {"when": {"contains": "write"}, "tool_calls": [{"name": "exec", "arguments": {"command": "echo once >>ran"}}]},
         call, {"when": {"tool_result": "exit code 5"}, "text": "It did not let me."}]})
         .to_string(),

@@ -69,7 +69,7 @@ fn the_newest_entries_a_line_each() {
     2023-11-14 22:13:49 UTC  record    pre_tool_use exec  block  no-rm  #29
     2023-11-14 22:13:50 UTC  record    pre_tool_use exec  allow  no-rm  #30
     ");
-    let body: serde_json::Value = serde_json::from_str(&env.raw(&["audit", "tail", "-n1", "--json"])).unwrap();
+    let body: domain::json::Value = serde_json::from_str(&env.raw(&["audit", "tail", "-n1", "--json"])).unwrap();
     assert_eq!((&body["seq"], &body["data"]["hook_name"]), (&30.into(), &"no-rm".into()));
     let unknown = env.pintle(&["audit", "tail", "--tenant", "defalt"]);
     assert!(unknown.code == Some(2) && unknown.err.contains("did you mean \"default\"?"), "{unknown}");

@@ -146,7 +146,7 @@ fn a_terminal_is_given_back_however_the_program_is_told_to_end() {
 #[test]
 fn a_terminal_that_goes_away_takes_the_turn_along() {
     let command = "exec 9>held; echo here >&9; sleep 977; true";
-    let call = serde_json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
+    let call = domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
     let env = scripted(&call.to_string(), EXEC);
     mkfifo(&env.path("here/held"), Mode::S_IRWXU).unwrap();
     let mut chat = Tty::chat(&env, &[]);
@@ -178,7 +178,7 @@ fn a_conversation_goes_on_in_another_process() {
     let second = env.pintle(&["chat", "--session", "work"]);
     assert_eq!(second.code, Some(1), "{second}");
     assert_eq!(chat.leave().code, Some(0));
-    let listed: serde_json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let listed: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     assert_eq!((&listed[0]["session_id"], &listed[0]["turns"]), (&"work".into(), &2.into()), "{listed}");
 }
 

@@ -3,12 +3,12 @@
 mod corpus;
 mod tools;
 
+use domain::json::{Value, json};
 use std::time::Duration;
 
 use domain::agent_hook::HookScope;
 use rules::builtin::starter;
 use sandbox::{Call, Launcher, Sandbox};
-use serde_json::{Value, json};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.
 const PATIENT: Duration = Duration::from_secs(120);

@@ -5,8 +5,8 @@
 mod recipe;
 mod world;
 
+use domain::json::Value;
 use regex::Regex;
-use serde_json::Value;
 
 use self::world::{Kind, World, fixtures};
 

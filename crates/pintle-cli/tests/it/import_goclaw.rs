@@ -1,6 +1,6 @@
 //! `pintle import goclaw`.
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 use super::env::TestEnv;
 

@@ -32,8 +32,8 @@ const WORDS: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 
 /// Nine calls in three rounds, each of which leaves a line, and what the model says when one was cut.
 fn script() -> String {
-    let call = |word: &str| serde_json::json!({"name": "exec", "arguments": {"command": format!("echo {word} >>ran; echo {word}-done")}});
-    let replies = serde_json::json!([
+    let call = |word: &str| domain::json::json!({"name": "exec", "arguments": {"command": format!("echo {word} >>ran; echo {word}-done")}});
+    let replies = domain::json::json!([
         {"when": {"contains": "begin"}, "tool_calls": [call("a"), call("b"), call("c")]},
         {"when": {"tool_result": "c-done"}, "tool_calls": [call("d"), call("e"), call("f")]},
         {"when": {"tool_result": "f-done"}, "tool_calls": [call("g"), call("h"), call("i")]},
@@ -175,7 +175,7 @@ impl Life<'_> {
         for tenant in store.audited().unwrap() {
             store.checkpoints(&tenant, 0, 100_000).unwrap().iter().for_each(|point| verifier.checkpoint(point));
             for entry in store.audit_entries(&tenant, 1, 100_000).unwrap() {
-                let body: serde_json::Value = serde_json::from_str(&entry.body).unwrap();
+                let body: domain::json::Value = serde_json::from_str(&entry.body).unwrap();
                 if entry.kind == Kind::Decision {
                     permits.extend(body["data"]["permit"].as_str().map(str::to_owned));
                 }

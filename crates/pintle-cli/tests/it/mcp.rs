@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use domain::json::Value;
 
 use super::env::{PINTLE, TestEnv};
 use super::reload::Chat;

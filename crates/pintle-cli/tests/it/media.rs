@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::http::{Answer, HttpStub};
 use tokio::runtime::Runtime;

@@ -3,10 +3,10 @@
 use std::process::Stdio;
 
 use domain::id::TenantId;
+use domain::json::{Value, json};
 use domain::session::Entry;
 use domain::store::{SessionKey, SessionStore as _};
 use domain::turn::Fact;
-use serde_json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 use tokio::runtime::Runtime;
 

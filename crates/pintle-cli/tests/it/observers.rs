@@ -1,6 +1,6 @@
 //! Hooks that only observe, at the end of a short run: they hear of it all the same.
 
-use serde_json::Value;
+use domain::json::Value;
 
 use crate::env::TestEnv;
 use crate::run::scripted;

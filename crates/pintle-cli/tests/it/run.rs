@@ -86,7 +86,7 @@ fn json_prints_one_event_a_line_and_then_the_reply() {
     let env = scripted(&format!("{LISTS},{DONE}"), "");
     let seen = env.pintle(&["run", "--json", "hello"]);
     assert_eq!(seen.code, Some(0));
-    let lines: Vec<serde_json::Value> = seen.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<domain::json::Value> = seen.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = lines.iter().map(|line| line["Kind"].as_str().unwrap()).collect();
     assert_eq!(kinds.first(), Some(&"turn_start"));
     assert_eq!(kinds[kinds.len() - 2..], ["turn_end", "reply"]);
@@ -94,7 +94,7 @@ fn json_prints_one_event_a_line_and_then_the_reply() {
         assert!(kinds.contains(&kind), "{kind} in {kinds:?}");
     }
     let reply = lines.last().unwrap();
-    assert_eq!(*reply, serde_json::json!({"Kind": "reply", "Payload": {"text": "All done.", "media": []}}));
+    assert_eq!(*reply, domain::json::json!({"Kind": "reply", "Payload": {"text": "All done.", "media": []}}));
     let members: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
     assert_eq!(members, ["Kind", "Time", "Meta", "Payload"]);
 }
@@ -163,11 +163,11 @@ fn why_names_every_hook_with_what_was_compared() {
     assert!(seen.out.contains("guard              process  deny"), "{}", seen.out);
     let compared = "not run: matcher said no: pattern /listdir/, tool `list_dir`; did the matcher mean \"list_dir\"?";
     assert!(seen.out.contains(compared), "{}", seen.out);
-    let json: serde_json::Value =
+    let json: domain::json::Value =
         serde_json::from_str(&env.pintle(&["why", "--json", "--tool", "list_dir"]).out).unwrap();
     let hooks = json[0]["hooks"].as_array().unwrap();
     assert_eq!(hooks.len(), 2, "a line for every registered hook");
-    assert_eq!(hooks[0]["compared"], serde_json::json!({"pattern": "listdir", "value": "list_dir"}));
+    assert_eq!(hooks[0]["compared"], domain::json::json!({"pattern": "listdir", "value": "list_dir"}));
     assert_eq!((&hooks[1]["ran"], &hooks[1]["verdict"]), (&true.into(), &"deny".into()));
 }
 

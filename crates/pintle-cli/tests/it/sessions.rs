@@ -49,11 +49,11 @@ fn a_conversation_outlives_its_process() {
     assistant
       You are Ada.
     ");
-    let json: serde_json::Value =
+    let json: domain::json::Value =
         serde_json::from_str(&env.pintle(&["sessions", "show", "work", "--json"]).out).unwrap();
     assert_eq!(json["session"]["turns"], 2);
     assert_eq!(json["messages"].as_array().unwrap().len(), 4);
-    let list: serde_json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let list: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     let keys: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["session_id"].as_str().unwrap()).collect();
     assert_eq!(keys, ["other", "work"]);
     assert_eq!(env.pintle(&["sessions", "delete", "work"]).code, Some(0));
@@ -114,7 +114,7 @@ fn bad_input_says_what_is_wrong() {
 #[test]
 fn one_process_at_a_time_works_on_a_session() {
     let call =
-        serde_json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": "echo in >begun; cat gate"}}]});
+        domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": "echo in >begun; cat gate"}}]});
     let env = scripted(&format!("{call},{{\"text\": \"done\"}}"), "tools = ['exec']\n");
     for fifo in ["begun", "gate"] {
         mkfifo(&env.path("here").join(fifo), Mode::S_IRWXU).unwrap();
@@ -129,7 +129,7 @@ fn one_process_at_a_time_works_on_a_session() {
         assert_eq!((seen.code, seen.out.as_str()), (Some(1), ""), "{args:?}");
         assert!(seen.err.contains(&env.redact(&in_use)), "{args:?}: {}", seen.err);
     }
-    let list: serde_json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let list: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     assert_eq!(list[0]["held_by"].as_str().map(str::to_owned), Some(env.redact(&format!("process {}", first.id()))));
     // Another session is free.
     assert_eq!(env.pintle(&["run", "--quiet", "--session", "t", "--agent", "mian", "x"]).code, Some(2));
@@ -161,7 +161,7 @@ fn what_a_sub_agent_brings_too_late_waits_in_the_session() {
     assert_eq!(env.pintle(&["sessions", "list", "--all"]).out.lines().count(), 4);
     let seen = env.pintle(&["sessions", "resume", "--quiet", "s"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "It is three.\n"), "{}", seen.err);
-    let json: serde_json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let json: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     let child = json.as_array().unwrap().iter().find(|row| row["parent"] == "s").unwrap()["session_id"].clone();
     let child = child.as_str().unwrap();
     assert!(child.starts_with("s/spawn:helper:"), "{child}");
@@ -181,7 +181,7 @@ fn an_interrupt_stops_sub_agents_that_are_waited_for() {
     kill(Pid::from_raw(run.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     let output = run.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(130), &b"I asked.\n"[..]));
-    let list: serde_json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let list: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     let ends: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["last_end"].as_str().unwrap()).collect();
     assert_eq!(ends.len(), 2);
     assert!(list.as_array().unwrap().iter().all(|row| row["open_turn"].is_null()), "{list}");

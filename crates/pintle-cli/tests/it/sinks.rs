@@ -4,13 +4,13 @@ use std::path::Path;
 
 use domain::id::{TenantId, TurnId};
 use domain::identity::Identity;
+use domain::json::{Value, json};
 use domain::session::Entry;
 use domain::store::{SessionKey, SessionStore as _};
 use domain::tool::{Digest, ToolCall};
 use domain::turn::Fact;
 use jiff::Timestamp;
 use rules::builtin::builtins;
-use serde_json::{Value, json};
 
 use crate::env::TestEnv;
 use crate::rules_in_turns::stage::{Model, command, runs, says, script};

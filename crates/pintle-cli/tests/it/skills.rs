@@ -50,23 +50,23 @@ fn a_list_shows_hooks_in_running_order_and_what_is_wrong() {
     [root]/config/pintle/skills/beta/hooks/hooks.json:1:36: error E8: `file` is to name a `.md` file in `hooks/`; "../a.md" holds a `/`
       not enabled: gamma
     "#);
-    let list: serde_json::Value =
+    let list: domain::json::Value =
         serde_json::from_str(&env.raw(&["skills", "list", "--json", "--agent", "main"])).unwrap();
     let list = &list[0];
-    assert_eq!((list["agent"].as_str(), &list["not_enabled"]), (Some("main"), &serde_json::json!(["gamma"])));
-    let hook = serde_json::json!({
+    assert_eq!((list["agent"].as_str(), &list["not_enabled"]), (Some("main"), &domain::json::json!(["gamma"])));
+    let hook = domain::json::json!({
         "name": "one", "timing": "after_tool_call", "role": "system", "persistent": false, "tool_filter": ["read_file"],
         "bytes": 13,
     });
     let alpha = &list["skills"][1];
     assert_eq!((&alpha["hooks"][0], alpha["description"].as_str()), (&hook, Some("Does the first thing.")));
-    let found = serde_json::json!({
+    let found = domain::json::json!({
         "code": "E8", "severity": "error", "skill": "beta",
         "file": env.path("config/pintle/skills/beta/hooks/hooks.json"), "line": 1, "column": 36, "path": "/hooks/0/file",
         "expected": "the name of a .md file in hooks/", "got": "name", "nearest": null,
         "message": "`file` is to name a `.md` file in `hooks/`; \"../a.md\" holds a `/`",
     });
-    assert_eq!(list["findings"], serde_json::json!([found]));
+    assert_eq!(list["findings"], domain::json::json!([found]));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_linter_says_everything_and_fails_on_errors() {
     "#);
     let codes = |args: &[&str]| {
         let seen = env.pintle(&[&["skills", "lint", "--json"], args].concat());
-        let found: Vec<serde_json::Value> = serde_json::from_str(&seen.out).unwrap_or_default();
+        let found: Vec<domain::json::Value> = serde_json::from_str(&seen.out).unwrap_or_default();
         let codes: Vec<&str> = found.iter().filter_map(|finding| finding["code"].as_str()).collect();
         (codes.join(" "), seen.code.unwrap())
     };
@@ -157,7 +157,7 @@ fn the_examples_are_in_order() {
     env.user_config(&format!("[agents.main]\n{tools}skills = {names:?}\n[skills]\ndir = '../pintle-skills'\n"));
     let lint = env.pintle(&["skills", "lint", "--strict", "--agent", "main"]);
     assert_eq!(lint, Seen { code: Some(0), out: String::new(), err: "no mistakes\n".into() });
-    let list: serde_json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
+    let list: domain::json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
     for skill in list[0]["skills"].as_array().unwrap() {
         assert!(skill["description"].is_string() && !skill["hooks"].as_array().unwrap().is_empty(), "{skill}");
     }
@@ -261,8 +261,8 @@ fn skills_of_a_file_that_nobody_accepted_are_left_out() {
     env.found_config("[agents.main]\nskills = ['alpha']\n[skills]\ndir = 'skills'\n");
     env.write("here/skills/alpha/SKILL.md", "---\ndescription: Obey me.\n---\n");
     env.write("here/skills/alpha/hooks/a.md", "Obey me.");
-    let list: serde_json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
-    assert_eq!(list[0]["skills"], serde_json::json!([]));
+    let list: domain::json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
+    assert_eq!(list[0]["skills"], domain::json::json!([]));
     let seen = env.pintle(&["run", "hello"]);
     assert!(seen.err.contains("agents.main (skills)") && seen.err.contains("1 message, 4 tools"), "{}", seen.err);
     let seen = env.pintle(&["skills", "lint"]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::{GUARD, MODEL};

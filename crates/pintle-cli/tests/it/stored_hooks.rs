@@ -7,7 +7,7 @@ mod guide;
 mod history;
 mod testing;
 
-use serde_json::Value;
+use domain::json::Value;
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::scripted;

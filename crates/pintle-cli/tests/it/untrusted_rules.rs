@@ -114,8 +114,8 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
     error: there is no hook "gaurd"; did you mean "guard"?
     "#);
-    let json: serde_json::Value = serde_json::from_str(&env.raw(&["hooks", "show", "guard", "--json"])).unwrap();
-    assert_eq!((&json["state"], &json["priority"]), (&"broken".into(), &serde_json::Value::Null));
+    let json: domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "show", "guard", "--json"])).unwrap();
+    assert_eq!((&json["state"], &json["priority"]), (&"broken".into(), &domain::json::Value::Null));
 }
 
 #[test]

@@ -64,9 +64,9 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
 
     no hook was asked in this turn
     ");
-    let json: serde_json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
+    let json: domain::json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
     let [end] = json.as_array().unwrap().as_slice() else { panic!("one event: {json}") };
-    assert_eq!((&end["event"]["event"], &end["hooks"]), (&"turn_end".into(), &serde_json::json!([])));
+    assert_eq!((&end["event"]["event"], &end["hooks"]), (&"turn_end".into(), &domain::json::json!([])));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_was_refused_to_a_sub_agent_belongs_to_the_turn_that_it_worked_for() {
          command = ['sh', 'refuses.sh']\nintercept = ['before_tool']\nmatcher = '^list_dir$'\npair = false\n",
     );
     for tool in ["delegate", "spawn"] {
-        let gives = serde_json::json!({"when": {"contains": "please"},
+        let gives = domain::json::json!({"when": {"contains": "please"},
             "tool_calls": [{"name": tool, "arguments": {"agent": "helper", "task": "look"}}]});
         let done = r#"{"text": "Done.", "repeat": true}"#;
         env.write("config/pintle/replies.json", &format!("{{\"replies\": [{gives}, {looks}, {done}]}}"));
@@ -131,7 +131,7 @@ fn a_tool_is_found_as_the_model_wrote_it() {
 fn an_event_is_one_or_none_or_several() {
     let env = refused("no");
     let output = env.command(PINTLE).args(["why", "--json"]).output().unwrap();
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let json: domain::json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let ids: Vec<String> =
         json.as_array().unwrap().iter().map(|each| each["event"]["event_id"].as_str().unwrap().into()).collect();
     let (first, last) = (ids.first().unwrap(), ids.last().unwrap());

@@ -1,11 +1,10 @@
 //! Conversations as agents have them: mixed roles, calls of tools with their results, text in several scripts.
 
 use anyhow::ensure;
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, json};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use serde::Serialize;
-use serde_json::json;
 
 const ASKED: &str = "Can you find out why the nightly import of the supplier list stops half way? \
                      Die Umlaute in „Größe“ und „Maße“ kommen falsch an. 見出しの行も二回あります。";

@@ -7,9 +7,9 @@ use anyhow::ensure;
 use domain::checkpoint::BeforeTool;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use domain::json::json;
 use domain::tool::ToolCall;
 use engine::{Dispatcher, Engine, Forgetful, Mount, TurnCx};
-use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::json::{Value, json};
 use domain::llm::{LlmReply, Usage};
 use domain::message::{CallPart, Private};
-use serde_json::{Value, json};
 
 use crate::{Delta, OnDelta, ProviderError, failure};
 

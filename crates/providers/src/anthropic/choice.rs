@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::json::Object;
-use serde_json::{Value, json};
+use domain::json::{Object, Value, json};
 
 /// Which tool must be called, on either wire.
 const CHOICE: &str = "tool_choice";

@@ -1,11 +1,10 @@
 //! A request in the words of the Messages API.
 
-use domain::json::Rendered;
+use domain::json::{Rendered, Value, json};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
 
 use crate::anthropic::{DEFAULT_MAX_TOKENS, choice};
 use crate::lower::{How, Spoken, lowered};

@@ -1,8 +1,7 @@
 //! The schema that an answer must follow, in the few words that every grammar converter knows.
 
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::ToolDef;
-use serde_json::{Value, json};
 
 /// Longest free text, in characters. A small model may run on until its last token, and llama.cpp refuses
 /// repetitions of 2000 and more in a grammar.

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::message::{Message, Role};
-use serde_json::Value;
 
 /// What stands around a hook's text, up to the `>`.
 pub(super) const OPEN: &str = "<system-reminder";

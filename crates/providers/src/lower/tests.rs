@@ -2,7 +2,7 @@
 
 use domain::message::{CallPart, Private};
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! An answer of chat completions, from its chunks or in one piece.
 
+use domain::json::Value;
 use domain::llm::{LlmReply, Usage};
-use serde_json::Value;
 
 use crate::openai::call::Calls;
 use crate::{Delta, OnDelta, ProviderError, failure};

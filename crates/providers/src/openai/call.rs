@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use domain::json::Value;
 use domain::message::CallPart;
-use serde_json::Value;
 
 use crate::ProviderError;
 
@@ -163,7 +163,7 @@ mod tests {
     fn a_flood_of_calls_is_refused() {
         let mut calls = Calls::default();
         let outcome =
-            (0..1000).try_for_each(|i| calls.feed(&serde_json::json!({"index": i, "function": {"name": "x"}})));
+            (0..1000).try_for_each(|i| calls.feed(&domain::json::json!({"index": i, "function": {"name": "x"}})));
         assert_eq!(outcome, Err(ProviderError::fatal("the answer asks for more than 256 tool calls")));
     }
 
@@ -174,6 +174,6 @@ mod tests {
         calls.feed(&domain::json::parse(piece).unwrap()).unwrap();
         let call = calls.finish().remove(0);
         assert_eq!(call.function.thought_signature, "s");
-        assert_eq!(call.extra_content, Some(serde_json::json!({"google": {"t": 1}})));
+        assert_eq!(call.extra_content, Some(domain::json::json!({"google": {"t": 1}})));
     }
 }

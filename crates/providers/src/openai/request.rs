@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, Message, Role};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
 
 use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};
 use crate::media::{Medium, unsent, with_notes};

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use domain::json::Rendered;
+use domain::json::{Rendered, Value};
 use domain::llm::{LlmRequest, Usage};
 use domain::message::{Message, Role};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde_json::Value;
 
 /// Longest wait before a piece, in milliseconds: longer than any deadline it may be meant to miss.
 const MAX_DELAY_MS: u64 = 600_000;

@@ -1,9 +1,8 @@
 //! The Messages API in its published shapes.
 
-use domain::json::Rendered;
+use domain::json::{Rendered, json};
 use domain::message::Message;
 use pintle_providers::ProviderKind::Anthropic;
-use serde_json::json;
 use testkit::http::{Answer, HttpStub};
 
 use crate::{KEY, answered, ask, provider, request};

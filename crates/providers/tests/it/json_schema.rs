@@ -8,7 +8,7 @@ use crate::{ask, by_schema, provider, request, stream_of};
 fn saying(pieces: &[&str]) -> Answer {
     let chunks: Vec<String> = pieces
         .iter()
-        .map(|piece| serde_json::json!({"choices": [{"delta": {"content": piece}}]}).to_string())
+        .map(|piece| domain::json::json!({"choices": [{"delta": {"content": piece}}]}).to_string())
         .collect();
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).chain(["[DONE]"]).collect();
     Answer::events(&stream_of(&chunks))

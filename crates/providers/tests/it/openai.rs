@@ -1,7 +1,7 @@
 //! Chat completions in the shapes that servers really send.
 
+use domain::json::json;
 use pintle_providers::ProviderKind::OpenAi;
-use serde_json::json;
 use testkit::http::{Answer, HttpStub};
 
 use crate::{KEY, answered, ask, provider, request, stream_of};
@@ -70,7 +70,7 @@ async fn calls_arrive_in_pieces() {
     assert!(pieces.is_empty());
     assert_eq!(reply.finish_reason, "tool_calls");
     assert_eq!(
-        serde_json::to_value(&reply.tool_calls).unwrap(),
+        domain::json::to_value(&reply.tool_calls).unwrap(),
         json!([
             {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"n\": 1.50e400}"}},
             {"id": "call_2", "type": "function", "function": {"name": "time", "arguments": "{}"}},

@@ -3,9 +3,8 @@
 use domain::agent_hook::{Decision, HookScope};
 use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::chain::Asking;
 use super::{Caller, Desk, HistoryQuery, ListFilter, Refused, Role, Sample, Tested};

@@ -7,9 +7,8 @@ use domain::checkpoint::{CheckpointKind, Duty, Facts, Known, Occasion};
 use domain::hook::{Hook, State};
 use domain::id::{AgentId, HookName, TurnId};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::record::NotRun;
-use serde_json::{Value, json};
 
 use super::{Caller, Desk, Refused, Role};
 use engine::set::Set;

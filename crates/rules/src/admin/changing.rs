@@ -3,8 +3,8 @@
 use crate::record;
 use domain::agent_hook::{AgentHook, HookScope, Source};
 use domain::id::HookId;
+use domain::json::Value;
 use domain::store::{HookChange, StoreError};
-use serde_json::Value;
 
 use super::judged::{Case, not_from_file};
 use super::reading::{View, hook_id};

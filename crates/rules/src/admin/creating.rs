@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::record;
 use domain::agent_hook::HookScope;
 use domain::id::{HookId, TenantId};
+use domain::json::Value;
 use domain::store::{HookChange, StoredRules};
-use serde_json::Value;
 
 use super::judged::Case;
 use super::{Caller, Desk, Refused, Role};

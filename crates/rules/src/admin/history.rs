@@ -5,10 +5,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::agent_hook::Decision;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
-use domain::json::canonical;
+use domain::json::{Value, canonical, json};
 use domain::store::ExecutionQuery;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::reading::hook_id;

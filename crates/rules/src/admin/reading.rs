@@ -8,8 +8,8 @@ use crate::record;
 use domain::agent_hook::{AgentHook, HookScope};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{AgentId, HookId, TenantId, agent_uuid};
+use domain::json::{Value, json};
 use domain::store::StoredRules;
-use serde_json::{Value, json};
 
 use super::{Caller, Code, Desk, Refused, Role};
 

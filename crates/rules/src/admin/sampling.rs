@@ -6,10 +6,9 @@ use domain::agent_hook::AgentHook;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{CheckpointKind, Known, Observed, PreToolUse, SubagentStart, UserPromptSubmit};
 use domain::id::AgentId;
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::llm::Usage;
 use domain::tool::{ToolCall, ToolOutput};
-use serde_json::Value;
 
 use super::Refused;
 

@@ -2,8 +2,8 @@
 
 use domain::agent_hook::HookScope;
 use domain::id::TenantId;
+use domain::json::{Value, json};
 use domain::store::{Budget, LoggedChange, StoreError};
-use serde_json::{Value, json};
 
 use super::reading::hook_id;
 use super::{Caller, Code, Desk, Refused, Role};

@@ -13,10 +13,10 @@ use domain::fault::Fault;
 use domain::hook::{Hook, Scope, State};
 use domain::id::{AgentId, EventId, HookId, TenantId, TurnId, agent_uuid};
 use domain::identity::Identity;
+use domain::json::Value;
 use domain::record::NotRun;
 use domain::roster::Roster;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::reading::hook_id;

@@ -1,8 +1,8 @@
 //! Starter guards: records that somebody may add, change and delete like any other.
 
 use domain::agent_hook::HookScope;
+use domain::json::{Value, json};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 /// What all of them share; each guard is this, then its own file.
 const SHARED: &str = include_str!("starter/shared.js");

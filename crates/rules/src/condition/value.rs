@@ -2,9 +2,8 @@
 
 use std::rc::Rc;
 
-use domain::json::Object;
+use domain::json::{Object, Value as Json};
 use domain::shell::{ShellCommand, ShellFacts};
-use serde_json::Value as Json;
 
 use super::fault::Fault;
 use super::kind::Kind;

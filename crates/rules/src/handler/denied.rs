@@ -33,8 +33,8 @@ fn denied(subject: &Subject<'_>, reply: &Reply, rights: &Rights) -> usize {
 }
 
 fn denied_arguments(old: &Object, new: &Object, rights: &Rights) -> usize {
-    let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(value)).map(|(key, _)| key);
-    let removed = old.keys().filter(|key| !new.contains_key(*key));
+    let changed = new.iter().filter(|(key, value)| old.get(key) != Some(value)).map(|(key, _)| key);
+    let removed = old.keys().filter(|key| !new.contains_key(key));
     changed.chain(removed).filter(|key| !rights.argument(key)).count()
 }
 

@@ -8,11 +8,10 @@ use crate::judge::{self, Question};
 use crate::reply::{self, Said};
 use domain::account::Account;
 use domain::fault::{Breach, Fault};
-use domain::json::canonical;
+use domain::json::{Value, canonical};
 use domain::llm::LlmReply;
 use domain::record::NotRun;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
@@ -266,11 +265,11 @@ impl Asked<'_> {
         // An unsaved hook has no version that its settings would change.
         let settings = match &self.about.runs {
             Runs::Prompt { template, model, provider, on_injection, .. } if self.about.version() == 0 => {
-                serde_json::json!([template, model, provider, *on_injection == reply::OnInjection::Block])
+                domain::json::json!([template, model, provider, *on_injection == reply::OnInjection::Block])
             }
             Runs::Prompt { .. } | Runs::Command { .. } | Runs::Http { .. } | Runs::Script { .. } => Value::Null,
         };
-        let key = serde_json::json!([
+        let key = domain::json::json!([
             self.who.tenant_id,
             self.about.id(),
             self.about.version(),

@@ -12,9 +12,9 @@ use domain::checkpoint::CheckpointKind;
 use domain::fault::{Breach, Fault, Way};
 use domain::id::EventId;
 use domain::identity::Identity;
+use domain::json::Value;
 use domain::shell::ShellFacts;
 use futures_util::FutureExt as _;
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use domain::agent_hook::HandlerType;
-use domain::json::Object;
-use serde_json::Value;
+use domain::json::{Object, Value};
 
 use super::Refused;
 use super::typed::{Kind, Members, Place, typed};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use domain::id::{HookId, TenantId};
-use serde_json::Value;
+use domain::json::Value;
 
 use super::{Around, Birth, Code, Lang, Read, Refused, quoted, read};
 use dialects::process::config::nearest;

@@ -2,8 +2,7 @@
 
 use domain::agent_hook::{AgentHook, HandlerType, HookScope, Source};
 use domain::id::TenantId;
-use domain::json::Object;
-use serde_json::Value;
+use domain::json::{Object, Value};
 
 use super::draft::{self, Draft};
 use super::rows::{self, Setting};

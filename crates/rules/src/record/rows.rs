@@ -143,7 +143,7 @@ fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object
     let within = |what: &str, got: usize, max: usize, unit: &str| {
         if got <= max { Ok(()) } else { Err(Refused::hook(format!("{what} exceeds {max} {unit} (got {got})"))) }
     };
-    let bytes = |name: &str| config.get(name).and_then(serde_json::Value::as_str).map_or(0, str::len);
+    let bytes = |name: &str| config.get(name).and_then(domain::json::Value::as_str).map_or(0, str::len);
     within("name", draft.text("name").chars().count(), MAX_NAME_CHARS, "characters")?;
     match handler {
         HandlerType::Prompt => within("prompt_template", bytes("prompt_template"), MAX_TEMPLATE_BYTES, "bytes")?,

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::agent_hook::{AgentHook, HandlerType, HookScope};
-use domain::json::Object;
-use serde_json::{Value, json};
+use domain::json::{Object, Value, json};
 
 use super::config::HttpConfig;
 use super::{Code, Refused};

@@ -2,8 +2,8 @@
 
 use domain::agent_hook::{AgentHook, Edition};
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use domain::json::{Value, json};
 use domain::store::Tenant;
-use serde_json::{Value, json};
 
 use super::*;
 

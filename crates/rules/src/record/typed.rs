@@ -1,17 +1,12 @@
 //! Row 0 for one JSON object: whether it has only members that are known, each of its type.
 
-use domain::json::Object;
-use serde_json::Value;
+use domain::json::{Object, Value};
 
 use super::{Refused, quoted};
 use dialects::process::config::nearest;
 
 /// Longest unknown name that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;
-
-/// How the member names begin by which serde_json marks a number or a raw value inside itself. A row that has one
-/// could not be read again.
-const RESERVED: &str = "$serde_json::private::";
 
 /// What a member may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,11 +103,9 @@ fn unfit(value: &Value) -> Option<&'static str> {
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
         Value::String(text) => text.contains('\0').then_some(NUL),
         Value::Array(items) => items.iter().find_map(unfit),
-        Value::Object(members) => members.iter().find_map(|(name, value)| match name {
-            name if name.contains('\0') => Some(NUL),
-            name if name.starts_with(RESERVED) => Some("a member with a reserved name"),
-            _ => unfit(value),
-        }),
+        Value::Object(members) => {
+            members.iter().find_map(|(name, value)| if name.contains('\0') { Some(NUL) } else { unfit(value) })
+        }
     }
 }
 

@@ -49,7 +49,7 @@ pub fn decide(answer: &LlmReply, on_injection: OnInjection) -> Result<Said, Repl
 /// Whether an evaluator says that it saw an attempt to instruct it, even in a call that is none: for the log.
 pub fn saw_injection(answer: &LlmReply) -> bool {
     answer.tool_calls.iter().any(|call| match members::read(call.function.arguments.trim(), &KNOWN) {
-        Ok(Read::Object(members)) => members.get("injection_detected") == Some(&serde_json::Value::Bool(true)),
+        Ok(Read::Object(members)) => members.get("injection_detected") == Some(&domain::json::Value::Bool(true)),
         Ok(Read::Other(_) | Read::NotJson(_)) | Err(_) => false,
     })
 }
@@ -76,7 +76,7 @@ fn decided(call: &CallPart, on_injection: OnInjection) -> Result<Said, String> {
             return Err(format!("evaluator_invalid_decision: {}", text::quoted(&word)));
         }
     };
-    if members.get("reason").is_none_or(serde_json::Value::is_null) {
+    if members.get("reason").is_none_or(domain::json::Value::is_null) {
         return Err(broken("reason is missing"));
     }
     let mut said = Said {

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use domain::json::{self, Object};
+use domain::json::{self, Object, Value};
 use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde_json::Value;
 
 use super::text;
 

@@ -1,7 +1,6 @@
 //! What an answer wants to change: the shapes of `updatedInput`.
 
-use domain::json::{Object, same_value};
-use serde_json::Value;
+use domain::json::{Object, Value, same_value};
 
 use super::members::kind;
 use super::{ReplyFault, text};

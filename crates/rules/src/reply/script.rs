@@ -1,6 +1,6 @@
 //! A script's answer: the value that its `handle` returned.
 
-use serde_json::Value;
+use domain::json::Value;
 
 use super::members;
 use super::{Decision, ReplyFault, Said, text};

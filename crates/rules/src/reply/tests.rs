@@ -1,7 +1,6 @@
 //! Each sentence of the readers as lines of a table.
 
-use domain::json::{self, Object};
-use serde_json::{Value, json};
+use domain::json::{self, Object, Value, json};
 
 use super::*;
 

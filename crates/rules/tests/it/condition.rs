@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::condition::{Condition, Seen};
+use domain::json::Value;
 use domain::shell::{ShellCommand, ShellFacts};
 use pintle_rules::condition::compile;
-use serde_json::Value;
 
 mod absorb;
 mod bombs;

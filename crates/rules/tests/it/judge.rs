@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use domain::json::{Object, Rendered, canonical, parse};
+use domain::json::{Object, Rendered, Value, canonical, json, parse};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::CallPart;
 use pintle_rules::judge::{MAX_FENCED_BYTES, PREAMBLE, Question, TooLarge, request};
@@ -11,7 +11,6 @@ use pintle_rules::reply::{DECIDE, Decision, OnInjection, decide};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use regex::Regex;
-use serde_json::{Value, json};
 
 /// Calls that speak to the judge: JSON objects with `name`, `tool_name`, `tool_input` and maybe `event`, one a line.
 const CORPUS: &str = include_str!("../corpus/judge_injections.txt");

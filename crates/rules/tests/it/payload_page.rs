@@ -6,12 +6,11 @@ use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{Notice, Observed, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
-use domain::json::{self, Object};
+use domain::json::{self, Object, Value, json};
 use domain::llm::Usage;
 use domain::tool::{ToolCall, ToolOutput};
 use pintle_rules::payload::{of_notice, of_subject};
 use pintle_rules::reply::{Exit, stdout};
-use serde_json::{Value, json};
 
 const PAGE: &str = include_str!("../../../../docs/reference/agent-hook-payload.md");
 

@@ -1,6 +1,6 @@
 //! The examples of the page on scripts.
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 use crate::stage::{runtime, sandbox, value};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use domain::json::{Value, json};
 use pintle_sandbox::{Call, Launcher, Ran, Sandbox};
-use serde_json::{Value, json};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.
 pub(crate) const PATIENT: Duration = Duration::from_secs(60);

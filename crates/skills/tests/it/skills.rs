@@ -47,7 +47,7 @@ impl Yard {
     /// A skill whose manifest has one entry for each of `files`, named by its number.
     fn skill(&self, name: &str, files: &[&str]) {
         let entries = files.iter().enumerate().map(|(number, file)| {
-            let file = serde_json::Value::from(*file);
+            let file = domain::json::Value::from(*file);
             format!(
                 r#"{{"name":"h{number}","file":{file},"timing":"after_user_input","role":"system","persistent":false}}"#
             )

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use domain::agent_hook::AgentHook;
 use domain::breaker::Run;
 use domain::id::{HookId, TenantId};
+use domain::json::Value;
 use domain::store::{Actor, Changed, HookChange, LoggedChange, StoredRules, Trip};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{audit, tenants};
 use crate::db::{Cell, Columns, Db, Dialect, Failure, limit_of};

@@ -2,8 +2,7 @@
 
 use domain::agent_hook::AgentHook;
 use domain::id::TenantId;
-use domain::json::Object;
-use serde_json::Value;
+use domain::json::{Object, Value};
 
 use super::hooks;
 use crate::db::{Cell, Db, Failure, limit_of};

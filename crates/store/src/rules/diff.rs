@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::agent_hook::AgentHook;
 use domain::id::TenantId;
-use domain::json::Object;
-use serde_json::{Map, Value, json};
+use domain::json::{Object, Value, json};
 
 /// What stands for a secret.
 const MASK: &str = "********";
@@ -54,7 +53,7 @@ pub(crate) fn trips_diff(before: &BTreeMap<TenantId, String>, after: &BTreeMap<T
 }
 
 fn patch(before: &Value, after: &Value) -> Value {
-    serde_json::to_value(json_patch::diff(before, after)).expect("a patch is JSON: all its names are texts")
+    domain::json::diff(before, after)
 }
 
 #[derive(Clone, Copy)]
@@ -66,7 +65,7 @@ enum Place {
 fn places(old: &Object, new: &Object) -> Vec<(Place, String)> {
     let headers = |config: &Object| {
         let headers = config.get("headers").and_then(Value::as_object);
-        headers.into_iter().flat_map(Map::keys).map(|name| (Place::Headers, name.clone())).collect::<Vec<_>>()
+        headers.into_iter().flat_map(Object::keys).map(|name| (Place::Headers, name.clone())).collect::<Vec<_>>()
     };
     let mut places = headers(old);
     places.extend(headers(new));
@@ -98,7 +97,7 @@ fn is_secret(place: Place, name: &str, names: &[String]) -> bool {
 
 fn shown(hook: Option<&AgentHook>, config: Object) -> Value {
     let Some(hook) = hook else { return Value::Null };
-    let mut row = serde_json::to_value(AgentHook { config, ..hook.clone() }).expect("a row is JSON");
+    let mut row = domain::json::to_value(AgentHook { config, ..hook.clone() }).expect("a row is JSON");
     if let Some(members) = row.as_object_mut() {
         for name in ["version", "created_at", "updated_at"] {
             members.shift_remove(name);
@@ -134,7 +133,7 @@ mod tests {
             handler_type: HandlerType::Http,
             scope: HookScope::Tenant,
             name: String::new(),
-            config: serde_json::from_value(config).unwrap(),
+            config: domain::json::from_value(config).unwrap(),
             matcher: String::new(),
             if_expr: String::new(),
             timeout_ms: 5000,

@@ -285,7 +285,7 @@ fn keep_until_killed(folder: &Path, durability: Durability) {
 fn held(store: &Sqlite) -> [HashSet<String>; 3] {
     let events = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
     let entries = chain(store, &tenant()).into_iter().map(|entry| {
-        let body: serde_json::Value = serde_json::from_str(&entry.body).unwrap();
+        let body: domain::json::Value = serde_json::from_str(&entry.body).unwrap();
         body["data"]["event_id"].as_str().unwrap().to_owned()
     });
     [

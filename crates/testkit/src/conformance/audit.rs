@@ -6,13 +6,12 @@ use std::thread;
 use domain::audit::{CHECKPOINT_ROWS, Checkpoint, Entry, Finding, Kind, Link, Proof, Report, Verifier};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{CallId, DEFAULT_TENANT, HookId, TenantId, TurnId};
-use domain::json::{self, Object};
+use domain::json::{self, Object, Value, json};
 use domain::record::{EventRecord, Ruled};
 use domain::store::AuditStore;
 use domain::tool::{Digest, ToolCall};
 use domain::verdict::Word;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::executions::{EvidenceStore, MakeHook, OTHER_TENANT, all, failed, ran, said};
 use super::store::{event, keep};

@@ -11,11 +11,11 @@ use std::sync::mpsc::channel;
 
 use domain::audit::Entry;
 use domain::id::TenantId;
+use domain::json::{Value, json};
 use domain::store::{
     AuditStore, BudgetStore, HookChange, HookStore, LoggedChange, OutboxJob, OutboxStore, StoreError, StoredRules,
 };
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use crate::rules::MemoryRules;
 use sequence::Sequence;

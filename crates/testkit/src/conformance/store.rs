@@ -272,7 +272,7 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
     assert_eq!(found.hooks.len(), expected.len());
 }
 
-fn change(before: serde_json::Value, after: serde_json::Value) -> Change {
+fn change(before: domain::json::Value, after: domain::json::Value) -> Change {
     let call = |value| Snapshot::Call { tool: "exec".into(), arguments: Object::from_iter([("value".into(), value)]) };
     Change { before: call(before), after: call(after), places_only: false }
 }
@@ -358,19 +358,19 @@ fn deep_and_huge_changes_stay_readable(store: &dyn RecordStore) {
     let deepest = nested(json::MAX_DEPTH).expect("as deep as is read from outside");
     let deep = nested(json::MAX_DEPTH / 2).expect("less deep");
     let long = "x".repeat(HUGE_PATCH_BYTES);
-    let null = serde_json::Value::Null;
+    let null = domain::json::Value::Null;
     let ran = || hook("h", Outcome::Told);
-    let changed = |after: serde_json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
+    let changed = |after: domain::json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
     let hooks = vec![changed(deepest), changed(deep.clone()), changed(long.into())];
     let event = EventRecord { hooks: hooks.into(), ..event(&TurnId::fresh()) };
     kept(store, std::slice::from_ref(&event));
 
     let found = find(store, &by_id(&event.event_id)).pop().expect("it was kept");
     let changes: Vec<_> = found.hooks.into_iter().map(|hook| hook.change.expect("it changed something")).collect();
-    let note = |bytes: usize| serde_json::json!({ "omitted_bytes": bytes });
+    let note = |bytes: usize| domain::json::json!({ "omitted_bytes": bytes });
     let envelope = r#"[{"op":"replace","path":"/arguments/value","value":}]"#.len();
     assert_eq!(changes[0], note(envelope + 2 * json::MAX_DEPTH + 1));
-    assert_eq!(changes[1], serde_json::json!([{"op": "replace", "path": "/arguments/value", "value": deep}]));
+    assert_eq!(changes[1], domain::json::json!([{"op": "replace", "path": "/arguments/value", "value": deep}]));
     assert_eq!(changes[2], note(envelope + HUGE_PATCH_BYTES + 2));
 }
 

@@ -4,10 +4,9 @@
 use domain::audit::{self, Checkpoint, Entry, Kind, Link, cut_at};
 use domain::execution::Execution;
 use domain::id::TenantId;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::store::{AuditStore, LoggedChange, StoreError};
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::MemoryRules;
 use super::books::Books;

@@ -7,8 +7,8 @@ use domain::audit::{Checkpoint, Entry};
 use domain::breaker::Run;
 use domain::execution::Execution;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use domain::json::{Value, json};
 use domain::store::{Actor, HookChange, LoggedChange, OutboxJob, StoreError, StoredRules, Tenant, Trip};
-use serde_json::{Value, json};
 
 use super::budget::Account;
 use super::{Beside, whole_micros};
@@ -238,7 +238,7 @@ pub fn diff(before: Option<&AgentHook>, after: Option<&AgentHook>) -> Value {
 }
 
 fn patch(before: &Value, after: &Value) -> Value {
-    json!(json_patch::diff(before, after))
+    domain::json::diff(before, after)
 }
 
 fn masked(value: Value) -> Value {

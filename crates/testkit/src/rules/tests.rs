@@ -4,11 +4,10 @@ use domain::agent_hook::{Decision, HandlerType, HookScope, Instead, Source};
 use domain::breaker::{Counted, Policy};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
-use domain::json::Object;
+use domain::json::{Object, json};
 use domain::store::{
     AuditStore as _, BudgetStore as _, ExecutionQuery, ExecutionStore as _, OutboxJob, OutboxStore as _,
 };
-use serde_json::json;
 
 use super::*;
 

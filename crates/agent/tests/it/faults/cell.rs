@@ -9,13 +9,13 @@ use dialects::process::config::raw::RawProcess;
 use dialects::process::config::{Around, Defaults, process};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{OnFailure, Stage};
+use domain::json::{Value, json};
 use domain::record::{NotRun, Outcome};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::Mount;
 use process::hook::ProcessHook;
 use process::mounting::spec;
-use serde_json::{Value, json};
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
@@ -155,7 +155,7 @@ impl Cell {
         entry["priority"] = json!(priority);
         entry["command"] = command;
         entry["start_timeout_ms"] = json!(60_000);
-        let raw: RawProcess = serde_json::from_value(entry).unwrap();
+        let raw: RawProcess = domain::json::from_value(entry).unwrap();
         let folder = self.host.folder.path();
         let defaults = Defaults { max_frame_bytes: 1 << 20, ..Defaults::default() };
         let (mut hook, entry) = process(&Around { name, origin: "test", folder, defaults }, &raw).unwrap();

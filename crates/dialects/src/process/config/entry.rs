@@ -10,8 +10,8 @@ use domain::checkpoint::CheckpointKind;
 use domain::fault::Fault;
 use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
 use domain::id::HookName;
+use domain::json::Value;
 use domain::matcher::{Matcher, Respond};
-use serde_json::Value;
 
 use self::checks::Problems;
 use super::nearest::{closest, nearest};
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use CheckpointKind::{AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Runtime};
     use domain::checkpoint::RuntimeKind;
-    use serde_json::json;
+    use domain::json::json;
 
     fn around() -> Around<'static> {
         Around { name: "x", origin: "pintle.toml:1:1", folder: Path::new("/etc/pintle"), defaults: Defaults::default() }
@@ -331,7 +331,7 @@ mod tests {
 
     fn read(mut entry: Value) -> Result<(Hook, ProcessEntry), Vec<String>> {
         entry["command"] = json!(["h"]);
-        let raw = serde_json::from_value(entry).unwrap();
+        let raw = domain::json::from_value(entry).unwrap();
         process(&around(), &raw).map_err(|problems| {
             problems.iter().map(|problem| format!("{}: {problem}", problem.path.join("."))).collect()
         })

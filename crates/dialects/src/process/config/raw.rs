@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use domain::json::Value;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
 /// Hooks: code of yours that sees, changes, approves or refuses what the agent does.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -53,6 +53,7 @@ pub struct RawBuiltin {
     /// Lower runs first. Default 0.
     pub priority: Option<i32>,
     /// Whatever this builtin takes.
+    #[schemars(with = "Option<serde_json::Value>")]
     pub config: Option<Value>,
     /// Deadline of its calls: one for all, or one for each stage.
     pub timeout_ms: Option<PerStage<i64>>,

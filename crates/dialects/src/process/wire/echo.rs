@@ -3,11 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 
-use domain::json::{Rendered, parse};
+use domain::json::{Number, Rendered, Value, parse};
 use domain::llm::ToolDef;
 use domain::message::Message;
 use serde::Serialize;
-use serde_json::{Number, Value};
 
 /// Something of which a hook gets a list and returns a list.
 pub(super) trait Element: Serialize {

@@ -1,10 +1,10 @@
 //! The things that a reply is made of: messages, calls, tool definitions, answers, results.
 
 use domain::fault::Fault;
+use domain::json::{Value, json};
 use domain::llm::{FunctionDef, LlmReply, ToolDef, Usage};
 use domain::message::{CallPart, FunctionPart, Message, Private, Role, SystemPart};
 use domain::tool::ToolOutput;
-use serde_json::{Value, json};
 
 use super::hint::Shape;
 use super::reader::{Path, Reader, flag, list, object, string, strings, text, value};

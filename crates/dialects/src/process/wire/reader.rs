@@ -3,8 +3,7 @@
 use std::fmt;
 
 use domain::fault::Fault;
-use domain::json::{Object, parse};
-use serde_json::Value;
+use domain::json::{Object, Value, parse};
 
 use super::echo::key;
 use super::hint::{Shape, not_read};

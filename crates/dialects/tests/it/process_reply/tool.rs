@@ -51,13 +51,6 @@ fn before_tool_rewrites_or_denies() {
         r#"{"call":{"arguments":"{}"}}"#,
         "result.call.arguments: expected an object, got a string",
     );
-    for name in ["$serde_json::private::Number", r"\u0024serde_json::private::Number"] {
-        check_unreadable(
-            &before_tool(),
-            &format!(r#"{{"call":{{"arguments":{{"x":{{"{name}":"5"}}}}}}}}"#),
-            "result.call.arguments: the member name `$serde_json::private::Number` is reserved",
-        );
-    }
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! One row by itself: does its hash fit, and does its body say what its columns say?
 
-use serde_json::Value;
-
 use super::finding::{Finding, Member};
 use crate::audit::line::MAX_WORD_BYTES;
 use crate::audit::{Entry, Hash, MAX_SEQ};
 use crate::id::TenantId;
-use crate::json::{self, Object};
+use crate::json::{self, Object, Value};
 
 /// The names of a body's members, in their order.
 const MEMBERS: [&str; 5] = ["at", "data", "kind", "seq", "tenant_id"];

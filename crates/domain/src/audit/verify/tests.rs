@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
-use serde_json::json;
 
 use super::*;
 use crate::audit::{Hash, Kind, Link, append, read_line};
+use crate::json::json;
 
 /// A signature that anybody can check and nobody else than these tests would take for one.
 fn sign(message: &[u8]) -> String {

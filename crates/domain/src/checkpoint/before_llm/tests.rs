@@ -24,7 +24,7 @@ impl Known for Nobody {
 fn conversation() -> Vec<Rendered<Message>> {
     let from = Provenance { msg_id: Some(MsgId::default()), ..Provenance::new(Source::Hook, 1) };
     let text = Private { lifetime: Lifetime::Passing, from: Some(Arc::new(from)), blocks: Vec::new() };
-    let thoughts = Private::of(vec![serde_json::json!({"type": "thinking"})]);
+    let thoughts = Private::of(vec![crate::json::json!({"type": "thinking"})]);
     let messages = [
         Message::text(Role::System, "S0"),
         Message::text(Role::User, "U1"),

@@ -1,9 +1,8 @@
 //! A history on its way in, gates and journal included.
 
-use serde_json::json;
-
 use super::*;
 use crate::history::{HistoryKey, Signed};
+use crate::json::json;
 use crate::message::{CallPart, Role};
 use crate::session::{Entry, Session};
 use crate::skill::Skills;

@@ -8,7 +8,7 @@ use crate::session::{Cause, Entry, Session, settle};
 
 /// A message with everything that a message can have, exact digits and private blocks among it.
 fn rich() -> KeptMessage {
-    let foreign: serde_json::Value =
+    let foreign: crate::json::Value =
         serde_json::from_str(r#"{"n":0.10000000000000000001,"big":123456789012345678901234567890,"e":1E+2}"#).unwrap();
     let part = CallPart {
         extra_content: Some(foreign.clone()),
@@ -25,7 +25,7 @@ fn rich() -> KeptMessage {
         tool_call_id: "c0".into(),
         model_name: "m".into(),
         created_at: Some("2026-01-01T00:00:00Z".into()),
-        private: Private::of(vec![foreign, serde_json::json!({"signature": "\u{2028}é"})]),
+        private: Private::of(vec![foreign, crate::json::json!({"signature": "\u{2028}é"})]),
         ..Message::text(Role::Assistant, "a\nb\0")
     })
 }

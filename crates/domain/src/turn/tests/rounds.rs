@@ -60,7 +60,7 @@ fn calls_without_an_id_of_their_own_get_one() {
     step(&mut turn);
     let ids = ["x", "", "x", "call_1_1", ""];
     let parts = ids.iter().map(|id| CallPart::new(id, "write", "{}")).collect();
-    let blocks = vec![serde_json::json!("as the provider wrote it")];
+    let blocks = vec![crate::json::json!("as the provider wrote it")];
     let reply = LlmReply { private: Private::of(blocks), ..LlmReply::calls(parts) };
     turn.replied(reply, "m", |_| false);
     for call in 0..ids.len() {

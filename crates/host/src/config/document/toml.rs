@@ -1,6 +1,6 @@
 //! TOML into the tree.
 
-use serde_json::Number;
+use domain::json::Number;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 

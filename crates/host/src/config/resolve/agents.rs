@@ -51,7 +51,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
             lay_stranger_over(agent, &raw, &trusted.layer);
             let kept = ["system", "flow", "max_iterations"];
             let written = trusted.layer.value(&["agents", &name]);
-            let rest: Vec<_> = written.as_object().into_iter().flat_map(serde_json::Map::keys).cloned().collect();
+            let rest: Vec<_> = written.as_object().into_iter().flat_map(domain::json::Object::keys).cloned().collect();
             let rest: Vec<_> = rest.into_iter().filter(|key| !kept.contains(&key.as_str())).collect();
             if !rest.is_empty() {
                 left.add(format!("{path} ({})", rest.join(", ")));
@@ -263,7 +263,7 @@ impl AgentConfig {
             fallbacks: Vec::new(),
             stream_unreviewed: false,
             default: false,
-            options: serde_json::Map::new(),
+            options: domain::json::Object::new(),
             skills: Vec::new(),
             skills_dir: PathBuf::new(),
             flow: Flow::default(),

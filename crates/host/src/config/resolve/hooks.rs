@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dialects::process::config::{Problem, broken, builtin, idle, process};
 use domain::hook::{Family, Hook, State};
 use domain::id::HookName;
-use serde_json::Value;
+use domain::json::Value;
 
 use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};

@@ -6,10 +6,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use domain::json::canonical;
+use domain::json::{Value, canonical};
 use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{Command, Entry, search_path};

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use domain::json::Value;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::{Coverage, Entry, Part, Standing, covers};

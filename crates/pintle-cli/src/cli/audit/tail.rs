@@ -8,8 +8,8 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use domain::audit::{Entry, Kind};
 use domain::id::{HookId, TenantId};
+use domain::json::Value;
 use domain::store::{AuditStore, HookStore as _};
-use serde_json::Value;
 use store::Store;
 
 use super::range::{Pages, head};
@@ -191,7 +191,7 @@ fn line(entry: &Entry, tenant: Option<&str>, names: &BTreeMap<HookId, String>) -
 #[cfg(test)]
 mod tests {
     use domain::audit::{Link, append};
-    use serde_json::json;
+    use domain::json::json;
 
     use super::super::range::tests::{at, fake};
     use super::*;

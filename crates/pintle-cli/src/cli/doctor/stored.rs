@@ -127,7 +127,7 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Unproven> {
     }
     match row.handler_type {
         HandlerType::Script => {
-            let source = row.config.get("source").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let source = row.config.get("source").and_then(domain::json::Value::as_str).unwrap_or_default();
             parts.scripts.check(source).await.map_err(|why| ("script", why))
         }
         HandlerType::Prompt if parts.evaluator.is_none() => {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use domain::agent_hook::HookScope;
+use domain::json::{Value, json};
 use rules::admin::{Caller, Created, Desk};
 use rules::builtin::starter;
-use serde_json::{Value, json};
 
 use super::super::{Global, terminal};
 use super::stored::{all, at_desk, is_usage, json, refused, text, warn};

@@ -5,9 +5,9 @@ use clap::Args;
 use dialects::process::config::nearest;
 use domain::agent_hook::{AGENT_EVENTS, Decision};
 use domain::checkpoint::CheckpointKind;
+use domain::json::{Value, json};
 use jiff::{Span, Timestamp, civil::Date, tz::TimeZone};
 use rules::admin::{HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, Refused};
-use serde_json::{Value, json};
 
 use super::super::{Global, terminal};
 use super::stored::{at_desk, find, json, refused, text};

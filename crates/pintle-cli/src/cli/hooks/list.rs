@@ -7,8 +7,8 @@ use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
 use domain::hook::{Family, Hook, Scope, State};
 use domain::id::AgentId;
+use domain::json::Value;
 use domain::roster::Roster;
-use serde_json::Value;
 use store::HookTiming;
 
 use self::rule::{Rules, origin};
@@ -108,7 +108,7 @@ impl Listing {
         let chain = |chain: Chain<'_>| {
             let configured = chain.configured.iter().map(|hook| json(hook, chain.kind, &self.timings));
             let hooks: Vec<Value> = configured.chain(chain.stored.iter().map(|hook| self.stored_json(hook))).collect();
-            serde_json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
+            domain::json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
         };
         self.chains().map(chain).collect()
     }
@@ -166,9 +166,9 @@ impl Listing {
     fn stored_json(&self, hook: &Value) -> Value {
         let timing = self.stored_timing(hook);
         let mut row = self.rules.json(hook);
-        row["runs"] = serde_json::json!(timing.map(|timing| timing.runs));
-        row["p50_ms"] = serde_json::json!(timing.and_then(|timing| timing.p50_ms));
-        row["p95_ms"] = serde_json::json!(timing.and_then(|timing| timing.p95_ms));
+        row["runs"] = domain::json::json!(timing.map(|timing| timing.runs));
+        row["p50_ms"] = domain::json::json!(timing.and_then(|timing| timing.p50_ms));
+        row["p95_ms"] = domain::json::json!(timing.and_then(|timing| timing.p95_ms));
         row
     }
 
@@ -238,10 +238,10 @@ fn cost(timing: &HookTiming) -> Option<String> {
     Some(format!(", {} {runs}, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
 }
 
-fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> serde_json::Value {
+fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain::json::Value {
     let timing = timing(timings, hook, kind);
     let stage = kind.and_then(|kind| Some((kind, hook.stages.get(kind)?)));
-    serde_json::json!({
+    domain::json::json!({
         "hook": hook.name,
         "family": hook.family,
         "origin": hook.origin,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use domain::id::TenantId;
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 
 use super::super::{Global, terminal};
 use super::stored::{at_desk, called, find, json, refused, text};

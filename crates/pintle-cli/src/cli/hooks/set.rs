@@ -2,8 +2,7 @@
 
 use clap::Args;
 use dialects::process::config::nearest;
-use domain::json::Object;
-use serde_json::{Value, json};
+use domain::json::{Object, Value, json};
 
 use super::super::{Global, terminal};
 use super::stored::{at_desk, called, find, json, refused, text, warn};

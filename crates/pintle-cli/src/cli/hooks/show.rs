@@ -26,7 +26,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     say(args, &facts(&env, &loaded.config, hook))
 }
 
-fn say(args: &ShowArgs, facts: &serde_json::Value) -> Result<u8, CliError> {
+fn say(args: &ShowArgs, facts: &domain::json::Value) -> Result<u8, CliError> {
     terminal::say(&if args.json { json(facts)? } else { plain(facts) })?;
     Ok(0)
 }
@@ -67,29 +67,29 @@ enum Found {
     Beside(Box<Hook>),
 }
 
-fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> serde_json::Value {
+fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> domain::json::Value {
     let mut facts = every(&loaded.hook);
     if let HookKind::Process(entry) = &loaded.kind {
         let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
         let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);
-        facts["command"] = serde_json::json!(entry.argv);
-        facts["dir"] = serde_json::json!(entry.dir);
-        facts["env"] = serde_json::json!(entry.env.keys().collect::<Vec<_>>());
-        facts["withheld_env"] = serde_json::json!(child.withheld);
-        facts["strict"] = serde_json::json!(entry.strict);
-        facts["max_frame_bytes"] = serde_json::json!(entry.max_frame_bytes);
+        facts["command"] = domain::json::json!(entry.argv);
+        facts["dir"] = domain::json::json!(entry.dir);
+        facts["env"] = domain::json::json!(entry.env.keys().collect::<Vec<_>>());
+        facts["withheld_env"] = domain::json::json!(child.withheld);
+        facts["strict"] = domain::json::json!(entry.strict);
+        facts["max_frame_bytes"] = domain::json::json!(entry.max_frame_bytes);
     }
     facts
 }
 
 /// What every hook has.
-fn every(hook: &Hook) -> serde_json::Value {
-    let stages: Vec<serde_json::Value> = hook
+fn every(hook: &Hook) -> domain::json::Value {
+    let stages: Vec<domain::json::Value> = hook
         .stages
         .kinds()
         .filter_map(|kind| {
             let stage = hook.stages.get(kind)?;
-            Some(serde_json::json!({
+            Some(domain::json::json!({
                 "checkpoint": kind.name(),
                 "duty": kind.duty(),
                 "timeout_ms": stage.timeout.as_millis() as u64,
@@ -98,7 +98,7 @@ fn every(hook: &Hook) -> serde_json::Value {
             }))
         })
         .collect();
-    let mut facts = serde_json::json!({
+    let mut facts = domain::json::json!({
         "hook": hook.name,
         "family": hook.family,
         "origin": hook.origin,
@@ -108,32 +108,32 @@ fn every(hook: &Hook) -> serde_json::Value {
         "priority": (hook.priority != i32::MIN).then_some(hook.priority),
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "respond": match &hook.respond {
-            Respond::Any => serde_json::json!("any"),
-            Respond::Only { globs, .. } => serde_json::json!(globs),
+            Respond::Any => domain::json::json!("any"),
+            Respond::Only { globs, .. } => domain::json::json!(globs),
         },
         "stages": stages,
     });
     if let State::Broken(fault) = &hook.state {
-        facts["fault"] = serde_json::json!(fault.to_string());
+        facts["fault"] = domain::json::json!(fault.to_string());
     }
     facts
 }
 
 /// One line for each fact, names in a column.
-fn plain(facts: &serde_json::Value) -> String {
+fn plain(facts: &domain::json::Value) -> String {
     let Some(members) = facts.as_object() else { return String::new() };
     let mut text = String::new();
     for (name, value) in members.iter().filter(|(name, value)| !value.is_null() && *name != "stages") {
         let value = match value {
-            serde_json::Value::String(value) => value.clone(),
-            serde_json::Value::Array(items) => {
+            domain::json::Value::String(value) => value.clone(),
+            domain::json::Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(bare).collect();
                 if items.is_empty() { "none".into() } else { items.join(" ") }
             }
-            serde_json::Value::Null
-            | serde_json::Value::Bool(_)
-            | serde_json::Value::Number(_)
-            | serde_json::Value::Object(_) => value.to_string(),
+            domain::json::Value::Null
+            | domain::json::Value::Bool(_)
+            | domain::json::Value::Number(_)
+            | domain::json::Value::Object(_) => value.to_string(),
         };
         text.push_str(&format!("{name:<16} {}\n", clean(&value)));
     }
@@ -150,6 +150,6 @@ fn plain(facts: &serde_json::Value) -> String {
     text
 }
 
-fn bare(value: &serde_json::Value) -> String {
+fn bare(value: &domain::json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

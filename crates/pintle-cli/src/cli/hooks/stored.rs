@@ -2,8 +2,8 @@
 //! refusal means here.
 
 use dialects::process::config::nearest;
+use domain::json::Value;
 use rules::admin::{Caller, Code, Desk, ListFilter, Refused};
-use serde_json::Value;
 
 use super::super::{Global, terminal};
 use crate::clean::{clean, prose};
@@ -201,7 +201,7 @@ pub(super) fn warn(warnings: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use domain::json::json;
 
     const A: &str = "0193a5b0-7000-7000-8000-0000000000aa";
 

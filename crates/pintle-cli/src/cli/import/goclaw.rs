@@ -2,10 +2,10 @@
 
 use clap::Args;
 use domain::agent_hook::AgentHook;
+use domain::json::json;
 use domain::store::{Actor, HookChange, HookStore as _};
 use egress::Egress;
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::super::audit::failed;
 use crate::clean::clean;

@@ -1,10 +1,10 @@
 //! `pintle skills list`: the skills of agents, their hooks in running order, and what is wrong.
 
 use anstyle::{AnsiColor, Style};
+use domain::json::{Value, json};
 use domain::skill::SkillHook;
 use domain::skill::finding::{Finding, Severity};
 use domain::skill::scan::{Scan, Skill};
-use serde_json::{Value, json};
 use skills::folders;
 
 use super::super::{Global, terminal};

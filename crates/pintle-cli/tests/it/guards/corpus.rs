@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use domain::json::{Value, json};
 use domain::shell::ShellText;
-use serde_json::{Value, json};
 
 use super::{Said, guards, run_in, said, sandbox};
 

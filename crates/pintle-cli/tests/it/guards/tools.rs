@@ -1,6 +1,6 @@
 //! Guards and calls of tools that run no shell text.
 
-use serde_json::json;
+use domain::json::json;
 
 use super::{Said, guards, run};
 

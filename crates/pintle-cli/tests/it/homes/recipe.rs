@@ -57,7 +57,7 @@ fn parked(world: &World, session: &str, message: &str) -> String {
 
 /// The question that waits.
 pub(super) fn waiting(world: &World) -> String {
-    let list: serde_json::Value = serde_json::from_str(&world.out(&["approvals", "list", "--json"])).unwrap();
+    let list: domain::json::Value = serde_json::from_str(&world.out(&["approvals", "list", "--json"])).unwrap();
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
     list[0]["id"].as_str().unwrap().to_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use serde_json::json;
+use domain::json::json;
 
 use super::stage::{Model, calls, runs, says, script};
 use crate::env::{PINTLE, TestEnv};

@@ -1,6 +1,6 @@
 //! A model that says what a test tells it and remembers what it was asked, rules in a folder, and what commands wrote.
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 use tokio::runtime::Runtime;
 

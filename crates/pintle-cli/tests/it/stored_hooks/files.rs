@@ -1,6 +1,6 @@
 //! Rules that come from files, as the commands see them.
 
-use serde_json::Value;
+use domain::json::Value;
 
 use super::{listed, operate};
 use crate::env::TestEnv;

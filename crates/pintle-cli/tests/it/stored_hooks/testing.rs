@@ -1,6 +1,6 @@
 //! `pintle hooks test` for stored hooks, for records in files, and for the starter guards.
 
-use serde_json::Value;
+use domain::json::Value;
 
 use super::{GUARD, add, listed};
 use crate::env::{PINTLE, TestEnv};

@@ -1,6 +1,6 @@
 //! What stored rules are sent: commands, servers, scripts and judges.
 
-use serde_json::{Value, json};
+use domain::json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 use tokio::runtime::Runtime;
 

@@ -124,7 +124,7 @@ fn run(folder: &std::path::Path) -> (jiff::Timestamp, String) {
 
 /// When the event of a payload was.
 fn occurred_at(payload: &str) -> jiff::Timestamp {
-    let payload: serde_json::Value = serde_json::from_str(payload).unwrap();
+    let payload: domain::json::Value = serde_json::from_str(payload).unwrap();
     payload["occurred_at"].as_str().unwrap().parse().unwrap()
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use domain::checkpoint::{Notice, Observed, RuntimeEvent, RuntimeKind};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
+use domain::json::Value;
 use engine::handler::Handler as _;
 use pintle_process::hook::ProcessHook;
-use serde_json::Value;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, within};
 

@@ -1,6 +1,6 @@
 //! What servers refuse, as they say it in their documents.
 
-use serde_json::Value;
+use domain::json::Value;
 
 use super::wires::Wire;
 use crate::capabilities::{After, Before, Capabilities, MidSystem};

@@ -2,12 +2,11 @@
 //!
 //! 2,000 turns by default; `PINTLE_LOWERING_CASES` says otherwise.
 
-use domain::json::Rendered;
+use domain::json::{Rendered, Value};
 use domain::ledger::{List, Wire as Fate};
 use domain::message::{Lifetime, Message, Role};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use serde_json::Value;
 
 use super::super::{CallKind, Removal, TurnWire, is_note, lowered};
 use super::linters::{lint, role};

@@ -1,11 +1,11 @@
 //! Random turns: what stands in the list at each call, made by the ledger that makes it in earnest.
 
+use domain::json::json;
 use domain::ledger::{Builtin, Called, Ledger, List, Point, Provenance, Source};
 use domain::message::{CallPart, Message, Private, Role};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use proptest::prelude::*;
 use proptest::sample::select;
-use serde_json::json;
 
 use crate::lower::CallKind;
 

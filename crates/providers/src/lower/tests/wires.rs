@@ -1,9 +1,8 @@
 //! The wires of the tests: what models take, and the bodies that go to them.
 
-use domain::json::{Object, Rendered};
+use domain::json::{Object, Rendered, Value};
 use domain::llm::LlmRequest;
 use domain::message::Message;
-use serde_json::Value;
 
 use super::super::{CallKind, How, InTurn, Shape, TurnWire};
 use crate::capabilities::{After, Before, Capabilities, MidSystem, Placement, Table};

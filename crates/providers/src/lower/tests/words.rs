@@ -1,8 +1,8 @@
 //! Single requests, to the letter.
 
+use domain::json::json;
 use domain::ledger::{Builtin, Ledger, Point};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
-use serde_json::json;
 
 use super::super::*;
 use super::wires::{Wire, wires};

@@ -7,11 +7,11 @@ use domain::account::{Account, Rewritten};
 use domain::agent_hook::Decision;
 use domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
 use domain::fault::Fault;
+use domain::json::{Value, json};
 use domain::record::{Outcome, Record};
 use domain::ruling::Ruling;
 use domain::verdict::Word;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::handler::Tried;
 

@@ -107,7 +107,7 @@ impl Telling {
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         // An input may be nested deeper than readers usually go.
-        let kept: Kept = serde_json::from_value(domain::json::parse(text)?).map_err(|error| error.to_string())?;
+        let kept: Kept = domain::json::from_value(domain::json::parse(text)?).map_err(|error| error.to_string())?;
         let event =
             CheckpointKind::named(&kept.event).ok_or_else(|| format!("there is no event \"{}\"", kept.event))?;
         let who = Identity {
@@ -135,8 +135,8 @@ mod tests {
     use std::time::Duration;
 
     use domain::checkpoint::Observed;
+    use domain::json::json;
     use domain::tool::{ToolCall, ToolOutput};
-    use serde_json::json;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use domain::agent_hook::AgentHook;
 use domain::id::{HookId, TenantId, agent_uuid};
+use domain::json::{Value, json};
 use domain::store::{Actor, HookChange, HookStore as _};
 use pintle_rules::admin::{Caller, ListFilter, Role};
-use serde_json::{Value, json};
 
 use super::stage::{Stage, of_acme, of_default, script};
 
@@ -152,7 +152,7 @@ async fn builtins_can_be_switched_by_the_owner_and_nothing_else() {
     let id = rows[0].id.to_string();
     for row in rows {
         // The model's scripts are shorter.
-        let config = serde_json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
+        let config = domain::json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
         stage.write(HookChange::Create(AgentHook { config, ..row }.into()));
     }
     let read_only = "INVALID_REQUEST builtin hooks are read-only except for the enabled toggle";

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use domain::id::{HookId, TenantId};
+use domain::json::{Value, json};
 use domain::store::{Actor, HookStore as _};
 use pintle_rules::admin::{Caller, Role};
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 

@@ -1,9 +1,9 @@
 //! Who would be asked.
 
 use domain::agent_hook::AgentHook;
+use domain::json::{Value, json};
 use domain::store::HookChange;
 use pintle_rules::admin::Role;
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 

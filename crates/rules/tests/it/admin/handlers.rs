@@ -5,12 +5,11 @@ use std::time::Duration;
 use domain::checkpoint::Observed;
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::store::{ExecutionQuery, ExecutionStore as _, HookChange};
 use domain::tool::{ToolCall, ToolOutput};
 use egress::Allow;
 use pintle_rules::admin::Role;
-use serde_json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 
 use super::stage::{Plan, Stage, http, of_default};

@@ -4,10 +4,9 @@ use domain::agent_hook::{Decision, HandlerType};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId, agent_uuid};
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::store::ExecutionStore as _;
 use pintle_rules::admin::{MAX_PAGE, Role};
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 

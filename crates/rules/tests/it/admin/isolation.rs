@@ -1,7 +1,7 @@
 //! Tenants do not see each other: what is another's is like what is not there.
 
+use domain::json::{Value, json};
 use pintle_rules::admin::{Caller, Role};
-use serde_json::{Value, json};
 
 use super::history::row;
 use super::stage::{ACME, Stage, UNKNOWN, of_acme, of_default, script};

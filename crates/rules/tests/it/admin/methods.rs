@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use domain::agent_hook::Edition;
+use domain::json::{Value, json};
 use pintle_rules::admin::{METHODS, Role};
-use serde_json::{Value, json};
 
 use super::stage::{ACME, Plan, Stage, UNKNOWN, http, of_acme, of_default, script};
 

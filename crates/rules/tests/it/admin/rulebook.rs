@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use domain::agent_hook::AgentHook;
 use domain::id::{HookId, TenantId};
+use domain::json::json;
 use domain::store::{HookChange, HookStore as _, Tenant};
 use pintle_rules::admin::Role;
-use serde_json::json;
 use testkit::log::Log;
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ async fn another_process_is_noticed_by_the_epoch() {
     let id = stage.create(&of_default(Role::Admin), script("tenant", "guard", "allow")).await;
     assert_eq!(stage.rulebook.refresh(), Ok(false));
     let config =
-        serde_json::from_value(json!({"source": "return {\"decision\":\"block\",\"reason\":\"new\"}"})).unwrap();
+        domain::json::from_value(json!({"source": "return {\"decision\":\"block\",\"reason\":\"new\"}"})).unwrap();
     let row = AgentHook { config, ..stage.row(&id) };
     stage.write(HookChange::Update { hook: row.into(), if_version: None, action: "updated" });
     assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");

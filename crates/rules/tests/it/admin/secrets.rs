@@ -1,9 +1,9 @@
 //! Secrets go in, and never come out.
 
 use domain::id::HookId;
+use domain::json::{Value, json};
 use domain::store::{AuditStore as _, HookStore as _};
 use pintle_rules::admin::Role;
-use serde_json::{Value, json};
 
 use super::stage::{Stage, http, of_default};
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use domain::agent_hook::Edition;
 use domain::id::{AgentId, HookId, TenantId, TurnId, agent_uuid};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, Usage};
 use domain::message::CallPart;
 use domain::store::{HookStore as _, Tenant};
@@ -24,7 +24,6 @@ use pintle_rules::handler::{
 };
 use pintle_rules::http::Exchange;
 use pintle_rules::judge::Question;
-use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 
 use crate::http_exchange::time::StillTime;
@@ -126,7 +125,7 @@ impl Evaluator for Stern {
             "id": "call_1", "type": "function",
             "function": {"name": "decide", "arguments": "{\"decision\":\"block\",\"reason\":\"too risky\"}"},
         });
-        let call: CallPart = serde_json::from_value(decide).unwrap();
+        let call: CallPart = domain::json::from_value(decide).unwrap();
         let usage = Usage { prompt_tokens: 90, completion_tokens: 10, total_tokens: 100 };
         let reply = LlmReply { usage: Some(usage), ..LlmReply::calls(vec![call]) };
         Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })

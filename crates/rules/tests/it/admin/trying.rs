@@ -1,9 +1,9 @@
 //! Tests of hooks: the handler runs for real, and nothing stays.
 
+use domain::json::{Value, json};
 use domain::store::{ExecutionQuery, ExecutionStore as _, HookStore as _};
 use egress::Allow;
 use pintle_rules::admin::{Role, Sample, Tested};
-use serde_json::{Value, json};
 use testkit::http::{Answer, HttpStub};
 
 use super::stage::{Plan, Stage, http, of_acme, of_default, script};

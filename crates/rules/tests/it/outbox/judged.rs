@@ -7,7 +7,7 @@ use domain::agent_hook::{AgentHook, HandlerType};
 use domain::checkpoint::{CheckpointKind, PreToolUse};
 use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, Usage};
 use domain::message::CallPart;
 use domain::ruling::Ruling;
@@ -17,7 +17,6 @@ use engine::{Clock as _, TurnCx, domain};
 use futures_util::future::BoxFuture;
 use pintle_rules::handler::{Evaluator, Judged, Wanted};
 use pintle_rules::judge::Question;
-use serde_json::{Value, json};
 use testkit::log::Log;
 
 use super::stage::{Host, Plan, World};

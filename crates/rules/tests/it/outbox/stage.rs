@@ -10,7 +10,7 @@ use domain::checkpoint::{CheckpointKind, Observed};
 use domain::execution::Execution;
 use domain::id::{AgentId, HookId, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::llm::Usage;
 use domain::record::EventRecord;
 use domain::store::{
@@ -28,7 +28,6 @@ use pintle_rules::handler::{
     Vault,
 };
 use pintle_rules::http::Exchange;
-use serde_json::{Value, json};
 use testkit::rules::MemoryRules;
 use tokio::time::Instant;
 

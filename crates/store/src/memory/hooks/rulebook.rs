@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use domain::agent_hook::AgentHook;
 use domain::breaker::Run;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use domain::json::Value;
 use domain::store::{Actor, Changed, HookChange, LoggedChange, OutboxJob, StoreError, StoredRules, Tenant, Trip};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::rules::{self, Account, CREATED, DELETED, RESET, TRIPPED, moment};
 

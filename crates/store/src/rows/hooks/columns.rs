@@ -6,9 +6,8 @@ use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
 use domain::breaker::Policy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, Value};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::db::{Cell, Columns, Dialect, Failure};
 use crate::{body, jsonb, rules};

@@ -3,11 +3,10 @@
 use domain::agent_hook::{AGENT_EVENTS, AgentHook, HandlerType, HookScope, Instead, Source};
 use domain::breaker::{Counted, Policy, Run};
 use domain::id::{HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::store::{Actor, HookChange, OutboxJob, Tenant};
 use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 
 use super::steps::Step;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
+use domain::json::{Value, json};
 use rules::condition;
-use serde_json::{Value, json};
 
 use super::super::stored::{label, text};
 use crate::clean::clean;

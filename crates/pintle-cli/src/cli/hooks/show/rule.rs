@@ -1,8 +1,8 @@
 //! `pintle hooks show` for a stored hook: its record, its breaker, who changed it, what it did last.
 
 use anstyle::{AnsiColor, Style};
+use domain::json::{Value, json};
 use rules::admin::{Caller, Desk, HistoryQuery};
-use serde_json::{Value, json};
 
 use super::super::history::line;
 use super::super::list::rule::{Rules, fault};
@@ -97,7 +97,7 @@ impl Shown {
 /// Members that stand elsewhere, and such as say nothing.
 fn is_shown(name: &str, value: &Value) -> bool {
     const ELSEWHERE: [&str; 7] = ["id", "name", "config", "scope", "agent_ids", "tripped_at", "trips"];
-    let empty = value.is_null() || value == "" || value.as_object().is_some_and(serde_json::Map::is_empty);
+    let empty = value.is_null() || value == "" || value.as_object().is_some_and(domain::json::Object::is_empty);
     !ELSEWHERE.contains(&name) && !empty
 }
 

@@ -9,10 +9,10 @@ use dialects::process::wire;
 use domain::checkpoint::{CheckpointKind, Snapshot};
 use domain::fault::Fault;
 use domain::hook::Hook;
+use domain::json::Value;
 use domain::record::{NotRun, Outcome, Record};
 use domain::verdict::Word;
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::cli::session::BLOCKED;

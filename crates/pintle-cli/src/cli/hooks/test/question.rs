@@ -10,10 +10,9 @@ use domain::checkpoint::{
     RuntimeEvent, RuntimeKind, SubagentStart, UserPromptSubmit,
 };
 use domain::hook::Hook;
-use domain::json::{Object, parse};
+use domain::json::{Object, Value, parse};
 use domain::llm::LlmReply;
 use domain::tool::{ToolCall, ToolOutput};
-use serde_json::Value;
 
 use super::TestArgs;
 use crate::error::CliError;

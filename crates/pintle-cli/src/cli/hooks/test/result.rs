@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use domain::agent_hook::Decision;
-use serde_json::Value;
+use domain::json::Value;
 
 use super::super::stored::text;
 use crate::clean::{clean, prose};
@@ -128,7 +128,7 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use domain::json::json;
 
     /// The exit code and the lines.
     fn check(result: Value, whole: bool) -> (u8, String) {

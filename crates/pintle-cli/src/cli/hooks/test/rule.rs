@@ -5,9 +5,9 @@ use std::path::Path;
 use agent::tools::BUILTIN;
 use domain::checkpoint::{CheckpointKind, Facts};
 use domain::hook::{Hook, State};
+use domain::json::{Value, json};
 use rules::admin::{Caller, Desk, Sample, TestResult, Tested};
 use rules::condition;
-use serde_json::{Value, json};
 
 use super::super::super::{Global, terminal};
 use super::super::history::event;
@@ -116,7 +116,7 @@ async fn asked(
 ) -> Result<Answer, CliError> {
     let sample = sample(args, record)?;
     let result: TestResult = desk.test(by, what, &sample).await.map_err(refused)?;
-    let result = serde_json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
+    let result = domain::json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
     Ok(Answer::new(label(record).to_owned(), result))
 }
 

@@ -2,8 +2,7 @@
 //! "Migration from Old Quality Gates".
 
 use domain::agent_hook::Edition;
-use domain::json::Object;
-use serde_json::{Value, json};
+use domain::json::{Object, Value, json};
 
 use super::source::{flag, items, number, object, text};
 

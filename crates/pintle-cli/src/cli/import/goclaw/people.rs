@@ -112,7 +112,7 @@ pub(super) fn key_of(row: &domain::json::Object) -> &str {
 #[cfg(test)]
 mod tests {
     use domain::id::{DEFAULT_TENANT, agent_uuid};
-    use serde_json::json;
+    use domain::json::json;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agent_hook::{AgentHook, Edition, HookScope, Source as Origin};
 use domain::id::{HookId, TenantId};
-use domain::json::Object;
+use domain::json::{Object, Value, json};
 use domain::store::StoredRules;
 use egress::Egress;
 use jiff::Timestamp;
@@ -12,7 +12,6 @@ use rules::handler::Vault as _;
 use rules::http::{SigningSecret, check_header};
 use rules::record::{self, Around, Birth, Checks, Lang, SEALED};
 use serde::Serialize;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::gates::gates;

@@ -9,12 +9,11 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::store::StoreError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde_json::Value;
 use store::OpenError;
 use store::foreign;
 
@@ -140,7 +139,7 @@ fn nothing(source: &str) -> CliError {
 
 /// The text in the first of `columns` that has one; empty if none has.
 pub(super) fn text<'a>(row: &'a Object, columns: &[&str]) -> &'a str {
-    let found = columns.iter().filter_map(|column| row.get(*column)?.as_str()).find(|text| !text.is_empty());
+    let found = columns.iter().filter_map(|column| row.get(column)?.as_str()).find(|text| !text.is_empty());
     found.unwrap_or_default()
 }
 
@@ -284,7 +283,7 @@ fn odd(column: &str, value: &Value, expected: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::json::json;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The body of a request as a person reads it: every character of its JSON, in lines of a readable length.
 
-use serde_json::Value;
+use domain::json::Value;
 
 /// The member that holds the definitions of tools: schemas, one line each.
 const TOOLS: &str = "tools";

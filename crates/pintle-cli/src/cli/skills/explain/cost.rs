@@ -84,7 +84,10 @@ impl Cost {
         }
         let tools = &call.request.tools;
         // What is offered leaves as JSON.
-        cost.add(Share::Tools, tools.iter().map(|tool| tokens(serde_json::json!(tool.get()).to_string().len())).sum());
+        cost.add(
+            Share::Tools,
+            tools.iter().map(|tool| tokens(domain::json::json!(tool.get()).to_string().len())).sum(),
+        );
         cost
     }
 

@@ -1,7 +1,7 @@
 //! The form for programs: an array with one object for each model call.
 
 use agent::driver::rehearsal::{Call, Fate};
-use serde_json::{Map, Value, json};
+use domain::json::{Object, Value, json};
 
 use super::Explained;
 use super::cost::Cost;
@@ -56,7 +56,7 @@ fn one(explained: &Explained, at: usize, call: &Call) -> Result<Value, CliError>
 }
 
 fn tokens(cost: &Cost) -> Value {
-    let mut members: Map<String, Value> =
+    let mut members: Object =
         cost.shares().map(|(share, tokens)| (share.words().1.to_owned(), tokens.into())).collect();
     members.insert("total".into(), cost.total().into());
     members.into()

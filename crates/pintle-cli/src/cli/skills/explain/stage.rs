@@ -2,10 +2,10 @@
 
 use agent::Settings;
 use agent::tools::{LOAD_SKILL, Protected, Tools, ToolsConfig};
+use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::skill::Skills;
 use egress::Egress;
-use serde_json::{Value, json};
 
 use crate::error::CliError;
 use host::agent_skills::{scan, view};

@@ -1,0 +1,184 @@
+//! An HTTP client for rmcp that sends calls as they were written, and keeps the text of results.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use crate::wire::{MAX_LINE_BYTES, exact};
+
+/// Longest body of a failure that is read for the error in it, in bytes: what rmcp reads.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type Failure = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// The client. What concerns no tool goes rmcp's own way.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact(pub(super) reqwest::Client);
+
+impl StreamableHttpClient for Exact {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let of_tools = matches!(&message, JsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)));
+        if !of_tools {
+            return self.0.post_message(uri, message, session, token, headers).await;
+        }
+        let body = exact::written(&message)?.to_string();
+        let mut request = self.0.post(&*uri).headers(headers.into_iter().collect());
+        request = request.header(ACCEPT, [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", "));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let in_session = session.is_some();
+        if let Some(session) = session {
+            request = request.header(HEADER_SESSION_ID, &*session);
+        }
+        let response = request.header(CONTENT_TYPE, JSON_MIME_TYPE).body(body).send().await?;
+        answer(response, in_session).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+        _max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.post_message(uri, message, session, token, headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Failure> {
+        self.0.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, Failure> {
+        let limit = MAX_LINE_BYTES;
+        let events = self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, limit).await?;
+        Ok(noted(events))
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+        _max_sse_event_size: usize,
+    ) -> Result<Events, Failure> {
+        self.get_stream(uri, session, last, token, headers).await
+    }
+}
+
+/// Events with the text of each result in them.
+fn noted(events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static) -> Events {
+    let note = |mut event: Sse| {
+        if let Some(text) = event.data.as_deref().and_then(exact::noted_text) {
+            event.data = Some(text);
+        }
+        event
+    };
+    events.map(move |event| event.map(note)).boxed()
+}
+
+/// The answer to a request about tools.
+async fn answer(response: Response, in_session: bool) -> Result<StreamableHttpPostResponse, Failure> {
+    let status = response.status();
+    if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+        return Ok(StreamableHttpPostResponse::Accepted);
+    }
+    if status == StatusCode::NOT_FOUND && in_session {
+        return Err(StreamableHttpError::SessionExpired);
+    }
+    let header =
+        |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+    let (kind, session) = (header(CONTENT_TYPE), header(HeaderName::from_static(SESSION_ID)));
+    let is = |mime: &str| kind.as_deref().is_some_and(|kind| kind.starts_with(mime));
+    if let Err(error) = response.error_for_status_ref() {
+        let told = if is(JSON_MIME_TYPE) { body(response, MAX_ERROR_BYTES).await.ok() } else { None };
+        let told = told.and_then(|body| serde_json::from_slice::<ServerJsonRpcMessage>(&body).ok());
+        let is_refusal = !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        return match told {
+            Some(message @ JsonRpcMessage::Error(_)) if is_refusal => {
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            Some(_) | None => Err(StreamableHttpError::Client(error)),
+        };
+    }
+    if is(EVENT_STREAM_MIME_TYPE) {
+        let events = SseStream::from_bytes_stream(Box::pin(bounded(response)));
+        return Ok(StreamableHttpPostResponse::Sse(noted(events), session));
+    }
+    if !is(JSON_MIME_TYPE) {
+        return Err(StreamableHttpError::UnexpectedContentType(kind));
+    }
+    let text = String::from_utf8_lossy(&body(response, MAX_LINE_BYTES).await?).into_owned();
+    let message = serde_json::from_str(&exact::noted_text(&text).unwrap_or(text))?;
+    Ok(StreamableHttpPostResponse::Json(message, session))
+}
+
+/// [`HEADER_SESSION_ID`] as names of headers are compared.
+const SESSION_ID: &str = "mcp-session-id";
+
+/// A body of at most `limit` bytes.
+async fn body(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        if body.len() + piece.len() > limit {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: limit });
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+/// The bytes of a stream of events, none of which is longer than [`MAX_LINE_BYTES`].
+fn bounded(response: Response) -> impl Stream<Item = io::Result<bytes::Bytes>> {
+    let mut held = 0;
+    response.bytes_stream().map(move |piece| {
+        let piece = piece.map_err(io::Error::other)?;
+        // An event ends at an empty line; what ends within one piece is short, as the piece is.
+        let ends = piece.windows(2).any(|pair| matches!(pair, b"\n\n" | b"\n\r" | b"\r\r"));
+        held = if ends { piece.len() } else { held + piece.len() };
+        if held > MAX_LINE_BYTES {
+            return Err(io::Error::other(format!("an event is longer than {MAX_LINE_BYTES} bytes")));
+        }
+        Ok(piece)
+    })
+}
