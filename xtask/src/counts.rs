@@ -4,42 +4,17 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail, ensure};
 
+mod bench;
 mod compare;
 mod counted;
 mod kept;
 
 use compare::Comparison;
 use counted::Counts;
-
-/// The benchmarks that count, and where they stand.
-const BENCHES: &[&str] = &[
-    "-p",
-    "pintle-domain",
-    "-p",
-    "pintle-shell",
-    "-p",
-    "pintle-dialects",
-    "-p",
-    "pintle-providers",
-    "-p",
-    "pintle-engine",
-    "-p",
-    "pintle-process",
-    "-p",
-    "pintle-rules",
-    "-p",
-    "pintle-store",
-    "--bench",
-    "counts",
-    "--bench",
-    "exchange",
-    "--bench",
-    "statements",
-];
 
 /// What is to be done with the counts.
 #[derive(Clone, Copy, PartialEq)]
@@ -74,6 +49,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> anyhow::Result<ExitCode> {
     };
     let now = count(root)?;
     let Some(committed) = committed else {
+        fs::create_dir_all(root.join("counts"))?;
         fs::write(&file, kept::written(&version, &now)).with_context(|| format!("`{name}` cannot be written"))?;
         writeln!(std::io::stdout(), "{} counts are in `{name}` now", now.len())?;
         return Ok(ExitCode::SUCCESS);
@@ -94,18 +70,11 @@ fn toolchain(root: &Path) -> anyhow::Result<String> {
 
 /// Runs every benchmark that counts.
 fn count(root: &Path) -> anyhow::Result<Counts> {
-    let told = Command::new("cargo")
-        .args(["bench", "--locked"])
-        .args(BENCHES)
-        .args(["--", "--output-format=json"])
-        .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("`cargo bench` did not start")?;
-    ensure!(
-        told.status.success(),
-        "the benchmarks failed; they need `valgrind`, and `gungraun-runner` in the version of `Cargo.toml`: \
-         `./pintle test` installs both"
-    );
-    counted::read(&String::from_utf8(told.stdout).context("what the benchmarks print is no text")?)
+    let programs = bench::built(root)?;
+    let stand = bench::Stand::new()?;
+    let mut printed = String::new();
+    for (program, folder) in programs {
+        printed += &stand.run(root, &program, &folder)?;
+    }
+    counted::read(&printed)
 }
