@@ -1,12 +1,12 @@
 //! The built-in gate of `agents.NAME.ask`: every call of certain tools waits for a person.
 
 use domain::checkpoint::{CheckpointKind, PreToolUse};
-use domain::hook::{Family, Hook, Scope, Stages, State};
+use domain::hook::{Family, Hook, HookState, Scope, Stages};
 use domain::id::{AgentId, HookName};
-use domain::matcher::{Matcher, Respond};
+use domain::matcher::{Matcher, RespondTools};
 use domain::verdict::{Reason, Verdict};
 use engine::engine::default_stage;
-use engine::{Answer, HookCx, NativeHook, async_trait};
+use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use globset::Glob;
 
 use crate::tools::canonical_builtin;
@@ -23,7 +23,7 @@ pub struct AskGate {
 /// What is wrong with a glob.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct BadGlob {
+pub struct GlobError {
     /// Its place among the globs.
     pub place: usize,
     /// Why, on one line.
@@ -46,10 +46,10 @@ impl AskGate {
             family: Family::Native,
             origin: origin.to_owned(),
             priority: 0,
-            state: State::Armed,
+            state: HookState::Armed,
             scope: Scope::Agents([self.agent.clone()].into()),
             matcher: Some(matcher),
-            respond: Respond::Any,
+            respond: RespondTools::Any,
             events: None,
             media_dir: None,
             stages,
@@ -64,7 +64,7 @@ impl NativeHook for AskGate {
         vec![CheckpointKind::PreToolUse]
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         let why = format!("every call of `{}` by the agent `{}` waits for a person", at.call.tool, self.agent);
         Ok(Verdict::Ask(Reason::new(&why)))
     }
@@ -75,10 +75,10 @@ impl NativeHook for AskGate {
 ///
 /// # Errors
 /// The first glob that is none.
-pub fn matcher(globs: &[String]) -> Result<Matcher, BadGlob> {
+pub fn matcher(globs: &[String]) -> Result<Matcher, GlobError> {
     let mut patterns = Vec::new();
     for (place, glob) in globs.iter().enumerate() {
-        let bad = |reason: String| BadGlob { place, reason };
+        let bad = |reason: String| GlobError { place, reason };
         if glob.is_empty() {
             return Err(bad("it is empty, and names no tool".into()));
         }
@@ -92,7 +92,7 @@ pub fn matcher(globs: &[String]) -> Result<Matcher, BadGlob> {
         patterns.extend(known.map(|known| format!("^{known}$")));
     }
     Matcher::compile(&format!("(?s){}", patterns.join("|")))
-        .map_err(|reason| BadGlob { place: globs.len().saturating_sub(1), reason })
+        .map_err(|reason| GlobError { place: globs.len().saturating_sub(1), reason })
 }
 
 /// Every tool: for a host that cannot tell which ones are meant.

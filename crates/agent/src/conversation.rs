@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::id::{AgentId, SessionId, TenantId};
 use domain::json::Rendered;
 use domain::message::Message;
-use domain::session::{Cause, Entry, OpenTurn, Session};
-use domain::store::{Hold, SessionKey, SessionStore, StoreError};
-use domain::turn::{Fact, Waiting};
+use domain::session::{JournalEntry, OpenTurn, ReleaseReason, Session};
+use domain::store::{SessionHold, SessionKey, SessionStore, StoreError};
+use domain::turn::{Fact, WaitingMessage};
 
 use crate::journal::Journal;
 
@@ -24,12 +24,12 @@ pub struct Conversation {
     pub(crate) session: Session,
     pub(crate) journal: Journal,
     /// Results that came too late for their turn.
-    pub(crate) late: Arc<Late>,
+    pub(crate) late: Arc<LateInbox>,
     /// The agent that works it, once it was opened.
     opened_by: Option<AgentId>,
     /// How its work would end now.
-    cause: Cause,
-    _hold: Option<Box<dyn Hold>>,
+    cause: ReleaseReason,
+    _hold: Option<Box<dyn SessionHold>>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -70,7 +70,7 @@ impl Conversation {
         key: SessionId,
         parent: Option<SessionId>,
         session: Session,
-        hold: Option<Box<dyn Hold>>,
+        hold: Option<Box<dyn SessionHold>>,
     ) -> Self {
         let full = SessionKey { tenant: TenantId::default_tenant(), session: key.clone() };
         Self {
@@ -81,7 +81,7 @@ impl Conversation {
             session,
             late: Arc::default(),
             opened_by: None,
-            cause: Cause::Done,
+            cause: ReleaseReason::Done,
             _hold: hold,
         }
     }
@@ -100,7 +100,7 @@ impl Conversation {
     }
 
     /// Messages that wait for the next turn, results of sub-agents among them.
-    pub fn queue(&mut self) -> &[Waiting] {
+    pub fn queue(&mut self) -> &[WaitingMessage] {
         self.take_late();
         self.session.queue()
     }
@@ -111,14 +111,14 @@ impl Conversation {
     }
 
     /// How the last process that worked on it ended.
-    pub fn last_cause(&self) -> Option<Cause> {
+    pub fn last_cause(&self) -> Option<ReleaseReason> {
         self.session.last_cause()
     }
 
     /// What came too late for its turn joins the queue.
     fn take_late(&mut self) {
         for waiting in self.late.take() {
-            self.session.apply(Entry::Turn(Fact::Queued(waiting)));
+            self.session.apply(JournalEntry::Turn(Fact::Queued(waiting)));
         }
     }
 
@@ -127,7 +127,7 @@ impl Conversation {
         let mut late = self.late.lock();
         late.worked = true;
         for waiting in std::mem::take(&mut late.results) {
-            self.session.apply(Entry::Turn(Fact::Queued(waiting)));
+            self.session.apply(JournalEntry::Turn(Fact::Queued(waiting)));
         }
     }
 
@@ -136,7 +136,7 @@ impl Conversation {
         let mut late = self.late.lock();
         late.worked = false;
         for waiting in std::mem::take(&mut late.results) {
-            let queued = Entry::Turn(Fact::Queued(waiting));
+            let queued = JournalEntry::Turn(Fact::Queued(waiting));
             drop(self.journal.write(agent, vec![queued.clone()]));
             self.session.apply(queued);
         }
@@ -144,14 +144,14 @@ impl Conversation {
 
     /// Notes that this process works on it from now on, and whether the one before ended without saying so.
     /// `None` if it is noted already.
-    pub(crate) fn opening(&mut self, agent: &AgentId) -> Option<Vec<Entry>> {
+    pub(crate) fn opening(&mut self, agent: &AgentId) -> Option<Vec<JournalEntry>> {
         if self.opened_by.is_some() {
             return None;
         }
         self.opened_by = Some(agent.clone());
-        let died = self.session.is_held().then_some(Entry::Closed { cause: Cause::Killed });
-        let opened = Entry::Opened { by: format!("process {}", std::process::id()) };
-        let entries: Vec<Entry> = died.into_iter().chain([opened]).collect();
+        let died = self.session.is_held().then_some(JournalEntry::Closed { cause: ReleaseReason::Killed });
+        let opened = JournalEntry::Opened { by: format!("process {}", std::process::id()) };
+        let entries: Vec<JournalEntry> = died.into_iter().chain([opened]).collect();
         entries.iter().cloned().for_each(|entry| self.session.apply(entry));
         Some(entries)
     }
@@ -162,7 +162,7 @@ impl Conversation {
     }
 
     /// How the work on it would end, if it ended now.
-    pub(crate) fn now_is(&mut self, cause: Cause) {
+    pub(crate) fn now_is(&mut self, cause: ReleaseReason) {
         self.cause = cause;
     }
 }
@@ -171,30 +171,30 @@ impl Conversation {
 ///
 /// A journal must tell things in the order in which they count, so while a turn is worked only its worker writes.
 #[derive(Debug, Default)]
-pub(crate) struct Late(Mutex<LateResults>);
+pub(crate) struct LateInbox(Mutex<LateResults>);
 
 #[derive(Debug, Default)]
 struct LateResults {
-    results: Vec<Waiting>,
+    results: Vec<WaitingMessage>,
     /// Whether a turn is worked, whose worker has still to note these; else they are noted already.
     worked: bool,
 }
 
-impl Late {
+impl LateInbox {
     fn lock(&self) -> MutexGuard<'_, LateResults> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what has come.
-    pub(crate) fn take(&self) -> Vec<Waiting> {
+    pub(crate) fn take(&self) -> Vec<WaitingMessage> {
         std::mem::take(&mut self.lock().results)
     }
 
     /// Leaves a result for the next turn of the session.
-    pub(crate) fn leave(&self, result: Waiting, journal: &Journal, agent: &AgentId) {
+    pub(crate) fn leave(&self, result: WaitingMessage, journal: &Journal, agent: &AgentId) {
         let mut late = self.lock();
         if !late.worked {
-            drop(journal.write(agent, vec![Entry::Turn(Fact::Queued(result.clone()))]));
+            drop(journal.write(agent, vec![JournalEntry::Turn(Fact::Queued(result.clone()))]));
         }
         late.results.push(result);
     }
@@ -204,7 +204,7 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         if let Some(agent) = self.opened_by.take() {
             // Nobody waits: the store writes what it was handed before it closes.
-            drop(self.journal.write(&agent, vec![Entry::Closed { cause: self.cause }]));
+            drop(self.journal.write(&agent, vec![JournalEntry::Closed { cause: self.cause }]));
         }
     }
 }

@@ -5,33 +5,33 @@ use std::sync::{Arc, Weak};
 
 use domain::approval::Approval;
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Known, Observed, RuntimeEvent};
+use domain::checkpoint::{AgentInfo, ObservedEvent, RuntimeEvent};
 use domain::id::{HookName, TraceId, TurnId, agent_uuid};
 use domain::identity::Identity;
 use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::message::{CallPart, Message, Role};
 use domain::ruling::{Aborted, Denied};
-use domain::session::{Cause, Entry, OpenTurn};
+use domain::session::{JournalEntry, OpenTurn, ReleaseReason};
 use domain::skill::Skills;
 use domain::store::StoreError;
 use domain::tool::ToolOutput;
-use domain::turn::{End, Fact, Turn};
-use engine::approvals::Unsettled;
+use domain::turn::{Fact, Turn, TurnEnd};
+use engine::approvals::OpenQuestion;
 use engine::{Approvals, Dispatcher, Engine, TurnCx};
 
+use crate::agent_registry::AgentRegistry;
 use crate::conversation::Conversation;
 use crate::front_ends::FrontEnds;
-use crate::helm::Helm;
 use crate::media::{self, MediaStore};
 use crate::models::Models;
-use crate::outlet::Outlet;
-use crate::settings::Settings;
-use crate::skills::{NeedTool, Request, Shelf, Tags};
-use crate::team::Team;
+use crate::settings::AgentSettings;
+use crate::skills::{SkillSet, Tags, TextRequest, ToolNeedJudge};
 use crate::tools::Tools;
+use crate::turn_handle::TurnHandle;
+use crate::user_output::UserOutput;
 
-mod burials;
+mod recovery;
 mod calls;
 mod compact;
 mod deltas;
@@ -47,15 +47,15 @@ mod subturns;
 mod texts;
 mod work;
 
-use front_end::{Received, Submitted, messages_of, submit};
-use known::KnownAgent;
-use subturns::Errand;
+use front_end::{FrontEndInput, Submitted, messages_of, submit};
+use known::TurnAgentInfo;
+use subturns::SubagentContext;
 pub use subturns::{MAX_CHILDREN, MAX_DEPTH, SUBTURN_TIME};
-use work::{Out, Work};
+use work::{Work, WorkExit};
 
 /// One agent, ready to work turns.
 pub struct Runner {
-    settings: Settings,
+    settings: AgentSettings,
     models: Arc<Models>,
     tools: Arc<Tools>,
     offered: Vec<Rendered<ToolDef>>,
@@ -64,31 +64,31 @@ pub struct Runner {
     /// Where files are kept that tools and hooks hand over.
     media: Option<Arc<MediaStore>>,
     /// The agents that this one may delegate to.
-    team: Weak<Team>,
+    registry: Weak<AgentRegistry>,
     /// The texts of its skills.
-    shelf: Arc<Shelf>,
+    skill_set: Arc<SkillSet>,
     /// Says whether a plan needs tools.
-    need_tool: Arc<dyn NeedTool>,
+    need_tool: Arc<dyn ToolNeedJudge>,
     /// What is believed of histories that come with requests.
     front_ends: FrontEnds,
 }
 
 /// What came of one turn.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct TurnReport {
     /// The turn.
     pub turn_id: TurnId,
-    /// What the user reads at the end; empty when there is nothing to say. An outlet that streams has shown it.
+    /// What the user reads at the end; empty when there is nothing to say. A user output that streams has shown it.
     pub reply: String,
     /// How it ended.
-    pub ending: Ending,
+    pub ending: TurnEnding,
     /// What it and the sub-agents that it waited for were denied, a text each.
     pub denials: Vec<String>,
 }
 
 /// How a turn ended, as the host must know it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ending {
+pub enum TurnEnding {
     /// With an answer.
     Completed,
     /// The prompt was refused before anything else saw it.
@@ -108,51 +108,51 @@ pub enum Ending {
     Waiting(Box<Approval>),
 }
 
-impl Ending {
+impl TurnEnding {
     /// Why the work on a session would be over, if it were over with this.
-    fn cause(&self) -> Cause {
+    fn cause(&self) -> ReleaseReason {
         match self {
-            Self::Completed | Self::Blocked(_) => Cause::Done,
-            Self::Failed { .. } | Self::StoppedByHook(_) => Cause::Failed,
-            Self::Cancelled => Cause::Interrupted,
-            Self::Waiting(_) => Cause::Waiting,
+            Self::Completed | Self::Blocked(_) => ReleaseReason::Done,
+            Self::Failed { .. } | Self::StoppedByHook(_) => ReleaseReason::Failed,
+            Self::Cancelled => ReleaseReason::Interrupted,
+            Self::Waiting(_) => ReleaseReason::Waiting,
         }
     }
 }
 
 /// What a turn is worked with.
 #[derive(Clone)]
-struct Around {
+struct TurnEnv {
     hooks: Dispatcher,
-    outlet: Arc<dyn Outlet>,
-    helm: Helm,
+    user_output: Arc<dyn UserOutput>,
+    turn_handle: TurnHandle,
     /// The turn that this one works for.
     parent: Option<Identity>,
     /// Whose media its own turn may use beside its own.
-    above: Option<media::Scope>,
+    above: Option<media::MediaScope>,
     /// Who takes what comes too late for it: nobody goes on with the session of a sub-agent.
-    upper: Option<Arc<Errand>>,
+    upper: Option<Arc<SubagentContext>>,
 }
 
-impl Around {
-    fn top(hooks: Dispatcher, outlet: Arc<dyn Outlet>, helm: &Helm) -> Self {
-        Self { hooks, outlet, helm: helm.clone(), parent: None, above: None, upper: None }
+impl TurnEnv {
+    fn top(hooks: Dispatcher, user_output: Arc<dyn UserOutput>, turn_handle: &TurnHandle) -> Self {
+        Self { hooks, user_output, turn_handle: turn_handle.clone(), parent: None, above: None, upper: None }
     }
 }
 
 impl Runner {
     /// An agent with these settings, models and tools, whose hooks are those of `engine`.
-    pub fn new(settings: Settings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
+    pub fn new(settings: AgentSettings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
         let offered = tools.definitions().into_iter().cloned().map(Rendered::new).collect();
-        let (team, shelf, need_tool) = (Weak::new(), Arc::new(Shelf::new(Skills::none())), Arc::new(Tags));
+        let (registry, skill_set, need_tool) = (Weak::new(), Arc::new(SkillSet::new(Skills::none())), Arc::new(Tags));
         let (approvals, media, front_ends) = (None, None, FrontEnds::default());
-        Self { settings, models, tools, offered, engine, approvals, media, team, shelf, need_tool, front_ends }
+        Self { settings, models, tools, offered, engine, approvals, media, registry, skill_set, need_tool, front_ends }
     }
 
     /// The same agent; the texts of its skills lie on `shelf`.
     #[must_use]
-    pub fn with_skills(self, shelf: Arc<Shelf>) -> Self {
-        Self { shelf, ..self }
+    pub fn with_skills(self, skill_set: Arc<SkillSet>) -> Self {
+        Self { skill_set, ..self }
     }
 
     /// The same agent; requests may bring a history, of which `front_ends` says what is believed.
@@ -163,7 +163,7 @@ impl Runner {
 
     /// The same agent; `need_tool` says whether its plans need tools.
     #[must_use]
-    pub fn with_need_tool(self, need_tool: Arc<dyn NeedTool>) -> Self {
+    pub fn with_need_tool(self, need_tool: Arc<dyn ToolNeedJudge>) -> Self {
         Self { need_tool, ..self }
     }
 
@@ -181,12 +181,12 @@ impl Runner {
 
     /// The same agent as a member of `team`.
     #[must_use]
-    pub(crate) fn in_team(self, team: Weak<Team>) -> Self {
-        Self { team, ..self }
+    pub(crate) fn in_registry(self, registry: Weak<AgentRegistry>) -> Self {
+        Self { registry, ..self }
     }
 
     /// The settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &AgentSettings {
         &self.settings
     }
 
@@ -201,10 +201,10 @@ impl Runner {
         TurnCx { known, ..TurnCx::new(who) }
     }
 
-    fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn Known> {
+    fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn AgentInfo> {
         let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
         let agent_uuid = agent_uuid(&who.tenant_id, who.agent_id.as_str());
-        Arc::new(KnownAgent::new((self.tools.clone(), self.models.clone()), owners, agents, agent_uuid))
+        Arc::new(TurnAgentInfo::new((self.tools.clone(), self.models.clone()), owners, agents, agent_uuid))
     }
 
     /// Works what is asked for to its end, after what waits in the conversation. What it did so far stays in the conversation,
@@ -212,22 +212,27 @@ impl Runner {
     pub async fn turn(
         &self,
         conversation: &mut Conversation,
-        request: impl Into<Request<'_>>,
-        outlet: Arc<dyn Outlet>,
-        helm: &Helm,
-    ) -> Report {
-        let around = Around::top(self.engine.dispatcher(), outlet, helm);
-        self.work(conversation, Some(request.into()), around, TurnId::fresh()).await
+        request: impl Into<TextRequest<'_>>,
+        user_output: Arc<dyn UserOutput>,
+        turn_handle: &TurnHandle,
+    ) -> TurnReport {
+        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
+        self.work(conversation, Some(request.into()), turn_env, TurnId::fresh()).await
     }
 
     /// Works what waits in the conversation, if anything does: messages that came in too late for their turn, and
     /// results of sub-agents.
-    pub async fn go_on(&self, conversation: &mut Conversation, outlet: Arc<dyn Outlet>, helm: &Helm) -> Option<Report> {
+    pub async fn go_on(
+        &self,
+        conversation: &mut Conversation,
+        user_output: Arc<dyn UserOutput>,
+        turn_handle: &TurnHandle,
+    ) -> Option<TurnReport> {
         if conversation.queue().is_empty() {
             return None;
         }
-        let around = Around::top(self.engine.dispatcher(), outlet, helm);
-        Some(self.work(conversation, None, around, TurnId::fresh()).await)
+        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
+        Some(self.work(conversation, None, turn_env, TurnId::fresh()).await)
     }
 
     /// Goes on with the turn that has begun and not ended, if there is one: it waits for a person, or the process that
@@ -235,28 +240,28 @@ impl Runner {
     pub async fn resume(
         &self,
         conversation: &mut Conversation,
-        outlet: Arc<dyn Outlet>,
-        helm: &Helm,
-    ) -> Option<Report> {
-        let around = Around::top(self.engine.dispatcher(), outlet, helm);
-        let cx = self.turn_cx(conversation, conversation.open_turn()?.turn_id.clone(), &around);
-        self.bury_children(conversation, &around).await;
-        self.open(conversation, &around.hooks, &cx.who);
+        user_output: Arc<dyn UserOutput>,
+        turn_handle: &TurnHandle,
+    ) -> Option<TurnReport> {
+        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
+        let cx = self.turn_cx(conversation, conversation.open_turn()?.turn_id.clone(), &turn_env);
+        self.recover_children(conversation, &turn_env).await;
+        self.open(conversation, &turn_env.hooks, &cx.who);
         let unsettled = match unsettled(&cx).await {
             Ok(unsettled) => unsettled,
             // Whoever cannot read what a person refused must run nothing; the turn stays as it is.
             Err(error) => {
-                let ending = Ending::Failed { stage: "session_restore".into(), text: error.to_string() };
+                let ending = TurnEnding::Failed { stage: "session_restore".into(), text: error.to_string() };
                 conversation.now_is(ending.cause());
                 let turn_id = cx.who.turn_id;
-                return Some(Report { turn_id, reply: String::new(), ending, denials: Vec::new() });
+                return Some(TurnReport { turn_id, reply: String::new(), ending, denials: Vec::new() });
             }
         };
         conversation.begin_work();
         let open = conversation.session.take_open()?;
         // Its owners hold for the calls of the batch that was under way.
         let cx = TurnCx { known: self.known(open.turn.owners().clone(), &cx.who), ..cx };
-        let mut work = Work::new(self, conversation, around, cx, open);
+        let mut work = Work::new(self, conversation, turn_env, cx, open);
         // Whoever worked it before told of these.
         drop(work.turn.take_events());
         work.give_up_running();
@@ -270,47 +275,47 @@ impl Runner {
         &self,
         conversation: &mut Conversation,
         part: CallPart,
-        outlet: Arc<dyn Outlet>,
-        helm: &Helm,
+        user_output: Arc<dyn UserOutput>,
+        turn_handle: &TurnHandle,
     ) -> ToolOutput {
-        let around = Around::top(self.engine.dispatcher(), outlet, helm);
+        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
         let turn_id = TurnId::fresh();
-        let cx = self.turn_cx(conversation, turn_id.clone(), &around);
-        self.open(conversation, &around.hooks, &cx.who);
+        let cx = self.turn_cx(conversation, turn_id.clone(), &turn_env);
+        self.open(conversation, &turn_env.hooks, &cx.who);
         let read_only = self.tools.canonical(&part.function.name).and_then(|name| self.tools.get(name));
         let read_only = read_only.is_some_and(|tool| tool.read_only());
         let open = OpenTurn { turn_id, prompt: String::new(), turn: Turn::of_call(part, read_only) };
-        let mut work = Work::new(self, conversation, around, cx, open).apart();
+        let mut work = Work::new(self, conversation, turn_env, cx, open).apart();
         work.begin();
         let out = work.run().await;
         match (out, work.take_last()) {
-            (Out::End(End { error: Some((_, text)), .. }), _) => ToolOutput::error(text),
-            (Out::End(End { stopped_by: Some(aborted), .. }), _) => ToolOutput::error(aborted.text()),
-            (Out::Parked(approval), _) => ToolOutput::error(nobody_said(&approval)),
-            (Out::End(_), Some(output)) => output,
-            (Out::End(_), None) => ToolOutput::error(domain::turn::CANCELLED),
+            (WorkExit::End(TurnEnd { error: Some((_, text)), .. }), _) => ToolOutput::error(text),
+            (WorkExit::End(TurnEnd { stopped_by: Some(aborted), .. }), _) => ToolOutput::error(aborted.text()),
+            (WorkExit::Parked(approval), _) => ToolOutput::error(nobody_said(&approval)),
+            (WorkExit::End(_), Some(output)) => output,
+            (WorkExit::End(_), None) => ToolOutput::error(domain::turn::CANCELLED),
         }
     }
 
     async fn work(
         &self,
         conversation: &mut Conversation,
-        request: Option<Request<'_>>,
-        around: Around,
+        request: Option<TextRequest<'_>>,
+        turn_env: TurnEnv,
         turn_id: TurnId,
-    ) -> Report {
-        let cx = self.turn_cx(conversation, turn_id.clone(), &around);
-        self.bury(conversation, &around).await;
-        self.open(conversation, &around.hooks, &cx.who);
+    ) -> TurnReport {
+        let cx = self.turn_cx(conversation, turn_id.clone(), &turn_env);
+        self.recover(conversation, &turn_env).await;
+        self.open(conversation, &turn_env.hooks, &cx.who);
         let received = match request {
-            None => Ok(Received::default()),
-            Some(request) => self.receive(conversation, request, (&around, &cx)).await,
+            None => Ok(FrontEndInput::default()),
+            Some(request) => self.receive(conversation, request, (&turn_env, &cx)).await,
         };
         let mut received = match received {
             Ok(received) => received,
             Err(ending) => {
                 conversation.now_is(ending.cause());
-                return Report { turn_id, reply: String::new(), ending, denials: Vec::new() };
+                return TurnReport { turn_id, reply: String::new(), ending, denials: Vec::new() };
             }
         };
         conversation.begin_work();
@@ -322,19 +327,20 @@ impl Runner {
             max_iterations: self.settings.max_iterations,
         };
         let equipped = self.equipment(request).map(|with| Fact::Equipped { with: Box::new(with) });
-        let entries: Vec<Entry> = recalled.into_iter().chain([begun]).chain(equipped).map(Entry::Turn).collect();
+        let entries: Vec<JournalEntry> =
+            recalled.into_iter().chain([begun]).chain(equipped).map(JournalEntry::Turn).collect();
         drop(conversation.journal.write(&self.settings.id, entries.clone()));
         entries.into_iter().for_each(|entry| conversation.session.apply(entry));
         let Some(open) = conversation.session.take_open() else {
             let (stage, text) = ("session_save".to_owned(), "the turn could not begin".to_owned());
-            return Report {
+            return TurnReport {
                 turn_id,
                 reply: String::new(),
-                ending: Ending::Failed { stage, text },
+                ending: TurnEnding::Failed { stage, text },
                 denials: Vec::new(),
             };
         };
-        let work = Work::new(self, conversation, around, cx, open);
+        let work = Work::new(self, conversation, turn_env, cx, open);
         if let Some(text) = text {
             work.tell_started(&text);
         }
@@ -342,18 +348,18 @@ impl Runner {
         self.report(work).await
     }
 
-    async fn report(&self, mut work: Work<'_>) -> Report {
+    async fn report(&self, mut work: Work<'_>) -> TurnReport {
         let out = work.run().await;
         let (turn_id, denials) = (work.turn_id().clone(), work.take_denials());
         let (reply, ending) = match out {
-            Out::End(end) => (end.reply.clone(), ending(end)),
-            Out::Parked(approval) => (String::new(), Ending::Waiting(approval)),
+            WorkExit::End(end) => (end.reply.clone(), ending(end)),
+            WorkExit::Parked(approval) => (String::new(), TurnEnding::Waiting(approval)),
         };
         work.now_is(ending.cause());
-        Report { turn_id, reply, ending, denials }
+        TurnReport { turn_id, reply, ending, denials }
     }
 
-    fn turn_cx(&self, conversation: &Conversation, turn_id: TurnId, around: &Around) -> TurnCx {
+    fn turn_cx(&self, conversation: &Conversation, turn_id: TurnId, turn_env: &TurnEnv) -> TurnCx {
         let top = Identity::top(self.settings.id.as_str(), conversation.key.as_str(), turn_id.clone());
         let mut who = Identity {
             channel: conversation.channel.clone(),
@@ -361,43 +367,43 @@ impl Runner {
             trace_id: TraceId::from(turn_id.as_str()),
             ..top
         };
-        if let Some(parent) = &around.parent {
+        if let Some(parent) = &turn_env.parent {
             who.parent_turn_id = Some(parent.turn_id.clone());
             who.depth = parent.depth + 1;
             who.trace_id = parent.trace_id.clone();
             who.sender_id.clone_from(&parent.sender_id);
             who.ancestors = std::iter::once(&parent.agent_id).chain(&parent.ancestors).cloned().collect();
         }
-        let below = around.parent.is_some();
+        let below = turn_env.parent.is_some();
         let approvals = self.approvals.clone();
         let approvals = if below { approvals.map(|it| Arc::new(it.for_subagents())) } else { approvals };
-        TurnCx { cancel: around.helm.token().child_token(), approvals, ..self.context(who) }
+        TurnCx { cancel: turn_env.turn_handle.token().child_token(), approvals, ..self.context(who) }
     }
 
     /// Notes that this process works on the session, and tells of it if the session is new.
     fn open(&self, conversation: &mut Conversation, hooks: &Dispatcher, who: &Identity) {
         let new = !conversation.session.has_begun();
         let Some(entries) = conversation.opening(&self.settings.id) else { return };
-        let records = if new { hooks.tell_apart(who, Observed::SessionStart) } else { Vec::new() };
+        let records = if new { hooks.tell_apart(who, ObservedEvent::SessionStart) } else { Vec::new() };
         drop(conversation.journal.note(&self.settings.id, entries, records, hooks));
     }
 
     /// Ends a turn that nobody goes on with: it gets its one `turn_end`, and so do those of a dead process that worked
     /// for this session.
-    async fn bury(&self, conversation: &mut Conversation, around: &Around) {
-        self.bury_children(conversation, around).await;
-        self.bury_turn(conversation, around).await;
+    async fn recover(&self, conversation: &mut Conversation, turn_env: &TurnEnv) {
+        self.recover_children(conversation, turn_env).await;
+        self.recover_turn(conversation, turn_env).await;
     }
 
     /// Ends the open turn of the session alone.
-    async fn bury_turn(&self, conversation: &mut Conversation, around: &Around) {
+    async fn recover_turn(&self, conversation: &mut Conversation, turn_env: &TurnEnv) {
         let Some(turn_id) = conversation.open_turn().map(|open| open.turn_id.clone()) else { return };
-        let cx = self.turn_cx(conversation, turn_id, around);
-        self.open(conversation, &around.hooks, &cx.who);
+        let cx = self.turn_cx(conversation, turn_id, turn_env);
+        self.open(conversation, &turn_env.hooks, &cx.who);
         conversation.begin_work();
         // Nothing is waited for between these two, so nobody can drop a turn that is in neither place.
         let Some(open) = conversation.session.take_open() else { return };
-        Work::new(self, conversation, around.clone(), cx, open).lay_down().await;
+        Work::new(self, conversation, turn_env.clone(), cx, open).lay_down().await;
     }
 }
 
@@ -412,7 +418,7 @@ fn user(text: String) -> Message {
 }
 
 /// What persons were asked about the calls of a turn that was left open.
-async fn unsettled(cx: &TurnCx) -> Result<BTreeMap<String, Unsettled>, StoreError> {
+async fn unsettled(cx: &TurnCx) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
     match &cx.approvals {
         Some(approvals) => approvals.unsettled(&cx.who).await,
         None => Ok(BTreeMap::new()),
@@ -424,12 +430,12 @@ fn now() -> String {
     jiff::Timestamp::now().to_string()
 }
 
-fn ending(end: End) -> Ending {
+fn ending(end: TurnEnd) -> TurnEnding {
     match (end.stopped_by, end.error, end.status) {
-        (Some(aborted), _, _) => Ending::StoppedByHook(aborted),
-        (None, Some((stage, text)), _) => Ending::Failed { stage, text },
-        (None, None, TurnStatus::Completed) => Ending::Completed,
-        (None, None, TurnStatus::Aborted | TurnStatus::Error) => Ending::Cancelled,
+        (Some(aborted), _, _) => TurnEnding::StoppedByHook(aborted),
+        (None, Some((stage, text)), _) => TurnEnding::Failed { stage, text },
+        (None, None, TurnStatus::Completed) => TurnEnding::Completed,
+        (None, None, TurnStatus::Aborted | TurnStatus::Error) => TurnEnding::Cancelled,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an agent has to do with those who keep its conversations in its place.
 
-use domain::history::{HistoryKey, Signed, Trust};
+use domain::history::{HistoryKey, SignedContent, Trust};
 use domain::identity::Identity;
 use domain::json::Rendered;
 use domain::message::Message;
@@ -18,7 +18,7 @@ pub struct FrontEnds {
 
 impl FrontEnds {
     /// The signature; empty where there is no key.
-    pub(crate) fn sign(&self, signed: Signed<'_>) -> String {
+    pub(crate) fn sign(&self, signed: SignedContent<'_>) -> String {
         self.key.as_ref().map(|key| key.sign(signed)).unwrap_or_default()
     }
 

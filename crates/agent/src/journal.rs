@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use domain::id::{AgentId, SessionId};
 use domain::record::EventRecord;
-use domain::session::Entry;
-use domain::store::{Append, SessionKey, SessionStore, StoreError};
+use domain::session::JournalEntry;
+use domain::store::{JournalAppend, SessionKey, SessionStore, StoreError};
 use engine::Dispatcher;
 use tokio::sync::oneshot;
 
@@ -18,9 +18,9 @@ pub(crate) struct Journal {
 }
 
 /// Comes true once what was noted is as durable as the store promises.
-pub(crate) struct Noted(Option<oneshot::Receiver<Result<(), StoreError>>>);
+pub(crate) struct PendingWrite(Option<oneshot::Receiver<Result<(), StoreError>>>);
 
-impl Noted {
+impl PendingWrite {
     /// Nothing was noted, so nothing is waited for.
     pub(crate) fn nothing() -> Self {
         Self(None)
@@ -52,28 +52,28 @@ impl Journal {
     pub(crate) fn note(
         &self,
         agent: &AgentId,
-        entries: Vec<Entry>,
+        entries: Vec<JournalEntry>,
         records: Vec<EventRecord>,
         hooks: &Dispatcher,
-    ) -> Noted {
+    ) -> PendingWrite {
         if self.store.is_none() {
             hooks.keep(records);
-            return Noted(None);
+            return PendingWrite(None);
         }
         hooks.show(&records);
         self.append(agent, entries, records)
     }
 
     /// Hands entries over that no record belongs to.
-    pub(crate) fn write(&self, agent: &AgentId, entries: Vec<Entry>) -> Noted {
+    pub(crate) fn write(&self, agent: &AgentId, entries: Vec<JournalEntry>) -> PendingWrite {
         self.append(agent, entries, Vec::new())
     }
 
-    fn append(&self, agent: &AgentId, entries: Vec<Entry>, records: Vec<EventRecord>) -> Noted {
-        let Some(store) = &self.store else { return Noted(None) };
+    fn append(&self, agent: &AgentId, entries: Vec<JournalEntry>, records: Vec<EventRecord>) -> PendingWrite {
+        let Some(store) = &self.store else { return PendingWrite(None) };
         let (sender, kept) = oneshot::channel();
         let session = self.key.session.clone();
-        let append = Append {
+        let append = JournalAppend {
             key: self.key.clone(),
             agent: agent.clone(),
             parent: self.parent.clone(),
@@ -91,6 +91,6 @@ impl Journal {
                 drop(sender.send(result));
             }),
         );
-        Noted(Some(kept))
+        PendingWrite(Some(kept))
     }
 }

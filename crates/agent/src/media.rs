@@ -34,11 +34,11 @@ mod why;
 #[cfg(test)]
 mod tests;
 
-use about::About;
+use about::MediaInfo;
 use hold::{Hold, Holds};
-use why::Why;
+use why::MediaError;
 
-pub use import::Origin;
+pub use import::MediaOrigin;
 pub use mention::mention;
 pub use request::first_of_turn;
 pub use turn::TurnMedia;
@@ -55,7 +55,7 @@ const PLAIN: i32 = OFlag::O_NOFOLLOW.bits() | OFlag::O_NONBLOCK.bits() | OFlag::
 
 /// Who a reference is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct MediaScope {
     /// Owner of the data.
     pub tenant: TenantId,
     /// The session in which new references are made.
@@ -64,7 +64,7 @@ pub struct Scope {
     pub ancestors: Vec<SessionId>,
 }
 
-impl Scope {
+impl MediaScope {
     /// The scope of a top turn of `who`.
     pub fn of(who: &Identity) -> Self {
         Self { tenant: who.tenant_id.clone(), session: who.session_id.clone(), ancestors: Vec::new() }
@@ -77,7 +77,7 @@ impl Scope {
         Self { tenant: self.tenant.clone(), session: child, ancestors }
     }
 
-    fn sees(&self, about: &About) -> bool {
+    fn sees(&self, about: &MediaInfo) -> bool {
         let sees = |session: &SessionId| *session == about.session;
         self.tenant == about.tenant && (sees(&self.session) || self.ancestors.iter().any(sees))
     }
@@ -120,13 +120,13 @@ impl MediaFile {
     }
 
     /// Its content, if that still is what was kept.
-    fn read(&self) -> Result<Vec<u8>, Why> {
-        let file = File::options().read(true).custom_flags(PLAIN).open(&self.path).map_err(Why::Read)?;
-        if !file.metadata().map_err(Why::Read)?.is_file() {
-            return Err(Why::Changed);
+    fn read(&self) -> Result<Vec<u8>, MediaError> {
+        let file = File::options().read(true).custom_flags(PLAIN).open(&self.path).map_err(MediaError::Read)?;
+        if !file.metadata().map_err(MediaError::Read)?.is_file() {
+            return Err(MediaError::Changed);
         }
         let bytes = bounded(file)?;
-        if sha256(&bytes) == self.sha256 { Ok(bytes) } else { Err(Why::Changed) }
+        if sha256(&bytes) == self.sha256 { Ok(bytes) } else { Err(MediaError::Changed) }
     }
 }
 
@@ -160,7 +160,7 @@ impl MediaStore {
     }
 
     /// The media of one turn in `scope`, or of anything else that works there for a while.
-    pub fn turn(self: &Arc<Self>, scope: Scope) -> TurnMedia {
+    pub fn turn(self: &Arc<Self>, scope: MediaScope) -> TurnMedia {
         TurnMedia::new(self.clone(), scope, Hold::new(self.holds.clone()))
     }
 }
@@ -181,10 +181,10 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// All of `file`, unless it is larger than a medium may be.
-fn bounded(file: impl io::Read) -> Result<Vec<u8>, Why> {
+fn bounded(file: impl io::Read) -> Result<Vec<u8>, MediaError> {
     let mut bytes = Vec::new();
-    file.take(MAX_MEDIUM_BYTES + 1).read_to_end(&mut bytes).map_err(Why::Read)?;
-    if bytes.len() as u64 > MAX_MEDIUM_BYTES { Err(Why::TooLarge) } else { Ok(bytes) }
+    file.take(MAX_MEDIUM_BYTES + 1).read_to_end(&mut bytes).map_err(MediaError::Read)?;
+    if bytes.len() as u64 > MAX_MEDIUM_BYTES { Err(MediaError::TooLarge) } else { Ok(bytes) }
 }
 
 fn sha256(bytes: &[u8]) -> String {

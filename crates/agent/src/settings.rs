@@ -3,14 +3,14 @@
 use domain::id::AgentId;
 use domain::json::Object;
 use domain::planning::StepPrompts;
-use providers::Removal;
+use providers::RemovalMode;
 
 /// Rounds of one turn, unless the agent says otherwise. Source: `agents.NAME.max_iterations`.
 pub const MAX_ITERATIONS: u32 = 50;
 
 /// The settings of one agent.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AgentSettings {
     /// Its name.
     pub id: AgentId,
     /// Its system text; empty for none.
@@ -29,12 +29,12 @@ pub struct Settings {
     /// How its turns are planned; none for turns that go straight to work.
     pub planning: Option<Planning>,
     /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
-    pub removal: Removal,
+    pub removal: RemovalMode,
     /// Whether text reaches the user before the `after_llm` hooks ruled on it.
     pub stream_unreviewed: bool,
 }
 
-impl Settings {
+impl AgentSettings {
     /// An agent called `name` that asks `model`.
     pub fn new(name: &str, model: &str) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Settings {
             max_iterations: MAX_ITERATIONS,
             context_tokens: 0,
             planning: None,
-            removal: Removal::default(),
+            removal: RemovalMode::default(),
             stream_unreviewed: false,
         }
     }

@@ -2,16 +2,16 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use domain::history::Kept;
+use domain::history::HistoryMessage;
 use domain::llm::LlmReply;
-use domain::planning::{Need, need};
+use domain::planning::{ToolNeed, need};
 use domain::skill::Skills;
 
 /// The texts of an agent's skills. A turn keeps those that it began with.
 #[derive(Debug)]
-pub struct Shelf(RwLock<Skills>);
+pub struct SkillSet(RwLock<Skills>);
 
-impl Shelf {
+impl SkillSet {
     /// A shelf with `skills` on it.
     pub fn new(skills: Skills) -> Self {
         Self(RwLock::new(skills))
@@ -30,7 +30,7 @@ impl Shelf {
 
 /// What a turn is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct TextRequest<'a> {
     /// What the user says.
     pub prompt: &'a str,
     /// The skills whose texts go in, of those that the agent has; all of them if nobody says.
@@ -39,32 +39,32 @@ pub struct Request<'a> {
     pub enable_tools: bool,
     /// The conversation so far, as a front end keeps it: it takes the place of what the session holds. Without one, that
     /// counts.
-    pub history: Option<&'a [Kept]>,
+    pub history: Option<&'a [HistoryMessage]>,
 }
 
-impl<'a> From<&'a str> for Request<'a> {
+impl<'a> From<&'a str> for TextRequest<'a> {
     fn from(prompt: &'a str) -> Self {
         Self { prompt, skills: None, enable_tools: true, history: None }
     }
 }
 
-impl<'a> From<&'a String> for Request<'a> {
+impl<'a> From<&'a String> for TextRequest<'a> {
     fn from(prompt: &'a String) -> Self {
         prompt.as_str().into()
     }
 }
 
 /// Decides whether a plan needs tools.
-pub trait NeedTool: Send + Sync {
+pub trait ToolNeedJudge: Send + Sync {
     /// What `reply`, which passed its hooks, says of tools.
-    fn need(&self, reply: &LlmReply) -> Need;
+    fn need(&self, reply: &LlmReply) -> ToolNeed;
 }
 
 /// Looks for the tags that the host asks for.
 pub(crate) struct Tags;
 
-impl NeedTool for Tags {
-    fn need(&self, reply: &LlmReply) -> Need {
+impl ToolNeedJudge for Tags {
+    fn need(&self, reply: &LlmReply) -> ToolNeed {
         need(reply)
     }
 }

@@ -89,7 +89,7 @@ pub fn nearest_builtin(asked: &str) -> Option<&'static str> {
 }
 
 /// What the built-in tools work on.
-pub struct ToolsConfig {
+pub struct ToolEnv {
     /// The folder that file tools stay in, and in which commands start.
     pub workspace: PathBuf,
     /// What no tool may change, and in part not even read.
@@ -162,7 +162,7 @@ impl Tools {
     ///
     /// # Errors
     /// When a name is unknown, or what a tool needs is not there.
-    pub fn builtin(config: ToolsConfig, names: &[String]) -> Result<Self, ToolsError> {
+    pub fn builtin(config: ToolEnv, names: &[String]) -> Result<Self, ToolsError> {
         if let Some(name) = names.iter().find(|name| !BUILTIN.contains(&name.as_str())) {
             return Err(ToolsError::UnknownTool { name: name.clone(), nearest: name::nearest(name, &BUILTIN) });
         }
@@ -295,7 +295,7 @@ async fn contain(name: &str, running: impl Future<Output = ToolOutput>) -> ToolO
 }
 
 /// One built-in tool: typed arguments in, a result out.
-trait Builtin: Send + Sync + 'static {
+trait BuiltinTool: Send + Sync + 'static {
     /// The arguments, as its schema describes them.
     type Args: DeserializeOwned + Send;
     /// Whether running it changes nothing.
@@ -311,17 +311,17 @@ trait Builtin: Send + Sync + 'static {
     fn run(&self, args: Self::Args, cancel: &CancellationToken) -> impl Future<Output = ToolOutput> + Send;
 }
 
-/// The bridge from [`Builtin`] to what the engine runs.
+/// The bridge from [`BuiltinTool`] to what the engine runs.
 struct Permitted<T> {
     definition: ToolDef,
     tool: T,
 }
 
-fn builtin<T: Builtin>(tool: T) -> Arc<dyn Tool> {
+fn builtin<T: BuiltinTool>(tool: T) -> Arc<dyn Tool> {
     Arc::new(Permitted { definition: T::definition(), tool })
 }
 
-impl<T: Builtin> Tool for Permitted<T> {
+impl<T: BuiltinTool> Tool for Permitted<T> {
     fn definition(&self) -> &ToolDef {
         &self.definition
     }

@@ -6,4 +6,4 @@ pub mod manifest;
 pub mod name;
 pub mod text;
 
-pub use manifest::{Around, Entry, Manifest, Place};
+pub use manifest::{Manifest, ManifestContext, ManifestEntry, ManifestPlace};

@@ -11,7 +11,7 @@ pub const MAX_DEPTH: usize = 64;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct TreeNode {
     /// What it holds.
     pub kind: NodeKind,
     /// Its bytes in the file.
@@ -32,32 +32,32 @@ pub enum NodeKind {
     /// A value that has no JSON form, such as a date; as it was written.
     Foreign(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     /// A table, in the order of the file. A key may stand there twice.
-    Table(Vec<Member>),
+    Table(Vec<TreeMember>),
 }
 
 /// A key and its value.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct TreeMember {
     /// The key.
     pub key: String,
     /// The key's bytes in the file.
     pub span: Range<usize>,
     /// Its value.
-    pub node: Node,
+    pub node: TreeNode,
 }
 
 /// Why a text is no document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unparsable {
+pub struct ParseError {
     /// Byte offset.
     pub at: usize,
     /// What is wrong.
     pub message: String,
 }
 
-impl Node {
+impl TreeNode {
     /// The value of `key`, if this is a table that has it.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.members().iter().find(|member| member.key == key).map(|member| &member.node)
@@ -74,7 +74,7 @@ impl Node {
     }
 
     /// The members of a table; none for anything else.
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[TreeMember] {
         match &self.kind {
             NodeKind::Table(members) => members,
             NodeKind::Null
@@ -133,7 +133,7 @@ impl Node {
 
 fn kept<'a>(
     path: &'a mut Vec<String>,
-    steps: impl Iterator<Item = (String, &'a Node)> + 'a,
+    steps: impl Iterator<Item = (String, &'a TreeNode)> + 'a,
     drop: &'a dyn Fn(&[String]) -> bool,
 ) -> impl Iterator<Item = (String, Value)> + 'a {
     steps.filter_map(move |(step, node)| {
@@ -145,12 +145,12 @@ fn kept<'a>(
 
 /// Where the lines of a text begin.
 #[derive(Clone, Debug)]
-pub struct Lines {
+pub struct LineIndex {
     text: String,
     starts: Vec<usize>,
 }
 
-impl Lines {
+impl LineIndex {
     /// The lines of `text`.
     pub fn new(text: &str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();

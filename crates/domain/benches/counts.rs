@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
-use pintle_domain::chain::{Asks, Chain, Conclusion};
-use pintle_domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, Facts, Known, Occasion, PreToolUse, Reply};
-use pintle_domain::clearing::{Clearing, Outcome};
-use pintle_domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use pintle_domain::chain::{Chain, Conclusion, HookMachine};
+use pintle_domain::checkpoint::{
+    AgentInfo, ApproveTool, BeforeTool, CheckpointKind, EventContext, Facts, PreToolUse, Reply,
+};
+use pintle_domain::clearing::{Clearing, ClearingOutcome};
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use pintle_domain::id::{CallId, HookName, TurnId};
 use pintle_domain::identity::Identity;
 use pintle_domain::json::{Value, canonical, json};
-use pintle_domain::matcher::{Matcher, Respond};
+use pintle_domain::matcher::{Matcher, RespondTools};
 use pintle_domain::roster::Roster;
 use pintle_domain::tool::{Digest, ToolCall};
 use pintle_domain::verdict::Verdict;
@@ -28,7 +30,7 @@ const TOOK: Duration = Duration::from_micros(10);
 /// An agent that takes every name as it is.
 struct Plain;
 
-impl Known for Plain {
+impl AgentInfo for Plain {
     fn tool(&self, name: &str) -> Option<String> {
         Some(name.to_owned())
     }
@@ -56,19 +58,19 @@ impl Scene {
         let who = Identity::top("main", "cli:direct", TurnId::from("turn_00000001"));
         let scene = Self { roster, who, call: call() };
         // Once before, so that what is remembered of names and patterns is remembered.
-        assert!(matches!(scene.clear(), Outcome::Run(_)), "the call does not run");
+        assert!(matches!(scene.clear(), ClearingOutcome::Run(_)), "the call does not run");
         scene
     }
 
     /// Asks everybody about the call; what it came to.
-    fn clear(&self) -> Outcome {
-        let mut clearing = Clearing::new(self.roster.clone(), self.occasion(), self.call.clone());
+    fn clear(&self) -> ClearingOutcome {
+        let mut clearing = Clearing::new(self.roster.clone(), self.event_context(), self.call.clone());
         ask_all(&mut clearing);
         clearing.conclude().0
     }
 
-    fn occasion(&self) -> Occasion<'_> {
-        Occasion { who: &self.who, known: &Plain }
+    fn event_context(&self) -> EventContext<'_> {
+        EventContext { who: &self.who, known: &Plain }
     }
 }
 
@@ -83,10 +85,10 @@ fn hook(number: usize, kinds: &[CheckpointKind]) -> Hook {
         family: Family::Process,
         origin: String::new(),
         priority: 0,
-        state: State::Armed,
+        state: HookState::Armed,
         scope: Scope::Everyone,
         matcher: Some(Matcher::compile("^(read|write|edit)$").expect("a good pattern")),
-        respond: Respond::Any,
+        respond: RespondTools::Any,
         events: None,
         stages,
         stored: None,
@@ -122,7 +124,7 @@ fn passing(kind: CheckpointKind) -> Reply {
 }
 
 /// Asks everybody; how many that were.
-fn ask_all(asks: &mut impl Asks) -> usize {
+fn ask_all(asks: &mut impl HookMachine) -> usize {
     let mut asked = 0;
     while let Some(need) = asks.next() {
         let reply = passing(need.subject.kind());
@@ -142,7 +144,7 @@ fn row(hooks: usize) -> Scene {
 #[bench::ten_hooks(10)]
 fn chain(scene: Scene) -> (Conclusion<BeforeTool>, Scene) {
     let subject = BeforeTool { call: scene.call.clone(), owner: None };
-    let mut chain = Chain::new(scene.roster.clone(), scene.occasion(), subject);
+    let mut chain = Chain::new(scene.roster.clone(), scene.event_context(), subject);
     let asked = ask_all(&mut chain);
     assert_eq!(asked, scene.roster.hooks().len(), "a hook was passed over");
     (chain.conclude(), scene)
@@ -157,7 +159,7 @@ fn stages(kinds: &[CheckpointKind]) -> Scene {
 #[bench::three_gates(&[CheckpointKind::PreToolUse])]
 #[bench::three_approvers(&[CheckpointKind::ApproveTool])]
 #[bench::three_hooks_everywhere(&[CheckpointKind::BeforeTool, CheckpointKind::PreToolUse, CheckpointKind::ApproveTool])]
-fn clearing(scene: Scene) -> (Outcome, Scene) {
+fn clearing(scene: Scene) -> (ClearingOutcome, Scene) {
     (scene.clear(), scene)
 }
 

@@ -36,14 +36,14 @@ pub struct Account {
     /// How often it was tried again.
     pub retry: u32,
     /// What became of a rewrite.
-    pub rewrite: Option<Rewritten>,
+    pub rewrite: Option<RewriteOutcome>,
     /// Whether the context is dropped that it wanted to add.
     pub context_dropped: bool,
 }
 
 /// What became of a rewrite that a hook sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rewritten {
+pub enum RewriteOutcome {
     /// It is in force.
     Applied,
     /// It is not, for want of the right; these parts of it, or all.
@@ -52,14 +52,14 @@ pub enum Rewritten {
 
 /// What came of one call of a handler.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct HandlerAnswer {
     /// Its answer, or why there is none.
     pub heard: Result<Reply, Fault>,
     /// How it came to it, where it tells.
     pub account: Option<Box<Account>>,
 }
 
-impl From<Result<Reply, Fault>> for Answered {
+impl From<Result<Reply, Fault>> for HandlerAnswer {
     fn from(heard: Result<Reply, Fault>) -> Self {
         Self { heard, account: None }
     }

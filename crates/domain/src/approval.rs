@@ -44,7 +44,7 @@ pub struct Approval {
     /// Until when it can be answered and used.
     pub expires_at: jiff::Timestamp,
     /// What became of it.
-    pub state: State,
+    pub state: ApprovalState,
     /// Who answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
@@ -56,7 +56,7 @@ pub struct Approval {
 /// What became of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ApprovalState {
     /// Nobody has answered.
     Waiting,
     /// The call may run, once.
@@ -71,7 +71,7 @@ pub enum State {
     Expired,
 }
 
-impl State {
+impl ApprovalState {
     /// The word in listings and in the store.
     pub fn word(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl State {
 
 /// What a person says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct PersonAnswer {
     /// Whether the call may run.
     pub approve: bool,
     /// Who says so, for the record.
@@ -98,7 +98,7 @@ pub struct Said {
 
 /// Where a question stands when a call comes to it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
+pub enum ApprovalStanding {
     /// It was approved; this use is the only one.
     Approved {
         /// The approval.
@@ -117,9 +117,9 @@ pub enum Standing {
 
 /// What to do with the questions that a call has so far.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
+pub enum QuestionPlan {
     /// One of them stands for the call as it is.
-    Stands(Standing),
+    Stands(ApprovalStanding),
     /// Park this one; those with the ids in `void` are about a call that changed.
     Park {
         /// The new question.
@@ -154,19 +154,22 @@ impl Approval {
             changed_from: None,
             asked_at: now,
             expires_at: now.checked_add(lifetime).unwrap_or(jiff::Timestamp::MAX),
-            state: State::Waiting,
+            state: ApprovalState::Waiting,
             answered_by: None,
             note: String::new(),
         }
     }
 
     /// The state at `now`: time passes without anybody writing it down.
-    pub fn state_at(&self, now: jiff::Timestamp) -> State {
+    pub fn state_at(&self, now: jiff::Timestamp) -> ApprovalState {
         match self.state {
-            State::Waiting | State::Approved if now >= self.expires_at => State::Expired,
-            State::Waiting | State::Approved | State::Refused | State::Used | State::Void | State::Expired => {
-                self.state
-            }
+            ApprovalState::Waiting | ApprovalState::Approved if now >= self.expires_at => ApprovalState::Expired,
+            ApprovalState::Waiting
+            | ApprovalState::Approved
+            | ApprovalState::Refused
+            | ApprovalState::Used
+            | ApprovalState::Void
+            | ApprovalState::Expired => self.state,
         }
     }
 
@@ -174,51 +177,52 @@ impl Approval {
     ///
     /// # Errors
     /// Why it cannot be answered, in words for whoever tried.
-    pub fn answer(&mut self, said: Said, now: jiff::Timestamp) -> Result<(), String> {
+    pub fn answer(&mut self, said: PersonAnswer, now: jiff::Timestamp) -> Result<(), String> {
         match self.state_at(now) {
-            State::Waiting => {
-                self.state = if said.approve { State::Approved } else { State::Refused };
+            ApprovalState::Waiting => {
+                self.state = if said.approve { ApprovalState::Approved } else { ApprovalState::Refused };
                 self.answered_by = Some(said.by);
                 self.note = said.note;
                 Ok(())
             }
-            State::Approved | State::Refused | State::Used => Err(format!(
+            ApprovalState::Approved | ApprovalState::Refused | ApprovalState::Used => Err(format!(
                 "it was {} already{}",
-                if self.state == State::Used { "approved and used" } else { self.state.word() },
+                if self.state == ApprovalState::Used { "approved and used" } else { self.state.word() },
                 self.answered_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default()
             )),
-            State::Void => Err("it is void: the call changed or its turn is over".into()),
-            State::Expired => Err(format!("it expired at {}", self.expires_at)),
+            ApprovalState::Void => Err("it is void: the call changed or its turn is over".into()),
+            ApprovalState::Expired => Err(format!("it expired at {}", self.expires_at)),
         }
     }
 }
 
 /// Where `question` stands among `earlier`, the questions that were asked about the same call of the model.
-pub fn plan(question: Approval, earlier: &[Approval], now: jiff::Timestamp) -> Plan {
+pub fn plan(question: Approval, earlier: &[Approval], now: jiff::Timestamp) -> QuestionPlan {
     let same = earlier.iter().rev().find(|it| it.digest == question.digest);
     let standing = same.and_then(|it| match it.state_at(now) {
-        State::Approved => Some(Standing::Approved { id: it.id.clone() }),
-        State::Refused => Some(Standing::Refused { note: it.note.clone() }),
-        State::Expired => Some(Standing::Expired),
-        State::Waiting => Some(Standing::Waiting(Box::new(it.clone()))),
+        ApprovalState::Approved => Some(ApprovalStanding::Approved { id: it.id.clone() }),
+        ApprovalState::Refused => Some(ApprovalStanding::Refused { note: it.note.clone() }),
+        ApprovalState::Expired => Some(ApprovalStanding::Expired),
+        ApprovalState::Waiting => Some(ApprovalStanding::Waiting(Box::new(it.clone()))),
         // What was used or given up is asked again.
-        State::Used | State::Void => None,
+        ApprovalState::Used | ApprovalState::Void => None,
     });
     if let Some(standing) = standing {
-        return Plan::Stands(standing);
+        return QuestionPlan::Stands(standing);
     }
-    let counted = |it: &&Approval| matches!(it.state, State::Waiting | State::Approved | State::Refused);
+    let counted =
+        |it: &&Approval| matches!(it.state, ApprovalState::Waiting | ApprovalState::Approved | ApprovalState::Refused);
     let before = earlier.iter().rev().find(counted);
     let changed_from = before.filter(|it| it.digest != question.digest).map(|it| it.arguments.clone());
     // A no stays a no: the call may change back.
-    let open = |it: &&Approval| matches!(it.state_at(now), State::Waiting | State::Approved);
+    let open = |it: &&Approval| matches!(it.state_at(now), ApprovalState::Waiting | ApprovalState::Approved);
     let void = earlier.iter().filter(open).map(|it| it.id.clone()).collect();
-    Plan::Park { new: Box::new(Approval { changed_from, ..question }), void }
+    QuestionPlan::Park { new: Box::new(Approval { changed_from, ..question }), void }
 }
 
 /// Who works the turn in which a person is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ApprovalMode {
     /// `chat`: a conversation in a terminal.
     Chat,
     /// `run`: one turn, for a script.
@@ -232,11 +236,12 @@ pub enum Mode {
 }
 
 /// Every mode, in the order of the table.
-pub const MODES: [Mode; 5] = [Mode::Chat, Mode::Run, Mode::Resume, Mode::Mcp, Mode::Subagent];
+pub const MODES: [ApprovalMode; 5] =
+    [ApprovalMode::Chat, ApprovalMode::Run, ApprovalMode::Resume, ApprovalMode::Mcp, ApprovalMode::Subagent];
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handling {
+pub enum CallHandling {
     /// It runs.
     Runs,
     /// It does not run; the model reads why.
@@ -251,7 +256,7 @@ pub enum Handling {
 
 /// What the gates and approvers came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum HooksDecision {
     /// Nobody objects.
     Allow,
     /// Somebody objects.
@@ -262,16 +267,19 @@ pub enum Came {
 
 /// What happens to a call: the published table of verdict, mode and whether an approver is present. No mode turns an
 /// ask into leave.
-pub fn handling(came: Came, mode: Mode, present: bool) -> Handling {
+pub fn handling(came: HooksDecision, mode: ApprovalMode, present: bool) -> CallHandling {
     match (came, mode, present) {
-        (Came::Allow, _, _) => Handling::Runs,
-        (Came::Deny, _, _) => Handling::Refused,
-        (Came::Ask, Mode::Chat | Mode::Resume | Mode::Subagent, true) => Handling::AskedHere,
-        (Came::Ask, Mode::Chat | Mode::Resume, false) | (Came::Ask, Mode::Run, _) => Handling::Parked,
+        (HooksDecision::Allow, _, _) => CallHandling::Runs,
+        (HooksDecision::Deny, _, _) => CallHandling::Refused,
+        (HooksDecision::Ask, ApprovalMode::Chat | ApprovalMode::Resume | ApprovalMode::Subagent, true) => {
+            CallHandling::AskedHere
+        }
+        (HooksDecision::Ask, ApprovalMode::Chat | ApprovalMode::Resume, false)
+        | (HooksDecision::Ask, ApprovalMode::Run, _) => CallHandling::Parked,
         // Whoever calls over MCP waits for the answer; it cannot come back for it.
-        (Came::Ask, Mode::Mcp, _) => Handling::WaitsHere,
+        (HooksDecision::Ask, ApprovalMode::Mcp, _) => CallHandling::WaitsHere,
         // A parent that was parked could not tell what its child had done meanwhile.
-        (Came::Ask, Mode::Subagent, false) => Handling::Refused,
+        (HooksDecision::Ask, ApprovalMode::Subagent, false) => CallHandling::Refused,
     }
 }
 

@@ -8,7 +8,7 @@
 //! use pintle_domain::audit::{Kind, Link, append};
 //! # let (tenant, now) = (pintle_domain::id::TenantId::from("default"), jiff::Timestamp::UNIX_EPOCH);
 //! # let data = pintle_domain::json::Object::new();
-//! // In one transaction: read the tenant's head (`Link::GENESIS` if it has no rows), append, insert the entry.
+//! // In one transaction: read the tenant's head (`ChainHead::GENESIS` if it has no rows), append, insert the entry.
 //! let (entry, head) = append(&Link::GENESIS, &tenant, now, Kind::Record, data)?;
 //! assert_eq!((entry.seq, entry.hash), (1, head.hash));
 //! # Ok::<_, pintle_domain::audit::AppendError>(())
@@ -28,13 +28,13 @@ use crate::hex::hex;
 use crate::id::TenantId;
 use crate::json::{self, Object, Value};
 
-pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_ROWS, Checkpoint, cut_at, due, due_at_stop};
-pub use line::{Line, LineError, Lines, MAX_LINE_BYTES, read_line};
-pub use verify::{Finding, Member, Proof, Report, TenantReport, Verifier};
+pub use checkpoint::{AuditCheckpoint, CHECKPOINT_EVERY, CHECKPOINT_ROWS, cut_at, due, due_at_stop};
+pub use line::{AuditLine, AuditLineError, AuditLines, MAX_LINE_BYTES, read_line};
+pub use verify::{AlteredPart, AuditFinding, Proof, TenantReport, Verifier, VerifyReport};
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum AuditKind {
     /// One hook at one event.
     Record,
     /// One tool call that was cleared, with the digest of its permit.
@@ -45,7 +45,7 @@ pub enum Kind {
     Trip,
 }
 
-impl Kind {
+impl AuditKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Record, Self::Decision, Self::Change, Self::Trip];
 
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for AuditKind {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -128,21 +128,21 @@ impl FromStr for Hash {
 
 /// The end of a chain: the number and hash of its newest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainHead {
     /// The row's number; rows are counted from 1.
     pub seq: u64,
     /// Its hash.
     pub hash: Hash,
 }
 
-impl Link {
+impl ChainHead {
     /// The end of a chain without rows.
     pub const GENESIS: Self = Self { seq: 0, hash: Hash::ZERO };
 }
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Whose chain.
     pub tenant_id: TenantId,
     /// Its number in that chain.
@@ -150,7 +150,7 @@ pub struct Entry {
     /// When, in whole microseconds.
     pub at: Timestamp,
     /// What about.
-    pub kind: Kind,
+    pub kind: AuditKind,
     /// Canonical JSON (RFC 8785): `{"at":…,"data":{…},"kind":…,"seq":…,"tenant_id":…}`.
     pub body: String,
     /// The hash of the row before it, or [`Hash::ZERO`].
@@ -184,29 +184,29 @@ pub enum AppendError {
 /// # Errors
 /// The row could not be exported, or `head` is none.
 pub fn append(
-    head: &Link,
+    head: &ChainHead,
     tenant: &TenantId,
     at: Timestamp,
-    kind: Kind,
+    kind: AuditKind,
     data: Object,
-) -> Result<(Entry, Link), AppendError> {
-    Draft::new(tenant, at, kind, &json::canonical(&Value::Object(data))).append(head)
+) -> Result<(AuditEntry, ChainHead), AppendError> {
+    DraftEntry::new(tenant, at, kind, &json::canonical(&Value::Object(data))).append(head)
 }
 
 /// A row whose place in a chain is not known yet. Whoever holds up others between reading a head and inserting the row
 /// that follows it makes this before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
+pub struct DraftEntry {
     tenant_id: TenantId,
     at: Timestamp,
-    kind: Kind,
+    kind: AuditKind,
     /// Its body up to its number, and what follows that.
     body: [String; 2],
 }
 
-impl Draft {
+impl DraftEntry {
     /// About `data`, which is canonical JSON already: an object as [`json::canonical`] writes it.
-    pub fn new(tenant: &TenantId, at: Timestamp, kind: Kind, data: &str) -> Self {
+    pub fn new(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str) -> Self {
         let at = whole_micros(at);
         // The members stand in their canonical order; a moment and the word of a kind need no escapes.
         let (tenant_id, word) = (json::canonical(&tenant.as_str().into()), kind.word());
@@ -229,7 +229,7 @@ impl Draft {
     ///
     /// # Errors
     /// As [`append`].
-    pub fn append(&self, head: &Link) -> Result<(Entry, Link), AppendError> {
+    pub fn append(&self, head: &ChainHead) -> Result<(AuditEntry, ChainHead), AppendError> {
         if head.seq >= MAX_SEQ {
             return Err(AppendError::Full(head.seq));
         }
@@ -240,8 +240,8 @@ impl Draft {
             return Err(AppendError::TooLong(body.len()));
         }
         let hash = Hash::of(&head.hash, &body);
-        let entry = Entry { tenant_id: self.tenant_id.clone(), seq, at, kind, body, prev: head.hash, hash };
-        Ok((entry, Link { seq, hash }))
+        let entry = AuditEntry { tenant_id: self.tenant_id.clone(), seq, at, kind, body, prev: head.hash, hash };
+        Ok((entry, ChainHead { seq, hash }))
     }
 }
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::Duty;
 use crate::fault::{Fault, FaultKind};
 use crate::hook::Hook;
-use crate::record::{Outcome, Record};
-use crate::verdict::Word;
+use crate::record::{HookOutcome, Record};
+use crate::verdict::VerdictKind;
 
 /// How many counted outcomes in a row open a breaker. Source: agent hooks, circuit breaker.
 pub const THRESHOLD: usize = 5;
@@ -20,7 +20,7 @@ pub const WINDOW_SECONDS: i64 = 60;
 /// What a breaker counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Policy {
+pub enum BreakerPolicy {
     /// Blocks and timeouts; an allow or an ask ends a run.
     #[default]
     All,
@@ -30,7 +30,7 @@ pub enum Policy {
     Off,
 }
 
-impl Policy {
+impl BreakerPolicy {
     /// Every value, in the order of the published list.
     pub const ALL: [Self; 3] = [Self::All, Self::Faults, Self::Off];
 
@@ -49,14 +49,13 @@ impl Policy {
     }
 
     /// What `outcome` is to a run.
-    fn weighs(self, outcome: Counted) -> Weight {
+    fn weighs(self, outcome: BreakerOutcome) -> Weight {
         match (self, outcome) {
-            (Self::All, Counted::Block | Counted::Timeout) | (Self::Faults, Counted::Timeout | Counted::Error) => {
-                Weight::Counts
-            }
-            (Self::All, Counted::Allow | Counted::Ask)
-            | (Self::Faults, Counted::Allow | Counted::Block | Counted::Ask) => Weight::Ends,
-            (Self::All, Counted::Error) | (Self::Off, _) => Weight::Ignored,
+            (Self::All, BreakerOutcome::Block | BreakerOutcome::Timeout)
+            | (Self::Faults, BreakerOutcome::Timeout | BreakerOutcome::Error) => Weight::Counts,
+            (Self::All, BreakerOutcome::Allow | BreakerOutcome::Ask)
+            | (Self::Faults, BreakerOutcome::Allow | BreakerOutcome::Block | BreakerOutcome::Ask) => Weight::Ends,
+            (Self::All, BreakerOutcome::Error) | (Self::Off, _) => Weight::Ignored,
         }
     }
 
@@ -77,7 +76,7 @@ enum Weight {
 
 /// What a handler's outcome is to a breaker, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counted {
+pub enum BreakerOutcome {
     /// It let pass.
     Allow,
     /// It wanted a person to say.
@@ -93,28 +92,28 @@ pub enum Counted {
 /// What became of `hook` at one event, as its breaker has it: the worst of its `records` of that event. `None` where
 /// its handler was not asked, or what happened says nothing about it: caps and budgets, conditions, the end of the
 /// chain's time, a turn that was cancelled.
-pub fn counted<'a>(hook: &Hook, records: impl Iterator<Item = &'a Record>) -> Option<Counted> {
+pub fn counted<'a>(hook: &Hook, records: impl Iterator<Item = &'a Record>) -> Option<BreakerOutcome> {
     records.filter_map(|record| one(hook, record)).max()
 }
 
-fn one(hook: &Hook, record: &Record) -> Option<Counted> {
+fn one(hook: &Hook, record: &Record) -> Option<BreakerOutcome> {
     if record.account.as_ref().is_some_and(|account| account.uncounted) {
         return None;
     }
     match &record.outcome {
         // What an observer says decides nothing.
-        Outcome::Said { .. } if record.checkpoint.duty() == Duty::Observer => Some(Counted::Allow),
-        Outcome::Said { word: Word::Deny, .. } => Some(Counted::Block),
-        Outcome::Said { word: Word::Ask, .. } => Some(Counted::Ask),
-        Outcome::Said { .. } => Some(Counted::Allow),
+        HookOutcome::Said { .. } if record.checkpoint.duty() == Duty::Observer => Some(BreakerOutcome::Allow),
+        HookOutcome::Said { word: VerdictKind::Deny, .. } => Some(BreakerOutcome::Block),
+        HookOutcome::Said { word: VerdictKind::Ask, .. } => Some(BreakerOutcome::Ask),
+        HookOutcome::Said { .. } => Some(BreakerOutcome::Allow),
         // Less than its own time: the chain's was over.
-        Outcome::Failed { fault: Fault::TimedOut { after }, .. } => {
+        HookOutcome::Failed { fault: Fault::TimedOut { after }, .. } => {
             let own = hook.stages.get(record.checkpoint).map(|stage| stage.timeout);
-            own.is_none_or(|own| *after >= own).then_some(Counted::Timeout)
+            own.is_none_or(|own| *after >= own).then_some(BreakerOutcome::Timeout)
         }
-        Outcome::Failed { fault, .. } => match fault.kind() {
+        HookOutcome::Failed { fault, .. } => match fault.kind() {
             FaultKind::Cancelled | FaultKind::ConditionFailed => None,
-            FaultKind::TimedOut => Some(Counted::Timeout),
+            FaultKind::TimedOut => Some(BreakerOutcome::Timeout),
             FaultKind::CannotStart
             | FaultKind::Killed
             | FaultKind::BadExit
@@ -122,20 +121,20 @@ fn one(hook: &Hook, record: &Record) -> Option<Counted> {
             | FaultKind::TooLarge
             | FaultKind::ProtocolError
             | FaultKind::Panicked
-            | FaultKind::Unavailable => Some(Counted::Error),
+            | FaultKind::Unavailable => Some(BreakerOutcome::Error),
         },
-        Outcome::Told | Outcome::NotRun(_) => None,
+        HookOutcome::Told | HookOutcome::NotRun(_) => None,
     }
 }
 
 /// The counted outcomes of one hook for one tenant that came in a row. Its JSON is the column `run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Run(VecDeque<Timestamp>);
+pub struct BreakerRun(VecDeque<Timestamp>);
 
 /// What an outcome did to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum BreakerStep {
     /// Nothing.
     Same,
     /// It is longer, or over.
@@ -144,15 +143,15 @@ pub enum Step {
     Trips,
 }
 
-impl Run {
+impl BreakerRun {
     /// Takes an outcome in.
-    pub fn take(&mut self, policy: Policy, outcome: Counted, now: Timestamp) -> Step {
+    pub fn take(&mut self, policy: BreakerPolicy, outcome: BreakerOutcome, now: Timestamp) -> BreakerStep {
         match policy.weighs(outcome) {
-            Weight::Ignored => Step::Same,
-            Weight::Ends if self.0.is_empty() => Step::Same,
+            Weight::Ignored => BreakerStep::Same,
+            Weight::Ends if self.0.is_empty() => BreakerStep::Same,
             Weight::Ends => {
                 self.0.clear();
-                Step::Changed
+                BreakerStep::Changed
             }
             Weight::Counts => {
                 let from = now - jiff::SignedDuration::from_secs(WINDOW_SECONDS);
@@ -160,10 +159,10 @@ impl Run {
                 self.0.retain(|at| *at > from);
                 self.0.push_back(now);
                 if self.0.len() < THRESHOLD {
-                    return Step::Changed;
+                    return BreakerStep::Changed;
                 }
                 self.0.clear();
-                Step::Trips
+                BreakerStep::Trips
             }
         }
     }
@@ -180,7 +179,7 @@ impl Run {
 }
 
 /// Why a call is refused whose hook's breaker is open since `since`.
-pub fn refusal(label: &str, id: &str, since: &str, policy: Policy) -> String {
+pub fn refusal(label: &str, id: &str, since: &str, policy: BreakerPolicy) -> String {
     format!(
         "hook \"{label}\" ({id}) is off since {since}: circuit breaker, {THRESHOLD} {} in {WINDOW_SECONDS} s; matching \
          calls are refused until an administrator re-enables it (hooks.toggle enabled=true)",
@@ -193,35 +192,39 @@ mod tests {
     use super::*;
 
     /// Feeds `outcomes`, each with its second, and gives a letter for each step.
-    fn check(policy: Policy, outcomes: &[(i64, Counted)]) -> String {
-        let mut run = Run::default();
-        let step = |(second, outcome): &(i64, Counted)| match run.take(
+    fn check(policy: BreakerPolicy, outcomes: &[(i64, BreakerOutcome)]) -> String {
+        let mut run = BreakerRun::default();
+        let step = |(second, outcome): &(i64, BreakerOutcome)| match run.take(
             policy,
             *outcome,
             Timestamp::from_second(*second).unwrap(),
         ) {
-            Step::Same => '=',
-            Step::Changed => '~',
-            Step::Trips => '!',
+            BreakerStep::Same => '=',
+            BreakerStep::Changed => '~',
+            BreakerStep::Trips => '!',
         };
         outcomes.iter().map(step).collect()
     }
 
     #[test]
     fn five_in_a_row_within_a_minute_trip() {
-        use Counted::{Allow, Ask, Block, Error, Timeout};
+        use BreakerOutcome::{Allow, Ask, Block, Error, Timeout};
         let every = |seconds: i64, outcome| (0..6).map(|n| (n * seconds, outcome)).collect::<Vec<_>>();
-        assert_eq!(check(Policy::All, &every(1, Block)), "~~~~!~");
-        assert_eq!(check(Policy::All, &every(14, Timeout)), "~~~~!~");
-        assert_eq!(check(Policy::All, &every(15, Block)), "~~~~~~", "the first is a minute old when the fifth comes");
-        assert_eq!(check(Policy::Off, &every(1, Timeout)), "======");
-        assert_eq!(check(Policy::All, &every(1, Error)), "======");
-        assert_eq!(check(Policy::Faults, &every(1, Error)), "~~~~!~");
-        assert_eq!(check(Policy::Faults, &every(1, Block)), "======");
+        assert_eq!(check(BreakerPolicy::All, &every(1, Block)), "~~~~!~");
+        assert_eq!(check(BreakerPolicy::All, &every(14, Timeout)), "~~~~!~");
+        assert_eq!(
+            check(BreakerPolicy::All, &every(15, Block)),
+            "~~~~~~",
+            "the first is a minute old when the fifth comes"
+        );
+        assert_eq!(check(BreakerPolicy::Off, &every(1, Timeout)), "======");
+        assert_eq!(check(BreakerPolicy::All, &every(1, Error)), "======");
+        assert_eq!(check(BreakerPolicy::Faults, &every(1, Error)), "~~~~!~");
+        assert_eq!(check(BreakerPolicy::Faults, &every(1, Block)), "======");
         let broken =
             |by| [(0, Block), (1, Block), (2, by), (3, Timeout), (4, Block), (5, Block), (6, Block), (7, Block)];
-        assert_eq!(check(Policy::All, &broken(Allow)), "~~~~~~~!");
-        assert_eq!(check(Policy::All, &broken(Ask)), "~~~~~~~!");
-        assert_eq!(check(Policy::All, &broken(Error)), "~~=~~!~~");
+        assert_eq!(check(BreakerPolicy::All, &broken(Allow)), "~~~~~~~!");
+        assert_eq!(check(BreakerPolicy::All, &broken(Ask)), "~~~~~~~!");
+        assert_eq!(check(BreakerPolicy::All, &broken(Error)), "~~=~~!~~");
     }
 }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::{Account, Answered, Rewritten};
-use crate::agent_hook::{HandlerType, Instead};
+use crate::account::{Account, HandlerAnswer, RewriteOutcome};
 use crate::breaker;
-use crate::checkpoint::{Checkpoint, Duty, Occasion, Subject};
+use crate::checkpoint::{Checkpoint, Duty, EventContext, Subject};
 use crate::fault::Fault;
-use crate::hook::{Hook, OnFailure, State};
+use crate::hook::{Hook, HookState, OnFailure};
 use crate::id::HookName;
-use crate::record::{Change, Lines, NotRun, Outcome, Record};
+use crate::record::{Change, HookOutcome, NotRun, Record, RecordLines};
 use crate::roster::Roster;
-use crate::ruling::{Ground, Ruling};
-use crate::verdict::{Heard, Reason, Verdict};
+use crate::rule::{Fallback, HandlerType};
+use crate::ruling::{DenialGround, Ruling};
+use crate::verdict::{ParsedVerdict, Reason, Verdict};
 
 mod failing;
 mod ruling;
@@ -22,7 +22,7 @@ mod wanting;
 
 use failing::{fault_reason, on_failure};
 pub use ruling::Note;
-use ruling::{Told, drop_notes, kept_rewriting, rule};
+use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
 pub use wanting::wanted;
 
@@ -30,17 +30,17 @@ pub use wanting::wanted;
 pub const GATE_BUDGET: Duration = Duration::from_secs(10);
 
 /// Something that asks hooks, one at a time, until it has concluded.
-pub trait Asks {
+pub trait HookMachine {
     /// Whom to ask now, and what; `None` when nobody is left to ask.
-    fn next(&mut self) -> Option<Need<'_>>;
+    fn next(&mut self) -> Option<HookQuestion<'_>>;
 
-    /// What came of the last [`Need`].
-    fn settle(&mut self, answered: impl Into<Answered>, took: Duration);
+    /// What came of the last [`HookQuestion`].
+    fn settle(&mut self, answered: impl Into<HandlerAnswer>, took: Duration);
 }
 
 /// A question that must be put to one hook.
 #[derive(Clone, Copy, Debug)]
-pub struct Need<'a> {
+pub struct HookQuestion<'a> {
     /// The hook's number in the roster.
     pub hook: usize,
     /// How long the answer may take.
@@ -59,7 +59,7 @@ pub struct Need<'a> {
 /// The hooks of one event, being asked.
 pub struct Chain<'a, C: Checkpoint> {
     roster: Arc<Roster>,
-    occasion: Occasion<'a>,
+    event_context: EventContext<'a>,
     subject: C,
     version: u32,
     changed: bool,
@@ -77,7 +77,7 @@ pub struct Chain<'a, C: Checkpoint> {
     decision: Option<Ruling<C>>,
     /// What the answers took so far.
     spent: Duration,
-    records: Lines,
+    records: RecordLines,
 }
 
 /// Which time the row is walked.
@@ -99,7 +99,7 @@ pub struct Conclusion<C: Checkpoint> {
     /// Whether a hook changed the value.
     pub changed: bool,
     /// One line per registered hook, in running order; those asked again have a second one.
-    pub records: Lines,
+    pub records: RecordLines,
     /// The numbers of the hooks that were asked, each once, in running order.
     pub asked: Vec<usize>,
     /// What hooks want the model to read besides, in running order; nothing if the chain does not go on.
@@ -108,10 +108,10 @@ pub struct Conclusion<C: Checkpoint> {
 
 impl<'a, C: Checkpoint> Chain<'a, C> {
     /// A chain over everyone in `roster` who is registered for `C`.
-    pub fn new(roster: Arc<Roster>, occasion: Occasion<'a>, subject: C) -> Self {
+    pub fn new(roster: Arc<Roster>, event_context: EventContext<'a>, subject: C) -> Self {
         Self {
             roster,
-            occasion,
+            event_context,
             subject,
             version: 0,
             changed: false,
@@ -124,16 +124,16 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             notes: BTreeMap::new(),
             decision: None,
             spent: Duration::ZERO,
-            records: Lines::new(),
+            records: RecordLines::new(),
         }
     }
 
     /// A chain over the hooks with the numbers `hooks` only, asked once more because the value changed after them.
-    pub fn again(roster: Arc<Roster>, occasion: Occasion<'a>, subject: C, hooks: &[usize]) -> Self {
+    pub fn again(roster: Arc<Roster>, event_context: EventContext<'a>, subject: C, hooks: &[usize]) -> Self {
         let row = roster.at(C::KIND);
         let places = (0..row.len()).filter(|place| hooks.contains(&row[*place])).collect();
         // Another subject than that of the first walk, so another version.
-        Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, occasion, subject) }
+        Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, event_context, subject) }
     }
 
     /// The same chain, its subjects numbered from `version` on: for events that take several chains.
@@ -161,7 +161,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
     }
 
     /// Hands over the records so far; the chain goes on without them.
-    pub(crate) fn take_records(&mut self) -> Lines {
+    pub(crate) fn take_records(&mut self) -> RecordLines {
         std::mem::take(&mut self.records)
     }
 
@@ -228,8 +228,8 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
     /// Why `hook` fails without being asked, if it does.
     fn fails_unasked(&self, hook: &Hook) -> Option<Fault> {
         match &hook.state {
-            State::Broken(fault) => Some(fault.clone()),
-            State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => {
+            HookState::Broken(fault) => Some(fault.clone()),
+            HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => {
                 (self.left() == Some(Duration::ZERO)).then_some(Fault::TimedOut { after: GATE_BUDGET })
             }
         }
@@ -237,12 +237,12 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
     /// Whether the circuit breaker of `hook` is open; what that counts for is taken in its place.
     fn tripped(&mut self, hook: &Arc<Hook>) -> bool {
-        let State::Tripped { since } = &hook.state else { return false };
+        let HookState::Tripped { since } = &hook.state else { return false };
         let stored = hook.stored.as_ref();
-        let blocks = C::KIND.duty() == Duty::Gate && stored.is_none_or(|stored| stored.on_trip == Instead::Block);
+        let blocks = C::KIND.duty() == Duty::Gate && stored.is_none_or(|stored| stored.on_trip == Fallback::Block);
         if !blocks {
             if matches!(self.pass, Pass::First) {
-                self.record(hook, Told::of(Outcome::NotRun(NotRun::BreakerOpen { since: since.clone() })));
+                self.record(hook, AnswerSummary::of(HookOutcome::NotRun(NotRun::BreakerOpen { since: since.clone() })));
             }
             return true;
         }
@@ -261,12 +261,12 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
     fn take(
         &mut self,
         hook: &Arc<Hook>,
-        heard: Result<Heard<C>, Fault>,
+        heard: Result<ParsedVerdict<C>, Fault>,
         account: Option<Box<Account>>,
         took: Duration,
     ) {
         let heard = heard.and_then(|heard| {
-            self.subject.admit(&heard.verdict, hook, self.occasion.known)?;
+            self.subject.admit(&heard.verdict, hook, self.event_context.known)?;
             Ok(heard)
         });
         match heard {
@@ -275,11 +275,18 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    fn take_verdict(&mut self, hook: &Arc<Hook>, heard: Heard<C>, account: Option<Box<Account>>, took: Duration) {
-        let Heard { verdict, warnings, rewrite, context } = heard;
+    fn take_verdict(
+        &mut self,
+        hook: &Arc<Hook>,
+        heard: ParsedVerdict<C>,
+        account: Option<Box<Account>>,
+        took: Duration,
+    ) {
+        let ParsedVerdict { verdict, warnings, rewrite, context } = heard;
         let (word, reason) = verdict.told();
         let reason = reason.filter(|reason| !reason.is_empty()).map(ToString::to_string);
-        let mut told = Told { outcome: Outcome::Said { word, reason, took }, warnings, change: None, account };
+        let mut told =
+            AnswerSummary { outcome: HookOutcome::Said { word, reason, took }, warnings, change: None, account };
         let (verdict, rewrite) = match verdict {
             Verdict::Modify(with) => (Verdict::Continue, Some(with)),
             // Who refuses changes nothing.
@@ -306,13 +313,13 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             Verdict::Respond(_) if matches!(self.pass, Pass::Again(_)) => self.decision = Some(kept_rewriting(hook)),
             Verdict::Respond(with) => self.decision = Some(Ruling::Respond { by: hook.name.clone(), with }),
             Verdict::Ask(why) => self.ask(hook, why),
-            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Said)),
+            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, DenialGround::Said)),
         }
         self.record(hook, told);
     }
 
     /// Puts what `hook` has the right to into the place of the subject.
-    fn rewrite(&mut self, hook: &Arc<Hook>, with: C::Modify, told: &mut Told) -> Result<(), String> {
+    fn rewrite(&mut self, hook: &Arc<Hook>, with: C::Modify, told: &mut AnswerSummary) -> Result<(), String> {
         let rights = hook.stored.as_ref().map(|stored| &stored.rights);
         let (with, dropped) = match rights {
             Some(rights) => self.subject.permitted(with, rights),
@@ -321,15 +328,15 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let mut applied = false;
         if let Some(with) = with {
             let before = self.subject.clone();
-            told.warnings.extend(self.subject.modify(with, &hook.name, self.occasion.known)?);
+            told.warnings.extend(self.subject.modify(with, &hook.name, self.event_context.known)?);
             told.change = self.changed(hook, &before);
             applied = told.change.is_some();
         }
         if rights.is_some() {
             let account = told.account.get_or_insert_with(Box::default);
             account.rewrite = match dropped {
-                Some(why) => Some(Rewritten::Dropped(why)),
-                None => applied.then_some(Rewritten::Applied),
+                Some(why) => Some(RewriteOutcome::Dropped(why)),
+                None => applied.then_some(RewriteOutcome::Applied),
             };
         }
         Ok(())
@@ -392,14 +399,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let verdict = verdict.unwrap_or(Verdict::Continue);
         let (became, _) = verdict.told();
         match verdict {
-            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, Ground::Fault)),
+            Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, DenialGround::Fault)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
-        self.record(hook, Told { account, ..Told::of(Outcome::Failed { fault, became, took }) });
+        self.record(hook, AnswerSummary { account, ..AnswerSummary::of(HookOutcome::Failed { fault, became, took }) });
     }
 
-    fn record(&mut self, hook: &Hook, told: Told) {
-        let Told { outcome, warnings, change, account } = told;
+    fn record(&mut self, hook: &Hook, told: AnswerSummary) {
+        let AnswerSummary { outcome, warnings, change, account } = told;
         let again = matches!(self.pass, Pass::Again(_));
         self.records.push(Record { warnings, change, account, again, ..Record::of(hook, C::KIND, outcome) });
     }
@@ -423,7 +430,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             for number in row {
                 let hook = self.roster.hook(number).clone();
                 let why = unreached(&hook, &by);
-                self.record(&hook, Told::of(Outcome::NotRun(why)));
+                self.record(&hook, AnswerSummary::of(HookOutcome::NotRun(why)));
             }
         }
         if C::KIND.duty() == Duty::Gate {
@@ -444,19 +451,19 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
     }
 }
 
-impl<C: Checkpoint> Asks for Chain<'_, C> {
-    fn next(&mut self) -> Option<Need<'_>> {
+impl<C: Checkpoint> HookMachine for Chain<'_, C> {
+    fn next(&mut self) -> Option<HookQuestion<'_>> {
         let own = self.upcoming()?.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
         let timeout = self.left().map_or(own, |left| own.min(left));
         let place = self.place()?;
         let hook = self.roster.at(C::KIND)[place];
         let budget = self.left().unwrap_or(own);
         let again = matches!(self.pass, Pass::Again(_));
-        Some(Need { hook, timeout, budget, again, subject: self.subject.subject(), version: self.version })
+        Some(HookQuestion { hook, timeout, budget, again, subject: self.subject.subject(), version: self.version })
     }
 
-    fn settle(&mut self, answered: impl Into<Answered>, took: Duration) {
-        let Answered { heard, account } = answered.into();
+    fn settle(&mut self, answered: impl Into<HandlerAnswer>, took: Duration) {
+        let HandlerAnswer { heard, account } = answered.into();
         let Some(hook) = self.upcoming().cloned() else { return };
         let Some(place) = self.place() else { return };
         self.asked.push(place);

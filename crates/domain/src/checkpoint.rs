@@ -3,15 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::agent_hook::Rights;
 use crate::fault::Fault;
 use crate::hook::Hook;
 use crate::id::{AgentId, HookName};
 use crate::identity::Identity;
 use crate::json::Object;
+use crate::rule::Rights;
 use crate::shell::ShellFacts;
 use crate::tool::{Annotations, ToolCall};
-use crate::verdict::{Heard, Reason, Told, Verdict, Word};
+use crate::verdict::{Describe, ParsedVerdict, Reason, Verdict, VerdictKind};
 
 pub mod after_llm;
 pub mod after_tool;
@@ -29,7 +29,7 @@ pub use after_tool::AfterTool;
 pub use approve_tool::ApproveTool;
 pub use before_llm::{BeforeLlm, LlmPatch};
 pub use before_tool::{BeforeTool, CallPatch, Substitute};
-pub use notice::{Notice, Observed};
+pub use notice::{Notice, ObservedEvent};
 pub use pre_tool_use::PreToolUse;
 pub use runtime::{RuntimeEvent, RuntimeKind};
 pub use subagent_start::SubagentStart;
@@ -47,11 +47,11 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     /// What an answer in the tool's place carries.
     type Respond: Clone + Debug + PartialEq + Send;
     /// What a question for a human carries.
-    type Ask: Told + Clone + Debug + PartialEq + Send;
+    type Ask: Describe + Clone + Debug + PartialEq + Send;
     /// What a refusal carries.
-    type Deny: Told + Clone + Debug + PartialEq + Send;
+    type Deny: Describe + Clone + Debug + PartialEq + Send;
     /// What an abort carries.
-    type Abort: Told + Clone + Debug + PartialEq + Send;
+    type Abort: Describe + Clone + Debug + PartialEq + Send;
 
     /// What matchers may see.
     fn facts(&self) -> Facts<'_>;
@@ -60,7 +60,7 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Why the rewrite is not allowed here; the value is then unchanged.
-    fn modify(&mut self, with: Self::Modify, by: &HookName, known: &dyn Known) -> Result<Vec<String>, String>;
+    fn modify(&mut self, with: Self::Modify, by: &HookName, known: &dyn AgentInfo) -> Result<Vec<String>, String>;
 
     /// The verdict that a fault becomes when the hook's duty is to close; `None` where nothing can be closed.
     fn closed(why: Reason) -> Option<Verdict<Self>>;
@@ -72,7 +72,7 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     fn subject(&self) -> Subject<'_>;
 
     /// Takes the answer to [`Checkpoint::subject`] out of a reply; `None` if it answers another question.
-    fn heard(reply: Reply) -> Option<Heard<Self>>;
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>>;
 
     /// The value as it is compared and recorded.
     fn snapshot(&self) -> Snapshot;
@@ -94,13 +94,13 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// The fault that such an answer is.
-    fn admit(&self, _verdict: &Verdict<Self>, _hook: &Hook, _known: &dyn Known) -> Result<(), Fault> {
+    fn admit(&self, _verdict: &Verdict<Self>, _hook: &Hook, _known: &dyn AgentInfo) -> Result<(), Fault> {
         Ok(())
     }
 }
 
 /// What is known of the agent that the event belongs to.
-pub trait Known: Send + Sync {
+pub trait AgentInfo: Send + Sync {
     /// The canonical name of a tool of this agent.
     fn tool(&self, name: &str) -> Option<String>;
     /// Whether `model` can be resolved like a configured one.
@@ -111,7 +111,7 @@ pub trait Known: Send + Sync {
     fn annotations(&self, _name: &str) -> Annotations {
         Annotations::default()
     }
-    /// The id under which stored hooks know the agent; empty where the host does not say.
+    /// The id under which rules know the agent; empty where the host does not say.
     fn agent_uuid(&self) -> &str {
         ""
     }
@@ -154,11 +154,11 @@ impl<'a> Facts<'a> {
 
 /// Who acts, and what is known of them: what a chain needs beside its hooks and its subject.
 #[derive(Clone, Copy)]
-pub struct Occasion<'a> {
+pub struct EventContext<'a> {
     /// Whose event it is.
     pub who: &'a Identity,
     /// What is known of the agent.
-    pub known: &'a dyn Known,
+    pub known: &'a dyn AgentInfo,
 }
 
 /// What a handler is asked.
@@ -195,19 +195,19 @@ impl Subject<'_> {
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is the checkpoint of the same name")]
 pub enum Reply {
-    UserPromptSubmit(Heard<UserPromptSubmit>),
-    BeforeLlm(Heard<BeforeLlm>),
-    AfterLlm(Heard<AfterLlm>),
-    BeforeTool(Heard<BeforeTool>),
-    PreToolUse(Heard<PreToolUse>),
-    ApproveTool(Heard<ApproveTool>),
-    AfterTool(Heard<AfterTool>),
-    SubagentStart(Heard<SubagentStart>),
+    UserPromptSubmit(ParsedVerdict<UserPromptSubmit>),
+    BeforeLlm(ParsedVerdict<BeforeLlm>),
+    AfterLlm(ParsedVerdict<AfterLlm>),
+    BeforeTool(ParsedVerdict<BeforeTool>),
+    PreToolUse(ParsedVerdict<PreToolUse>),
+    ApproveTool(ParsedVerdict<ApproveTool>),
+    AfterTool(ParsedVerdict<AfterTool>),
+    SubagentStart(ParsedVerdict<SubagentStart>),
 }
 
 impl Reply {
     /// The word of what was answered, wherever it was.
-    pub fn word(&self) -> Word {
+    pub fn word(&self) -> VerdictKind {
         match self {
             Self::UserPromptSubmit(heard) => heard.verdict.told().0,
             Self::BeforeLlm(heard) => heard.verdict.told().0,

@@ -6,21 +6,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::account::Answered;
-use crate::chain::{Asks, Chain, Conclusion, Need, Note, hide_replaced, unreached};
-use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, Occasion, PreToolUse, Substitute};
+use crate::account::HandlerAnswer;
+use crate::chain::{Chain, Conclusion, HookMachine, HookQuestion, Note, hide_replaced, unreached};
+use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, EventContext, PreToolUse, Substitute};
 use crate::fault::Fault;
 use crate::id::HookName;
-use crate::record::{Lines, NotRun, Outcome as Ran, Record};
+use crate::record::{HookOutcome as Ran, NotRun, Record, RecordLines};
 use crate::roster::Roster;
-use crate::ruling::{Aborted, Denied, Ground, KEPT_REWRITING, Ruling};
+use crate::ruling::{Aborted, DenialGround, Denied, KEPT_REWRITING, Ruling};
 use crate::tool::{ToolCall, ToolOutput};
 use crate::verdict::Reason;
 
 mod outcome;
 mod rows;
 
-pub use rows::{Row, rows, time_of_substitute, time_to_commit};
+pub use rows::{ClearingRow, rows, time_of_substitute, time_to_commit};
 
 /// The checkpoints that one clearing passes, in order.
 pub const CLEARING: [CheckpointKind; 3] =
@@ -29,7 +29,7 @@ pub const CLEARING: [CheckpointKind; 3] =
 /// One tool call on its way to a permit.
 pub struct Clearing<'a> {
     roster: Arc<Roster>,
-    occasion: Occasion<'a>,
+    event_context: EventContext<'a>,
     phase: Phase<'a>,
     /// The last call that the gates let pass as it is.
     gated: Option<ToolCall>,
@@ -39,14 +39,14 @@ pub struct Clearing<'a> {
     owner_asked: Option<HookName>,
     /// How many chains were begun; keeps the versions of their subjects apart.
     chains: u32,
-    records: Lines,
+    records: RecordLines,
     /// What the gates left beside their ruling, when they last ran.
-    aside: Aside,
+    gate_notes: GateNotes,
 }
 
 /// What gates leave beside their ruling on a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Aside {
+pub struct GateNotes {
     /// What they want the model to read besides; nothing if the call does not go on.
     pub notes: Vec<Note>,
     /// Whether one of them changed the input: then nobody is to read what was there before.
@@ -65,7 +65,7 @@ enum Phase<'a> {
         why: Reason,
         then: Said<'a>,
     },
-    Done(Outcome),
+    Done(ClearingOutcome),
     /// Only while a phase is being replaced by the next one.
     Between,
 }
@@ -93,7 +93,7 @@ enum Said<'a> {
 
 /// What a person must say.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct ApprovalQuestion<'a> {
     /// The call that would run, or that a hook's answer would stand for.
     pub call: &'a ToolCall,
     /// The hook that wants a person to say.
@@ -105,7 +105,7 @@ pub struct Question<'a> {
 /// What one tool call came to.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "an outcome nobody reads is a gate nobody closes"]
-pub enum Outcome {
+pub enum ClearingOutcome {
     /// It may run, exactly like this.
     Run(ToolCall),
     /// A hook's result stands in its place.
@@ -144,20 +144,20 @@ pub enum Outcome {
 
 impl<'a> Clearing<'a> {
     /// A clearing of `call`, which belongs to the hook `owner` if one brought the tool.
-    pub fn new(roster: Arc<Roster>, occasion: Occasion<'a>, call: ToolCall) -> Self {
-        let owner = occasion.known.owner(&call.tool);
-        let before = Chain::new(roster.clone(), occasion, BeforeTool { call, owner });
+    pub fn new(roster: Arc<Roster>, event_context: EventContext<'a>, call: ToolCall) -> Self {
+        let owner = event_context.known.owner(&call.tool);
+        let before = Chain::new(roster.clone(), event_context, BeforeTool { call, owner });
         Self {
             roster,
-            occasion,
+            event_context,
             phase: Phase::Before(before),
             gated: None,
             question: None,
             asked: Vec::new(),
             owner_asked: None,
             chains: 0,
-            records: Lines::new(),
-            aside: Aside::default(),
+            records: RecordLines::new(),
+            gate_notes: GateNotes::default(),
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Clearing<'a> {
     fn gates(&mut self, call: ToolCall, then: Then<'a>) -> Phase<'a> {
         let subject = PreToolUse { call: call.clone() };
         let version = self.next_version();
-        let chain = Chain::new(self.roster.clone(), self.occasion, subject).numbered_from(version);
+        let chain = Chain::new(self.roster.clone(), self.event_context, subject).numbered_from(version);
         Phase::Gates(chain, call, then)
     }
 
@@ -217,8 +217,8 @@ impl<'a> Clearing<'a> {
         self.owner_asked = subject.owner;
         let call = subject.call;
         match ruling {
-            Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call, denied }),
-            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort { call, aborted }),
+            Ruling::Deny(denied) => Phase::Done(ClearingOutcome::Refused { call, denied }),
+            Ruling::Abort(aborted) => Phase::Done(ClearingOutcome::Abort { call, aborted }),
             Ruling::Ask { why, .. } => match why {},
             Ruling::Respond { by, with } => self.after_respond(by, *with, call),
             Ruling::Proceed if self.gated.as_ref() == Some(&call) => self.approve(call),
@@ -229,10 +229,10 @@ impl<'a> Clearing<'a> {
     /// The gates rule on the call that the hook was asked about, and again on the one it says it answered.
     fn after_respond(&mut self, by: HookName, with: Substitute, asked_about: ToolCall) -> Phase<'a> {
         let mut call = asked_about.clone();
-        if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, self.occasion.known)) {
+        if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, self.event_context.known)) {
             let reason = Reason::new(&format!("hook \"{by}\" {}", Fault::broke(detail)));
-            let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, ground: Ground::Fault };
-            return Phase::Done(Outcome::Refused { call, denied });
+            let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, ground: DenialGround::Fault };
+            return Phase::Done(ClearingOutcome::Refused { call, denied });
         }
         let then = Then::Substitute { by, result: with.result, call };
         if self.gated.as_ref() == Some(&asked_about) {
@@ -246,17 +246,17 @@ impl<'a> Clearing<'a> {
         let Conclusion { subject, ruling, records, notes, .. } = chain.conclude();
         self.take_gate_records(records);
         // A later run of the gates rules on another call: what was said of the earlier one is void.
-        self.aside.notes = notes;
+        self.gate_notes.notes = notes;
         let call = subject.call;
-        self.aside.rewritten |= call != *input;
+        self.gate_notes.rewritten |= call != *input;
         match ruling {
-            Ruling::Deny(denied) => return Phase::Done(Outcome::Refused { call, denied }),
+            Ruling::Deny(denied) => return Phase::Done(ClearingOutcome::Refused { call, denied }),
             // What was said last is about the call that would run; an earlier question stands if nothing is.
             Ruling::Ask { by, why } => self.question = Some((by, why)),
             Ruling::Proceed => {}
             Ruling::Respond { with, .. } => match with {},
             // Gates cannot abort: the type of their `Abort` has no value.
-            Ruling::Abort(aborted) => return Phase::Done(Outcome::Abort { call, aborted }),
+            Ruling::Abort(aborted) => return Phase::Done(ClearingOutcome::Abort { call, aborted }),
         }
         let changed = call != *input;
         self.gated = Some(call.clone());
@@ -278,7 +278,7 @@ impl<'a> Clearing<'a> {
     }
 
     /// A second run of the gates, on another call, leaves records of its own.
-    fn take_gate_records(&mut self, records: Lines) {
+    fn take_gate_records(&mut self, records: RecordLines) {
         let ran_before = self.records.has(CheckpointKind::PreToolUse);
         self.records.append(if ran_before { records.again() } else { records });
     }
@@ -293,9 +293,9 @@ impl<'a> Clearing<'a> {
         if !changed || asked.is_empty() {
             return self.then(call, then);
         }
-        let subject = BeforeTool { owner: self.occasion.known.owner(&call.tool), call };
+        let subject = BeforeTool { owner: self.event_context.known.owner(&call.tool), call };
         let version = self.next_version();
-        let chain = Chain::again(self.roster.clone(), self.occasion, subject, asked).numbered_from(version);
+        let chain = Chain::again(self.roster.clone(), self.event_context, subject, asked).numbered_from(version);
         Phase::Again(chain, then)
     }
 
@@ -304,8 +304,8 @@ impl<'a> Clearing<'a> {
         self.records.append(records);
         match ruling {
             Ruling::Proceed => self.then(subject.call, then),
-            Ruling::Deny(denied) => Phase::Done(Outcome::Refused { call: subject.call, denied }),
-            Ruling::Abort(aborted) => Phase::Done(Outcome::Abort { call: subject.call, aborted }),
+            Ruling::Deny(denied) => Phase::Done(ClearingOutcome::Refused { call: subject.call, denied }),
+            Ruling::Abort(aborted) => Phase::Done(ClearingOutcome::Abort { call: subject.call, aborted }),
             Ruling::Respond { by, .. } => self.refuse_rewriting(by, subject.call),
             Ruling::Ask { why, .. } => match why {},
         }
@@ -325,14 +325,14 @@ impl<'a> Clearing<'a> {
             }
             Then::Substitute { by, result, call } => match self.question.take() {
                 Some((asker, why)) => Phase::Person { call, by: asker, why, then: Said::Substitute { by, result } },
-                None => Phase::Done(Outcome::Substituted { call, by, result }),
+                None => Phase::Done(ClearingOutcome::Substituted { call, by, result }),
             },
         }
     }
 
     fn approve(&mut self, call: ToolCall) -> Phase<'a> {
         let version = self.next_version();
-        let chain = Chain::new(self.roster.clone(), self.occasion, ApproveTool { call });
+        let chain = Chain::new(self.roster.clone(), self.event_context, ApproveTool { call });
         Phase::Approve(chain.numbered_from(version))
     }
 
@@ -341,31 +341,35 @@ impl<'a> Clearing<'a> {
         self.records.append(records);
         let call = subject.call;
         match (ruling, self.question.take()) {
-            (Ruling::Deny(denied), _) => Phase::Done(Outcome::Refused { call, denied }),
-            (Ruling::Abort(aborted), _) => Phase::Done(Outcome::Abort { call, aborted }),
+            (Ruling::Deny(denied), _) => Phase::Done(ClearingOutcome::Refused { call, denied }),
+            (Ruling::Abort(aborted), _) => Phase::Done(ClearingOutcome::Abort { call, aborted }),
             (Ruling::Proceed, Some((by, why))) => Phase::Person { call, by, why, then: Said::Run },
-            (Ruling::Proceed, None) => Phase::Done(Outcome::Run(call)),
+            (Ruling::Proceed, None) => Phase::Done(ClearingOutcome::Run(call)),
             (Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }, _) => match never {},
         }
     }
 
     fn refuse_rewriting(&mut self, by: HookName, call: ToolCall) -> Phase<'a> {
-        let denied =
-            Denied { by, at: CheckpointKind::BeforeTool, reason: Reason::new(KEPT_REWRITING), ground: Ground::Said };
-        Phase::Done(Outcome::Refused { call, denied })
+        let denied = Denied {
+            by,
+            at: CheckpointKind::BeforeTool,
+            reason: Reason::new(KEPT_REWRITING),
+            ground: DenialGround::Said,
+        };
+        Phase::Done(ClearingOutcome::Refused { call, denied })
     }
 
     /// What the gates left beside their ruling.
-    pub fn take_aside(&mut self) -> Aside {
-        std::mem::take(&mut self.aside)
+    pub fn take_gate_notes(&mut self) -> GateNotes {
+        std::mem::take(&mut self.gate_notes)
     }
 
     /// What a person must say now, once nobody else is to be asked. Goes on with [`Clearing::approved`] or
     /// [`Clearing::refused`].
-    pub fn question(&mut self) -> Option<Question<'_>> {
+    pub fn question(&mut self) -> Option<ApprovalQuestion<'_>> {
         self.advance();
         match &self.phase {
-            Phase::Person { call, by, why, .. } => Some(Question { call, by, why }),
+            Phase::Person { call, by, why, .. } => Some(ApprovalQuestion { call, by, why }),
             Phase::Before(_)
             | Phase::Gates(..)
             | Phase::Again(..)
@@ -380,8 +384,8 @@ impl<'a> Clearing<'a> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Person { call, then, .. } => match then {
                 Said::Owner(before) => Phase::Before(before),
-                Said::Run => Phase::Done(Outcome::Run(call)),
-                Said::Substitute { by, result } => Phase::Done(Outcome::Substituted { call, by, result }),
+                Said::Run => Phase::Done(ClearingOutcome::Run(call)),
+                Said::Substitute { by, result } => Phase::Done(ClearingOutcome::Substituted { call, by, result }),
             },
             other @ (Phase::Before(_)
             | Phase::Gates(..)
@@ -397,8 +401,8 @@ impl<'a> Clearing<'a> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Person { call, by, .. } => {
                 let at = CheckpointKind::PreToolUse;
-                let denied = Denied { by, at, reason: Reason::new(text), ground: Ground::Person };
-                Phase::Done(Outcome::Refused { call, denied })
+                let denied = Denied { by, at, reason: Reason::new(text), ground: DenialGround::Person };
+                Phase::Done(ClearingOutcome::Refused { call, denied })
             }
             other @ (Phase::Before(_)
             | Phase::Gates(..)
@@ -414,7 +418,7 @@ impl<'a> Clearing<'a> {
     ///
     /// A clearing that is left before its end concludes as if everyone who is still due had been cancelled, and as a
     /// question if a person is due: nothing runs.
-    pub fn conclude(mut self) -> (Outcome, Lines) {
+    pub fn conclude(mut self) -> (ClearingOutcome, RecordLines) {
         while self.next().is_some() {
             self.settle(Err(Fault::Cancelled), Duration::ZERO);
         }
@@ -437,10 +441,10 @@ impl<'a> Clearing<'a> {
     }
 
     /// What it came to, once nobody is left to ask but a person.
-    fn outcome(&mut self) -> Outcome {
+    fn outcome(&mut self) -> ClearingOutcome {
         match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Done(outcome) => outcome,
-            Phase::Person { call, by, why, .. } => Outcome::Ask { call, by, why },
+            Phase::Person { call, by, why, .. } => ClearingOutcome::Ask { call, by, why },
             Phase::Before(_) | Phase::Gates(..) | Phase::Again(..) | Phase::Approve(_) | Phase::Between => {
                 unreachable!("a clearing that asks nobody is done, or waits for a person")
             }
@@ -448,8 +452,8 @@ impl<'a> Clearing<'a> {
     }
 }
 
-impl Asks for Clearing<'_> {
-    fn next(&mut self) -> Option<Need<'_>> {
+impl HookMachine for Clearing<'_> {
+    fn next(&mut self) -> Option<HookQuestion<'_>> {
         self.advance();
         match &mut self.phase {
             Phase::Before(chain) | Phase::Again(chain, _) => chain.next(),
@@ -459,7 +463,7 @@ impl Asks for Clearing<'_> {
         }
     }
 
-    fn settle(&mut self, answered: impl Into<Answered>, took: Duration) {
+    fn settle(&mut self, answered: impl Into<HandlerAnswer>, took: Duration) {
         match &mut self.phase {
             Phase::Before(chain) | Phase::Again(chain, _) => chain.settle(answered, took),
             Phase::Gates(chain, ..) => chain.settle(answered, took),

@@ -8,7 +8,7 @@ use crate::shell::ShellFacts;
 
 /// What a condition may see of an event.
 #[derive(Clone, Copy)]
-pub struct Seen<'a> {
+pub struct ConditionInput<'a> {
     /// The checkpoint's name.
     pub event: &'static str,
     /// The tool; empty where there is none.
@@ -40,5 +40,5 @@ pub trait Condition: Debug + Send + Sync {
     ///
     /// # Errors
     /// Why it cannot be said: a missing key, a wrong type, a bound.
-    fn holds(&self, seen: &Seen<'_>) -> Result<bool, String>;
+    fn holds(&self, seen: &ConditionInput<'_>) -> Result<bool, String>;
 }

@@ -1,15 +1,15 @@
-//! What is kept of one execution of a stored hook: a row of the table `hook_executions`.
+//! What is kept of one execution of a rule: a row of the table `hook_executions`.
 
 use jiff::Timestamp;
 
-use crate::account::{Account, Rewritten};
-use crate::agent_hook::{Decision, HandlerType, Stored};
+use crate::account::{Account, RewriteOutcome};
 use crate::checkpoint::CheckpointKind;
 use crate::fault::{Fault, FaultKind};
 use crate::id::{HookId, TenantId, agent_uuid};
 use crate::json::{Members, Object, Value};
-use crate::record::{EventRecord, NotRun, Outcome, Record};
-use crate::verdict::Word;
+use crate::record::{EventRecord, HookOutcome, NotRun, Record};
+use crate::rule::{Decision, HandlerType, RuleDetails};
+use crate::verdict::VerdictKind;
 
 mod hash;
 mod redact;
@@ -32,7 +32,7 @@ pub struct Execution {
     pub handler_type: HandlerType,
     /// Whose event it was.
     pub tenant_id: TenantId,
-    /// The agent, as stored hooks know it.
+    /// The agent, as rules know it.
     pub agent_id: Option<String>,
     /// The key of the session.
     pub session_id: Option<String>,
@@ -74,13 +74,13 @@ impl Execution {
     /// Whether [`Execution::of`] makes a row of `record`; then its event has to say what it was about.
     pub fn is_left_by(record: &Record) -> bool {
         let leaves = match &record.outcome {
-            Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::NotRun(NotRun::Dropped) => true,
-            Outcome::Told | Outcome::NotRun(_) => false,
+            HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::NotRun(NotRun::Dropped) => true,
+            HookOutcome::Told | HookOutcome::NotRun(_) => false,
         };
         leaves && record.stored.is_some()
     }
 
-    /// What is kept of `record`, a line of `event`; nothing if no stored hook ran there.
+    /// What is kept of `record`, a line of `event`; nothing if no rule ran there.
     pub fn of(event: &EventRecord, record: &Record) -> Option<Self> {
         let stored = record.stored.as_ref()?;
         let none = Account::default();
@@ -212,27 +212,29 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    pub(crate) fn of(outcome: &Outcome, account: &Account) -> Option<Self> {
+    pub(crate) fn of(outcome: &HookOutcome, account: &Account) -> Option<Self> {
         match outcome {
-            Outcome::Said { word, reason, took } => {
+            HookOutcome::Said { word, reason, took } => {
                 let decision = match word {
-                    Word::Inject | Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
-                    Word::Ask => Decision::Ask,
-                    Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
+                    VerdictKind::Inject | VerdictKind::Continue | VerdictKind::Modify | VerdictKind::Respond => {
+                        Decision::Allow
+                    }
+                    VerdictKind::Ask => Decision::Ask,
+                    VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => Decision::Block,
                 };
                 Some(Self { decision, reason: reason.clone(), error: None, took_ms: millis(*took) })
             }
-            Outcome::Failed { fault, took, .. } => {
+            HookOutcome::Failed { fault, took, .. } => {
                 let timed_out = fault.kind() == FaultKind::TimedOut;
                 let decision = if timed_out { Decision::Timeout } else { Decision::Error };
                 let error = account.detail.clone().unwrap_or_else(|| fault.to_string());
                 Some(Self { decision, reason: None, error: Some(error), took_ms: millis(*took) })
             }
-            Outcome::NotRun(NotRun::Dropped) => {
+            HookOutcome::NotRun(NotRun::Dropped) => {
                 let error = Some(QUEUE_FULL.to_owned());
                 Some(Self { decision: Decision::Error, reason: None, error, took_ms: 0 })
             }
-            Outcome::Told | Outcome::NotRun(_) => None,
+            HookOutcome::Told | HookOutcome::NotRun(_) => None,
         }
     }
 }
@@ -244,7 +246,7 @@ fn millis(took: std::time::Duration) -> u64 {
 fn metadata(
     event: &EventRecord,
     record: &Record,
-    (stored, account): (&Stored, &Account),
+    (stored, account): (&RuleDetails, &Account),
     decision: Decision,
 ) -> Object {
     let mut members = Object::new();
@@ -256,7 +258,7 @@ fn metadata(
     let yes = |is: bool| is.then_some(Value::Bool(true));
     put("matcher_matched", Some(Value::Bool(true)));
     // A condition that failed came to nothing.
-    let failed = matches!(&record.outcome, Outcome::Failed { fault: Fault::ConditionFailed { .. }, .. });
+    let failed = matches!(&record.outcome, HookOutcome::Failed { fault: Fault::ConditionFailed { .. }, .. });
     put("cel_eval_result", yes(stored.condition.is_some() && !failed));
     put("stdout_len", account.stdout_len.map(Value::from));
     put("stderr_len", account.stderr_len.map(Value::from));
@@ -275,8 +277,8 @@ fn metadata(
     put(
         "rewrite",
         account.rewrite.as_ref().map(|rewrite| match rewrite {
-            Rewritten::Applied => Value::from("applied"),
-            Rewritten::Dropped(why) => Value::from(format!("dropped: {why}")),
+            RewriteOutcome::Applied => Value::from("applied"),
+            RewriteOutcome::Dropped(why) => Value::from(format!("dropped: {why}")),
         }),
     );
     put("context", account.context_dropped.then(|| Value::from("dropped")));
@@ -285,21 +287,21 @@ fn metadata(
 }
 
 /// What the outcome counted for: what was said, or what a fault became.
-fn effective(outcome: &Outcome, decision: Decision) -> Option<Decision> {
+fn effective(outcome: &HookOutcome, decision: Decision) -> Option<Decision> {
     match outcome {
-        Outcome::Said { .. } => Some(decision),
-        Outcome::Failed { became, .. } => {
-            let shuts = matches!(became, Word::Deny | Word::AbortTurn | Word::HardAbort);
+        HookOutcome::Said { .. } => Some(decision),
+        HookOutcome::Failed { became, .. } => {
+            let shuts = matches!(became, VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort);
             Some(if shuts { Decision::Block } else { Decision::Allow })
         }
-        Outcome::Told | Outcome::NotRun(_) => None,
+        HookOutcome::Told | HookOutcome::NotRun(_) => None,
     }
 }
 
-fn fault(outcome: &Outcome) -> Option<&'static str> {
+fn fault(outcome: &HookOutcome) -> Option<&'static str> {
     match outcome {
-        Outcome::Failed { fault, .. } => Some(fault.kind().word()),
-        Outcome::Said { .. } | Outcome::Told | Outcome::NotRun(_) => None,
+        HookOutcome::Failed { fault, .. } => Some(fault.kind().word()),
+        HookOutcome::Said { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => None,
     }
 }
 

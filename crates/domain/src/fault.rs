@@ -34,12 +34,12 @@ pub enum Fault {
     /// A line above the limit.
     TooLarge {
         /// Which way it went.
-        way: Way,
+        way: Direction,
         /// The limit, in bytes.
         limit: usize,
     },
     /// A well-formed answer that is not allowed there.
-    Protocol(Breach),
+    Protocol(ProtocolBreach),
     /// The handler's own code panicked.
     Panicked,
     /// The turn is ending.
@@ -58,7 +58,7 @@ pub enum Fault {
 
 /// Which way a line goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the host to the hook.
     Call,
     /// From the hook to the host.
@@ -67,7 +67,7 @@ pub enum Way {
 
 /// How an answer broke the protocol.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Breach {
+pub enum ProtocolBreach {
     /// The hook answered with an error of its own.
     Returned(String),
     /// The answer is not one of those allowed there.
@@ -98,7 +98,7 @@ pub enum FaultKind {
 impl Fault {
     /// A fault for an answer that is not allowed.
     pub fn broke(detail: impl Into<String>) -> Self {
-        Self::Protocol(Breach::Broke(detail.into()))
+        Self::Protocol(ProtocolBreach::Broke(detail.into()))
     }
 
     /// Its word.
@@ -147,10 +147,10 @@ impl fmt::Display for Fault {
             Self::Killed { signal } => write!(f, "was killed by signal {signal}"),
             Self::BadExit { status } => write!(f, "exited with status {status}"),
             Self::Unreadable { detail } => write!(f, "sent an unreadable reply: {detail}"),
-            Self::TooLarge { way: Way::Reply, limit } => write!(f, "sent a reply above {limit} bytes"),
-            Self::TooLarge { way: Way::Call, limit } => write!(f, "cannot take a call above {limit} bytes"),
-            Self::Protocol(Breach::Returned(message)) => write!(f, "returned an error: {message}"),
-            Self::Protocol(Breach::Broke(detail) | Breach::Respond(detail)) => {
+            Self::TooLarge { way: Direction::Reply, limit } => write!(f, "sent a reply above {limit} bytes"),
+            Self::TooLarge { way: Direction::Call, limit } => write!(f, "cannot take a call above {limit} bytes"),
+            Self::Protocol(ProtocolBreach::Returned(message)) => write!(f, "returned an error: {message}"),
+            Self::Protocol(ProtocolBreach::Broke(detail) | ProtocolBreach::Respond(detail)) => {
                 write!(f, "broke the protocol: {detail}")
             }
             Self::Panicked => f.write_str("panicked"),

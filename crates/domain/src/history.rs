@@ -15,14 +15,17 @@ mod admission;
 mod recall;
 mod signature;
 
-pub use admission::{Admitted, Trust, Withheld, admit};
-pub use recall::{Changed, Gated, HistoryError, MAX_HISTORY, MAX_HISTORY_BYTES, Recall, Recalled, RecalledMessage};
-pub use signature::{HistoryKey, Signed};
+pub use admission::{AdmittedMessage, Trust, WithheldReason, admit};
+pub use recall::{
+    ChangedMessage, GatedMessage, HistoryError, MAX_HISTORY, MAX_HISTORY_BYTES, Recall, RecalledHistory,
+    RecalledMessage,
+};
+pub use signature::{HistoryKey, SignedContent};
 
 /// One message as a front end keeps it. Members that begin with `_` are its own and the host's: they reach no hook and
 /// no model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct HistoryMessage {
     /// Who speaks.
     pub role: Role,
     /// The text.
@@ -45,7 +48,7 @@ pub struct Kept {
     pub sig: Option<String>,
 }
 
-impl Kept {
+impl HistoryMessage {
     /// A message with only a role and a text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         let (tool_calls, tool_call_id, content) = (Vec::new(), String::new(), content.into());
@@ -55,7 +58,7 @@ impl Kept {
 
 /// One thing that a front end hears, in the order in which it was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum FrontEndEvent {
     /// A piece of an answer.
     Text(String),
     /// A text of a skill that stays. Nothing of it is shown or spoken.
@@ -73,7 +76,7 @@ pub enum Heard {
     },
 }
 
-impl Heard {
+impl FrontEndEvent {
     /// The text of a hook that stays, as the host tells of it, with its signature; empty for none.
     pub fn hook(chunk: &HookChunk, sig: &str) -> Self {
         let HookChunk { name, role, content, skill, .. } = chunk.clone();
@@ -110,19 +113,19 @@ fn given(text: Option<String>) -> Option<String> {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct FrontEnd {
-    queue: VecDeque<Heard>,
-    segments: Vec<Heard>,
-    history: Vec<Kept>,
+    queue: VecDeque<FrontEndEvent>,
+    segments: Vec<FrontEndEvent>,
+    history: Vec<HistoryMessage>,
 }
 
 impl FrontEnd {
     /// A front end that kept `history`.
-    pub fn with(history: Vec<Kept>) -> Self {
+    pub fn with(history: Vec<HistoryMessage>) -> Self {
         Self { history, ..Self::default() }
     }
 
     /// What is sent back with the next request.
-    pub fn history(&self) -> &[Kept] {
+    pub fn history(&self) -> &[HistoryMessage] {
         &self.history
     }
 
@@ -130,11 +133,11 @@ impl FrontEnd {
     /// earlier one is history first.
     pub fn asked(&mut self, text: impl Into<String>, sig: Option<String>) {
         self.stop();
-        self.history.push(Kept { sig: given(sig), ..Kept::text(Role::User, text) });
+        self.history.push(HistoryMessage { sig: given(sig), ..HistoryMessage::text(Role::User, text) });
     }
 
     /// Something was heard: it waits for its turn.
-    pub fn hear(&mut self, heard: Heard) {
+    pub fn hear(&mut self, heard: FrontEndEvent) {
         self.queue.push_back(heard);
     }
 
@@ -143,8 +146,8 @@ impl FrontEnd {
     pub fn play_next(&mut self) -> Option<String> {
         let heard = self.queue.pop_front()?;
         let text = match &heard {
-            Heard::Text(text) => text.clone(),
-            Heard::Hook { .. } => String::new(),
+            FrontEndEvent::Text(text) => text.clone(),
+            FrontEndEvent::Hook { .. } => String::new(),
         };
         self.segments.push(heard);
         Some(text)
@@ -156,17 +159,22 @@ impl FrontEnd {
         let mut open = false;
         for segment in std::mem::take(&mut self.segments) {
             match segment {
-                Heard::Text(text) if text.is_empty() => {}
-                Heard::Text(text) => match self.history.last_mut().filter(|_| open) {
+                FrontEndEvent::Text(text) if text.is_empty() => {}
+                FrontEndEvent::Text(text) => match self.history.last_mut().filter(|_| open) {
                     Some(last) => last.content.push_str(&text),
                     None => {
-                        self.history.push(Kept::text(Role::Assistant, text));
+                        self.history.push(HistoryMessage::text(Role::Assistant, text));
                         open = true;
                     }
                 },
-                Heard::Hook { name, role, content, skill, sig } => {
+                FrontEndEvent::Hook { name, role, content, skill, sig } => {
                     let (hook, skill, sig) = (Some(name), given(skill), given(sig));
-                    self.history.push(Kept { hook, skill, sig, ..Kept::text(role.role(), content) });
+                    self.history.push(HistoryMessage {
+                        hook,
+                        skill,
+                        sig,
+                        ..HistoryMessage::text(role.role(), content)
+                    });
                     open = false;
                 }
             }
@@ -187,7 +195,7 @@ impl FrontEnd {
     /// The request that the message at `place` began is deleted or made again: everything after that message goes, hooks
     /// among it, and with `its_message` the message, too. Nothing happens where no message of the user's stands.
     pub fn take_back(&mut self, place: usize, its_message: bool) {
-        let asked = |kept: &Kept| kept.role == Role::User && kept.hook.is_none();
+        let asked = |kept: &HistoryMessage| kept.role == Role::User && kept.hook.is_none();
         if self.history.get(place).is_some_and(asked) {
             let later = self.history[place + 1..].iter().position(asked).map(|at| place + 1 + at);
             let end = later.unwrap_or(self.history.len());

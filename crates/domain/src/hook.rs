@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent_hook::Stored;
 use crate::checkpoint::{CHECKPOINT_COUNT, CheckpointKind, Duty, Facts, RuntimeKind};
 use crate::fault::Fault;
 use crate::id::{AgentId, HookName};
-use crate::matcher::{Matcher, Respond};
+use crate::matcher::{Matcher, RespondTools};
+use crate::rule::RuleDetails;
 
 /// A registered rule, validated and compiled.
 #[derive(Clone, Debug)]
@@ -23,19 +23,19 @@ pub struct Hook {
     /// Lower runs first; of the agent family, higher.
     pub priority: i32,
     /// Whether it can be asked at all.
-    pub state: State,
+    pub state: HookState,
     /// Whose turns it is about.
     pub scope: Scope,
     /// Which tools it is about; all when absent. Tools that it owns always count.
     pub matcher: Option<Matcher>,
     /// Which tools it may answer for.
-    pub respond: Respond,
+    pub respond: RespondTools,
     /// Which runtime events it is told; all when absent.
     pub events: Option<BTreeSet<RuntimeKind>>,
     /// What it does at each checkpoint.
     pub stages: Stages,
     /// What it has beyond other hooks, if it is kept in a store.
-    pub stored: Option<Arc<Stored>>,
+    pub stored: Option<Arc<RuleDetails>>,
     /// The folder that files which it hands over lie in; none if it may hand over none.
     pub media_dir: Option<PathBuf>,
 }
@@ -49,21 +49,22 @@ pub enum Family {
     /// A child that speaks JSON lines.
     Process,
     /// A rule in a store.
-    Agent,
+    #[serde(rename = "agent")]
+    Rule,
     /// A text that a skill puts into the conversation.
     Skill,
 }
 
 impl Family {
     /// Every family, each at the place of its number.
-    pub const ALL: [Self; 4] = [Self::Native, Self::Process, Self::Agent, Self::Skill];
+    pub const ALL: [Self; 4] = [Self::Native, Self::Process, Self::Rule, Self::Skill];
 
     /// The word in listings and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::Process => "process",
-            Self::Agent => "agent",
+            Self::Rule => "agent",
             Self::Skill => "skill",
         }
     }
@@ -92,7 +93,7 @@ impl Scope {
 
 /// Whether a hook can be asked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum State {
+pub enum HookState {
     /// It is asked.
     Armed,
     /// Switched off by its owner: recorded, not asked.
@@ -177,10 +178,10 @@ impl Hook {
     /// Whether its matcher lets it act on `facts`; owning the tool counts too, and the caller knows that.
     pub fn matches(&self, facts: &Facts<'_>) -> bool {
         // Where a sub-agent begins or ends, the tool is only the way to it.
-        let tool = if self.family == Family::Agent || facts.depth.is_none() { facts.tool } else { None };
+        let tool = if self.family == Family::Rule || facts.depth.is_none() { facts.tool } else { None };
         match (&self.matcher, tool, self.family) {
-            // To the matcher of a stored hook the name of no tool is empty.
-            (Some(matcher), Some(_), _) | (Some(matcher), None, Family::Agent) => matcher.matches(facts),
+            // To the matcher of a rule the name of no tool is empty.
+            (Some(matcher), Some(_), _) | (Some(matcher), None, Family::Rule) => matcher.matches(facts),
             // Elsewhere a matcher limits the tool stages only.
             (Some(_), None, Family::Native | Family::Process | Family::Skill) | (None, _, _) => true,
         }

@@ -57,9 +57,9 @@ ids! {
     CallId;
     /// One occurrence at a checkpoint: a UUID of version 7.
     EventId;
-    /// What people call a hook. Unique within one configuration; stored hooks have a [`HookId`] beside it.
+    /// What people call a hook. Unique within one configuration; rules have a [`HookId`] beside it.
     HookName;
-    /// The row of a stored hook: a UUID.
+    /// The row of a rule: a UUID.
     HookId;
     /// What ties the events of one outside request together.
     TraceId;
@@ -112,7 +112,7 @@ impl HookId {
     }
 }
 
-/// The id under which stored hooks know the agent `key` of `tenant`: a UUID.
+/// The id under which rules know the agent `key` of `tenant`: a UUID.
 pub fn agent_uuid(tenant: &TenantId, key: &str) -> String {
     uuid::Uuid::new_v5(&NAMESPACE, format!("agent/{tenant}/{key}").as_bytes()).to_string()
 }

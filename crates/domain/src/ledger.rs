@@ -7,21 +7,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::json::Rendered;
-use crate::message::{Lifetime, Message, Private, Role};
+use crate::message::{Lifetime, Message, ProviderData, Role};
 use crate::skill::{SkillHook, Skills, Timing, Voice};
 
 mod event;
 mod provenance;
 
-pub use event::{Event, Line, Removal, Why, Wire, tokens};
-pub use provenance::{Builtin, MsgId, Provenance, Source};
+pub use event::{InjectionOutcome, LedgerEvent, NotInjectedReason, Removal, RemovalEffect, tokens};
+pub use provenance::{HostPrompt, MessageSource, MsgId, Provenance};
 
 /// The list that a ledger works on.
-pub type List = Vec<Rendered<Message>>;
+pub type MessageList = Vec<Rendered<Message>>;
 
 /// A point of the flow at which texts go in.
 #[derive(Clone, Copy, Debug)]
-pub struct Point<'a> {
+pub struct InjectionPoint<'a> {
     /// Which.
     pub timing: Timing,
     /// The round it belongs to; 0 before the first.
@@ -29,12 +29,12 @@ pub struct Point<'a> {
     /// The first call of a model that sees what goes in here; 0 is the planning call.
     pub first_call: u32,
     /// The call of a tool that it is about, at [`Timing::AfterToolCall`].
-    pub call: Option<Called<'a>>,
+    pub call: Option<CalledTool<'a>>,
 }
 
 /// A call of a tool, as filters see it.
 #[derive(Clone, Copy, Debug)]
-pub struct Called<'a> {
+pub struct CalledTool<'a> {
     /// Its id.
     pub id: &'a str,
     /// The canonical name of the tool in the end, and the name that the model wrote.
@@ -62,32 +62,32 @@ pub struct HookChunk {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     skills: Skills,
-    placed: Vec<Placed>,
-    prompts: Vec<Standing>,
+    placed: Vec<PlacedText>,
+    prompts: Vec<ListedText>,
     last: MsgId,
-    events: Vec<Event>,
+    events: Vec<LedgerEvent>,
 }
 
 /// A text of a hook.
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedText {
     timing: Timing,
     persistent: bool,
-    it: Standing,
+    it: ListedText,
 }
 
 /// Something of ours in the list.
 #[derive(Clone, Debug)]
-struct Standing {
+struct ListedText {
     id: MsgId,
     from: Arc<Provenance>,
     /// The first and the last call that saw it.
     seen: Option<(u32, u32)>,
 }
 
-impl Standing {
+impl ListedText {
     fn removal(self) -> Removal {
-        Removal { message: self.from, seen: self.seen, wire: Wire::default() }
+        Removal { message: self.from, seen: self.seen, wire: RemovalEffect::default() }
     }
 }
 
@@ -108,31 +108,31 @@ impl Ledger {
     }
 
     /// What happened since this was asked last, oldest first.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         std::mem::take(&mut self.events)
     }
 
     /// Appends every text that belongs to this point, in the order of the hooks. What comes back are the persistent
     /// ones, to be announced. Nothing is left out because it stands there already.
-    pub fn inject(&mut self, list: &mut List, at: Point<'_>) -> Vec<HookChunk> {
+    pub fn inject(&mut self, list: &mut MessageList, at: InjectionPoint<'_>) -> Vec<HookChunk> {
         let skills = self.skills.clone();
         let mut chunks = Vec::new();
         let mut lines = Vec::new();
         for (number, hook) in skills.hooks.iter().enumerate().filter(|(_, hook)| hook.timing == at.timing) {
             if let Some(why) = skills.passes_over(hook, at.call) {
-                lines.push(Line { hook: number, went: Err(why) });
+                lines.push(InjectionOutcome { hook: number, went: Err(why) });
                 continue;
             }
             let it = self.place(list, hook, at);
-            lines.push(Line { hook: number, went: Ok(it.from.clone()) });
+            lines.push(InjectionOutcome { hook: number, went: Ok(it.from.clone()) });
             if hook.persistent {
                 chunks.push(hook.chunk(it.id));
             }
-            self.placed.push(Placed { timing: at.timing, persistent: hook.persistent, it });
+            self.placed.push(PlacedText { timing: at.timing, persistent: hook.persistent, it });
         }
         if !lines.is_empty() {
             let call = at.call.map(|call| call.id.to_owned());
-            self.events.push(Event::Injected {
+            self.events.push(LedgerEvent::Injected {
                 timing: at.timing,
                 round: at.round,
                 call,
@@ -143,71 +143,81 @@ impl Ledger {
         chunks
     }
 
-    fn place(&mut self, list: &mut List, hook: &SkillHook, at: Point<'_>) -> Standing {
+    fn place(&mut self, list: &mut MessageList, hook: &SkillHook, at: InjectionPoint<'_>) -> ListedText {
         let from = Provenance {
             skill: Some(hook.skill.clone()),
             hook: Some(hook.name.clone()),
             timing: Some(at.timing),
             tool_call_id: at.call.map(|call| call.id.to_owned()),
             snapshot_hash: Some(self.skills.hash.clone()),
-            ..Provenance::new(Source::Hook, at.round)
+            ..Provenance::new(MessageSource::Hook, at.round)
         };
         let lifetime = if hook.persistent { Lifetime::Stays } else { hook.timing.lifetime() };
         self.append(list, Message::text(hook.role.role(), hook.content.as_str()), (from, lifetime))
     }
 
-    fn append(&mut self, list: &mut List, message: Message, (from, lifetime): (Provenance, Lifetime)) -> Standing {
+    fn append(
+        &mut self,
+        list: &mut MessageList,
+        message: Message,
+        (from, lifetime): (Provenance, Lifetime),
+    ) -> ListedText {
         self.last = self.last.next();
         let from = Arc::new(Provenance { msg_id: Some(self.last), ..from });
-        let private = Private { lifetime, from: Some(from.clone()), ..Private::default() };
+        let private = ProviderData { lifetime, from: Some(from.clone()), ..ProviderData::default() };
         list.push(Message { private, ..message }.into());
-        Standing { id: self.last, from, seen: None }
+        ListedText { id: self.last, from, seen: None }
     }
 
     /// Takes out what went in at `timing`, but for what is persistent, which stays and stays known. What is gone already
     /// is no matter.
-    pub fn remove(&mut self, list: &mut List, timing: Timing) {
-        let goes = |placed: &Placed| placed.timing == timing && !placed.persistent;
+    pub fn remove(&mut self, list: &mut MessageList, timing: Timing) {
+        let goes = |placed: &PlacedText| placed.timing == timing && !placed.persistent;
         let (gone, kept) = std::mem::take(&mut self.placed).into_iter().partition(goes);
         self.placed = kept;
         self.take_out(list, gone);
     }
 
-    fn take_out(&mut self, list: &mut List, gone: Vec<Placed>) {
+    fn take_out(&mut self, list: &mut MessageList, gone: Vec<PlacedText>) {
         let ids: BTreeSet<MsgId> = gone.iter().map(|placed| placed.it.id).collect();
         drop_from(list, &ids);
         for timing in Timing::ALL {
             let of_it = gone.iter().filter(|placed| placed.timing == timing);
             let lines: Vec<Removal> = of_it.map(|placed| placed.it.clone().removal()).collect();
             if !lines.is_empty() {
-                self.events.push(Event::Removed { timing, lines });
+                self.events.push(LedgerEvent::Removed { timing, lines });
             }
         }
     }
 
     /// Appends a prompt of the host's own. An empty one is not appended, and has no identity.
-    pub fn inject_prompt(&mut self, list: &mut List, (which, text): (Builtin, &str), round: u32) -> Option<MsgId> {
+    pub fn inject_prompt(
+        &mut self,
+        list: &mut MessageList,
+        (which, text): (HostPrompt, &str),
+        round: u32,
+    ) -> Option<MsgId> {
         if text.is_empty() {
             return None;
         }
-        let from = Provenance { prompt: Some(which), ..Provenance::new(Source::Builtin, round) };
+        let from = Provenance { prompt: Some(which), ..Provenance::new(MessageSource::Builtin, round) };
         let it = self.append(list, Message::text(Role::System, text), (from, Lifetime::Passing));
-        self.events.push(Event::PromptInjected { message: it.from.clone(), bytes: text.len() });
+        self.events.push(LedgerEvent::PromptInjected { message: it.from.clone(), bytes: text.len() });
         let id = it.id;
         self.prompts.push(it);
         Some(id)
     }
 
     /// Takes that prompt out, if it stands there.
-    pub fn remove_prompt(&mut self, list: &mut List, prompt: Option<MsgId>) {
+    pub fn remove_prompt(&mut self, list: &mut MessageList, prompt: Option<MsgId>) {
         let Some(at) = self.prompts.iter().position(|it| Some(it.id) == prompt) else { return };
         let it = self.prompts.remove(at);
         drop_from(list, &BTreeSet::from([it.id]));
-        self.events.push(Event::PromptRemoved(it.removal()));
+        self.events.push(LedgerEvent::PromptRemoved(it.removal()));
     }
 
     /// Takes out everything that is not to stay: for a list that outlives its turn.
-    pub fn finalize(&mut self, list: &mut List) {
+    pub fn finalize(&mut self, list: &mut MessageList) {
         let (kept, gone) = std::mem::take(&mut self.placed).into_iter().partition(|placed| placed.persistent);
         self.placed = kept;
         self.take_out(list, gone);
@@ -232,7 +242,7 @@ impl Ledger {
     }
 }
 
-fn drop_from(list: &mut List, ids: &BTreeSet<MsgId>) {
+fn drop_from(list: &mut MessageList, ids: &BTreeSet<MsgId>) {
     if !ids.is_empty() {
         list.retain(|message| message.get().id().is_none_or(|id| !ids.contains(&id)));
     }
@@ -260,9 +270,9 @@ impl SkillHook {
 
 impl Skills {
     /// Why a hook whose timing has come does not go in, if it does not.
-    fn passes_over(&self, hook: &SkillHook, call: Option<Called<'_>>) -> Option<Why> {
+    fn passes_over(&self, hook: &SkillHook, call: Option<CalledTool<'_>>) -> Option<NotInjectedReason> {
         if self.off.contains(&hook.skill) {
-            return Some(Why::Disabled);
+            return Some(NotInjectedReason::Disabled);
         }
         if hook.timing != Timing::AfterToolCall {
             return None;
@@ -271,7 +281,7 @@ impl Skills {
         if hook.is_about(names) {
             return None;
         }
-        Some(Why::Filter { names: names.iter().map(|name| (*name).to_owned()).collect() })
+        Some(NotInjectedReason::Filter { names: names.iter().map(|name| (*name).to_owned()).collect() })
     }
 }
 

@@ -23,7 +23,7 @@ pub mod condition;
 pub mod matcher;
 pub mod hook;
 pub mod account;
-pub mod agent_hook;
+pub mod rule;
 pub mod breaker;
 pub mod roster;
 pub mod chain;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Object, Rendered, Value};
-use crate::message::{CallPart, Message, Private, Role};
+use crate::message::{CallPart, Message, ProviderData, Role};
 
 /// A request to a model, as hooks see and change it.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +90,7 @@ pub struct LlmReply {
     pub reasoning_details: Value,
     /// What only the host and the provider know of it; never sent to a hook.
     #[serde(skip)]
-    pub private: Private,
+    pub private: ProviderData,
 }
 
 fn assistant() -> Role {
@@ -109,7 +109,7 @@ impl LlmReply {
             usage: None,
             reasoning: String::new(),
             reasoning_details: Value::Null,
-            private: Private::default(),
+            private: ProviderData::default(),
         }
     }
 

@@ -56,7 +56,7 @@ impl Matcher {
 
 /// Which tools a hook may answer in their place.
 #[derive(Clone, Debug)]
-pub enum Respond {
+pub enum RespondTools {
     /// Any tool.
     Any,
     /// Those that a glob names, and always the ones it owns.
@@ -68,7 +68,7 @@ pub enum Respond {
     },
 }
 
-impl Respond {
+impl RespondTools {
     /// Compiles `globs`.
     ///
     /// # Errors

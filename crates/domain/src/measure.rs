@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::id::TenantId;
-use crate::span::{About, Span};
+use crate::span::{Span, SpanSubject};
 
 /// The upper bounds of the classes of durations, in milliseconds: from what a native hook takes to the longest deadline
 /// that a hook can have.
@@ -48,12 +48,12 @@ pub struct Metric {
     /// The unit; `1` for plain numbers.
     pub unit: &'static str,
     /// The rows.
-    pub rows: Rows,
+    pub rows: MetricRows,
 }
 
 /// The rows of a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Rows {
+pub enum MetricRows {
     /// They only grow while the process lives.
     Counters(Vec<(Labels, u64)>),
     /// As it is now.
@@ -105,7 +105,7 @@ type Dropped = (String, &'static str);
 impl Measures {
     /// Counts what `span` tells of; turns and calls are not counted.
     pub fn count(&mut self, span: &Span) {
-        let About::Hook { handler_type, event, decision, tenant, took } = &span.about else { return };
+        let SpanSubject::Hook { handler_type, event, decision, tenant, took } = &span.about else { return };
         let tenant = self.tenant(tenant);
         *self.executions.entry((tenant.clone(), *handler_type, *event, *decision)).or_default() += 1;
         self.durations.entry((tenant, *handler_type, *event)).or_default().take(*took);
@@ -165,19 +165,19 @@ impl Measures {
                 name: EXECUTIONS,
                 help: "How often hooks ran.",
                 unit: "1",
-                rows: Rows::Counters(executions.collect()),
+                rows: MetricRows::Counters(executions.collect()),
             },
             Metric {
                 name: DURATION,
                 help: "How long hooks took.",
                 unit: "ms",
-                rows: Rows::Histograms(durations.collect()),
+                rows: MetricRows::Histograms(durations.collect()),
             },
             Metric {
                 name: ASYNC_DROPPED,
                 help: "How many observers were not told, for want of room.",
                 unit: "1",
-                rows: Rows::Counters(dropped),
+                rows: MetricRows::Counters(dropped),
             },
         ]
     }
@@ -188,22 +188,22 @@ pub fn text(metrics: &[Metric]) -> String {
     let mut out = String::new();
     for Metric { name, help, rows, .. } in metrics {
         let kind = match rows {
-            Rows::Counters(_) => "counter",
-            Rows::Gauges(_) => "gauge",
-            Rows::Histograms(_) => "histogram",
+            MetricRows::Counters(_) => "counter",
+            MetricRows::Gauges(_) => "gauge",
+            MetricRows::Histograms(_) => "histogram",
         };
         line(&mut out, format_args!("# HELP {name} {help}"));
         line(&mut out, format_args!("# TYPE {name} {kind}"));
         match rows {
-            Rows::Counters(rows) => {
+            MetricRows::Counters(rows) => {
                 rows.iter()
                     .for_each(|(labels, number)| line(&mut out, format_args!("{name}{} {number}", braced(labels))));
             }
-            Rows::Gauges(rows) => {
+            MetricRows::Gauges(rows) => {
                 rows.iter()
                     .for_each(|(labels, number)| line(&mut out, format_args!("{name}{} {number}", braced(labels))));
             }
-            Rows::Histograms(rows) => {
+            MetricRows::Histograms(rows) => {
                 rows.iter().for_each(|(labels, spread)| spread_out(&mut out, (name, labels), spread))
             }
         }

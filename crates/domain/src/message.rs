@@ -58,7 +58,7 @@ pub struct Message {
     pub origin: String,
     /// What only the host and the provider know of it; never sent to a hook.
     #[serde(skip)]
-    pub private: Private,
+    pub private: ProviderData,
 }
 
 /// The origin of a message that a hook put into the conversation.
@@ -66,7 +66,7 @@ pub const FROM_HOOK: &str = "hook";
 
 /// Data of the provider that must come back to it untouched: signatures of thoughts, cache marks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Private {
+pub struct ProviderData {
     /// The provider's own content blocks for this message, if it needs them again.
     pub blocks: Vec<Value>,
     /// How long it stands in the conversation.
@@ -75,7 +75,7 @@ pub struct Private {
     pub from: Option<Arc<Provenance>>,
 }
 
-impl Private {
+impl ProviderData {
     /// What a provider keeps of a message, and nothing else.
     pub fn of(blocks: Vec<Value>) -> Self {
         Self { blocks, ..Self::default() }
@@ -114,7 +114,7 @@ impl Message {
             model_name: String::new(),
             created_at: None,
             origin: String::new(),
-            private: Private::default(),
+            private: ProviderData::default(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Message {
         arguments.clone_into(&mut part.function.arguments);
         part.function.thought_signature.clear();
         // What the provider keeps of its answer holds the arguments as they were.
-        self.private = Private::default();
+        self.private = ProviderData::default();
         true
     }
 

@@ -43,7 +43,7 @@ impl Default for StepPrompts {
 
 /// What a planning reply says of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum ToolNeed {
     /// They are needed.
     Tools,
     /// They are not: the reply is the answer.
@@ -53,19 +53,19 @@ pub enum Need {
 }
 
 /// What a reply says in tags, or by calling a tool that nobody offered.
-pub fn need(reply: &LlmReply) -> Need {
-    let mut stripper = Stripper::default();
+pub fn need(reply: &LlmReply) -> ToolNeed {
+    let mut stripper = TagStripper::default();
     stripper.push(&reply.content);
     match (reply.tool_calls.is_empty(), stripper.need_tool, stripper.no_tool) {
-        (false, _, _) | (true, true, _) => Need::Tools,
-        (true, false, true) => Need::Nothing,
-        (true, false, false) => Need::Unsaid,
+        (false, _, _) | (true, true, _) => ToolNeed::Tools,
+        (true, false, true) => ToolNeed::Nothing,
+        (true, false, false) => ToolNeed::Unsaid,
     }
 }
 
 /// `text` without tags.
 pub fn stripped(text: &str) -> String {
-    let mut stripper = Stripper::default();
+    let mut stripper = TagStripper::default();
     let mut out = stripper.push(text);
     out.push_str(&stripper.finish());
     out
@@ -73,7 +73,7 @@ pub fn stripped(text: &str) -> String {
 
 /// Takes tags out of a text that comes in pieces. What may still become a tag is held back.
 #[derive(Clone, Debug, Default)]
-pub struct Stripper {
+pub struct TagStripper {
     held: String,
     need_tool: bool,
     no_tool: bool,
@@ -93,7 +93,7 @@ enum Tag {
     NoTool,
 }
 
-impl Stripper {
+impl TagStripper {
     /// What of the text so far can be shown now that `piece` has come.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len());
@@ -166,37 +166,37 @@ mod tests {
     use super::*;
     use crate::message::CallPart;
 
-    fn check(text: &str, shown: &str, said: Need) {
+    fn check(text: &str, shown: &str, said: ToolNeed) {
         assert_eq!((stripped(text).as_str(), need(&LlmReply::text(text))), (shown, said), "{text:?}");
     }
 
     #[test]
     fn tags_decide_and_are_taken_out() {
-        check("plan <need_tool/>", "plan ", Need::Tools);
-        check("<no_tool/>hello", "hello", Need::Nothing);
-        check("<no_tool/> a <need_tool/>", " a ", Need::Tools);
-        check("a<need_tool>b</need_tool>c", "abc", Need::Tools);
-        check("a</no_tool>b", "ab", Need::Nothing);
-        check("< NEED_TOOL / >x", "x", Need::Tools);
-        check("hello", "hello", Need::Unsaid);
-        check("", "", Need::Unsaid);
-        check("<<need_tool/>", "<", Need::Tools);
-        check("<need_tool<no_tool/>", "<need_tool", Need::Nothing);
+        check("plan <need_tool/>", "plan ", ToolNeed::Tools);
+        check("<no_tool/>hello", "hello", ToolNeed::Nothing);
+        check("<no_tool/> a <need_tool/>", " a ", ToolNeed::Tools);
+        check("a<need_tool>b</need_tool>c", "abc", ToolNeed::Tools);
+        check("a</no_tool>b", "ab", ToolNeed::Nothing);
+        check("< NEED_TOOL / >x", "x", ToolNeed::Tools);
+        check("hello", "hello", ToolNeed::Unsaid);
+        check("", "", ToolNeed::Unsaid);
+        check("<<need_tool/>", "<", ToolNeed::Tools);
+        check("<need_tool<no_tool/>", "<need_tool", ToolNeed::Nothing);
         check(
             "<need_tools/> <no_toolbox> need_tool no_tool",
             "<need_tools/> <no_toolbox> need_tool no_tool",
-            Need::Unsaid,
+            ToolNeed::Unsaid,
         );
-        check("a < b and <need_too", "a < b and <need_too", Need::Unsaid);
-        check("<n\u{f6}_tool/>", "<n\u{f6}_tool/>", Need::Unsaid);
-        check(&format!("<{}need_tool/>", " ".repeat(40)), &format!("<{}need_tool/>", " ".repeat(40)), Need::Unsaid);
+        check("a < b and <need_too", "a < b and <need_too", ToolNeed::Unsaid);
+        check("<n\u{f6}_tool/>", "<n\u{f6}_tool/>", ToolNeed::Unsaid);
+        check(&format!("<{}need_tool/>", " ".repeat(40)), &format!("<{}need_tool/>", " ".repeat(40)), ToolNeed::Unsaid);
     }
 
     #[test]
     fn a_call_that_nobody_offered_is_a_yes() {
         let reply =
             LlmReply { content: "<no_tool/>".into(), ..LlmReply::calls(vec![CallPart::new("c1", "read_file", "{}")]) };
-        assert_eq!(need(&reply), Need::Tools);
+        assert_eq!(need(&reply), ToolNeed::Tools);
     }
 
     proptest! {
@@ -212,7 +212,7 @@ mod tests {
             ),
         ) {
             let whole = pieces.concat();
-            let mut stripper = Stripper::default();
+            let mut stripper = TagStripper::default();
             let mut shown = String::new();
             for piece in &pieces {
                 shown.push_str(&stripper.push(piece));
@@ -220,12 +220,12 @@ mod tests {
             }
             shown.push_str(&stripper.finish());
             prop_assert_eq!(&shown, &stripped(&whole));
-            let mut by_char = Stripper::default();
+            let mut by_char = TagStripper::default();
             let mut slowly: String = whole.chars().map(|c| by_char.push(c.encode_utf8(&mut [0; 4]))).collect();
             slowly.push_str(&by_char.finish());
             prop_assert_eq!(&shown, &slowly);
             let said = need(&LlmReply::text(whole.as_str()));
-            prop_assert_eq!(said == Need::Unsaid, shown == whole);
+            prop_assert_eq!(said == ToolNeed::Unsaid, shown == whole);
         }
     }
 }

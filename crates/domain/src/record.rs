@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::Account;
-use crate::agent_hook::Stored;
 use crate::checkpoint::{CheckpointKind, Snapshot};
 use crate::fault::Fault;
 use crate::hook::{Family, Hook};
 use crate::id::{EventId, HookName};
 use crate::identity::Identity;
 use crate::json::{Object, Value, diff, json};
+use crate::rule::RuleDetails;
 use crate::tool::Digest;
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 mod lines;
 
 pub(crate) use lines::Why;
-pub use lines::{Lines, PassedOver};
+pub use lines::{PassedOver, RecordLines};
 
 /// Everything that is kept of one event.
 #[derive(Clone, Debug)]
@@ -34,19 +34,19 @@ pub struct EventRecord {
     pub who: Identity,
     /// The tool it is about, if any.
     pub tool: Option<String>,
-    /// The arguments of that tool as the last hook left them, where the record of a stored hook needs them.
+    /// The arguments of that tool as the last hook left them, where the record of a rule needs them.
     pub input: Option<Object>,
     /// What the loop did after the whole chain.
-    pub ruling: Ruled,
+    pub ruling: EventRuling,
     /// One line for every hook that is registered for the checkpoint, in running order.
-    pub hooks: Lines,
+    pub hooks: RecordLines,
 }
 
 /// What came of a whole event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ruled {
+pub struct EventRuling {
     /// The ruling's word.
-    pub word: Word,
+    pub word: VerdictKind,
     /// Its text, as the model or the user read it.
     pub text: Option<String>,
     /// The digest of the permit, for a call that was cleared.
@@ -55,9 +55,9 @@ pub struct Ruled {
     pub substituted: bool,
 }
 
-impl Ruled {
+impl EventRuling {
     /// A ruling with nothing but its word.
-    pub fn word(word: Word) -> Self {
+    pub fn word(word: VerdictKind) -> Self {
         Self { word, text: None, permit: None, substituted: false }
     }
 }
@@ -72,7 +72,7 @@ pub struct Record {
     /// The checkpoint; a tool call's event has hooks of several.
     pub checkpoint: CheckpointKind,
     /// Ran or did not.
-    pub outcome: Outcome,
+    pub outcome: HookOutcome,
     /// Likely mistakes in its answer.
     pub warnings: Vec<String>,
     /// What it changed. In a box: few hooks change anything, and an event may have fifty lines.
@@ -82,20 +82,20 @@ pub struct Record {
     /// How it came to its answer, where its handler tells.
     pub account: Option<Box<Account>>,
     /// What it is in its store, if it is kept in one.
-    pub stored: Option<Arc<Stored>>,
+    pub stored: Option<Arc<RuleDetails>>,
 }
 
 impl Record {
     /// How long it took, where it ran and its answer was waited for.
     pub fn took(&self) -> Option<Duration> {
         match self.outcome {
-            Outcome::Said { took, .. } | Outcome::Failed { took, .. } => Some(took),
-            Outcome::Told | Outcome::NotRun(_) => None,
+            HookOutcome::Said { took, .. } | HookOutcome::Failed { took, .. } => Some(took),
+            HookOutcome::Told | HookOutcome::NotRun(_) => None,
         }
     }
 
     /// A line about `hook` at `checkpoint`, with nothing but what became of it.
-    pub fn of(hook: &Hook, checkpoint: CheckpointKind, outcome: Outcome) -> Self {
+    pub fn of(hook: &Hook, checkpoint: CheckpointKind, outcome: HookOutcome) -> Self {
         Self {
             hook: hook.name.clone(),
             family: hook.family,
@@ -112,11 +112,11 @@ impl Record {
 
 /// Whether a hook ran.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum HookOutcome {
     /// It ran and answered.
     Said {
         /// Its answer's word.
-        word: Word,
+        word: VerdictKind,
         /// Its reason, if it gave one.
         reason: Option<String>,
         /// How long it took.
@@ -127,7 +127,7 @@ pub enum Outcome {
         /// Why.
         fault: Fault,
         /// What that became.
-        became: Word,
+        became: VerdictKind,
         /// How long it took.
         took: Duration,
     },

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::checkpoint::{CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, Facts};
-use crate::hook::{Family, Hook, State};
+use crate::hook::{Family, Hook, HookState};
 
 mod names;
 
@@ -16,7 +16,7 @@ pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
     let age = |hook: &Hook| hook.stored.as_ref().map(|stored| (stored.created_at.clone(), stored.id.clone()));
     a.family.cmp(&b.family).then_with(|| match a.family {
         Family::Native | Family::Process => (a.priority, a.name.as_str()).cmp(&(b.priority, b.name.as_str())),
-        Family::Agent => b.priority.cmp(&a.priority).then_with(|| age(a).cmp(&age(b))),
+        Family::Rule => b.priority.cmp(&a.priority).then_with(|| age(a).cmp(&age(b))),
         // They stand in the order of their skills.
         Family::Skill => Ordering::Equal,
     })
@@ -73,8 +73,8 @@ impl Roster {
     /// Whether any hook is asked at `kind`, or would be and cannot work: what happens there waits for somebody.
     pub fn waits_at(&self, kind: CheckpointKind) -> bool {
         self.at(kind).iter().any(|number| match self.hooks[*number].state {
-            State::Armed | State::Broken(_) | State::Tripped { .. } => true,
-            State::Disabled | State::Untrusted => false,
+            HookState::Armed | HookState::Broken(_) | HookState::Tripped { .. } => true,
+            HookState::Disabled | HookState::Untrusted => false,
         })
     }
 
@@ -84,7 +84,7 @@ impl Roster {
     pub fn shadowed<'a>(&'a self, tools: &[&str]) -> Vec<(&'a Hook, &'a Hook)> {
         let at = CheckpointKind::BeforeTool;
         let counts =
-            |hook: &&Hook| hook.state == State::Armed && hook.stages.get(at).is_some_and(|stage| !stage.paired);
+            |hook: &&Hook| hook.state == HookState::Armed && hook.stages.get(at).is_some_and(|stage| !stage.paired);
         let row: Vec<&Hook> = self.at(at).iter().map(|i| &*self.hooks[*i]).filter(counts).collect();
         let mut pairs = Vec::new();
         for (i, first) in row.iter().enumerate() {
@@ -129,7 +129,7 @@ mod tests {
         check(vec![at("a").matching("^exec$"), at("b").matching("^read$"), at("c").matching("e")], &["a>c", "b>c"]);
         check(vec![at("a").responding(&["exec"]), at("b").matching("^read$")], &[]);
         check(vec![at("a").paired(), at("b"), at("c").paired()], &[]);
-        check(vec![at("a").state(State::Disabled), at("b"), at("c").state(State::Untrusted)], &[]);
+        check(vec![at("a").state(HookState::Disabled), at("b"), at("c").state(HookState::Untrusted)], &[]);
         check(vec![hook("a", &[CheckpointKind::AfterTool]), at("b")], &[]);
     }
 }

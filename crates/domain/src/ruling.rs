@@ -2,7 +2,7 @@
 
 use crate::checkpoint::{Checkpoint, CheckpointKind};
 use crate::id::HookName;
-use crate::verdict::{Abort, Extent, Reason, Told as _, Word};
+use crate::verdict::{Abort, AbortScope, Describe as _, Reason, VerdictKind};
 
 /// The refusal when hooks and gates do not agree on one input.
 pub const KEPT_REWRITING: &str = "hooks kept rewriting the input";
@@ -43,12 +43,12 @@ pub struct Denied {
     /// Why, in the hook's words or, for a fault, in ours; may be empty.
     pub reason: Reason,
     /// What it rests on.
-    pub ground: Ground,
+    pub ground: DenialGround,
 }
 
 /// What a refusal rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum DenialGround {
     /// The hook said so.
     Said,
     /// The hook failed: the reason names it already.
@@ -60,7 +60,7 @@ pub enum Ground {
 impl Denied {
     /// The text that the model and the user read: a fact, not an instruction.
     pub fn text(&self) -> String {
-        if self.ground == Ground::Person {
+        if self.ground == DenialGround::Person {
             return format!("{} (asked by hook \"{}\")", self.reason, self.by);
         }
         match self.at {
@@ -86,7 +86,7 @@ impl Denied {
     }
 
     fn phrase(&self, head: &str) -> String {
-        if self.ground == Ground::Fault {
+        if self.ground == DenialGround::Fault {
             format!("{head}: {}", self.reason)
         } else if self.reason.is_empty() {
             format!("{head} (hook \"{}\")", self.by)
@@ -118,30 +118,30 @@ pub struct Aborted {
 
 impl Aborted {
     /// Its word, for the record.
-    pub fn word(&self) -> Word {
-        self.abort.told(Word::AbortTurn).0
+    pub fn word(&self) -> VerdictKind {
+        self.abort.told(VerdictKind::AbortTurn).0
     }
 
     /// The text that the user reads.
     pub fn text(&self) -> String {
         let reason =
             if self.abort.reason.is_empty() { "hook requested turn abort" } else { self.abort.reason.as_str() };
-        match self.abort.extent {
-            Extent::Turn => format!("hook aborted turn during {}: {reason}", self.at.name()),
-            Extent::Run => format!("hook \"{}\" stopped the run: {reason}", self.by),
+        match self.abort.abort_scope {
+            AbortScope::Turn => format!("hook aborted turn during {}: {reason}", self.at.name()),
+            AbortScope::Run => format!("hook \"{}\" stopped the run: {reason}", self.by),
         }
     }
 }
 
 impl<C: Checkpoint> Ruling<C> {
     /// Its word, for the record. `changed` tells a modification from going on as before.
-    pub fn word(&self, changed: bool) -> Word {
+    pub fn word(&self, changed: bool) -> VerdictKind {
         match self {
-            Self::Proceed if changed => Word::Modify,
-            Self::Proceed => Word::Continue,
-            Self::Respond { .. } => Word::Respond,
-            Self::Ask { .. } => Word::Ask,
-            Self::Deny(_) => Word::Deny,
+            Self::Proceed if changed => VerdictKind::Modify,
+            Self::Proceed => VerdictKind::Continue,
+            Self::Respond { .. } => VerdictKind::Respond,
+            Self::Ask { .. } => VerdictKind::Ask,
+            Self::Deny(_) => VerdictKind::Deny,
             Self::Abort(aborted) => aborted.word(),
         }
     }

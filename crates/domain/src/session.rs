@@ -10,13 +10,13 @@ use crate::checkpoint::runtime::TurnStatus;
 use crate::id::TurnId;
 use crate::json::Rendered;
 use crate::message::Message;
-use crate::turn::{Fact, KeptMessage, Turn, Waiting, whole_rounds};
+use crate::turn::{Fact, KeptMessage, Turn, WaitingMessage, whole_rounds};
 
 /// One line of a session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "nearly every entry is of the large kind")]
-pub enum Entry {
+pub enum JournalEntry {
     /// A process began to work on the session.
     Opened {
         /// Which one, for a person: `pid 4711`.
@@ -25,7 +25,7 @@ pub enum Entry {
     /// It ended, or somebody found that it had; exactly one for each opening.
     Closed {
         /// Why.
-        cause: Cause,
+        cause: ReleaseReason,
     },
     /// Something happened in a turn, or waits for one.
     Turn(Fact),
@@ -33,15 +33,15 @@ pub enum Entry {
 
 /// Takes out of `entries`, oldest first, what gates replaced in the calls that the entries from `new` on settle: each
 /// answer of a model gets the arguments that stand. What is left over is for the last answer before `entries`.
-pub fn settle(entries: &mut [Entry], new: usize) -> Vec<(usize, String)> {
+pub fn settle(entries: &mut [JournalEntry], new: usize) -> Vec<(usize, String)> {
     let mut before = Vec::new();
     for at in new..entries.len() {
         let (earlier, rest) = entries.split_at_mut(at);
-        let Some(Entry::Turn(fact)) = rest.first() else { continue };
+        let Some(JournalEntry::Turn(fact)) = rest.first() else { continue };
         let Some((place, arguments)) = fact.settles() else { continue };
         let settled = earlier.iter_mut().rev().any(|entry| match entry {
-            Entry::Turn(fact) => fact.settle(place, arguments),
-            Entry::Opened { .. } | Entry::Closed { .. } => false,
+            JournalEntry::Turn(fact) => fact.settle(place, arguments),
+            JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => false,
         });
         if !settled {
             before.push((place, arguments.to_owned()));
@@ -53,7 +53,7 @@ pub fn settle(entries: &mut [Entry], new: usize) -> Vec<(usize, String)> {
 /// Why a process no longer works on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum ReleaseReason {
     /// Its work was done.
     Done,
     /// Its last turn ended in an error.
@@ -66,7 +66,7 @@ pub enum Cause {
     Killed,
 }
 
-impl Cause {
+impl ReleaseReason {
     /// The word in listings.
     pub fn word(self) -> &'static str {
         match self {
@@ -94,46 +94,46 @@ pub struct OpenTurn {
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     messages: Vec<Rendered<Message>>,
-    queue: Vec<Waiting>,
+    queue: Vec<WaitingMessage>,
     open: Option<OpenTurn>,
     /// Whether a process works on it, as far as the journal knows.
     held: bool,
     begun: bool,
-    last_cause: Option<Cause>,
+    last_cause: Option<ReleaseReason>,
 }
 
 impl Session {
     /// The session that `entries` tell of, oldest first.
-    pub fn fold(entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn fold(entries: impl IntoIterator<Item = JournalEntry>) -> Self {
         let mut session = Self::default();
         entries.into_iter().for_each(|entry| session.apply(entry));
         session
     }
 
     /// Takes one more entry in.
-    pub fn apply(&mut self, entry: Entry) {
+    pub fn apply(&mut self, entry: JournalEntry) {
         match entry {
-            Entry::Opened { .. } => {
+            JournalEntry::Opened { .. } => {
                 if self.held {
                     // Whoever held it did not come to say why it left.
-                    self.last_cause = Some(Cause::Killed);
+                    self.last_cause = Some(ReleaseReason::Killed);
                 }
                 self.held = true;
                 self.begun = true;
             }
-            Entry::Closed { cause } => {
+            JournalEntry::Closed { cause } => {
                 self.held = false;
                 self.last_cause = Some(cause);
             }
-            Entry::Turn(Fact::Recalled(recalled)) => {
+            JournalEntry::Turn(Fact::Recalled(recalled)) => {
                 self.end_killed();
                 self.messages = recalled.over(std::mem::take(&mut self.messages));
             }
-            Entry::Turn(Fact::Begun { turn_id, prompts, max_iterations }) => {
+            JournalEntry::Turn(Fact::Begun { turn_id, prompts, max_iterations }) => {
                 self.begin(turn_id, prompts, max_iterations);
             }
-            Entry::Turn(Fact::Queued(waiting)) if self.open.is_none() => self.queue.push(waiting),
-            Entry::Turn(fact) => self.apply_to_turn(fact),
+            JournalEntry::Turn(Fact::Queued(waiting)) if self.open.is_none() => self.queue.push(waiting),
+            JournalEntry::Turn(fact) => self.apply_to_turn(fact),
         }
     }
 
@@ -196,7 +196,7 @@ impl Session {
     }
 
     /// Messages that wait for the next turn.
-    pub fn queue(&self) -> &[Waiting] {
+    pub fn queue(&self) -> &[WaitingMessage] {
         &self.queue
     }
 
@@ -231,7 +231,7 @@ impl Session {
     }
 
     /// How the last process that worked on it ended.
-    pub fn last_cause(&self) -> Option<Cause> {
+    pub fn last_cause(&self) -> Option<ReleaseReason> {
         self.last_cause
     }
 }

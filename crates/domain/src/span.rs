@@ -10,17 +10,17 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::account::Account;
-use crate::agent_hook::Stored;
 use crate::checkpoint::CheckpointKind;
 use crate::execution::{Ended, redacted};
 use crate::hook::Family;
 use crate::id::{CallId, TenantId, TurnId};
 use crate::identity::Identity;
-use crate::record::{EventRecord, NotRun, Outcome, Record};
+use crate::record::{EventRecord, HookOutcome, NotRun, Record};
+use crate::rule::RuleDetails;
 
 mod traces;
 
-pub use traces::{MAX_OPEN_CALLS, MAX_OPEN_TURNS, Traces};
+pub use traces::{MAX_OPEN_CALLS, MAX_OPEN_TURNS, OpenSpans};
 
 /// Names a trace: everything that belongs to one outside request. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,16 +46,16 @@ pub struct Span {
     /// When it was over; never before it began.
     pub end: Timestamp,
     /// How it ended.
-    pub status: Status,
+    pub status: SpanStatus,
     /// What it is about, for those who count.
-    pub about: About,
+    pub about: SpanSubject,
     /// Everything else, each name once.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
 }
 
 /// How a span ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum SpanStatus {
     /// As it should.
     Completed,
     /// It did not happen, or nobody knows how it ended; that is no fault.
@@ -66,7 +66,7 @@ pub enum Status {
 
 /// What a span is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum SpanSubject {
     /// A turn.
     Turn,
     /// A tool call of a turn.
@@ -88,14 +88,14 @@ pub enum About {
 
 /// What an attribute says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     Text(String),
     /// A number.
     Number(i64),
 }
 
-impl Status {
+impl SpanStatus {
     /// The word in the attribute `status`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -106,19 +106,19 @@ impl Status {
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for AttributeValue {
     fn from(number: u64) -> Self {
         Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
     }
@@ -200,7 +200,7 @@ fn digest(parts: &[&str]) -> u128 {
 
 /// How long the run of a hook took that leaves a span; nothing for one that did not run, or of which nothing is expected.
 pub fn time_of(record: &Record) -> Option<Duration> {
-    let dropped = record.outcome == Outcome::NotRun(NotRun::Dropped);
+    let dropped = record.outcome == HookOutcome::NotRun(NotRun::Dropped);
     record.took().or(dropped.then_some(Duration::ZERO))
 }
 
@@ -220,7 +220,7 @@ pub fn of_hook(event: &EventRecord, record: &Record, start: Timestamp) -> Option
     let (retry, pass) = (account.retry.to_string(), if record.again { "2" } else { "1" });
     let hook = stored.map_or(record.hook.as_str(), |stored| stored.id.as_str());
     let key = SpanKey::made(&["hook", event.event_id.as_str(), hook, record.checkpoint.name(), pass, &retry]);
-    let status = if error.is_some() { Status::Error(error.clone()) } else { Status::Completed };
+    let status = if error.is_some() { SpanStatus::Error(error.clone()) } else { SpanStatus::Completed };
     let mut attributes = identity(who, &status, took);
     attributes.push(("metadata.decision", decision.into()));
     attributes.push(("event_id", event.event_id.as_str().into()));
@@ -229,13 +229,14 @@ pub fn of_hook(event: &EventRecord, record: &Record, start: Timestamp) -> Option
         attributes.push(("hook_id", stored.id.as_str().into()));
         attributes.push(("hook_version", u64::from(stored.version).into()));
     }
-    let mut put = |name: &'static str, value: Option<Value>| attributes.extend(value.map(|value| (name, value)));
-    put("tool_name", event.tool.as_deref().map(Value::from));
+    let mut put =
+        |name: &'static str, value: Option<AttributeValue>| attributes.extend(value.map(|value| (name, value)));
+    put("tool_name", event.tool.as_deref().map(AttributeValue::from));
     put("tool_call_id", who.tool_call_id.as_ref().map(|id| id.as_str().into()));
     put("retry", (account.retry > 0).then(|| u64::from(account.retry).into()));
-    put("pass", record.again.then_some(Value::Number(2)));
+    put("pass", record.again.then_some(AttributeValue::Number(2)));
     put("reason", ended.reason.as_deref().map(|reason| redacted(reason).into()));
-    put("error", error.map(Value::from));
+    put("error", error.map(AttributeValue::from));
     Some(Span {
         trace: TraceKey::of(who),
         key,
@@ -244,18 +245,18 @@ pub fn of_hook(event: &EventRecord, record: &Record, start: Timestamp) -> Option
         start,
         end: later(start, took),
         status,
-        about: About::Hook { handler_type, event: at, decision, tenant: who.tenant_id.clone(), took },
+        about: SpanSubject::Hook { handler_type, event: at, decision, tenant: who.tenant_id.clone(), took },
         attributes,
     })
 }
 
 /// How a hook is run, in the word of rows where it has one.
-fn handler_type(family: Family, stored: Option<&Stored>) -> &'static str {
+fn handler_type(family: Family, stored: Option<&RuleDetails>) -> &'static str {
     stored.map_or(family.word(), |stored| stored.handler.word())
 }
 
 /// What every span says.
-fn identity(who: &Identity, status: &Status, took: Duration) -> Vec<(&'static str, Value)> {
+fn identity(who: &Identity, status: &SpanStatus, took: Duration) -> Vec<(&'static str, AttributeValue)> {
     vec![
         ("status", status.word().into()),
         ("duration_ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into()),

@@ -6,21 +6,22 @@ use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
 
-use crate::approval::{Approval, Said, Standing};
+use crate::approval::{Approval, ApprovalStanding, PersonAnswer};
 use crate::id::{AgentId, SessionId, TenantId};
 use crate::json::Value;
 use crate::record::EventRecord;
-use crate::session::Entry;
+use crate::session::JournalEntry;
 
 mod hooks;
 
 pub use hooks::{
-    Actor, AuditStore, Budget, BudgetStore, Changed, ExecutionQuery, ExecutionStore, Heard, HookChange, HookStore,
-    Listening, LoggedChange, OutboxJob, OutboxStore, StoredRules, Tenant, Trip, Untold,
+    Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
+    OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
+    StoredRules, Tenant,
 };
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
-pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+pub type OnKept = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// Room for what is on its way to the store; given back when it is dropped.
 pub type Room = Box<dyn Any + Send>;
@@ -31,12 +32,12 @@ pub type RoomSoon = Pin<Box<dyn Future<Output = Room> + Send>>;
 /// Keeps what hooks did, and finds it again.
 pub trait RecordStore: Send + Sync {
     /// Hands `records` over, in order, as one transaction. Never blocks; `done` says how it went.
-    fn keep(&self, records: Vec<EventRecord>, done: Done);
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept);
 
     /// The same for whoever does not wait for `done`: a fault of the store that may pass, such as a file that somebody
     /// locked or a server that starts anew, is waited out, but not for ever. `done` says how it went in the end; `room`
     /// is given back as soon as `records` are written or wait for such a fault to pass.
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
         self.keep(
             records,
             Box::new(move |kept| {
@@ -55,7 +56,7 @@ pub trait RecordStore: Send + Sync {
 
     /// The store, if nothing waits to be written and writing takes no longer than it should: whoever waits for a record
     /// writes it in its own thread then, which saves two changes of thread. `None` where that cannot be.
-    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
         None
     }
 
@@ -67,7 +68,7 @@ pub trait RecordStore: Send + Sync {
 }
 
 /// A store that has nothing to do. Others wait for as long as it is held.
-pub trait Idle {
+pub trait IdleStore {
     /// Writes `records`, in order, as one transaction, as durably as the store promises, and says how that went. Blocks
     /// until then, but not while somebody else writes: nobody can give up who waits here.
     ///
@@ -154,7 +155,7 @@ pub struct StoredRecord {
     pub by: Option<String>,
     /// What a matcher compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub compared: Option<Compared>,
+    pub compared: Option<FailedComparison>,
     /// The word of its verdict, or of what its fault became, or of what stood in the place of one that did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
@@ -180,7 +181,7 @@ pub struct StoredRecord {
 
 /// The two sides of a comparison that said no.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct FailedComparison {
     /// The pattern of the hook.
     pub pattern: String,
     /// The names it was compared with.
@@ -198,7 +199,7 @@ pub struct SessionKey {
 
 /// What is to be appended to a session's journal, and the records that belong to it: one transaction.
 #[derive(Clone, Debug)]
-pub struct Append {
+pub struct JournalAppend {
     /// Which session.
     pub key: SessionKey,
     /// The agent that works it.
@@ -208,7 +209,7 @@ pub struct Append {
     /// The moment.
     pub at: jiff::Timestamp,
     /// The entries, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// Records that are true exactly if the entries are.
     pub records: Vec<EventRecord>,
 }
@@ -219,20 +220,20 @@ pub trait SessionStore: Send + Sync {
     ///
     /// Beside the journal, in the same transaction: a [`Fact::Ended`](crate::turn::Fact::Ended) makes what still waits
     /// or was not used of the turn's approvals void.
-    fn append(&self, append: Append, done: Done);
+    fn append(&self, append: JournalAppend, done: OnKept);
 
     /// Takes the session for this process until the hold is dropped or the process ends, however it does. Blocks
     /// shortly, never for another holder.
     ///
     /// # Errors
     /// [`StoreError::Conflict`], which names the holder; or the store cannot do it.
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError>;
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError>;
 
     /// The journal of a session, oldest first; empty if there is none. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError>;
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError>;
 
     /// The sessions of a tenant, the one used last first. Blocks.
     ///
@@ -248,7 +249,7 @@ pub trait SessionStore: Send + Sync {
 }
 
 /// Keeps others from working on a session while it lives.
-pub trait Hold: Send + Sync {}
+pub trait SessionHold: Send + Sync {}
 
 /// One session in a listing. This is also its JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,13 +289,13 @@ pub trait ApprovalStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot do it.
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError>;
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError>;
 
     /// Answers the question `id`, or the only one whose id begins so, in one transaction. Blocks.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Conflict`] with why it cannot be answered; or the store cannot do it.
-    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError>;
+    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError>;
 
     /// Uses up the approval `id`, which stands approved: the only use of it. Blocks.
     ///

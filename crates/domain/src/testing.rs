@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::chain::Asks;
+use crate::chain::HookMachine;
 use crate::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, Occasion, PreToolUse,
-    Reply, Snapshot, SubagentStart, UserPromptSubmit,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, EventContext,
+    PreToolUse, Reply, Snapshot, SubagentStart, UserPromptSubmit,
 };
 use crate::fault::Fault;
-use crate::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use crate::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use crate::id::{AgentId, CallId, HookName, TurnId};
 use crate::identity::Identity;
 use crate::json::{Object, json};
-use crate::matcher::{Matcher, Respond};
-use crate::record::{Lines, NotRun, Outcome, Record};
+use crate::matcher::{Matcher, RespondTools};
+use crate::record::{HookOutcome, NotRun, Record, RecordLines};
 use crate::roster::Roster;
 use crate::tool::ToolCall;
 use crate::verdict::Verdict;
@@ -31,9 +31,9 @@ pub(crate) fn hook(name: &str, kinds: &[CheckpointKind]) -> Hook {
         family: Family::Process,
         origin: "test".into(),
         priority: 0,
-        state: State::Armed,
+        state: HookState::Armed,
         matcher: None,
-        respond: Respond::Any,
+        respond: RespondTools::Any,
         events: None,
         scope: Scope::Everyone,
         media_dir: None,
@@ -63,7 +63,7 @@ impl Hook {
         self
     }
 
-    pub(crate) fn state(self, state: State) -> Self {
+    pub(crate) fn state(self, state: HookState) -> Self {
         Self { state, ..self }
     }
 
@@ -78,7 +78,7 @@ impl Hook {
 
     pub(crate) fn responding(self, globs: &[&str]) -> Self {
         let globs: Vec<String> = globs.iter().map(ToString::to_string).collect();
-        Self { respond: Respond::only(&globs).unwrap(), ..self }
+        Self { respond: RespondTools::only(&globs).unwrap(), ..self }
     }
 }
 
@@ -91,24 +91,27 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// An agent whose name is the first of `names`, and which works for the others.
-    pub(crate) fn acting_for(names: &[&str]) -> Occasion<'static> {
-        occasion(Self { owners: BTreeMap::new(), acting_for: names.iter().map(|name| AgentId::from(*name)).collect() })
+    pub(crate) fn acting_for(names: &[&str]) -> EventContext<'static> {
+        event_context(Self {
+            owners: BTreeMap::new(),
+            acting_for: names.iter().map(|name| AgentId::from(*name)).collect(),
+        })
     }
 
     /// An agent for whose calls each of `(tool, hook)` was injected.
-    pub(crate) fn with(owned: &[(&str, &str)]) -> Occasion<'static> {
+    pub(crate) fn with(owned: &[(&str, &str)]) -> EventContext<'static> {
         let owners = owned.iter().map(|(tool, hook)| ((*tool).to_owned(), HookName::from(*hook))).collect();
-        occasion(Self { owners, acting_for: Vec::new() })
+        event_context(Self { owners, acting_for: Vec::new() })
     }
 }
 
 /// An event of `agent`. What it borrows lives as long as the test.
-fn occasion(agent: Agent) -> Occasion<'static> {
+fn event_context(agent: Agent) -> EventContext<'static> {
     let who = Box::leak(Box::new(Identity::top("main", "s", TurnId::from("t"))));
-    Occasion { who, known: Box::leak(Box::new(agent)) }
+    EventContext { who, known: Box::leak(Box::new(agent)) }
 }
 
-impl Known for Agent {
+impl AgentInfo for Agent {
     fn tool(&self, name: &str) -> Option<String> {
         let name = if name == "bash" { "exec" } else { name };
         (["exec", "read"].contains(&name) || self.owners.contains_key(name)).then(|| name.to_owned())
@@ -138,7 +141,7 @@ pub(crate) fn call(tool: &str, cmd: &str) -> ToolCall {
 }
 
 /// What a hook answers.
-pub(crate) type Answer = Result<Reply, Fault>;
+pub(crate) type HookAnswer = Result<Reply, Fault>;
 
 macro_rules! says {
     ($($checkpoint:ident)*) => {$(
@@ -158,13 +161,13 @@ pub(crate) trait Says: Checkpoint {
 says! { UserPromptSubmit BeforeLlm AfterLlm BeforeTool PreToolUse ApproveTool AfterTool SubagentStart }
 
 /// The answer `verdict`.
-pub(crate) fn said<C: Says>(verdict: Verdict<C>) -> Answer {
+pub(crate) fn said<C: Says>(verdict: Verdict<C>) -> HookAnswer {
     Ok(C::reply(verdict))
 }
 
 /// What each hook answers at each checkpoint, in order; the last answer repeats, silence continues.
 #[derive(Default)]
-pub(crate) struct Script(BTreeMap<(String, CheckpointKind), VecDeque<Answer>>);
+pub(crate) struct Script(BTreeMap<(String, CheckpointKind), VecDeque<HookAnswer>>);
 
 impl Script {
     /// The same script, in which `hook` also gives `verdict`.
@@ -177,18 +180,18 @@ impl Script {
         self.answers(hook, kind, Err(fault))
     }
 
-    fn answers(mut self, hook: &str, kind: CheckpointKind, answer: Answer) -> Self {
+    fn answers(mut self, hook: &str, kind: CheckpointKind, answer: HookAnswer) -> Self {
         self.0.entry((hook.to_owned(), kind)).or_default().push_back(answer);
         self
     }
 
-    fn answer(&mut self, hook: &str, kind: CheckpointKind) -> Answer {
+    fn answer(&mut self, hook: &str, kind: CheckpointKind) -> HookAnswer {
         let Some(queue) = self.0.get_mut(&(hook.to_owned(), kind)) else { return Ok(continues(kind)) };
         if queue.len() > 1 { queue.pop_front().unwrap() } else { queue[0].clone() }
     }
 
     /// Answers for everyone until nobody is left to ask; says who was asked and what they saw.
-    pub(crate) fn play(mut self, asks: &mut impl Asks, roster: &Roster) -> Vec<String> {
+    pub(crate) fn play(mut self, asks: &mut impl HookMachine, roster: &Roster) -> Vec<String> {
         let mut asked = Vec::new();
         while let Some(need) = asks.next() {
             let (hook, kind) = (roster.hook(need.hook).name.to_string(), need.subject.kind());
@@ -249,16 +252,16 @@ fn seen(subject: &crate::checkpoint::Subject<'_>) -> String {
 /// One record on one line.
 pub(crate) fn line(record: &Record) -> String {
     let what = match &record.outcome {
-        Outcome::Said { word, reason: Some(reason), .. } => format!("{}: {reason}", word.as_str()),
-        Outcome::Said { word, reason: None, .. } => word.as_str().to_owned(),
-        Outcome::Failed { fault, became, .. } => format!("{} became {}", fault.kind().word(), became.as_str()),
-        Outcome::Told => "told".to_owned(),
-        Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("not run, {pattern} does not match {value}"),
-        Outcome::NotRun(NotRun::Decided { by }) => format!("not run, decided by {by}"),
-        Outcome::NotRun(NotRun::Condition { text }) => format!("not run, {text} does not hold"),
-        Outcome::NotRun(NotRun::BreakerOpen { since }) => format!("not run, off since {since}"),
-        Outcome::NotRun(NotRun::BudgetSpent) => "not run, budget spent".to_owned(),
-        Outcome::NotRun(why @ (NotRun::Disabled | NotRun::OutOfScope | NotRun::Untrusted | NotRun::Dropped)) => {
+        HookOutcome::Said { word, reason: Some(reason), .. } => format!("{}: {reason}", word.as_str()),
+        HookOutcome::Said { word, reason: None, .. } => word.as_str().to_owned(),
+        HookOutcome::Failed { fault, became, .. } => format!("{} became {}", fault.kind().word(), became.as_str()),
+        HookOutcome::Told => "told".to_owned(),
+        HookOutcome::NotRun(NotRun::Matcher { pattern, value }) => format!("not run, {pattern} does not match {value}"),
+        HookOutcome::NotRun(NotRun::Decided { by }) => format!("not run, decided by {by}"),
+        HookOutcome::NotRun(NotRun::Condition { text }) => format!("not run, {text} does not hold"),
+        HookOutcome::NotRun(NotRun::BreakerOpen { since }) => format!("not run, off since {since}"),
+        HookOutcome::NotRun(NotRun::BudgetSpent) => "not run, budget spent".to_owned(),
+        HookOutcome::NotRun(why @ (NotRun::Disabled | NotRun::OutOfScope | NotRun::Untrusted | NotRun::Dropped)) => {
             format!("not run, {why:?}").to_lowercase()
         }
     };
@@ -269,6 +272,6 @@ pub(crate) fn line(record: &Record) -> String {
 }
 
 /// All records, one a line.
-pub(crate) fn lines(records: &Lines) -> String {
+pub(crate) fn lines(records: &RecordLines) -> String {
     records.iter().map(|record| line(&record)).collect::<Vec<_>>().join("\n")
 }

@@ -11,7 +11,7 @@ use crate::checkpoint::runtime::ToolExecution;
 use crate::id::HookName;
 use crate::json::Rendered;
 use crate::llm::LlmReply;
-use crate::message::{CallPart, Message, Private, Role};
+use crate::message::{CallPart, Message, ProviderData, Role};
 
 mod apply;
 mod batch;
@@ -21,10 +21,10 @@ mod skip;
 mod texts;
 
 pub use apply::whole_rounds;
-pub use end::End;
-pub use fact::{Fact, KeptMessage, Origin, Waiting};
-pub use skip::Skip;
-pub use texts::{Equipment, Flow, ToolUse};
+pub use end::TurnEnd;
+pub use fact::{Fact, KeptMessage, MessageSender, WaitingMessage};
+pub use skip::SkipReason;
+pub use texts::{ToolUse, TurnFlow, TurnSetup};
 
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
@@ -50,11 +50,11 @@ pub struct Turn {
     /// Who brought which tool for the calls of the batch.
     owners: BTreeMap<String, HookName>,
     /// Messages that wait for the next poll.
-    inbox: VecDeque<Waiting>,
+    inbox: VecDeque<WaitingMessage>,
     /// Somebody wants the turn to come to an end: one more model call, without tools.
     interrupted: bool,
     /// Set once the turn must end; calls in flight are finished first.
-    ending: Option<End>,
+    ending: Option<TurnEnd>,
     executions: Vec<ToolExecution>,
     /// The texts of hooks and of the host, if the turn has any.
     texts: Option<Box<texts::Texts>>,
@@ -102,12 +102,12 @@ enum Call {
     Clearing,
     Cleared { read_only: bool },
     Running { read_only: bool },
-    Answered(Answer),
+    Answered(ModelAnswer),
 }
 
 /// What one call of the model ended in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// The text of the tool message.
     pub text: String,
     /// References that ride on the tool message.
@@ -129,7 +129,7 @@ pub struct Answer {
     pub tool: Option<String>,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// A call that did not run; the text says why.
     pub fn not_run(text: impl Into<String>) -> Self {
         Self {
@@ -152,11 +152,11 @@ impl Answer {
 
 /// What the driver must do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum TurnStep {
     /// Tell of these messages, which are about to enter the conversation, and report with [`Fact::Injected`].
     Inject {
         /// All that wait, oldest first.
-        waiting: Vec<Waiting>,
+        waiting: Vec<WaitingMessage>,
     },
     /// Ask the model for a plan, through its checkpoints and without any tool, and report with [`Fact::Planned`] or
     /// [`Turn::end`]. An interrupt is told before or after that, not in between.
@@ -175,7 +175,7 @@ pub enum Step {
         /// What the model wrote.
         part: CallPart,
         /// Why.
-        why: Skip,
+        why: SkipReason,
     },
     /// Clear this call of the batch, and report with [`Turn::cleared`] or [`Turn::answered`].
     Clear {
@@ -196,7 +196,7 @@ pub enum Step {
         call: usize,
     },
     /// The turn is over.
-    End(End),
+    End(TurnEnd),
 }
 
 impl Turn {
@@ -256,12 +256,12 @@ impl Turn {
     }
 
     /// The messages that no poll has taken yet, oldest first.
-    pub fn waiting(&self) -> impl ExactSizeIterator<Item = &Waiting> {
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = &WaitingMessage> {
         self.inbox.iter()
     }
 
     /// Takes the messages that no poll has taken.
-    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+    pub fn take_waiting(&mut self) -> Vec<WaitingMessage> {
         std::mem::take(&mut self.inbox).into()
     }
 
@@ -281,13 +281,13 @@ impl Turn {
     }
 
     /// What the driver must do next. Asking twice without a report in between gives the same answer,
-    /// but for [`Step::Plan`] and [`Step::CallModel`], which move the turn on.
+    /// but for [`TurnStep::Plan`] and [`TurnStep::CallModel`], which move the turn on.
     #[expect(clippy::should_implement_trait, reason = "a turn is driven, not iterated: every step wants a report")]
-    pub fn next(&mut self) -> Step {
+    pub fn next(&mut self) -> TurnStep {
         loop {
             match self.phase {
                 Phase::Over | Phase::Planning | Phase::Calling { .. } | Phase::Told => {
-                    return Step::End(self.end_now());
+                    return TurnStep::End(self.end_now());
                 }
                 Phase::Round => {
                     if let Some(step) = self.next_of_round() {
@@ -305,53 +305,53 @@ impl Turn {
     }
 
     /// What begins a round; nothing when the turn is to end.
-    fn next_of_round(&mut self) -> Option<Step> {
+    fn next_of_round(&mut self) -> Option<TurnStep> {
         if self.plans() {
             self.open_planning();
             self.phase = Phase::Planning;
-            return Some(Step::Plan);
+            return Some(TurnStep::Plan);
         }
         // The last call after an interrupt is one that the limit does not take away.
         if self.iteration >= self.max_iterations && !self.interrupted {
             self.close_loop();
-            self.end(End::failed("llm", format!("iteration limit {} reached", self.max_iterations)));
+            self.end(TurnEnd::failed("llm", format!("iteration limit {} reached", self.max_iterations)));
             return None;
         }
         // What waits at the limit is not taken: nobody would answer it in this turn.
         if !self.inbox.is_empty() {
-            return Some(Step::Inject { waiting: self.inbox.iter().cloned().collect() });
+            return Some(TurnStep::Inject { waiting: self.inbox.iter().cloned().collect() });
         }
         self.iteration += 1;
         self.open_round(self.iteration);
         let terminal = self.interrupted;
         self.phase = Phase::Calling { terminal };
-        Some(Step::CallModel { iteration: self.iteration, terminal })
+        Some(TurnStep::CallModel { iteration: self.iteration, terminal })
     }
 
     /// The end that was decided; a driver that asks for a step while the model is being called has lost it.
-    fn end_now(&mut self) -> End {
+    fn end_now(&mut self) -> TurnEnd {
         self.phase = Phase::Told;
-        self.ending.get_or_insert_with(End::cancelled).clone()
+        self.ending.get_or_insert_with(TurnEnd::cancelled).clone()
     }
 
     /// Why the rest of the batch is not worked, if it is not.
-    fn skips(&self) -> Option<Skip> {
+    fn skips(&self) -> Option<SkipReason> {
         // What a sub-agent brings waits for the round; only a person stops what is under way.
-        let steered = self.inbox.iter().any(|waiting| waiting.from == Origin::Person);
+        let steered = self.inbox.iter().any(|waiting| waiting.from == MessageSender::Person);
         if self.interrupted {
-            Some(Skip::Graceful)
+            Some(SkipReason::Graceful)
         } else if steered {
-            Some(Skip::Steering)
+            Some(SkipReason::Steering)
         } else {
             None
         }
     }
 
     /// The calls of one batch: cleared one after another in the model's order; only read-only ones overlap.
-    fn next_of_batch(&mut self) -> Option<Step> {
+    fn next_of_batch(&mut self) -> Option<TurnStep> {
         let running = self.running();
         let all_read_only = running.iter().all(|i| matches!(self.batch[*i].state, Call::Running { read_only: true }));
-        let first_running = running.first().map(|call| Step::Await { call: *call });
+        let first_running = running.first().map(|call| TurnStep::Await { call: *call });
         if self.ending.is_some() {
             return first_running;
         }
@@ -362,19 +362,19 @@ impl Turn {
                     if !(running.is_empty() || (read_only && all_read_only)) {
                         return first_running;
                     }
-                    return Some(Step::Start { call });
+                    return Some(TurnStep::Start { call });
                 }
                 Call::Waiting => {
                     if let Some(why) = skips {
-                        return Some(Step::Skip { call, part: slot.part.clone(), why });
+                        return Some(TurnStep::Skip { call, part: slot.part.clone(), why });
                     }
                     if !(running.is_empty() || (slot.read_only && all_read_only)) {
                         return first_running;
                     }
                     slot.state = Call::Clearing;
-                    return Some(Step::Clear { call, part: slot.part.clone() });
+                    return Some(TurnStep::Clear { call, part: slot.part.clone() });
                 }
-                Call::Clearing => return Some(Step::Clear { call, part: slot.part.clone() }),
+                Call::Clearing => return Some(TurnStep::Clear { call, part: slot.part.clone() }),
                 Call::Running { .. } | Call::Answered(_) => {}
             }
         }
@@ -396,7 +396,7 @@ impl Turn {
         let mut message = reply.into_message(model);
         if fact::repair_ids(&mut message.tool_calls, self.iteration) {
             // What the provider keeps of its answer speaks of the ids as they were.
-            message.private = Private::default();
+            message.private = ProviderData::default();
         }
         let read_only = message.tool_calls.iter().map(|part| read_only(&part.function.name)).collect();
         let terminal = self.phase == Phase::Calling { terminal: true };
@@ -429,13 +429,13 @@ impl Turn {
     }
 
     /// What the call at `call` ended in, run or not.
-    pub fn answered(&mut self, call: usize, answer: Answer) {
+    pub fn answered(&mut self, call: usize, answer: ModelAnswer) {
         self.apply(Fact::Answered { place: call, answer });
     }
 
     /// The turn must end. Calls in flight are finished first; the others get the end's text as their tool message.
-    /// The first end stands, but for one that rolls back; once [`Step::End`] was given, that one does.
-    pub fn end(&mut self, end: End) {
+    /// The first end stands, but for one that rolls back; once [`TurnStep::End`] was given, that one does.
+    pub fn end(&mut self, end: TurnEnd) {
         if self.phase == Phase::Told {
             return;
         }

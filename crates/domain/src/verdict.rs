@@ -45,18 +45,18 @@ impl<C: Checkpoint<Deny = Reason>> Verdict<C> {
 impl<C: Checkpoint<Abort = Abort>> Verdict<C> {
     /// End the turn with an error.
     pub fn abort_turn(reason: &str) -> Self {
-        Self::Abort(Abort { extent: Extent::Turn, reason: Reason::new(reason) })
+        Self::Abort(Abort { abort_scope: AbortScope::Turn, reason: Reason::new(reason) })
     }
 
     /// Stop the whole run of the session.
     pub fn hard_abort(reason: &str) -> Self {
-        Self::Abort(Abort { extent: Extent::Run, reason: Reason::new(reason) })
+        Self::Abort(Abort { abort_scope: AbortScope::Run, reason: Reason::new(reason) })
     }
 }
 
 /// A verdict with what the reader of it noticed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heard<C: Checkpoint> {
+pub struct ParsedVerdict<C: Checkpoint> {
     /// What was said.
     pub verdict: Verdict<C>,
     /// Likely mistakes in how it was said.
@@ -67,35 +67,35 @@ pub struct Heard<C: Checkpoint> {
     pub context: Option<String>,
 }
 
-impl<C: Checkpoint> From<Verdict<C>> for Heard<C> {
+impl<C: Checkpoint> From<Verdict<C>> for ParsedVerdict<C> {
     fn from(verdict: Verdict<C>) -> Self {
         Self { verdict, warnings: Vec::new(), rewrite: None, context: None }
     }
 }
 
 /// What an answer carries, as the record has it.
-pub trait Told {
+pub trait Describe {
     /// Its word, where the plain one of its kind is `plain`, and its reason.
-    fn told(&self, plain: Word) -> (Word, Option<&Reason>);
+    fn told(&self, plain: VerdictKind) -> (VerdictKind, Option<&Reason>);
 }
 
-impl Told for Never {
-    fn told(&self, _plain: Word) -> (Word, Option<&Reason>) {
+impl Describe for Never {
+    fn told(&self, _plain: VerdictKind) -> (VerdictKind, Option<&Reason>) {
         match *self {}
     }
 }
 
-impl Told for Reason {
-    fn told(&self, plain: Word) -> (Word, Option<&Reason>) {
+impl Describe for Reason {
+    fn told(&self, plain: VerdictKind) -> (VerdictKind, Option<&Reason>) {
         (plain, Some(self))
     }
 }
 
-impl Told for Abort {
-    fn told(&self, _plain: Word) -> (Word, Option<&Reason>) {
-        let word = match self.extent {
-            Extent::Turn => Word::AbortTurn,
-            Extent::Run => Word::HardAbort,
+impl Describe for Abort {
+    fn told(&self, _plain: VerdictKind) -> (VerdictKind, Option<&Reason>) {
+        let word = match self.abort_scope {
+            AbortScope::Turn => VerdictKind::AbortTurn,
+            AbortScope::Run => VerdictKind::HardAbort,
         };
         (word, Some(&self.reason))
     }
@@ -103,14 +103,14 @@ impl Told for Abort {
 
 impl<C: Checkpoint> Verdict<C> {
     /// Its word and reason, for the record.
-    pub fn told(&self) -> (Word, Option<&Reason>) {
+    pub fn told(&self) -> (VerdictKind, Option<&Reason>) {
         match self {
-            Self::Continue => (Word::Continue, None),
-            Self::Modify(_) => (Word::Modify, None),
-            Self::Respond(_) => (Word::Respond, None),
-            Self::Ask(why) => why.told(Word::Ask),
-            Self::Deny(why) => why.told(Word::Deny),
-            Self::Abort(abort) => abort.told(Word::AbortTurn),
+            Self::Continue => (VerdictKind::Continue, None),
+            Self::Modify(_) => (VerdictKind::Modify, None),
+            Self::Respond(_) => (VerdictKind::Respond, None),
+            Self::Ask(why) => why.told(VerdictKind::Ask),
+            Self::Deny(why) => why.told(VerdictKind::Deny),
+            Self::Abort(abort) => abort.told(VerdictKind::AbortTurn),
         }
     }
 }
@@ -119,7 +119,7 @@ impl<C: Checkpoint> Verdict<C> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words of the lifecycle, weakest first")]
-pub enum Word {
+pub enum VerdictKind {
     Inject,
     Continue,
     Modify,
@@ -130,7 +130,7 @@ pub enum Word {
     HardAbort,
 }
 
-impl Word {
+impl VerdictKind {
     /// The word as it stands in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -190,14 +190,14 @@ impl From<&str> for Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abort {
     /// How much is to stop.
-    pub extent: Extent,
+    pub abort_scope: AbortScope,
     /// Why, in the hook's words.
     pub reason: Reason,
 }
 
 /// How much an [`Abort`] stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum AbortScope {
     /// The turn ends with an error.
     Turn,
     /// The whole run of the session stops and its history goes back to the root turn's start.

@@ -11,7 +11,7 @@ mod generated {
     mod vectors;
 }
 
-use pintle_domain::approval::{Came, Handling, LIFETIME_SECONDS, MODES, Mode, handling};
+use pintle_domain::approval::{ApprovalMode, CallHandling, HooksDecision, LIFETIME_SECONDS, MODES, handling};
 
 /// Compares the file at `path`, from the root of the repository, with `expected`; or writes it.
 fn check(path: &str, expected: &str) {
@@ -24,37 +24,38 @@ fn check(path: &str, expected: &str) {
     assert!(found == expected, "{path} is not what the code says: run `cargo xtask gen` and commit the change");
 }
 
-const CAME: [(Came, &str); 3] = [(Came::Allow, "allow"), (Came::Deny, "deny"), (Came::Ask, "ask")];
+const CAME: [(HooksDecision, &str); 3] =
+    [(HooksDecision::Allow, "allow"), (HooksDecision::Deny, "deny"), (HooksDecision::Ask, "ask")];
 
-fn mode(mode: Mode) -> &'static str {
+fn mode(mode: ApprovalMode) -> &'static str {
     match mode {
-        Mode::Chat => "`chat`",
-        Mode::Run => "`run`",
-        Mode::Resume => "`sessions resume`",
-        Mode::Mcp => "`mcp`",
-        Mode::Subagent => "a sub-agent, in any of these",
+        ApprovalMode::Chat => "`chat`",
+        ApprovalMode::Run => "`run`",
+        ApprovalMode::Resume => "`sessions resume`",
+        ApprovalMode::Mcp => "`mcp`",
+        ApprovalMode::Subagent => "a sub-agent, in any of these",
     }
 }
 
-fn word(handling: Handling) -> &'static str {
+fn word(handling: CallHandling) -> &'static str {
     match handling {
-        Handling::Runs => "runs",
-        Handling::Refused => "refused",
-        Handling::AskedHere => "asked here",
-        Handling::WaitsHere => "waits here",
-        Handling::Parked => "parked",
+        CallHandling::Runs => "runs",
+        CallHandling::Refused => "refused",
+        CallHandling::AskedHere => "asked here",
+        CallHandling::WaitsHere => "waits here",
+        CallHandling::Parked => "parked",
     }
 }
 
-fn meaning(handling: Handling) -> &'static str {
+fn meaning(handling: CallHandling) -> &'static str {
     match handling {
-        Handling::Runs => "The call runs.",
-        Handling::Refused => "The call does not run; the model reads why.",
-        Handling::AskedHere => "The person there is asked, and the call waits meanwhile; others may answer too.",
-        Handling::WaitsHere => {
+        CallHandling::Runs => "The call runs.",
+        CallHandling::Refused => "The call does not run; the model reads why.",
+        CallHandling::AskedHere => "The person there is asked, and the call waits meanwhile; others may answer too.",
+        CallHandling::WaitsHere => {
             "The call waits for `pintle approvals approve` or `refuse` from elsewhere, while the program goes on waiting."
         }
-        Handling::Parked => {
+        CallHandling::Parked => {
             "The turn is parked: the program ends with exit code 75 and says how to go on, with `pintle sessions resume`."
         }
     }
@@ -75,7 +76,13 @@ fn the_page_of_approvals() {
         }
     }
     page.push('\n');
-    let words = [Handling::Runs, Handling::Refused, Handling::AskedHere, Handling::WaitsHere, Handling::Parked];
+    let words = [
+        CallHandling::Runs,
+        CallHandling::Refused,
+        CallHandling::AskedHere,
+        CallHandling::WaitsHere,
+        CallHandling::Parked,
+    ];
     for handling in words {
         writeln!(page, "- **{}**: {}", word(handling), meaning(handling)).unwrap();
     }

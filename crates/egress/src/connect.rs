@@ -41,7 +41,7 @@ impl Dial for SystemDial {
 
 /// Why there is no socket.
 #[derive(Debug)]
-pub(super) enum Unconnected {
+pub(super) enum ConnectError {
     /// The guard says no, now that it looks again.
     Refused(EgressError),
     /// Nobody answers there.
@@ -55,13 +55,13 @@ pub(super) async fn connect(
     host: &Host<&str>,
     ips: &[IpAddr],
     port: u16,
-) -> Result<(TcpStream, IpAddr), Unconnected> {
+) -> Result<(TcpStream, IpAddr), ConnectError> {
     let mut waiting = ips.iter().take(MAX_TRIED).copied();
     let mut tried = FuturesUnordered::new();
     let mut first_failure = None;
     loop {
         if let Some(ip) = waiting.next() {
-            egress.check_again(host, ip, port).map_err(Unconnected::Refused)?;
+            egress.check_again(host, ip, port).map_err(ConnectError::Refused)?;
             tried.push(async move { dial.dial(SocketAddr::new(ip, port)).await.map(|stream| (stream, ip)) });
         } else if tried.is_empty() {
             break;
@@ -77,5 +77,5 @@ pub(super) async fn connect(
             None => {}
         }
     }
-    Err(Unconnected::Failed(first_failure.unwrap_or_else(|| io::Error::other("there is no address to try"))))
+    Err(ConnectError::Failed(first_failure.unwrap_or_else(|| io::Error::other("there is no address to try"))))
 }

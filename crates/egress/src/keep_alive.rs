@@ -17,10 +17,10 @@ use hyper::header::{HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
 use url::{Host, Position, Url};
 
-use self::connection::{Connection, Unanswered};
+use self::connection::{Connection, NoResponse};
 use self::pool::{Pool, Target};
 use self::tls::Tls;
-use super::connect::{self, Dial, SystemDial, Unconnected};
+use super::connect::{self, ConnectError, Dial, SystemDial};
 use super::{Egress, EgressError};
 
 /// Why a request had no response. The texts name no secret: neither headers nor the query.
@@ -101,7 +101,7 @@ impl Shared {
 }
 
 /// A response whose head has come. Dropping it closes its connection; reading its body keeps the connection.
-pub struct Answer {
+pub struct HttpResponse {
     status: u16,
     body: Incoming,
     connection: Connection,
@@ -150,7 +150,7 @@ impl KeepAlive {
     ///
     /// # Errors
     /// Why there is no response.
-    pub async fn post(&self, url: &str, headers: HeaderMap, body: Bytes) -> Result<Answer, SendError> {
+    pub async fn post(&self, url: &str, headers: HeaderMap, body: Bytes) -> Result<HttpResponse, SendError> {
         let url = self.egress.check_url(url)?;
         let outgoing = self.resolve(&url).await?;
         let mut request = written(&outgoing, headers, body).map_err(SendError::Unwritable)?;
@@ -158,15 +158,15 @@ impl KeepAlive {
             match connection.send(request).await {
                 Ok(response) => return Ok(self.answer(outgoing, connection, response)),
                 // The server had let go of it: this was no attempt.
-                Err(Unanswered::Unsent(unsent)) => request = *unsent,
-                Err(Unanswered::Lost(error)) => return Err(outgoing.lost(error)),
+                Err(NoResponse::Unsent(unsent)) => request = *unsent,
+                Err(NoResponse::Lost(error)) => return Err(outgoing.lost(error)),
             }
         }
         let mut connection = self.connect(&outgoing).await?;
         match connection.send(request).await {
             Ok(response) => Ok(self.answer(outgoing, connection, response)),
-            Err(Unanswered::Unsent(_)) => Err(outgoing.unconnected(io::ErrorKind::ConnectionReset.into())),
-            Err(Unanswered::Lost(error)) => Err(outgoing.lost(error)),
+            Err(NoResponse::Unsent(_)) => Err(outgoing.unconnected(io::ErrorKind::ConnectionReset.into())),
+            Err(NoResponse::Lost(error)) => Err(outgoing.lost(error)),
         }
     }
 
@@ -197,17 +197,22 @@ impl KeepAlive {
         let Outgoing { host, target, ips, .. } = outgoing;
         let socket = connect::connect((&self.egress, &*self.dial), host, ips, target.port).await;
         let socket = socket.map_err(|why| match why {
-            Unconnected::Refused(refusal) => SendError::Refused(refusal),
-            Unconnected::Failed(error) => outgoing.unconnected(error),
+            ConnectError::Refused(refusal) => SendError::Refused(refusal),
+            ConnectError::Failed(error) => outgoing.unconnected(error),
         })?;
         let tls = target.https.then_some(&self.shared.tls);
         Connection::open(socket, host, tls).await.map_err(|error| outgoing.unconnected(error))
     }
 
-    fn answer(&self, outgoing: Outgoing<'_>, connection: Connection, response: hyper::Response<Incoming>) -> Answer {
+    fn answer(
+        &self,
+        outgoing: Outgoing<'_>,
+        connection: Connection,
+        response: hyper::Response<Incoming>,
+    ) -> HttpResponse {
         let status = response.status().as_u16();
         let body = response.into_body();
-        Answer { status, body, connection, target: outgoing.target, shared: self.shared.clone() }
+        HttpResponse { status, body, connection, target: outgoing.target, shared: self.shared.clone() }
     }
 }
 
@@ -237,7 +242,7 @@ fn written(
     Ok(request)
 }
 
-impl Answer {
+impl HttpResponse {
     /// The status code.
     pub fn status(&self) -> u16 {
         self.status
@@ -280,7 +285,7 @@ impl std::fmt::Debug for KeepAlive {
     }
 }
 
-impl std::fmt::Debug for Answer {
+impl std::fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
     }

@@ -20,7 +20,7 @@ use url::{Host, Url};
 pub use self::allow::{Allow, InvalidAllow};
 pub use self::client::{Client, Timeouts};
 pub use self::connect::{Dial, SystemDial};
-pub use self::keep_alive::{Answer, BodyError, KeepAlive, SendError};
+pub use self::keep_alive::{BodyError, HttpResponse, KeepAlive, SendError};
 pub use self::range::{Reach, classify};
 pub use self::resolve::{Resolver, SystemResolver};
 
@@ -97,7 +97,7 @@ pub struct Egress {
 }
 
 /// What the tables and the allow-list say of an address.
-enum Judged {
+enum AddressVerdict {
     Open,
     Closed,
     /// Public: open unless it is one of this host's own.
@@ -185,9 +185,9 @@ impl Egress {
             }
             for led_to in std::iter::once(ip.to_canonical()).chain(range::embedded_v4(ip).map(IpAddr::from)) {
                 let closed = match self.judge(host, led_to, port) {
-                    Judged::Open => false,
-                    Judged::Closed => true,
-                    Judged::UnlessOwn => match &mut own {
+                    AddressVerdict::Open => false,
+                    AddressVerdict::Closed => true,
+                    AddressVerdict::UnlessOwn => match &mut own {
                         Some(own) => own,
                         None => own.insert(self.resolver.own_addresses()?),
                     }
@@ -214,12 +214,12 @@ impl Egress {
     }
 
     /// What is known of the canonical `ip`, to which `host` leads, without looking at the interfaces.
-    fn judge(&self, host: &str, ip: IpAddr, port: Option<u16>) -> Judged {
+    fn judge(&self, host: &str, ip: IpAddr, port: Option<u16>) -> AddressVerdict {
         match classify(ip) {
-            _ if self.covers(ip, port) => Judged::Open,
-            Reach::Public | Reach::Private if self.host_is_named(host, port) => Judged::Open,
-            Reach::Public => Judged::UnlessOwn,
-            Reach::Private | Reach::Special => Judged::Closed,
+            _ if self.covers(ip, port) => AddressVerdict::Open,
+            Reach::Public | Reach::Private if self.host_is_named(host, port) => AddressVerdict::Open,
+            Reach::Public => AddressVerdict::UnlessOwn,
+            Reach::Private | Reach::Special => AddressVerdict::Closed,
         }
     }
 

@@ -15,7 +15,7 @@ use domain::tool::ToolCall;
 use domain::verdict::Verdict;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
-use pintle_engine::{Answer, Clearance, Dispatcher, Engine, Forgetful, HookCx, NativeHook, TurnCx, async_trait};
+use pintle_engine::{Clearance, Dispatcher, Engine, HookCx, NativeAnswer, NativeHook, NullStore, TurnCx, async_trait};
 use tokio::runtime::Runtime;
 
 /// Lets every call pass, at the stages that it names.
@@ -27,15 +27,15 @@ impl NativeHook for Passing {
         self.0.to_vec()
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
+    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> NativeAnswer<BeforeTool> {
         Ok(Verdict::Continue)
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         Ok(Verdict::Continue)
     }
 
-    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
+    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> NativeAnswer<ApproveTool> {
         Ok(Verdict::Continue)
     }
 }
@@ -51,7 +51,7 @@ impl Scene {
     fn new(hooks: usize, stages: &'static [CheckpointKind]) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         let inside = runtime.enter();
-        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let engine = Engine::new(Arc::new(NullStore), Vec::new());
         let mounts = (0..hooks).map(|number| {
             let hook = engine.native(&format!("hook-{number}"), 0, Arc::new(Passing(stages)));
             hook.matching("^(read|write|edit)$").expect("a good pattern")

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, Came, Handling, Mode, Said, Standing, State, handling};
-use domain::clearing::Question;
+use domain::approval::{
+    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer, handling,
+};
+use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +37,7 @@ impl Clock for SystemClock {
 pub trait Asker: Send + Sync {
     /// What they say; `None` when they do not want to say now: others may still answer. Dropped when somebody else
     /// was faster.
-    async fn ask(&self, approval: &Approval) -> Option<Said>;
+    async fn ask(&self, approval: &Approval) -> Option<PersonAnswer>;
 }
 
 /// Where persons are asked, for the turns of one kind.
@@ -43,13 +45,13 @@ pub trait Asker: Send + Sync {
 pub struct Approvals {
     store: Arc<dyn ApprovalStore>,
     clock: Arc<dyn Clock>,
-    mode: Mode,
+    mode: ApprovalMode,
     asker: Option<Arc<dyn Asker>>,
 }
 
 /// What a person has to do with a call of a turn that was left open.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Unsettled {
+pub enum OpenQuestion {
     /// It may not run, in words for the model.
     No(String),
     /// Nobody has answered.
@@ -60,7 +62,7 @@ pub enum Unsettled {
 const TOO_LATE: &str = "Tool execution was not approved in time";
 
 /// What came of a question.
-pub(crate) enum Told {
+pub(crate) enum QuestionResult {
     /// A person approved exactly this call; the approval is used up.
     Yes {
         /// Which approval.
@@ -74,14 +76,14 @@ pub(crate) enum Told {
 
 impl Approvals {
     /// Questions that are kept in `store` and asked as `mode` has it.
-    pub fn new(store: Arc<dyn ApprovalStore>, mode: Mode) -> Self {
+    pub fn new(store: Arc<dyn ApprovalStore>, mode: ApprovalMode) -> Self {
         Self { store, clock: Arc::new(SystemClock), mode, asker: None }
     }
 
     /// Questions of a host with a loop of its own: `asker` puts them to a person if one is there; without one, calls are
     /// parked.
     pub fn for_host(store: Arc<dyn ApprovalStore>, asker: Option<Arc<dyn Asker>>) -> Self {
-        let mode = if asker.is_some() { Mode::Chat } else { Mode::Run };
+        let mode = if asker.is_some() { ApprovalMode::Chat } else { ApprovalMode::Run };
         Self { asker, ..Self::new(store, mode) }
     }
 
@@ -100,7 +102,7 @@ impl Approvals {
     /// The same, for turns of sub-agents.
     #[must_use]
     pub fn for_subagents(&self) -> Self {
-        Self { mode: Mode::Subagent, ..self.clone() }
+        Self { mode: ApprovalMode::Subagent, ..self.clone() }
     }
 
     /// Where the questions are.
@@ -113,7 +115,7 @@ impl Approvals {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, Unsettled>, StoreError> {
+    pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
         // All of them, however old: a no that is not found would be a yes.
         let questions = self.on_store(|store| store.approvals(&ApprovalQuery::newest(usize::MAX))).await?;
         let now = self.clock.now();
@@ -121,12 +123,12 @@ impl Approvals {
             (&it.tenant_id, &it.session_id, &it.turn_id) == (&who.tenant_id, &who.session_id, &who.turn_id)
         };
         let unsettled = |it: Approval| {
-            let no = |text: &str| Unsettled::No(format!("{text} (asked by hook \"{}\")", it.by));
+            let no = |text: &str| OpenQuestion::No(format!("{text} (asked by hook \"{}\")", it.by));
             let how = match it.state_at(now) {
-                State::Refused => no(&refused(&it.note)),
-                State::Expired => no(TOO_LATE),
-                State::Waiting => Unsettled::Waiting(Box::new(it.clone())),
-                State::Approved | State::Used | State::Void => return None,
+                ApprovalState::Refused => no(&refused(&it.note)),
+                ApprovalState::Expired => no(TOO_LATE),
+                ApprovalState::Waiting => OpenQuestion::Waiting(Box::new(it.clone())),
+                ApprovalState::Approved | ApprovalState::Used | ApprovalState::Void => return None,
             };
             Some((it.digest, how))
         };
@@ -134,17 +136,24 @@ impl Approvals {
     }
 
     /// Brings a question as far as it goes now.
-    pub(crate) async fn put(&self, who: &Identity, question: Question<'_>, cancel: &CancellationToken) -> Told {
-        let how = handling(Came::Ask, self.mode, self.asker.is_some());
-        if how == Handling::Refused {
-            return Told::No(nobody_to_ask(question.why.as_str()));
+    pub(crate) async fn put(
+        &self,
+        who: &Identity,
+        question: ApprovalQuestion<'_>,
+        cancel: &CancellationToken,
+    ) -> QuestionResult {
+        let how = handling(HooksDecision::Ask, self.mode, self.asker.is_some());
+        if how == CallHandling::Refused {
+            return QuestionResult::No(nobody_to_ask(question.why.as_str()));
         }
         match self.brought(who, question, how, cancel).await {
             Ok(told) => told,
             Err(error) => {
                 // Only the log has the detail: it may name a path of the user's.
                 tracing::error!("a question for a person cannot be kept: {error}");
-                Told::No("Tool execution needs a person's approval, and the question could not be kept".into())
+                QuestionResult::No(
+                    "Tool execution needs a person's approval, and the question could not be kept".into(),
+                )
             }
         }
     }
@@ -152,44 +161,49 @@ impl Approvals {
     async fn brought(
         &self,
         who: &Identity,
-        question: Question<'_>,
-        how: Handling,
+        question: ApprovalQuestion<'_>,
+        how: CallHandling,
         cancel: &CancellationToken,
-    ) -> Result<Told, StoreError> {
+    ) -> Result<QuestionResult, StoreError> {
         loop {
             let now = self.clock.now();
             let id = uuid::Uuid::now_v7().to_string();
             let asked = Approval::question(id, who, question.call, (question.by, question.why), now);
             let standing = self.on_store(move |store| store.ask(asked, now)).await?;
             let waiting = match standing {
-                Standing::Approved { id } => {
+                ApprovalStanding::Approved { id } => {
                     let used = id.clone();
                     match self.on_store(move |store| store.use_up(&used, now)).await {
-                        Ok(()) => return Ok(Told::Yes { id }),
+                        Ok(()) => return Ok(QuestionResult::Yes { id }),
                         // It was used, or ran out, between the two.
                         Err(StoreError::Conflict(_)) => continue,
                         Err(error) => return Err(error),
                     }
                 }
-                Standing::Refused { note } => return Ok(Told::No(refused(&note))),
-                Standing::Expired => return Ok(Told::No(TOO_LATE.into())),
-                Standing::Waiting(waiting) => waiting,
+                ApprovalStanding::Refused { note } => return Ok(QuestionResult::No(refused(&note))),
+                ApprovalStanding::Expired => return Ok(QuestionResult::No(TOO_LATE.into())),
+                ApprovalStanding::Waiting(waiting) => waiting,
             };
-            if how != Handling::Parked && self.wait(&waiting, how, cancel).await? {
+            if how != CallHandling::Parked && self.wait(&waiting, how, cancel).await? {
                 continue;
             }
-            if self.mode == Mode::Subagent && !cancel.is_cancelled() {
+            if self.mode == ApprovalMode::Subagent && !cancel.is_cancelled() {
                 // Whoever is there does not want to say now, and a sub-agent cannot wait for later.
-                return Ok(Told::No(nobody_to_ask(&waiting.reason)));
+                return Ok(QuestionResult::No(nobody_to_ask(&waiting.reason)));
             }
-            return Ok(Told::Later(waiting));
+            return Ok(QuestionResult::Later(waiting));
         }
     }
 
     /// Waits until there may be an answer. `false`: nobody wants to answer here, or the turn is ending.
-    async fn wait(&self, waiting: &Approval, how: Handling, cancel: &CancellationToken) -> Result<bool, StoreError> {
+    async fn wait(
+        &self,
+        waiting: &Approval,
+        how: CallHandling,
+        cancel: &CancellationToken,
+    ) -> Result<bool, StoreError> {
         let here = async {
-            match self.asker.as_ref().filter(|_| how == Handling::AskedHere) {
+            match self.asker.as_ref().filter(|_| how == CallHandling::AskedHere) {
                 Some(asker) => asker.ask(waiting).await,
                 None => std::future::pending().await,
             }
@@ -214,7 +228,7 @@ impl Approvals {
             tokio::time::sleep(LOOK_EVERY).await;
             let (id, now) = (id.to_owned(), self.clock.now());
             let found = self.on_store(move |store| store.approval(&id)).await?;
-            if found.is_none_or(|it| it.state_at(now) != State::Waiting) {
+            if found.is_none_or(|it| it.state_at(now) != ApprovalState::Waiting) {
                 return Ok(());
             }
         }

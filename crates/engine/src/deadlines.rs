@@ -68,8 +68,8 @@ impl Deadlines {
     }
 
     /// Comes back at `deadline`. Needs a runtime with time.
-    pub fn at(&self, deadline: Instant) -> At {
-        At { shared: self.shared.clone(), deadline, number: None }
+    pub fn at(&self, deadline: Instant) -> DeadlineWait {
+        DeadlineWait { shared: self.shared.clone(), deadline, number: None }
     }
 
     /// Ends the task that keeps the timer, unless somebody still waits: then it ends when the last clone does.
@@ -149,14 +149,14 @@ async fn keep(shared: Weak<Shared>, look: Arc<Notify>) {
 
 /// Waits for a deadline. Dropping it takes it from the list.
 #[derive(Debug)]
-pub struct At {
+pub struct DeadlineWait {
     shared: Arc<Shared>,
     deadline: Instant,
     /// Its number on the list, once it is there.
     number: Option<u64>,
 }
 
-impl Future for At {
+impl Future for DeadlineWait {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -177,7 +177,7 @@ impl Future for At {
     }
 }
 
-impl Drop for At {
+impl Drop for DeadlineWait {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             drop(self.shared.list().waiting.remove(&(self.deadline, number)));

@@ -4,26 +4,28 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use domain::account::Answered;
-use domain::chain::{Asks, Chain, Note};
-use domain::checkpoint::{Checkpoint, CheckpointKind, Known, Notice, Observed, Occasion, Reply, RuntimeEvent};
+use domain::account::HandlerAnswer;
+use domain::chain::{Chain, HookMachine, Note};
+use domain::checkpoint::{
+    AgentInfo, Checkpoint, CheckpointKind, EventContext, Notice, ObservedEvent, Reply, RuntimeEvent,
+};
 use domain::execution::Execution;
 use domain::fault::Fault;
-use domain::hook::State;
+use domain::hook::HookState;
 use domain::id::{EventId, HookName};
 use domain::identity::Identity;
-use domain::record::{EventRecord, Lines, NotRun, Outcome as Ran, Record, Ruled};
+use domain::record::{EventRecord, EventRuling, HookOutcome as Ran, NotRun, Record, RecordLines};
 use domain::ruling::Ruling;
 use domain::tool::ToolOutput;
-use domain::verdict::{Heard, Verdict, Word};
+use domain::verdict::{ParsedVerdict, Verdict, VerdictKind};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
 use crate::evidence::Evidence;
-use crate::handler::{Call, WireCache};
-use crate::live::Current;
-use crate::set::Set;
+use crate::handler::{HookCall, WireCache};
+use crate::hook_set::HookSet;
+use crate::live_rules::CurrentSet;
 
 mod clear;
 
@@ -32,7 +34,7 @@ pub use clear::{Clearance, NOT_RECORDED};
 /// The hooks in force for one turn.
 #[derive(Clone)]
 pub struct Dispatcher {
-    current: Arc<Current>,
+    current: Arc<CurrentSet>,
     evidence: Arc<Evidence>,
 }
 
@@ -44,16 +46,16 @@ pub struct TurnCx {
     /// Set when the turn is ending.
     pub cancel: CancellationToken,
     /// What is known of the agent: its tools, models and who owns which injected tool.
-    pub known: Arc<dyn Known>,
+    pub known: Arc<dyn AgentInfo>,
     /// Where persons are asked; without it an ask refuses.
     pub approvals: Option<Arc<Approvals>>,
     /// Who takes files over that hooks hand over at `after_tool`; without it they stay as the hook wrote them.
-    pub files: Option<Arc<dyn TakesFiles>>,
+    pub files: Option<Arc<dyn FileSink>>,
 }
 
 /// Takes over the files of a result, before anything else sees them.
 #[async_trait]
-pub trait TakesFiles: Send + Sync {
+pub trait FileSink: Send + Sync {
     /// `output` with references in the place of what the hook `by` wrote in its `media`.
     async fn take(&self, output: ToolOutput, by: &HookName) -> ToolOutput;
 }
@@ -65,15 +67,15 @@ impl TurnCx {
     }
 
     /// Who acts, and what is known of them.
-    pub fn occasion(&self) -> Occasion<'_> {
-        Occasion { who: &self.who, known: &*self.known }
+    pub fn event_context(&self) -> EventContext<'_> {
+        EventContext { who: &self.who, known: &*self.known }
     }
 }
 
 /// Takes every name of a tool or model as it is; no hook owns a tool.
 struct AsNamed;
 
-impl Known for AsNamed {
+impl AgentInfo for AsNamed {
     fn tool(&self, name: &str) -> Option<String> {
         Some(name.to_owned())
     }
@@ -88,12 +90,12 @@ impl Known for AsNamed {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(current: Arc<Current>, evidence: Arc<Evidence>) -> Self {
+    pub(crate) fn new(current: Arc<CurrentSet>, evidence: Arc<Evidence>) -> Self {
         Self { current, evidence }
     }
 
     /// The hooks in force now, in running order. Configured ones are those that the turn began with.
-    pub fn set(&self) -> Arc<Set> {
+    pub fn set(&self) -> Arc<HookSet> {
         self.current.set()
     }
 
@@ -115,24 +117,24 @@ impl Dispatcher {
         Box::pin(self.ask_hooks(cx, self.current.set(), subject)).await
     }
 
-    async fn ask_hooks<C: Checkpoint>(&self, cx: &TurnCx, set: Arc<Set>, subject: C) -> (C, Ruling<C>, Vec<Note>) {
+    async fn ask_hooks<C: Checkpoint>(&self, cx: &TurnCx, set: Arc<HookSet>, subject: C) -> (C, Ruling<C>, Vec<Note>) {
         let mut ids = Ids::default();
         let tool = subject.facts().tool.map(|(tool, _)| tool.to_owned());
         let began = self.evidence.moment();
-        let mut chain = Chain::new(set.roster().clone(), cx.occasion(), subject);
+        let mut chain = Chain::new(set.roster().clone(), cx.event_context(), subject);
         self.drive((cx, &set), &mut ids, &mut chain).await;
         let mut concluded = chain.conclude();
         if C::KIND == CheckpointKind::UserPromptSubmit && matches!(concluded.ruling, Ruling::Deny(_)) {
             // A refused message is kept nowhere, and neither is what an earlier gate made of it.
             concluded.records.whole_mut().for_each(|record| record.change = None);
         }
-        let ruled = Ruled {
+        let ruled = EventRuling {
             text: match &concluded.ruling {
                 Ruling::Deny(denied) => Some(denied.text()),
                 Ruling::Abort(aborted) => Some(aborted.text()),
                 Ruling::Proceed | Ruling::Respond { .. } | Ruling::Ask { .. } => None,
             },
-            ..Ruled::word(concluded.ruling.word(concluded.changed))
+            ..EventRuling::word(concluded.ruling.word(concluded.changed))
         };
         self.tell_faults(cx, &concluded.records);
         self.current.live.count(&cx.who, &set, &concluded.records);
@@ -146,7 +148,7 @@ impl Dispatcher {
 
     /// Tells observers of something; never waits. The end of a turn is recorded even if no hook hears of it, so that
     /// the newest turn is always known.
-    pub fn tell(&self, who: &Identity, what: impl Into<Observed>) {
+    pub fn tell(&self, who: &Identity, what: impl Into<ObservedEvent>) {
         let records = self.tell_apart(who, what);
         if !records.is_empty() {
             self.evidence.keep_now(records);
@@ -162,19 +164,19 @@ impl Dispatcher {
             return;
         }
         // For all at once: however many wait for the same place, the turn waits no longer than for one.
-        let told = row.iter().filter(|number| set.roster().hook(**number).state == State::Armed);
+        let told = row.iter().filter(|number| set.roster().hook(**number).state == HookState::Armed);
         join_all(told.map(|number| set.handler(*number).room(&who.tenant_id))).await;
         self.evidence.room().await;
     }
 
     /// The same, for a host that keeps the record by itself: together with what it is about.
     #[must_use = "what is not kept leaves no evidence"]
-    pub fn tell_apart(&self, who: &Identity, what: impl Into<Observed>) -> Vec<EventRecord> {
+    pub fn tell_apart(&self, who: &Identity, what: impl Into<ObservedEvent>) -> Vec<EventRecord> {
         let what = what.into();
         let kind = what.checkpoint();
         let set = self.current.set();
         let row = set.roster().at(kind);
-        let recorded = !row.is_empty() || matches!(what, Observed::Runtime(RuntimeEvent::TurnEnd { .. }));
+        let recorded = !row.is_empty() || matches!(what, ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }));
         if !recorded && !self.evidence.is_watched() {
             return Vec::new();
         }
@@ -184,11 +186,11 @@ impl Dispatcher {
         if !recorded {
             return Vec::new();
         }
-        let hooks: Lines = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
+        let hooks: RecordLines = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
         let facts = notice.what.facts();
         let events = vec![EventRecord {
             at: notice.at,
-            kind: matches!(notice.what, Observed::Runtime(_)).then(|| notice.what.name()),
+            kind: matches!(notice.what, ObservedEvent::Runtime(_)).then(|| notice.what.name()),
             tool: facts.tool.map(|(tool, _)| tool.to_owned()),
             // The row of a hook that was not told has the same hash as those of hooks that were.
             input: facts.input.filter(|_| has_stored(&hooks)).cloned(),
@@ -213,12 +215,12 @@ impl Dispatcher {
 
     /// Keeps that a rule of the host's own, not a hook, refused something at `kind`: `text` says what.
     pub fn refused(&self, who: &Identity, kind: CheckpointKind, text: &str) {
-        let ruling = Ruled { text: Some(text.to_owned()), ..Ruled::word(Word::Deny) };
+        let ruling = EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Deny) };
         self.evidence.keep_now(vec![EventRecord { ruling, ..blank(EventId::fresh(), kind, who) }]);
     }
 
     /// Asks until nobody is left to ask.
-    async fn drive(&self, (cx, set): (&TurnCx, &Set), ids: &mut Ids, asks: &mut (impl Asks + Send)) {
+    async fn drive(&self, (cx, set): (&TurnCx, &HookSet), ids: &mut Ids, asks: &mut (impl HookMachine + Send)) {
         let mut wire = WireCache::default();
         let mut rendered = None;
         let mut asked_at = Instant::now();
@@ -228,7 +230,7 @@ impl Dispatcher {
             if rendered.replace((kind, need.version)) != Some((kind, need.version)) {
                 wire = WireCache::default();
             }
-            let call = Call {
+            let call = HookCall {
                 event_id: ids.get(kind),
                 who: &cx.who,
                 subject: need.subject,
@@ -246,17 +248,17 @@ impl Dispatcher {
             let took = answered_at - asked_at;
             asked_at = answered_at;
             // Most answers hand no files over, and answers are large: only those that may are moved once more.
-            let Answered { heard, account } = answered;
+            let HandlerAnswer { heard, account } = answered;
             let heard = match heard {
                 Ok(Reply::AfterTool(_)) => Box::pin(with_files(cx, &set.roster().hook(hook).name, heard)).await,
                 heard => heard,
             };
-            asks.settle(Answered { heard, account }, took);
+            asks.settle(HandlerAnswer { heard, account }, took);
         }
     }
 
     /// Every fault of an asked hook is an event too, but for being cancelled: then the turn is ending anyway.
-    fn tell_faults(&self, cx: &TurnCx, records: &Lines) {
+    fn tell_faults(&self, cx: &TurnCx, records: &RecordLines) {
         for record in records.whole() {
             if let Ran::Failed { fault, .. } = &record.outcome
                 && *fault != Fault::Cancelled
@@ -288,11 +290,13 @@ impl Dispatcher {
         };
         let hook = &hooks[number];
         match &hook.state {
-            State::Armed => {}
-            State::Broken(fault) => return Err(fault.clone()),
-            State::Disabled => return Err(Fault::Unavailable { detail: "it is disabled".into() }),
-            State::Untrusted => return Err(Fault::Unavailable { detail: "nobody accepted its configuration".into() }),
-            State::Tripped { since } => {
+            HookState::Armed => {}
+            HookState::Broken(fault) => return Err(fault.clone()),
+            HookState::Disabled => return Err(Fault::Unavailable { detail: "it is disabled".into() }),
+            HookState::Untrusted => {
+                return Err(Fault::Unavailable { detail: "nobody accepted its configuration".into() });
+            }
+            HookState::Tripped { since } => {
                 return Err(Fault::Unavailable { detail: format!("its circuit breaker is open since {since}") });
             }
         }
@@ -301,7 +305,7 @@ impl Dispatcher {
             return Err(Fault::Unavailable { detail });
         };
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
-        let call = Call {
+        let call = HookCall {
             event_id: &event_id,
             who: &cx.who,
             subject,
@@ -317,7 +321,7 @@ impl Dispatcher {
 }
 
 /// Tells one hook of `notice`, if it is about it.
-fn tell_one(set: &Set, number: usize, notice: &Arc<Notice>) -> Record {
+fn tell_one(set: &HookSet, number: usize, notice: &Arc<Notice>) -> Record {
     let hook = set.roster().hook(number);
     let outcome = match notice.passes_over(hook) {
         Some(outcome) => outcome,
@@ -330,16 +334,16 @@ fn tell_one(set: &Set, number: usize, notice: &Arc<Notice>) -> Record {
 /// What the hook `by` made of a result, with its files taken over.
 async fn with_files(cx: &TurnCx, by: &HookName, heard: Result<Reply, Fault>) -> Result<Reply, Fault> {
     match (heard, &cx.files) {
-        (Ok(Reply::AfterTool(Heard { verdict: Verdict::Modify(output), warnings, .. })), Some(files)) => {
+        (Ok(Reply::AfterTool(ParsedVerdict { verdict: Verdict::Modify(output), warnings, .. })), Some(files)) => {
             let output = files.take(output, by).await;
-            Ok(Reply::AfterTool(Heard { warnings, ..Verdict::Modify(output).into() }))
+            Ok(Reply::AfterTool(ParsedVerdict { warnings, ..Verdict::Modify(output).into() }))
         }
         (heard, _) => heard,
     }
 }
 
-/// Whether a stored hook is among `records` that ran: then the record needs what it was asked about.
-fn has_stored(records: &Lines) -> bool {
+/// Whether a rule is among `records` that ran: then the record needs what it was asked about.
+fn has_stored(records: &RecordLines) -> bool {
     records.whole().any(Execution::is_left_by)
 }
 
@@ -363,7 +367,7 @@ impl Ids {
 
 /// The record of an event that just happened, before anything came of it.
 fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> EventRecord {
-    let ruling = Ruled::word(Word::Continue);
+    let ruling = EventRuling::word(VerdictKind::Continue);
     let at = jiff::Timestamp::now();
     EventRecord {
         event_id,
@@ -374,7 +378,7 @@ fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> Event
         tool: None,
         input: None,
         ruling,
-        hooks: Lines::default(),
+        hooks: RecordLines::default(),
     }
 }
 
@@ -389,10 +393,10 @@ mod tests {
 
     /// Keeps the names of what was recorded.
     #[derive(Default)]
-    struct Kept(Mutex<Vec<(&'static str, usize)>>);
+    struct RecordedNames(Mutex<Vec<(&'static str, usize)>>);
 
-    impl domain::store::RecordStore for Kept {
-        fn keep(&self, records: Vec<EventRecord>, done: domain::store::Done) {
+    impl domain::store::RecordStore for RecordedNames {
+        fn keep(&self, records: Vec<EventRecord>, done: domain::store::OnKept) {
             let names = records.iter().map(|record| (record.kind.unwrap_or("none"), record.hooks.len()));
             self.0.lock().unwrap().extend(names);
             done(Ok(()));
@@ -426,12 +430,12 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_a_turn_is_recorded_though_no_hook_hears_of_it() {
         for watchers in [Vec::new(), vec![Arc::new(Blind) as Arc<dyn Watcher>]] {
-            let kept = Arc::new(Kept::default());
+            let kept = Arc::new(RecordedNames::default());
             let hooks = Engine::new(kept.clone(), watchers).dispatcher();
             let who = Identity::top("main", "s", TurnId::fresh());
             hooks.tell(&who, RuntimeEvent::LlmDelta { content_delta_len: 1, reasoning_delta_len: 0 });
             hooks.tell(&who, end());
-            hooks.tell(&who, Observed::SessionStart);
+            hooks.tell(&who, ObservedEvent::SessionStart);
             assert_eq!(*kept.0.lock().unwrap(), [("turn_end", 0)]);
         }
     }

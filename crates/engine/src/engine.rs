@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use domain::id::{HookName, TenantId};
-use domain::matcher::{Matcher, Respond};
+use domain::matcher::{Matcher, RespondTools};
 use domain::store::RecordStore;
 use tokio_util::task::TaskTracker;
 
@@ -14,9 +14,9 @@ use crate::deadlines::Deadlines;
 use crate::dispatcher::Dispatcher;
 use crate::evidence::{Evidence, Watcher};
 use crate::handler::Handler;
-use crate::live::{Current, Live};
-use crate::native::{Native, NativeHook};
-use crate::set::{Absent, DuplicateName, Mount, Mounted, unique};
+use crate::hook_set::{DuplicateName, Mount, Mounted, NullHandler, unique};
+use crate::live_rules::{CurrentSet, LiveRules};
+use crate::native::{NativeHandler, NativeHook};
 
 /// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
 pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -30,7 +30,7 @@ pub struct Engine {
     configured: RwLock<Arc<[Mounted]>>,
     /// Every handler that was put in force and that somebody still holds: a turn keeps those that it began with.
     mounts: Mutex<Vec<Weak<dyn Handler>>>,
-    live: Arc<Live>,
+    live: Arc<LiveRules>,
     evidence: Arc<Evidence>,
     tasks: TaskTracker,
     deadlines: Deadlines,
@@ -80,16 +80,16 @@ impl Engine {
             family: Family::Native,
             origin: "code".into(),
             priority,
-            state: State::Armed,
+            state: HookState::Armed,
             matcher: None,
-            respond: Respond::Any,
+            respond: RespondTools::Any,
             events: None,
             scope: Scope::Everyone,
             media_dir: None,
             stages,
             stored: None,
         };
-        Mount { hook: mounted, handler: Native::new(hook, OBSERVER_TIMEOUT, &self.tasks) }
+        Mount { hook: mounted, handler: NativeHandler::new(hook, OBSERVER_TIMEOUT, &self.tasks) }
     }
 
     /// Puts `mounts` in force, all at once. Turns in progress keep what they began with;
@@ -130,7 +130,7 @@ impl Engine {
     }
 
     /// The rules of stores, which hold for turns in progress, too.
-    pub fn live(&self) -> &Arc<Live> {
+    pub fn live(&self) -> &Arc<LiveRules> {
         &self.live
     }
 
@@ -141,7 +141,7 @@ impl Engine {
 
     /// The hooks of `tenant` that are in force now, for one turn.
     pub fn dispatcher_for(&self, tenant: &TenantId) -> Dispatcher {
-        let current = Current::new(self.configured(), tenant.clone(), self.live.clone());
+        let current = CurrentSet::new(self.configured(), tenant.clone(), self.live.clone());
         Dispatcher::new(Arc::new(current), self.evidence.clone())
     }
 
@@ -184,7 +184,7 @@ pub fn default_stage(kind: CheckpointKind) -> Stage {
 impl Mount {
     /// A hook that is never asked: disabled, untrusted or broken.
     pub fn idle(hook: Hook) -> Self {
-        Self { hook, handler: Arc::new(Absent) }
+        Self { hook, handler: Arc::new(NullHandler) }
     }
 
     /// Limits the tool stages to tools that `pattern` matches.

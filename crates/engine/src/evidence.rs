@@ -8,9 +8,9 @@ use std::time::Duration;
 use domain::checkpoint::Notice;
 use domain::clearing::time_to_commit;
 use domain::id::EventId;
-use domain::record::{EventRecord, Ruled};
-use domain::store::{Done, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
-use domain::verdict::Word;
+use domain::record::{EventRecord, EventRuling};
+use domain::store::{OnKept, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
+use domain::verdict::VerdictKind;
 use futures_util::{FutureExt as _, poll};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ use crate::telemetry::Tracer;
 
 mod late;
 
-use late::Late;
+use late::AcknowledgementRace;
 
 /// How long whoever asked hooks waits for room in a store that lags behind: longer than a burst lasts, and about as long
 /// as a tool call waits. A store that has written nothing by then is broken, and agents go on without it.
@@ -48,7 +48,7 @@ impl Evidence {
     /// Evidence that goes to `store`, and to `watchers` as it happens. Whoever waits for the store does so by
     /// `deadlines`.
     pub fn new(store: Arc<dyn RecordStore>, watchers: Vec<Arc<dyn Watcher>>, deadlines: Deadlines) -> Self {
-        Self { out: Out { store, lost: Lost::default() }, watchers, deadlines, in_place: false, tracer: None }
+        Self { out: Out { store, lost: LostCounter::default() }, watchers, deadlines, in_place: false, tracer: None }
     }
 
     /// The same, and a tool call that waits for its record writes it in its own thread where the store is idle, which
@@ -161,7 +161,7 @@ impl Evidence {
         let decision = if kept.is_err() { left.pop() } else { None };
         self.show(&left);
         if let Some(decision) = decision {
-            let ruling = Ruled { text: Some(refusal.to_owned()), ..Ruled::word(Word::Deny) };
+            let ruling = EventRuling { text: Some(refusal.to_owned()), ..EventRuling::word(VerdictKind::Deny) };
             // A record of its own: the store may have taken the first one, and only not said so in time.
             let (event_id, at) = (EventId::fresh(), jiff::Timestamp::now());
             let refused = EventRecord { event_id, at, ruling, ..decision };
@@ -173,7 +173,7 @@ impl Evidence {
         kept
     }
 
-    async fn write(&self, records: Vec<EventRecord>, late: &Arc<Late>) -> Result<(), StoreError> {
+    async fn write(&self, records: Vec<EventRecord>, late: &Arc<AcknowledgementRace>) -> Result<(), StoreError> {
         let limit = time_to_commit(&records);
         let records = match self.write_here(records) {
             Ok(kept) => {
@@ -231,7 +231,7 @@ impl Evidence {
 #[derive(Clone)]
 struct Out {
     store: Arc<dyn RecordStore>,
-    lost: Lost,
+    lost: LostCounter,
 }
 
 impl Out {
@@ -253,9 +253,9 @@ impl Out {
 
 /// Counts the evidence that a store could not take.
 #[derive(Clone, Debug, Default)]
-pub struct Lost(Arc<AtomicU64>);
+pub struct LostCounter(Arc<AtomicU64>);
 
-impl Lost {
+impl LostCounter {
     /// How much it is by now.
     pub fn so_far(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -272,10 +272,10 @@ impl Lost {
 }
 
 /// A store that keeps nothing: for hosts that keep their own evidence through a [`Watcher`].
-pub struct Forgetful;
+pub struct NullStore;
 
-impl RecordStore for Forgetful {
-    fn keep(&self, _records: Vec<EventRecord>, done: Done) {
+impl RecordStore for NullStore {
+    fn keep(&self, _records: Vec<EventRecord>, done: OnKept) {
         done(Ok(()));
     }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::account::Answered;
-use domain::checkpoint::{Known, Notice, Subject};
+use domain::account::HandlerAnswer;
+use domain::checkpoint::{AgentInfo, Notice, Subject};
 use domain::hook::Family;
 use domain::id::{EventId, TenantId};
 use domain::identity::Identity;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// It is [`Any`], so that whoever mounted a handler of its own kind finds it again among those in force.
 pub trait Handler: Any + Send + Sync {
     /// Asks and waits, at most until the deadline of `call`.
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered>;
+    fn ask<'a>(&'a self, call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer>;
 
     /// Tells, never waits. `false` when there was no room and the notice was dropped and counted.
     fn tell(&self, notice: &Arc<Notice>) -> bool;
@@ -34,7 +34,7 @@ pub trait Handler: Any + Send + Sync {
 
 /// One question to one hook.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct HookCall<'a> {
     /// Which occurrence.
     pub event_id: &'a EventId,
     /// Whose.
@@ -50,7 +50,7 @@ pub struct Call<'a> {
     /// Set when the turn is ending.
     pub cancel: &'a CancellationToken,
     /// What is known of the agent.
-    pub known: &'a dyn Known,
+    pub known: &'a dyn AgentInfo,
     /// The rendering of `subject` that hooks of one chain share.
     pub wire: &'a WireCache,
 }

@@ -8,12 +8,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::account::Answered;
+use domain::account::HandlerAnswer;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Known, Notice, PreToolUse, Reply,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Notice, PreToolUse, Reply,
     SubagentStart, Subject, UserPromptSubmit,
 };
-use domain::fault::{Breach, Fault};
+use domain::fault::{Fault, ProtocolBreach};
 use domain::id::EventId;
 use domain::identity::Identity;
 use domain::verdict::Verdict;
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::handler::{Call, Handler};
+use crate::handler::{Handler, HookCall};
 
 /// How many notices wait for a native observer: a burst of a long turn, and a bound for one that hangs.
 const MAX_WAITING_NOTICES: usize = 1024;
@@ -41,48 +41,48 @@ pub trait NativeHook: Send + Sync {
     async fn on_event(&self, _notice: &Notice) {}
 
     /// A message may reach the model.
-    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, _at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, _at: &UserPromptSubmit) -> NativeAnswer<UserPromptSubmit> {
         Ok(Verdict::Continue)
     }
 
     /// A request is about to leave for a model.
-    async fn before_llm(&self, _cx: &HookCx<'_>, _at: &BeforeLlm) -> Answer<BeforeLlm> {
+    async fn before_llm(&self, _cx: &HookCx<'_>, _at: &BeforeLlm) -> NativeAnswer<BeforeLlm> {
         Ok(Verdict::Continue)
     }
 
     /// A model has answered.
-    async fn after_llm(&self, _cx: &HookCx<'_>, _at: &AfterLlm) -> Answer<AfterLlm> {
+    async fn after_llm(&self, _cx: &HookCx<'_>, _at: &AfterLlm) -> NativeAnswer<AfterLlm> {
         Ok(Verdict::Continue)
     }
 
     /// A model asks for a tool.
-    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
+    async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> NativeAnswer<BeforeTool> {
         Ok(Verdict::Continue)
     }
 
     /// A tool call has its final input.
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, _at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         Ok(Verdict::Continue)
     }
 
     /// An agent is about to delegate to another.
-    async fn subagent_start(&self, _cx: &HookCx<'_>, _at: &SubagentStart) -> Answer<SubagentStart> {
+    async fn subagent_start(&self, _cx: &HookCx<'_>, _at: &SubagentStart) -> NativeAnswer<SubagentStart> {
         Ok(Verdict::Continue)
     }
 
     /// A tool call passed the gates. [`Verdict::Continue`] approves it.
-    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> Answer<ApproveTool> {
+    async fn approve_tool(&self, _cx: &HookCx<'_>, _at: &ApproveTool) -> NativeAnswer<ApproveTool> {
         Ok(Verdict::Continue)
     }
 
     /// A tool has run.
-    async fn after_tool(&self, _cx: &HookCx<'_>, _at: &AfterTool) -> Answer<AfterTool> {
+    async fn after_tool(&self, _cx: &HookCx<'_>, _at: &AfterTool) -> NativeAnswer<AfterTool> {
         Ok(Verdict::Continue)
     }
 }
 
 /// What a native hook answers at the checkpoint `C`.
-pub type Answer<C> = Result<Verdict<C>, HookError>;
+pub type NativeAnswer<C> = Result<Verdict<C>, HookError>;
 
 /// What a native hook may know of the event besides its subject.
 #[derive(Clone, Copy)]
@@ -96,7 +96,7 @@ pub struct HookCx<'a> {
     /// Set when the turn is ending.
     pub cancel: &'a CancellationToken,
     /// What is known of the agent: its tools, what they say of themselves, and whom it works for.
-    pub known: &'a dyn Known,
+    pub known: &'a dyn AgentInfo,
 }
 
 /// Why a native hook cannot answer; a fault of that call.
@@ -105,14 +105,14 @@ pub struct HookCx<'a> {
 pub struct HookError(pub String);
 
 /// Runs a [`NativeHook`].
-pub struct Native {
+pub struct NativeHandler {
     hook: Arc<dyn NativeHook>,
     notices: mpsc::Sender<Arc<Notice>>,
     dropped: AtomicU64,
     closing: CancellationToken,
 }
 
-impl Native {
+impl NativeHandler {
     /// Mounts `hook`. Its notices are delivered by a task of `tasks`, each within `observer_timeout`.
     pub fn new(hook: Arc<dyn NativeHook>, observer_timeout: Duration, tasks: &TaskTracker) -> Arc<Self> {
         let (notices, queue) = mpsc::channel(MAX_WAITING_NOTICES);
@@ -145,15 +145,15 @@ impl Native {
 fn heard_of(heard: std::thread::Result<Result<Reply, HookError>>) -> Result<Reply, Fault> {
     match heard {
         Err(_panic) => Err(Fault::Panicked),
-        Ok(Err(error)) => Err(Fault::Protocol(Breach::Returned(error.0))),
+        Ok(Err(error)) => Err(Fault::Protocol(ProtocolBreach::Returned(error.0))),
         Ok(Ok(reply)) => Ok(reply),
     }
 }
 
-impl Handler for Native {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
+impl Handler for NativeHandler {
+    fn ask<'a>(&'a self, call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
         Box::pin(async move {
-            let Call { event_id, who: identity, timeout, cancel, known, .. } = call;
+            let HookCall { event_id, who: identity, timeout, cancel, known, .. } = call;
             let cx = HookCx { event_id, identity, timeout, cancel, known };
             let mut answer = pin!(AssertUnwindSafe(self.answer(&cx, call.subject)).catch_unwind());
             // Most hooks answer at once; only those that do not need a clock.
@@ -186,7 +186,7 @@ impl Handler for Native {
     }
 }
 
-impl Drop for Native {
+impl Drop for NativeHandler {
     fn drop(&mut self) {
         self.closing.cancel();
     }
@@ -237,7 +237,7 @@ async fn deliver_each(
 
 #[cfg(test)]
 mod tests {
-    use domain::checkpoint::Observed;
+    use domain::checkpoint::ObservedEvent;
     use domain::id::TurnId;
     use tokio::time::Instant;
 
@@ -261,12 +261,12 @@ mod tests {
     async fn what_is_left_at_the_end_has_one_deadline_in_all() {
         const TIMEOUT: Duration = Duration::from_secs(5);
         let tasks = TaskTracker::new();
-        let hook = Native::new(Arc::new(Stuck), TIMEOUT, &tasks);
+        let hook = NativeHandler::new(Arc::new(Stuck), TIMEOUT, &tasks);
         let notice = Arc::new(Notice {
             event_id: EventId::from("e1"),
             at: jiff::Timestamp::UNIX_EPOCH,
             who: Identity::top("main", "cli:direct", TurnId::from("t1")),
-            what: Observed::SessionStart,
+            what: ObservedEvent::SessionStart,
         });
         assert!((0..10).all(|_| hook.tell(&notice)));
         let closed = Instant::now();

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::checkpoint::Notice;
 use domain::hook::Family;
 use domain::id::TenantId;
-use domain::record::{EventRecord, NotRun, Outcome, Record};
-use domain::span::{Span, Traces, of_hook};
+use domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use domain::span::{OpenSpans, Span, of_hook};
 use jiff::Timestamp;
 
 /// Takes what is measured. Must not block: it is told in the middle of turns.
@@ -21,7 +21,7 @@ pub trait Telemetry: Send + Sync {
 
 /// Makes spans of what happens in one host.
 pub struct Tracer {
-    traces: Mutex<Traces>,
+    traces: Mutex<OpenSpans>,
     to: Arc<dyn Telemetry>,
 }
 
@@ -51,12 +51,12 @@ impl Tracer {
 
     /// Observers of `event` were told, or not.
     pub(crate) fn told(&self, event: &EventRecord) {
-        let dropped = |record: &&Record| record.outcome == Outcome::NotRun(NotRun::Dropped);
+        let dropped = |record: &&Record| record.outcome == HookOutcome::NotRun(NotRun::Dropped);
         for record in event.hooks.whole().filter(dropped) {
             self.ran(event, record, event.at);
             match record.family {
                 // Whoever had no room for it counts it.
-                Family::Agent => {}
+                Family::Rule => {}
                 Family::Native | Family::Process | Family::Skill => {
                     self.dropped(&event.who.tenant_id, record.family.word());
                 }
@@ -80,7 +80,7 @@ impl Tracer {
         }
     }
 
-    fn traces(&self) -> MutexGuard<'_, Traces> {
+    fn traces(&self) -> MutexGuard<'_, OpenSpans> {
         // A machine that panicked has lost a span at most.
         self.traces.lock().unwrap_or_else(PoisonError::into_inner)
     }

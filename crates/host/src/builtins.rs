@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dialects::process::config::raw::RawBuiltin;
-use dialects::process::config::{Around, Defaults, builtin, idle};
-use domain::hook::{Family, Hook, State};
+use dialects::process::config::{Defaults, EntryContext, builtin, idle};
+use domain::hook::{Family, Hook, HookState};
 use domain::json::Value;
 
 use engine::engine::{Engine, OBSERVER_TIMEOUT};
-use engine::native::{Native, NativeHook};
-use engine::set::Mount;
-use process::mounting::BadEntry;
+use engine::hook_set::Mount;
+use engine::native::{NativeHandler, NativeHook};
+use process::mounting::EntryError;
 
 /// Makes a hook from what is written under its `config`; the error is for whoever wrote it.
 pub type Factory = Box<dyn Fn(&Value) -> Result<Arc<dyn NativeHook>, String> + Send + Sync>;
@@ -23,7 +23,7 @@ pub struct Builtins(BTreeMap<String, Factory>);
 
 /// A builtin cannot be registered under this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadName {
+pub enum BuiltinNameError {
     /// It is empty.
     #[error("a builtin hook needs a name")]
     Empty,
@@ -37,12 +37,12 @@ impl Builtins {
     ///
     /// # Errors
     /// The name is empty or taken.
-    pub fn register(&mut self, name: &str, factory: Factory) -> Result<(), BadName> {
+    pub fn register(&mut self, name: &str, factory: Factory) -> Result<(), BuiltinNameError> {
         if name.is_empty() {
-            return Err(BadName::Empty);
+            return Err(BuiltinNameError::Empty);
         }
         if self.0.contains_key(name) {
-            return Err(BadName::Repeated(name.to_owned()));
+            return Err(BuiltinNameError::Repeated(name.to_owned()));
         }
         self.0.insert(name.to_owned(), factory);
         Ok(())
@@ -52,19 +52,19 @@ impl Builtins {
     ///
     /// # Errors
     /// What is wrong with the entry, that no builtin has this name, or what its factory says.
-    pub fn mount(&self, engine: &Engine, name: &str, entry: &Value) -> Result<Mount, BadEntry> {
-        let bad = |problems: Vec<String>| BadEntry { name: name.to_owned(), problems };
+    pub fn mount(&self, engine: &Engine, name: &str, entry: &Value) -> Result<Mount, EntryError> {
+        let bad = |problems: Vec<String>| EntryError { name: name.to_owned(), problems };
         let raw: RawBuiltin = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
-        let around = Around { name, origin: "code", folder: Path::new(""), defaults: Defaults::default() };
+        let around = EntryContext { name, origin: "code", folder: Path::new(""), defaults: Defaults::default() };
         if raw.enabled != Some(true) {
-            return Ok(Mount::idle(idle(&around, Family::Native, entry, State::Disabled)));
+            return Ok(Mount::idle(idle(&around, Family::Native, entry, HookState::Disabled)));
         }
         let (hook, entry) = builtin(&around, &raw, &self.names())
             .map_err(|problems| bad(problems.iter().map(ToString::to_string).collect()))?;
         let factory = self.0.get(name).ok_or_else(|| bad(vec!["it is not registered".to_owned()]))?;
         let native = factory(&entry.config).map_err(|error| bad(vec![format!("config: {error}")]))?;
         let stages = entry.policy.stages(&native.stages());
-        let handler = Native::new(native, OBSERVER_TIMEOUT, engine.tasks());
+        let handler = NativeHandler::new(native, OBSERVER_TIMEOUT, engine.tasks());
         Ok(Mount { hook: Hook { stages, ..hook }, handler })
     }
 
@@ -85,8 +85,8 @@ mod tests {
     use domain::tool::ToolCall;
     use domain::verdict::Verdict;
     use engine::dispatcher::{Clearance, TurnCx};
-    use engine::evidence::Forgetful;
-    use engine::native::{Answer, HookCx};
+    use engine::evidence::NullStore;
+    use engine::native::{HookCx, NativeAnswer};
 
     /// Blocks the tool that its configuration names.
     struct Blocks(String);
@@ -97,7 +97,7 @@ mod tests {
             vec![CheckpointKind::PreToolUse]
         }
 
-        async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+        async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> NativeAnswer<PreToolUse> {
             Ok(if at.call.tool == self.0 { Verdict::deny("blocked by name") } else { Verdict::Continue })
         }
     }
@@ -121,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_builtin_is_made_from_its_config_and_acts_where_its_code_says() {
-        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let engine = Engine::new(Arc::new(NullStore), Vec::new());
         let entry = json!({ "enabled": true, "config": { "tool": "exec" } });
         engine.replace(vec![builtins().mount(&engine, "blocks", &entry).unwrap()]).unwrap();
         assert!(!runs(&engine, "exec").await);
@@ -134,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_bad_entry_says_what_is_wrong() {
-        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let engine = Engine::new(Arc::new(NullStore), Vec::new());
         let check = |name: &str, entry: Value, expected: &str| {
             let error = builtins().mount(&engine, name, &entry).err().expect("it is bad").to_string();
             assert!(error.contains(expected), "{error}");
@@ -144,8 +144,8 @@ mod tests {
         check("blocks", json!({ "enabled": true, "mather": "x" }), "unknown field `mather`");
         let mut builtins = builtins();
         let again = || -> Factory { Box::new(|_| Err(String::new())) };
-        assert_eq!(builtins.register("blocks", again()), Err(BadName::Repeated("blocks".into())));
-        assert_eq!(builtins.register("", again()), Err(BadName::Empty));
+        assert_eq!(builtins.register("blocks", again()), Err(BuiltinNameError::Repeated("blocks".into())));
+        assert_eq!(builtins.register("", again()), Err(BuiltinNameError::Empty));
         engine.close().await;
     }
 }

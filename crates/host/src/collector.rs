@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Weak};
 
-use domain::hook::State;
+use domain::hook::HookState;
 use domain::id::TenantId;
-use domain::measure::{BREAKERS_OPEN, BUDGET_LEFT, EVIDENCE_LOST, Labels, MAX_TENANTS, Metric, Rows};
+use domain::measure::{BREAKERS_OPEN, BUDGET_LEFT, EVIDENCE_LOST, Labels, MAX_TENANTS, Metric, MetricRows};
 use domain::store::BudgetStore as _;
 use engine::evidence::Evidence;
-use engine::live::{Live, Rules};
+use engine::live_rules::{LiveRules, RulesByTenant};
 use engine::{Engine, Tracer};
 use jiff::Timestamp;
-use rules::handler::{Parts, Pool};
+use rules::handler::{ObserverPool, RuleServices};
 use store::Store;
-use telemetry::{Exporter, Settings};
+use telemetry::{CollectorSettings, Exporter};
 
 use crate::config::{Config, Env};
 
@@ -24,9 +24,9 @@ pub struct Collector {
 
 /// What is looked at when numbers are told. It keeps nothing alive but the store, which outlives all of it.
 struct Sources {
-    live: Weak<Live>,
+    live: Weak<LiveRules>,
     evidence: Weak<Evidence>,
-    pool: Weak<Pool>,
+    pool: Weak<ObserverPool>,
     store: Arc<Store>,
 }
 
@@ -35,7 +35,7 @@ impl Collector {
     /// nothing is sent: agents work without it. Needs a runtime.
     pub fn open(config: &Config, env: &Env) -> Option<Self> {
         let said = |name: &str| env.text(name).map(str::to_owned);
-        let settings = Settings::read(config.otlp_endpoint.as_deref(), said);
+        let settings = CollectorSettings::read(config.otlp_endpoint.as_deref(), said);
         match settings.and_then(|settings| settings.map(Exporter::start).transpose()) {
             Ok(exporter) => {
                 let exporter = exporter?;
@@ -55,7 +55,7 @@ impl Collector {
     }
 
     /// Lets what `engine`, `store` and `parts` know be told with the numbers.
-    pub fn measure(&self, (engine, store): (&Engine, &Arc<Store>), parts: &Parts) {
+    pub fn measure(&self, (engine, store): (&Engine, &Arc<Store>), parts: &RuleServices) {
         let sources = Sources {
             live: Arc::downgrade(engine.live()),
             evidence: Arc::downgrade(engine.evidence()),
@@ -80,7 +80,7 @@ impl Sources {
             name: EVIDENCE_LOST,
             help: "How many records of hooks the store did not take.",
             unit: "1",
-            rows: Rows::Counters(vec![(Labels::new(), records + rows)]),
+            rows: MetricRows::Counters(vec![(Labels::new(), records + rows)]),
         }];
         if let Some(live) = self.live.upgrade() {
             metrics.push(open_breakers(&live.rules()));
@@ -103,15 +103,15 @@ impl Sources {
             name: BUDGET_LEFT,
             help: "What is left for judges this month, in tokens.",
             unit: "{token}",
-            rows: Rows::Gauges(rows.collect()),
+            rows: MetricRows::Gauges(rows.collect()),
         }
     }
 }
 
 /// How many hooks of each tenant are taken out; those of tenants without rules of their own are the global ones.
-fn open_breakers(rules: &Rules) -> Metric {
-    let tripped = |mounted: &[engine::set::Mounted]| {
-        let open = mounted.iter().filter(|one| matches!(one.hook.state, State::Tripped { .. }));
+fn open_breakers(rules: &RulesByTenant) -> Metric {
+    let tripped = |mounted: &[engine::hook_set::Mounted]| {
+        let open = mounted.iter().filter(|one| matches!(one.hook.state, HookState::Tripped { .. }));
         i64::try_from(open.count()).unwrap_or(i64::MAX)
     };
     let own = rules.tenants.iter().take(MAX_TENANTS).map(|(tenant, mounted)| (of_tenant(tenant), tripped(mounted)));
@@ -120,7 +120,7 @@ fn open_breakers(rules: &Rules) -> Metric {
         name: BREAKERS_OPEN,
         help: "How many circuit breakers of hooks are open.",
         unit: "1",
-        rows: Rows::Gauges(own.chain([others]).collect()),
+        rows: MetricRows::Gauges(own.chain([others]).collect()),
     }
 }
 

@@ -25,24 +25,24 @@ use std::time::Duration;
 use agent::ask::AskGate;
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
-use domain::agent_hook::Edition;
-use domain::hook::{Hook, State};
+use domain::hook::{Hook, HookState};
 use domain::json::Object;
+use domain::rule::Edition;
 use egress::Allow;
-use providers::Removal;
+use providers::RemovalMode;
 use providers::capabilities::Overrides;
 use store::Durability;
 use url::Url;
 
 pub use self::detect::Probe;
-pub use self::diagnostic::{Diagnostic, Place};
+pub use self::diagnostic::{Diagnostic, Location};
 use self::document::Document;
 use self::layer::Layer;
-pub use self::model::{ModelRef, Unresolved};
+pub use self::model::{ModelRef, ModelRefError};
 pub use self::places::Env;
 pub use self::raw::schema;
 use self::resolve::Trusted;
-use self::trust::{Seal, TrustStore};
+use self::trust::{SpawnSeal, TrustStore};
 use crate::error::HostError;
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
@@ -99,7 +99,7 @@ pub struct Config {
     /// Settings of the built-in tools.
     pub tools: ToolsConfig,
     /// Rules in the store and in files.
-    pub agent_hooks: AgentHooksConfig,
+    pub agent_hooks: RulesConfig,
     /// The folder of skills, where a file names one.
     pub skills_dir: Option<PathBuf>,
     /// Whether a system message in a history that a front end sends must be one that the host sent.
@@ -107,7 +107,7 @@ pub struct Config {
     /// The names of the variables that hold secrets, as far as the configuration says so.
     pub secrets: BTreeSet<String>,
     /// The model of agents that name none.
-    pub default_model: Option<Named>,
+    pub default_model: Option<NamedRef>,
     /// The collector that a file names.
     pub otlp_endpoint: Option<String>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
@@ -116,7 +116,7 @@ pub struct Config {
 
 /// Rules in the store and in files, and how they run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AgentHooksConfig {
+pub struct RulesConfig {
     /// Folders of files with rules.
     pub dirs: Vec<PathBuf>,
     /// Folders of files with rules that nobody accepted.
@@ -128,7 +128,7 @@ pub struct AgentHooksConfig {
     /// Whether what observers are told survives a restart.
     pub durable_outbox: bool,
     /// How long what they leave is kept.
-    pub kept: KeptConfig,
+    pub kept: RetentionConfig,
     /// How many observers run at once.
     pub workers: Option<usize>,
     /// How many wait.
@@ -145,9 +145,9 @@ pub struct AgentHooksConfig {
     pub changed: Option<String>,
 }
 
-/// How long what stored hooks leave is kept, in days.
+/// How long what rules leave is kept, in days.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptConfig {
+pub struct RetentionConfig {
     /// Executions.
     pub execution_days: Option<u32>,
     /// The details of faults.
@@ -169,7 +169,7 @@ pub struct JudgeConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderConfig {
     /// What it is.
-    pub kind: ProviderKind,
+    pub kind: ProviderConfigKind,
     /// The name of the variable that holds its key.
     pub api_key_env: Option<String>,
     /// Whether its models see images.
@@ -180,7 +180,7 @@ pub struct ProviderConfig {
 
 /// What a provider is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProviderKind {
+pub enum ProviderConfigKind {
     /// A server that speaks OpenAI's chat completions.
     OpenAi {
         /// Where; its own address when absent.
@@ -208,7 +208,7 @@ pub struct McpServerConfig {
     /// Deadline of its handshake and of its list of tools, each.
     pub start_timeout: Duration,
     /// For a server that is trusted by its content: what is checked before every start.
-    pub seal: Option<Seal>,
+    pub seal: Option<SpawnSeal>,
 }
 
 /// How a server of tools is reached.
@@ -245,7 +245,7 @@ pub struct AgentConfig {
     /// Its name.
     pub name: String,
     /// The model that it uses; the default one when absent.
-    pub model: Option<Named>,
+    pub model: Option<NamedRef>,
     /// What the model is told first.
     pub system: Option<String>,
     /// The folder that file tools stay inside, absolute.
@@ -255,13 +255,13 @@ pub struct AgentConfig {
     /// Model calls of one turn, at most.
     pub max_iterations: u32,
     /// Globs of tools whose every call waits for a person; of every file that says something about the agent.
-    pub ask: Vec<Named>,
+    pub ask: Vec<NamedRef>,
     /// How many tokens the model takes, about; 0 when nobody knows.
     pub context_tokens: u32,
     /// What it is good for, told to other agents; may be empty.
     pub description: String,
     /// Further models, in the order in which they are tried.
-    pub fallbacks: Vec<Named>,
+    pub fallbacks: Vec<NamedRef>,
     /// Whether text is shown before the hooks have seen the whole answer.
     pub stream_unreviewed: bool,
     /// Whether this agent is meant where none is named.
@@ -269,20 +269,20 @@ pub struct AgentConfig {
     /// Options of every request to the model.
     pub options: Object,
     /// The skills that it has, in order.
-    pub skills: Vec<Named>,
+    pub skills: Vec<NamedRef>,
     /// The folder that the folders of these stand in.
     pub skills_dir: PathBuf,
     /// How its turns go.
-    pub flow: Flow,
+    pub flow: FlowConfig,
     /// What is said and done in turns that are planned.
     pub planning: PlanningConfig,
     /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
-    pub removal: Removal,
+    pub removal: RemovalMode,
 }
 
 /// How the turns of an agent go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Flow {
+pub enum FlowConfig {
     /// The model works at once.
     #[default]
     Direct,
@@ -323,11 +323,11 @@ pub enum MissingTag {
 
 /// A name that is looked up later, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedRef {
     /// The name as it is written.
     pub text: String,
     /// Its place; none for names that are not from a file.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The keys that lead to it.
     pub path: Vec<String>,
 }
@@ -349,7 +349,7 @@ pub struct LoadedHook {
     /// What runs it.
     pub kind: HookKind,
     /// For a hook that is trusted by its content: what is checked before every spawn.
-    pub seal: Option<Seal>,
+    pub seal: Option<SpawnSeal>,
 }
 
 /// What runs a hook.
@@ -396,7 +396,7 @@ pub fn unreadable(env: &Env, config: Option<&Path>) -> Option<Diagnostic> {
 /// It is missing or does not parse.
 pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
     let bytes = places::read(&env.cwd.join(file)).map_err(|error| {
-        let place = Place { file: file.to_owned(), line: 1, column: 1 };
+        let place = Location { file: file.to_owned(), line: 1, column: 1 };
         Diagnostic { place, path: String::new(), message: error.message, nearest: None, guard: false }
     })?;
     Document::parse(file, &bytes)
@@ -454,7 +454,7 @@ impl Config {
             durability: Durability::default(),
             store_url: STORE_URL.to_owned(),
             tools: ToolsConfig::default(),
-            agent_hooks: AgentHooksConfig::default(),
+            agent_hooks: RulesConfig::default(),
             skills_dir: None,
             verify_history: false,
             secrets: BTreeSet::new(),
@@ -480,7 +480,7 @@ impl Config {
         use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
         self.hooks.iter().filter(|loaded| {
             let guards = [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some());
-            guards && matches!(loaded.hook.state, State::Broken(_) | State::Untrusted)
+            guards && matches!(loaded.hook.state, HookState::Broken(_) | HookState::Untrusted)
         })
     }
 }

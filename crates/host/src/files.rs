@@ -17,14 +17,14 @@ pub const MEDIA: &str = "media";
 pub const DELIVERED: &str = "delivered";
 
 /// The media of one host. They are swept for as long as it runs.
-pub struct Files {
+pub struct HostMedia {
     folder: PathBuf,
     store: OnceLock<Option<Arc<MediaStore>>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl Files {
+impl HostMedia {
     /// Those below `home`. Nothing is made before it is needed.
     pub fn new(home: &Path) -> Self {
         Self {

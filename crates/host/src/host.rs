@@ -1,48 +1,48 @@
 //! Wires a configuration into a host that runs: store, engine, hooks, and what its agents work with.
-//! The agents themselves are made in [`crate::crew`].
+//! The agents themselves are made in [`crate::ready_agent`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, Tools, ToolsConfig};
-use domain::approval::Mode;
+use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
+use domain::approval::ApprovalMode;
 use domain::fault::Fault;
 use domain::history::HistoryKey;
-use domain::hook::State;
+use domain::hook::HookState;
 use domain::store::StoreError;
 use egress::Egress;
 use engine::engine::OBSERVER_TIMEOUT;
 use engine::evidence::Evidence;
-use engine::native::Native;
+use engine::native::NativeHandler;
 use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
 use process::{ProcessHook, child_environment};
-use providers::{ProviderSpec, Secret, ToolMode};
-use store::{Sealing, Store};
+use providers::{ProviderSpec, Secret, ToolWire};
+use store::{Store, StoreKeys};
 
-use crate::agent_skills::Shelves;
 use crate::collector::Collector;
 use crate::config::trust::before_spawn;
 use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
-    ProviderConfig, ProviderKind, detect,
+    ProviderConfig, ProviderConfigKind, detect,
 };
 use crate::error::HostError;
-use crate::files::Files;
+use crate::files::HostMedia;
 use crate::home;
+use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
 use crate::rule_files;
 use crate::servers::{Servers, is_wanted};
-use crate::stored_rules::{Book, Grounds, Prepared};
+use crate::skill_sets::SkillSets;
 use crate::tool_names::is_mcp;
-use process::orphans::Orphans;
+use process::orphan_reaper::OrphanReaper;
 
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
 pub const EXEC_COMMAND: &str = "__exec";
 
 /// A process hook that runs, and what was accepted of it.
 #[derive(Clone)]
-pub struct Running {
+pub struct RunningHook {
     process: Arc<ProcessHook>,
     /// The digest under which it was accepted: another one needs another child, even where it would run alike.
     accepted: Option<String>,
@@ -59,16 +59,16 @@ pub struct Host {
     /// Where persons are asked.
     pub approvals: Arc<Approvals>,
     env: Env,
-    orphans: Orphans,
-    running: Mutex<BTreeMap<String, Running>>,
+    orphans: OrphanReaper,
+    running: Mutex<BTreeMap<String, RunningHook>>,
     /// The MCP servers.
     pub servers: Servers,
     /// What tools and hooks hand over.
-    pub files: Files,
+    pub files: HostMedia,
     /// The rules of the store and of files.
-    pub book: Book,
+    pub host_rules: HostRules,
     /// The skills of its agents.
-    pub skills: Shelves,
+    pub skills: SkillSets,
     /// Signs what front ends keep; none where there is no encryption key.
     pub history_key: Option<HistoryKey>,
     /// Who is told what hooks do, if anybody is.
@@ -82,8 +82,8 @@ impl Host {
     /// The store cannot be opened, or two hooks have one name.
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, HostError> {
         let config = &loaded.config;
-        let ground = Grounds::of(config, &env)?;
-        let store = ground.open_store(config)?;
+        let rule_env = RuleEnvironment::of(config, &env)?;
+        let store = rule_env.open_store(config)?;
         if let Err(why) = home::close(&config.home) {
             tracing::info!("{why}");
         }
@@ -95,14 +95,14 @@ impl Host {
         };
         let engine = Arc::new(Engine::keeping(evidence));
         hide();
-        let approvals = Arc::new(Approvals::new(store.clone(), Mode::Run));
-        let (orphans, running) = (Orphans::adopt(), Mutex::default());
-        let (servers, files) = (Servers::default(), Files::new(&loaded.config.home));
-        let history_key = ground.keyring.history_key();
-        let book = Book::open(ground, (&loaded, &env), (&engine, &store));
-        let skills = Shelves::default();
+        let approvals = Arc::new(Approvals::new(store.clone(), ApprovalMode::Run));
+        let (orphans, running) = (OrphanReaper::adopt(), Mutex::default());
+        let (servers, files) = (Servers::default(), HostMedia::new(&loaded.config.home));
+        let history_key = rule_env.keyring.history_key();
+        let host_rules = HostRules::open(rule_env, (&loaded, &env), (&engine, &store));
+        let skills = SkillSets::default();
         if let Some(collector) = &collector {
-            collector.measure((&engine, &store), book.parts());
+            collector.measure((&engine, &store), host_rules.parts());
         }
         let host = Self {
             loaded,
@@ -114,7 +114,7 @@ impl Host {
             running,
             servers,
             files,
-            book,
+            host_rules,
             skills,
             history_key,
             collector,
@@ -125,9 +125,9 @@ impl Host {
         Ok(host)
     }
 
-    /// Lets persons be asked as `mode` has it, by `asker` if one is there; without this, as [`Mode::Run`] has it. For
-    /// the agents that are made from now on.
-    pub fn ask_in(&mut self, mode: Mode, asker: Option<Arc<dyn Asker>>) {
+    /// Lets persons be asked as `mode` has it, by `asker` if one is there; without this, as [`ApprovalMode::Run`] has
+    /// it. For the agents that are made from now on.
+    pub fn ask_in(&mut self, mode: ApprovalMode, asker: Option<Arc<dyn Asker>>) {
         let approvals = Approvals::new(self.store.clone(), mode);
         self.approvals = Arc::new(match asker {
             Some(asker) => approvals.with_asker(asker),
@@ -142,9 +142,9 @@ impl Host {
         let mut mounts = Vec::new();
         for loaded in &config.hooks {
             let entry = match (&loaded.kind, &loaded.hook.state) {
-                (HookKind::Process(entry), State::Armed) => entry,
-                (HookKind::Ask(gate), State::Armed) => {
-                    let handler = Native::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
+                (HookKind::Process(entry), HookState::Armed) => entry,
+                (HookKind::Ask(gate), HookState::Armed) => {
+                    let handler = NativeHandler::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
                     mounts.push(Mount { hook: loaded.hook.clone(), handler });
                     continue;
                 }
@@ -163,7 +163,7 @@ impl Host {
                     ProcessHook::start(spec, self.engine.tasks().clone(), self.engine.deadlines().clone())
                 }
             };
-            running.insert(name, Running { process: process.clone(), accepted });
+            running.insert(name, RunningHook { process: process.clone(), accepted });
             mounts.push(Mount { hook: loaded.hook.clone(), handler: process });
         }
         mounts
@@ -176,12 +176,12 @@ impl Host {
     }
 
     /// What runs, to be put back if what comes next is refused.
-    pub fn remember(&self) -> BTreeMap<String, Running> {
+    pub fn remember(&self) -> BTreeMap<String, RunningHook> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts back what ran before a reload that was refused.
-    pub fn restore(&self, running: BTreeMap<String, Running>) {
+    pub fn restore(&self, running: BTreeMap<String, RunningHook>) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
     }
 
@@ -254,7 +254,7 @@ impl Host {
     pub fn builtin_tools(&self, agent: &AgentConfig) -> Result<Tools, HostError> {
         let config = &self.loaded.config;
         let (exec_env, _) = self.child_env(config, &config.tools.exec_inherit_env, &BTreeMap::new());
-        let tools = ToolsConfig {
+        let tools = ToolEnv {
             workspace: agent.workspace.clone(),
             protected: self.protected(),
             exec_env,
@@ -294,28 +294,28 @@ impl Host {
     }
 
     /// Puts the rules in force that were read for the configuration in force now. Says on the log what is wrong with them.
-    pub fn rules_of_loaded(&mut self, prepared: Prepared) {
-        self.book.take(&self.loaded.config, prepared);
-        self.book.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
+    pub fn rules_of_loaded(&mut self, prepared: PreparedRules) {
+        self.host_rules.take(&self.loaded.config, prepared);
+        self.host_rules.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
     }
 
     /// What is wrong with the rules of the store and of files, a line each.
     pub fn bad_rules(&self) -> &[String] {
-        &self.book.diagnostics
+        &self.host_rules.diagnostics
     }
 
-    /// Where stored hooks are managed.
-    pub fn desk(&self) -> &rules::admin::Desk {
-        self.book.desk()
+    /// Where rules are managed.
+    pub fn rule_admin(&self) -> &rules::admin::RuleAdmin {
+        self.host_rules.rule_admin()
     }
 
     /// Ends the hooks, and waits for what they leave.
     pub async fn close(&self) {
-        self.book.close();
+        self.host_rules.close();
         tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
         self.orphans.close().await;
         // Whatever else is quiet: a record with gaps must not be taken for a whole one.
-        if let Some(line) = lost(self.engine.evidence().lost() + self.book.lost()) {
+        if let Some(line) = lost(self.engine.evidence().lost() + self.host_rules.lost()) {
             tracing::error!("{line}");
         }
         if let Some(collector) = &self.collector {
@@ -352,18 +352,18 @@ pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
 /// The settings of a provider, with its key from the environment.
 pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url, tool_mode, script) = match &provider.kind {
-        ProviderKind::OpenAi { base_url, tool_mode } => {
+        ProviderConfigKind::OpenAi { base_url, tool_mode } => {
             let mode = match tool_mode {
-                config::ToolMode::Native => ToolMode::Native,
-                config::ToolMode::JsonSchema => ToolMode::JsonSchema,
+                config::ToolMode::Native => ToolWire::Native,
+                config::ToolMode::JsonSchema => ToolWire::JsonSchema,
             };
-            (providers::ProviderKind::OpenAi, base_url.clone(), mode, None)
+            (providers::WireKind::OpenAi, base_url.clone(), mode, None)
         }
-        ProviderKind::Anthropic { base_url } => {
-            (providers::ProviderKind::Anthropic, base_url.clone(), ToolMode::Native, None)
+        ProviderConfigKind::Anthropic { base_url } => {
+            (providers::WireKind::Anthropic, base_url.clone(), ToolWire::Native, None)
         }
-        ProviderKind::Scripted { script } => {
-            (providers::ProviderKind::Scripted, None, ToolMode::Native, Some(script.clone()))
+        ProviderConfigKind::Scripted { script } => {
+            (providers::WireKind::Scripted, None, ToolWire::Native, Some(script.clone()))
         }
     };
     ProviderSpec {
@@ -407,26 +407,26 @@ fn hide() {
 /// # Errors
 /// It cannot be opened.
 pub fn open_store(config: &Config) -> Result<Arc<Store>, HostError> {
-    open_store_with(config, Sealing::default())
+    open_store_with(config, StoreKeys::default())
 }
 
 /// Opens the store of `config` with the keys of `sealing`.
 ///
 /// # Errors
 /// It cannot be opened.
-pub fn open_store_with(config: &Config, sealing: Sealing) -> Result<Arc<Store>, HostError> {
+pub fn open_store_with(config: &Config, sealing: StoreKeys) -> Result<Arc<Store>, HostError> {
     if let Some(why) = config.bad_store() {
         return Err(HostError::usage(format!("there is no store: {why}")));
     }
     store::open_with(&config.store_url, &config.home, config.durability, sealing).map(Arc::new).map_err(|error| {
         match error {
-            store::OpenError::Url(_) | store::OpenError::Schema { .. } => {
+            store::StoreOpenError::Url(_) | store::StoreOpenError::Schema { .. } => {
                 HostError::usage(format!("store.url: {error}"))
             }
-            store::OpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
+            store::StoreOpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
                 HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
             }
-            store::OpenError::Store(
+            store::StoreOpenError::Store(
                 StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
             ) => HostError::failed(error.to_string()),
         }

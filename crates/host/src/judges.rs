@@ -21,10 +21,10 @@ use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use providers::{Provider, ProviderError, ProviderSpec};
-use rules::handler::{Evaluator, JudgeSettings, Judged, Wanted};
-use rules::judge::Question;
+use rules::handler::{Evaluator, JudgeChoice, JudgeSettings, Judgement};
+use rules::judge::JudgeQuestion;
 
-use crate::config::{Config, ProviderConfig, ProviderKind};
+use crate::config::{Config, ProviderConfig, ProviderConfigKind};
 
 /// What is said where nobody can judge.
 const NOBODY: &str = "hook resolver: no providers registered for tenant";
@@ -137,9 +137,9 @@ impl ModelJudges {
     ) -> Self {
         let served = config.providers.iter().map(|(name, provider)| {
             let (speaks, base_url) = match &provider.kind {
-                ProviderKind::OpenAi { base_url, .. } => (Speaks::OpenAi, base_url.as_ref()),
-                ProviderKind::Anthropic { base_url } => (Speaks::Anthropic, base_url.as_ref()),
-                ProviderKind::Scripted { .. } => (Speaks::Script, None),
+                ProviderConfigKind::OpenAi { base_url, .. } => (Speaks::OpenAi, base_url.as_ref()),
+                ProviderConfigKind::Anthropic { base_url } => (Speaks::Anthropic, base_url.as_ref()),
+                ProviderConfigKind::Scripted { .. } => (Speaks::Script, None),
             };
             Served {
                 name: name.clone(),
@@ -154,7 +154,7 @@ impl ModelJudges {
         Self { served: served.collect(), aliases: usual.into_iter().chain(aliases).collect() }
     }
 
-    fn choose(&self, wanted: &Wanted<'_>) -> Result<Chosen<'_>, String> {
+    fn choose(&self, wanted: &JudgeChoice<'_>) -> Result<Chosen<'_>, String> {
         if self.served.is_empty() {
             return Err(NOBODY.into());
         }
@@ -215,7 +215,7 @@ impl ModelJudges {
 
     /// The hook's provider: with the hook's model, unless that is an alias of a vendor whom the provider does not
     /// serve.
-    fn at<'a>(&self, served: &'a Served, wanted: &Wanted<'_>) -> Result<Chosen<'a>, String> {
+    fn at<'a>(&self, served: &'a Served, wanted: &JudgeChoice<'_>) -> Result<Chosen<'a>, String> {
         let model = self.spelled(served, wanted.model);
         if !self.aliases.contains_key(&model) {
             return Ok(Chosen { served, model });
@@ -232,7 +232,7 @@ impl ModelJudges {
         full.map_or(model, String::as_str).to_owned()
     }
 
-    async fn ask(&self, wanted: Wanted<'_>, question: Question) -> Result<Judged, String> {
+    async fn ask(&self, wanted: JudgeChoice<'_>, question: JudgeQuestion) -> Result<Judgement, String> {
         let Chosen { served, model } = self.choose(&wanted)?;
         let provider = served.connected.as_ref().map_err(Clone::clone)?;
         let full = format!("{}/{model}", served.name);
@@ -241,12 +241,16 @@ impl ModelJudges {
             request.options.shift_remove("temperature");
         }
         let reply = answer(&**provider, &model, request).await?;
-        Ok(Judged { reply, model: full })
+        Ok(Judgement { reply, model: full })
     }
 }
 
 impl Evaluator for ModelJudges {
-    fn judge<'a>(&'a self, wanted: Wanted<'a>, question: Question) -> BoxFuture<'a, Result<Judged, String>> {
+    fn judge<'a>(
+        &'a self,
+        wanted: JudgeChoice<'a>,
+        question: JudgeQuestion,
+    ) -> BoxFuture<'a, Result<Judgement, String>> {
         self.ask(wanted, question).boxed()
     }
 }

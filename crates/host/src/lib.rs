@@ -4,11 +4,11 @@
 //! engine, hooks, rules, judges, servers, skills) and makes its agents ready to work; [`reload`] puts another
 //! configuration in its place. Nothing here prints or asks: a face does.
 
-pub mod agent_skills;
+pub mod skill_sets;
 pub mod builtins;
 pub mod collector;
 pub mod config;
-pub mod crew;
+pub mod ready_agent;
 pub mod error;
 pub mod files;
 pub mod home;
@@ -18,7 +18,7 @@ pub mod reload;
 pub mod rule_files;
 pub mod rule_sync;
 pub mod servers;
-pub mod stored_rules;
+pub mod host_rules;
 pub mod tool_names;
 
 pub use error::{ErrorKind, HostError};

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::hook::State;
+use domain::hook::HookState;
 use process::hook::ProcessHook;
 
 use crate::config::Config;
 use crate::config::diagnostic::Diagnostic;
-use crate::crew::Member;
 use crate::error::HostError;
 use crate::host::{Host, load};
+use crate::ready_agent::ReadyAgent;
 
 /// Which agent a conversation is held with, and from which files it comes.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ConversationSource<'a> {
     /// `--config`.
     pub config: Option<&'a Path>,
     /// `--home`.
@@ -34,7 +34,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// What is bad, and which removals are therefore not in force. The old set then stays.
-pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<String>), HostError> {
+pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<(ReadyAgent, Vec<String>), HostError> {
     let loaded = match load(wanted.config, wanted.home) {
         Ok((_, loaded)) => loaded,
         Err(error) => return Err(refused(host, None, &error.message)),
@@ -42,7 +42,7 @@ pub async fn reload(host: &mut Host, wanted: Wanted<'_>) -> Result<(Member, Vec<
     if let Some(diagnostic) = fresh(&host.loaded.diagnostics, &loaded.diagnostics) {
         return Err(refused(host, Some(&loaded.config), &diagnostic.to_string()));
     }
-    let rules = match host.book.prepare(&loaded.config) {
+    let rules = match host.host_rules.prepare(&loaded.config) {
         Ok(rules) => rules,
         Err(cause) => return Err(refused(host, Some(&loaded.config), &cause)),
     };
@@ -119,7 +119,7 @@ fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
 /// One error for the whole reload: the cause, and what was taken out and still acts.
 fn refused(host: &Host, new: Option<&Config>, cause: &str) -> HostError {
     let error = HostError::usage(format!("the changed configuration is not in force: {cause}"));
-    let gone = |new| removed(&host.loaded.config, new).into_iter().chain(host.book.gone(new)).collect::<Vec<_>>();
+    let gone = |new| removed(&host.loaded.config, new).into_iter().chain(host.host_rules.gone(new)).collect::<Vec<_>>();
     let removed: Vec<String> = new.map(gone).unwrap_or_default();
     if removed.is_empty() {
         return error.hint("the hooks from before the change go on; mend the file and save it again");
@@ -130,7 +130,7 @@ fn refused(host: &Host, new: Option<&Config>, cause: &str) -> HostError {
 /// Hooks, and stages of hooks, that were armed and are not in the new configuration.
 fn removed(old: &Config, new: &Config) -> Vec<String> {
     let armed = |config: &Config| -> BTreeSet<(String, Option<&'static str>)> {
-        let hooks = config.hooks.iter().map(|loaded| &loaded.hook).filter(|hook| hook.state == State::Armed);
+        let hooks = config.hooks.iter().map(|loaded| &loaded.hook).filter(|hook| hook.state == HookState::Armed);
         hooks
             .flat_map(|hook| {
                 let stages = hook.stages.kinds().map(|kind| Some(kind.name()));

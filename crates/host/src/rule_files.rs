@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use records::bounded;
 
-pub use filed::{Bad, Filed, GATES, Good, IN_FOLDER, Reader, folder_of};
-pub use records::{Records, Unread};
+pub use filed::{FileContext, FileProblem, FiledRules, GATES, GoodRule, IN_FOLDER, folder_of};
+pub use records::{RecordsError, RecordsFile};
 pub use strangers::{mounted, strangers};
 
 /// Most files that are read of one folder: more is a wrong folder.
@@ -24,7 +24,7 @@ pub struct RuleFile {
     /// Its name, without its folder.
     pub name: String,
     /// What stands in it.
-    pub read: Result<Records, Unread>,
+    pub read: Result<RecordsFile, RecordsError>,
 }
 
 /// The files of `folder` that hold rules, by name. A folder that is not there has none.
@@ -89,8 +89,8 @@ pub fn read(folder: &Path) -> Result<Vec<RuleFile>, String> {
     let one = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let read = match is_readable(path) {
-            true => Records::open(path),
-            false => Err(Unread::new(path, "is no regular file")),
+            true => RecordsFile::open(path),
+            false => Err(RecordsError::new(path, "is no regular file")),
         };
         RuleFile { name, read }
     };

@@ -20,19 +20,19 @@ use crate::tool_names::{is_mcp, mcp_glob};
 
 /// A server that runs, and what was accepted of it.
 #[derive(Clone)]
-pub struct Started {
+pub struct RunningServer {
     server: Arc<McpServer>,
     /// The digest under which it was accepted: another one needs another start, even where it would run alike.
     accepted: Option<String>,
 }
 
 /// Servers by name.
-pub type ByName = BTreeMap<String, Started>;
+pub type ServersByName = BTreeMap<String, RunningServer>;
 
 /// The servers of one host.
 #[derive(Default)]
 pub struct Servers {
-    running: Mutex<ByName>,
+    running: Mutex<ServersByName>,
     /// All that were ever started: one that was replaced goes on for turns that began with it.
     all: Mutex<Vec<Weak<McpServer>>>,
     tasks: TaskTracker,
@@ -53,7 +53,7 @@ impl Servers {
             let accepted = server.seal.as_ref().map(|seal| seal.digest().to_owned());
             let started = match before.get(name) {
                 Some(same) if *same.server.spec() == spec && same.accepted == accepted => same.clone(),
-                Some(_) | None => Started { server: self.launch(spec), accepted },
+                Some(_) | None => RunningServer { server: self.launch(spec), accepted },
             };
             running.insert(name.clone(), started);
         }
@@ -68,12 +68,12 @@ impl Servers {
     }
 
     /// What runs, to be put back if what comes next is refused.
-    pub fn remember(&self) -> ByName {
+    pub fn remember(&self) -> ServersByName {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts back what ran before.
-    pub fn restore(&self, running: ByName) {
+    pub fn restore(&self, running: ServersByName) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
     }
 
@@ -86,7 +86,7 @@ impl Servers {
     }
 
     /// The same for the servers that are not among those of `before`; the first that cannot be used, and why.
-    pub async fn shaken(&self, before: &ByName) -> Result<(), String> {
+    pub async fn shaken(&self, before: &ServersByName) -> Result<(), String> {
         for (name, started) in self.remember() {
             let kept = before.get(&name).is_some_and(|same| Arc::ptr_eq(&same.server, &started.server));
             if !kept && let Err(why) = started.server.ready().await {
@@ -97,9 +97,9 @@ impl Servers {
     }
 
     /// The tools that the servers have now.
-    pub fn catalogue(&self) -> Catalogue {
-        let mut catalogue = Catalogue::default();
-        for (name, Started { server, .. }) in self.remember() {
+    pub fn catalogue(&self) -> ToolCatalogue {
+        let mut catalogue = ToolCatalogue::default();
+        for (name, RunningServer { server, .. }) in self.remember() {
             for tool in server.tools() {
                 let called = tool.definition().function.name.clone();
                 let held = Held { tool, server: server.clone() };
@@ -163,12 +163,12 @@ impl Tool for Held {
 
 /// The tools of all servers.
 #[derive(Default)]
-pub struct Catalogue {
+pub struct ToolCatalogue {
     /// Each name with the servers that have a tool which is called so here.
     by_name: BTreeMap<String, Vec<(String, Arc<Held>)>>,
 }
 
-impl Catalogue {
+impl ToolCatalogue {
     /// The names of the tools that can be called.
     pub fn names(&self) -> BTreeSet<String> {
         self.single().map(|(name, _)| name.to_owned()).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agent::tools::{BUILTIN, READ_ONLY, nearest_builtin};
 use domain::checkpoint::{BeforeLlm, CheckpointKind, Facts};
-use domain::hook::{Hook, State};
+use domain::hook::{Hook, HookState};
 use domain::json::{Object, Rendered};
 use domain::llm::LlmRequest;
 use domain::message::{Message, Role};
@@ -66,7 +66,7 @@ pub fn is_about(hook: &Hook, name: &str) -> bool {
 
 /// Whether `hook` is asked before model calls, and so may bring tools of its own.
 pub fn may_bring_tools(hook: &Hook) -> bool {
-    hook.state == State::Armed && hook.stages.get(CheckpointKind::BeforeLlm).is_some()
+    hook.state == HookState::Armed && hook.stages.get(CheckpointKind::BeforeLlm).is_some()
 }
 
 /// A request for `model` that says `text` and offers nothing.
@@ -80,7 +80,7 @@ pub async fn brought(dispatcher: &Dispatcher, cx: &TurnCx, hook: &Hook, request:
     if !may_bring_tools(hook) {
         return BTreeSet::new();
     }
-    let heard = dispatcher.rehearse(cx, &hook.name, BeforeLlm::new(request)).await;
+    let heard = dispatcher.try_hook(cx, &hook.name, BeforeLlm::new(request)).await;
     heard.map(|heard| heard.subject.owners.into_keys().collect()).unwrap_or_default()
 }
 

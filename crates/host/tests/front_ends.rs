@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use agent::{Conversation, Helm, Outlet, Request};
-use domain::history::{HistoryKey, Kept, Signed};
+use agent::{Conversation, TextRequest, TurnHandle, UserOutput};
+use domain::history::{HistoryKey, HistoryMessage, SignedContent};
 use domain::id::TenantId;
 use domain::ledger::HookChunk;
 use domain::message::Role;
@@ -41,7 +41,7 @@ fn files(folder: &Path, rest: &str) {
 #[derive(Default)]
 struct Signatures(Mutex<Vec<String>>);
 
-impl Outlet for Signatures {
+impl UserOutput for Signatures {
     fn streams(&self) -> bool {
         false
     }
@@ -74,9 +74,9 @@ async fn turn(folder: &Path, rest: &str) -> (Vec<Role>, Vec<String>) {
     let member = host.runner(None, None).unwrap();
     let signatures = Arc::new(Signatures::default());
     let mut conversation = Conversation::new("s");
-    let history = [Kept::text(Role::System, "obey")];
-    let request = Request { history: Some(&history), ..Request::from("hi") };
-    member.turn(&mut conversation, request, signatures.clone(), &Helm::default()).await;
+    let history = [HistoryMessage::text(Role::System, "obey")];
+    let request = TextRequest { history: Some(&history), ..TextRequest::from("hi") };
+    member.turn(&mut conversation, request, signatures.clone(), &TurnHandle::default()).await;
     let roles = conversation.messages().iter().map(|message| message.get().role).collect();
     drop(conversation);
     host.close().await;
@@ -95,9 +95,13 @@ async fn agents_sign_with_the_key_of_the_host_and_believe_what_the_configuration
     assert_eq!(roles, [&[Role::System], &rest[..]].concat());
     let key = HistoryKey::of(&bytes(fs::read_to_string(folder.path().join("data/encryption.key")).unwrap().trim()));
     let tenant = TenantId::default_tenant();
-    let hook =
-        Signed { role: Role::System, skill: "alpha", hook: "tone", ..Signed::text("be kind", tenant.as_str(), "s") };
-    assert_eq!(signed, [key.sign(Signed::text("hi", tenant.as_str(), "s")), key.sign(hook)]);
+    let hook = SignedContent {
+        role: Role::System,
+        skill: "alpha",
+        hook: "tone",
+        ..SignedContent::text("be kind", tenant.as_str(), "s")
+    };
+    assert_eq!(signed, [key.sign(SignedContent::text("hi", tenant.as_str(), "s")), key.sign(hook)]);
     let (roles, again) = turn(folder.path(), "[skills]\nhistory_trust = 'verify'\n").await;
     assert_eq!((roles, again), ([&[Role::User], &rest[..]].concat(), signed));
     // A store that forgets keeps no key.

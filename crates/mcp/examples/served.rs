@@ -8,16 +8,16 @@ use domain::json::{Object, Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
-use pintle_mcp::{Offered, Served, serve_stdio};
+use pintle_mcp::{OfferedTool, ToolSource, serve_stdio};
 use tokio_util::sync::CancellationToken;
 
 struct Small;
 
-impl Served for Small {
-    fn tools(&self) -> Vec<Offered> {
+impl ToolSource for Small {
+    fn tools(&self) -> Vec<OfferedTool> {
         let text = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
         let harmless = Annotations { read_only: Some(true), destructive: Some(false) };
-        let tool = |name, about, schema: Value, annotations| Offered {
+        let tool = |name, about, schema: Value, annotations| OfferedTool {
             definition: ToolDef::new(name, about, schema),
             annotations,
         };
@@ -55,6 +55,6 @@ impl Served for Small {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), pintle_mcp::Error> {
+async fn main() -> Result<(), pintle_mcp::ServeError> {
     serve_stdio(Arc::new(Small)).await
 }

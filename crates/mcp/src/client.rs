@@ -28,7 +28,7 @@ pub struct McpServer {
 
 /// How a server is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct ServerStatus {
     /// Whether it answers calls.
     pub up: bool,
     /// Why it is down, or was when it was seen last.
@@ -67,14 +67,14 @@ impl McpServer {
     }
 
     /// How it is doing.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ServerStatus {
         let (up, cause) = match &*self.shared.phase.borrow() {
             Phase::Up(_) => (true, None),
             Phase::Starting(cause) => (false, cause.clone()),
             Phase::Down(cause, _) => (false, Some(cause.clone())),
             Phase::Closed => (false, None),
         };
-        Status { up, cause, restarts: self.shared.restarts() }
+        ServerStatus { up, cause, restarts: self.shared.restarts() }
     }
 
     /// Ends the server: its input is closed, then its whole group gets TERM, then KILL, each after a while. Returns when

@@ -2,7 +2,7 @@
 
 /// Why serving ended before its client left.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ServeError {
     /// The client did not shake hands as the protocol says.
     #[error("the MCP client did not shake hands: {0}")]
     Handshake(String),

@@ -13,7 +13,7 @@ pub mod error;
 pub mod serve;
 pub mod spec;
 
-pub use client::{McpServer, Status};
-pub use error::Error;
-pub use serve::{Offered, Served, serve, serve_stdio};
+pub use client::{McpServer, ServerStatus};
+pub use error::ServeError;
+pub use serve::{OfferedTool, ToolSource, serve, serve_stdio};
 pub use spec::{ServerSpec, Transport};

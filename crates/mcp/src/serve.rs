@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::Error;
+use crate::ServeError;
 use crate::wire::{Wire, exact};
 
 /// How long the last answers may take to be written to a client that reads slowly.
@@ -28,7 +28,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A tool that is offered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Offered {
+pub struct OfferedTool {
     /// Name, description and JSON Schema of the arguments.
     pub definition: ToolDef,
     /// What it says of itself.
@@ -36,11 +36,11 @@ pub struct Offered {
 }
 
 /// Tools that a client can list and call.
-pub trait Served: Send + Sync {
+pub trait ToolSource: Send + Sync {
     /// The tools, as they are now.
-    fn tools(&self) -> Vec<Offered>;
+    fn tools(&self) -> Vec<OfferedTool>;
 
-    /// Calls one of [`Served::tools`]. Failures are results. `cancel` is set when the client withdraws the call.
+    /// Calls one of [`ToolSource::tools`]. Failures are results. `cancel` is set when the client withdraws the call.
     fn call<'a>(&'a self, name: &'a str, arguments: Object, cancel: &'a CancellationToken)
     -> BoxFuture<'a, ToolOutput>;
 }
@@ -49,7 +49,7 @@ pub trait Served: Send + Sync {
 ///
 /// # Errors
 /// When the client does not shake hands, or the service panics.
-pub async fn serve_stdio(service: Arc<dyn Served>) -> Result<(), Error> {
+pub async fn serve_stdio(service: Arc<dyn ToolSource>) -> Result<(), ServeError> {
     let (from, to) = rmcp::transport::stdio_pipes();
     serve(service, from, to).await
 }
@@ -58,7 +58,7 @@ pub async fn serve_stdio(service: Arc<dyn Served>) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`serve_stdio`].
-pub async fn serve<R, W>(service: Arc<dyn Served>, from: R, to: W) -> Result<(), Error>
+pub async fn serve<R, W>(service: Arc<dyn ToolSource>, from: R, to: W) -> Result<(), ServeError>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -68,10 +68,10 @@ where
     tasks.spawn(writer.write_on(stop.clone()));
     tasks.close();
     let outcome = match serve_server(Service(service), wire).await {
-        Ok(running) => running.waiting().await.map(drop).map_err(|error| Error::Failed(error.to_string())),
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| ServeError::Failed(error.to_string())),
         // A client that left before it said anything missed nothing.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(Error::Handshake(error.to_string())),
+        Err(error) => Err(ServeError::Handshake(error.to_string())),
     };
     if timeout(LAST_ANSWERS, tasks.wait()).await.is_err() {
         tracing::debug!("the client did not read its last answers");
@@ -81,7 +81,7 @@ where
     outcome
 }
 
-struct Service(Arc<dyn Served>);
+struct Service(Arc<dyn ToolSource>);
 
 impl ServerHandler for Service {
     fn get_info(&self) -> ServerConfig {
@@ -114,8 +114,8 @@ impl ServerHandler for Service {
     }
 }
 
-fn offer(tool: Offered) -> Tool {
-    let Offered { definition, annotations } = tool;
+fn offer(tool: OfferedTool) -> Tool {
+    let OfferedTool { definition, annotations } = tool;
     let function = definition.function;
     let schema = match function.parameters {
         Value::Object(schema) => schema,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 pub(crate) use self::side::Side;
-use self::side::{Ends, Unread};
+use self::side::{Ends, UnreadableMessage};
 
 /// Longest line that is read, in bytes: screenshots and files cross as text, so real lines are long. A reply above it
 /// is answered with an error in its place.
@@ -81,7 +81,7 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Wire<S, R> {
         };
         match heard {
             Ok(message) => Some(message),
-            Err(Unread { why, answer }) => {
+            Err(UnreadableMessage { why, answer }) => {
                 tracing::info!(mcp = %self.name, line = ?shown(&text), why, "a line was skipped");
                 answer.iter().for_each(|answer| self.answer(answer));
                 None
@@ -90,8 +90,8 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Wire<S, R> {
     }
 
     /// Bytes that are no text have become replacement characters: within a string they harm nobody.
-    fn read(&mut self, line: &str) -> Result<RxJsonRpcMessage<S>, Unread> {
-        let value = domain::json::parse(line).map_err(|why| Unread { why, answer: None })?;
+    fn read(&mut self, line: &str) -> Result<RxJsonRpcMessage<S>, UnreadableMessage> {
+        let value = domain::json::parse(line).map_err(|why| UnreadableMessage { why, answer: None })?;
         S::read(&mut self.side, value)
     }
 

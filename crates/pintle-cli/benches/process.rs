@@ -16,7 +16,7 @@ use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::store::RecordStore;
 use domain::tool::ToolCall;
-use engine::{Clearance, Engine, Forgetful, TurnCx};
+use engine::{Clearance, Engine, NullStore, TurnCx};
 use report::{Report, shown};
 use store::Durability;
 use tempfile::TempDir;
@@ -150,7 +150,7 @@ fn commit(report: &mut Report, home: &Path) -> anyhow::Result<()> {
     let opened = |url: &str, durability| {
         store::open(url, home, durability).map(Arc::new).with_context(|| format!("`{url}` does not open"))
     };
-    let forgets: Arc<dyn RecordStore> = Arc::new(Forgetful);
+    let forgets: Arc<dyn RecordStore> = Arc::new(NullStore);
     let mut forgotten = |times| clear_often(&runtime, &forgets, times);
     let with_the_system: Arc<dyn RecordStore> = opened("sqlite://system.db", Durability::Commit)?;
     let mut handed_over = |times| clear_often(&runtime, &with_the_system, times);

@@ -2,7 +2,7 @@
 //!
 //! Three things are asked for: a controlling terminal, which the `exec` tool does not give; no ancestor that is
 //! Pintle or a command of `exec`; and no mark of `exec` in the environment. The first two cannot be shaken off by
-//! clearing the environment or by forking away: [`process::orphans`] keeps what `exec` started below the host.
+//! clearing the environment or by forking away: [`process::orphan_reaper`] keeps what `exec` started below the host.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
-use domain::checkpoint::{CheckpointKind, Notice, Observed, RuntimeEvent};
+use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use domain::hook::Family;
-use domain::record::{EventRecord, NotRun, Outcome, Record};
-use domain::verdict::Word;
+use domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use domain::verdict::VerdictKind;
 use engine::Watcher;
 
 use crate::clean::clean;
@@ -66,7 +66,7 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         let mut text = String::new();
         for record in &event.hooks {
             // That a text was told to nobody is news only to whoever looks for it.
-            let ran = !matches!(record.outcome, Outcome::NotRun(_)) && event.kind != Some("hook_persisted");
+            let ran = !matches!(record.outcome, HookOutcome::NotRun(_)) && event.kind != Some("hook_persisted");
             if ran || self.everything {
                 let is_text = record.family == Family::Skill;
                 text.push_str(&if is_text { text_line(event.kind, &record) } else { hook_line(&record) });
@@ -110,13 +110,13 @@ fn told(kind: &str) -> Option<&'static str> {
 /// What became of a text of a skill at its point: a plus as it goes in, a minus as it leaves.
 fn text_line(kind: Option<&str>, record: &Record) -> String {
     let said = match &record.outcome {
-        Outcome::Said { reason, .. } => clip(reason.as_deref().unwrap_or_default()),
-        Outcome::NotRun(why) => format!("{DIM}not put in: {}{DIM:#}", clean(&not_run(why))),
+        HookOutcome::Said { reason, .. } => clip(reason.as_deref().unwrap_or_default()),
+        HookOutcome::NotRun(why) => format!("{DIM}not put in: {}{DIM:#}", clean(&not_run(why))),
         // Nothing of a text runs, so nothing of it fails or is told.
-        Outcome::Failed { .. } | Outcome::Told => return hook_line(record),
+        HookOutcome::Failed { .. } | HookOutcome::Told => return hook_line(record),
     };
     let (mark, style) = match (kind, &record.outcome) {
-        (_, Outcome::NotRun(_)) => ("·", DIM),
+        (_, HookOutcome::NotRun(_)) => ("·", DIM),
         (None, _) => ("+", CHANGE),
         (Some("hook_removed"), _) => ("-", DIM),
         (Some(_), _) => ("·", DIM),
@@ -133,11 +133,11 @@ fn hook_line(record: &Record) -> String {
     let again = if record.again { " (asked again)" } else { "" };
     let instead = record.account.as_ref().and_then(|account| account.instead.as_ref());
     match &record.outcome {
-        Outcome::Said { word, reason, .. } if let Some(why) = instead => {
+        HookOutcome::Said { word, reason, .. } if let Some(why) = instead => {
             let reason = reason.as_deref().map(|reason| format!("  {}", clip(reason))).unwrap_or_default();
             line(&format!("{BAD}not run: {} → {}{BAD:#}{reason}{again}", clean(&not_run(why)), word.as_str()))
         }
-        Outcome::Said { word, reason, took } => {
+        HookOutcome::Said { word, reason, took } => {
             let style = style_of(*word);
             let mut text = format!("{style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
             let note = reason.clone().or_else(|| record.change.as_deref().and_then(change_note));
@@ -151,7 +151,7 @@ fn hook_line(record: &Record) -> String {
             }
             line(&text)
         }
-        Outcome::Failed { fault, became, took } => {
+        HookOutcome::Failed { fault, became, took } => {
             let word = fault.kind().word();
             line(&format!(
                 "{BAD}{word:<10}{BAD:#} {:>9}  {} → {}{again}",
@@ -160,8 +160,8 @@ fn hook_line(record: &Record) -> String {
                 became.as_str()
             ))
         }
-        Outcome::Told => line(&format!("{DIM}told{DIM:#}")),
-        Outcome::NotRun(why) => line(&format!("{DIM}not run: {}{DIM:#}", clean(&not_run(why)))),
+        HookOutcome::Told => line(&format!("{DIM}told{DIM:#}")),
+        HookOutcome::NotRun(why) => line(&format!("{DIM}not run: {}{DIM:#}", clean(&not_run(why)))),
     }
 }
 
@@ -172,21 +172,21 @@ fn columns(mark: &str, style: Style, place: &str, name: &str, said: &str) -> Str
 }
 
 /// An approver's `continue` is its approval.
-fn said(record: &Record, word: Word) -> &'static str {
+fn said(record: &Record, word: VerdictKind) -> &'static str {
     match (record.checkpoint, word) {
-        (CheckpointKind::ApproveTool, Word::Continue) => "approved",
-        (CheckpointKind::ApproveTool, Word::Deny) => "refused",
+        (CheckpointKind::ApproveTool, VerdictKind::Continue) => "approved",
+        (CheckpointKind::ApproveTool, VerdictKind::Deny) => "refused",
         (_, word) => word.as_str(),
     }
 }
 
-fn style_of(word: Word) -> Style {
+fn style_of(word: VerdictKind) -> Style {
     match word {
-        Word::Continue => GOOD,
-        Word::Inject => DIM,
-        Word::Modify | Word::Respond => CHANGE,
-        Word::Ask => NOTE,
-        Word::Deny | Word::AbortTurn | Word::HardAbort => BAD,
+        VerdictKind::Continue => GOOD,
+        VerdictKind::Inject => DIM,
+        VerdictKind::Modify | VerdictKind::Respond => CHANGE,
+        VerdictKind::Ask => NOTE,
+        VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => BAD,
     }
 }
 
@@ -241,7 +241,7 @@ fn change_note(change: &domain::record::Change) -> Option<String> {
 
 /// The line of an event, for those that have one.
 fn line_of(notice: &Notice) -> Option<String> {
-    let Observed::Runtime(event) = &notice.what else { return None };
+    let ObservedEvent::Runtime(event) = &notice.what else { return None };
     match event {
         RuntimeEvent::TurnStart { user_message, .. } => {
             Some(format!("{BOLD}turn{BOLD:#} {}  {}", clean(&notice.who.agent_id.to_string()), clip(user_message)))
@@ -378,11 +378,11 @@ pub fn time(took: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::hook::{Hook, Scope, Stages, State};
+    use domain::hook::{Hook, HookState, Scope, Stages};
     use domain::id::EventId;
     use domain::identity::Identity;
-    use domain::matcher::Respond;
-    use domain::record::{Lines, Ruled};
+    use domain::matcher::RespondTools;
+    use domain::record::{EventRuling, RecordLines};
 
     use super::*;
 
@@ -392,10 +392,10 @@ mod tests {
             family: Family::Skill,
             origin: "skill".into(),
             priority: 0,
-            state: State::Armed,
+            state: HookState::Armed,
             scope: Scope::Everyone,
             matcher: None,
-            respond: Respond::Any,
+            respond: RespondTools::Any,
             events: None,
             stages: Stages::default(),
             stored: None,
@@ -404,7 +404,7 @@ mod tests {
     }
 
     /// An event about texts, with a line for each hook.
-    fn event(at: CheckpointKind, kind: Option<&'static str>, text: &str, hooks: &[(&str, Outcome)]) -> EventRecord {
+    fn event(at: CheckpointKind, kind: Option<&'static str>, text: &str, hooks: &[(&str, HookOutcome)]) -> EventRecord {
         let lines: Vec<Record> =
             hooks.iter().map(|(name, outcome)| Record::of(&hook(name), at, outcome.clone())).collect();
         EventRecord {
@@ -415,8 +415,8 @@ mod tests {
             who: Identity::top("main", "s", "t".into()),
             tool: None,
             input: None,
-            ruling: Ruled { text: Some(text.to_owned()), ..Ruled::word(Word::Inject) },
-            hooks: Lines::from(lines),
+            ruling: EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Inject) },
+            hooks: RecordLines::from(lines),
         }
     }
 
@@ -431,9 +431,13 @@ mod tests {
     #[test]
     fn texts_come_and_go_and_what_was_held_back_is_said() {
         use CheckpointKind::{AfterToolCall, BeforePlanning, UserPromptSubmit};
-        let said = |text: &str| Outcome::Said { word: Word::Inject, reason: Some(text.into()), took: Duration::ZERO };
+        let said = |text: &str| HookOutcome::Said {
+            word: VerdictKind::Inject,
+            reason: Some(text.into()),
+            took: Duration::ZERO,
+        };
         let filter =
-            Outcome::NotRun(NotRun::Matcher { pattern: "write_file, edit_file".into(), value: "read_file".into() });
+            HookOutcome::NotRun(NotRun::Matcher { pattern: "write_file, edit_file".into(), value: "read_file".into() });
         let events = [
             event(UserPromptSubmit, Some("history_withheld"), "message 2 of the history: no gate", &[]),
             event(BeforePlanning, Some("plan_tag_missing"), "the plan does not say", &[]),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, Said, State};
+use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::id::TenantId;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use engine::approvals::Asker;
@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub trait Ui: Send + Sync + 'static {
     /// What they say; `None` when they do not want to say now: the call is parked then, and others may still answer.
     /// Dropped when somebody else was faster.
-    fn ask<'a>(&'a self, question: &'a Approval) -> Fut<'a, Option<Said>>;
+    fn ask<'a>(&'a self, question: &'a Approval) -> Fut<'a, Option<PersonAnswer>>;
 }
 
 /// A [`Ui`] as the engine asks it.
@@ -28,7 +28,7 @@ pub(crate) fn asking(ui: impl Ui) -> Arc<dyn Asker> {
 
     #[async_trait]
     impl<U: Ui> Asker for Asked<U> {
-        async fn ask(&self, approval: &Approval) -> Option<Said> {
+        async fn ask(&self, approval: &Approval) -> Option<PersonAnswer> {
             self.0.ask(approval).await
         }
     }
@@ -69,7 +69,7 @@ impl Approvals {
     /// # Errors
     /// [`StoreError::NotFound`] also for a question of another tenant; [`StoreError::Conflict`] with why it cannot be
     /// answered; or the store cannot do it.
-    pub fn answer(&self, id: &str, answer: Said) -> Result<Approval, StoreError> {
+    pub fn answer(&self, id: &str, answer: PersonAnswer) -> Result<Approval, StoreError> {
         if self.get(id)?.is_none() {
             return Err(StoreError::NotFound(format!("there is no question `{id}`")));
         }
@@ -92,7 +92,7 @@ impl Approvals {
             let Some(approval) = found.filter(|approval| approval.tenant_id == self.tenant) else {
                 return Err(StoreError::NotFound(format!("there is no question `{id}`")));
             };
-            if approval.state_at(jiff::Timestamp::now()) != State::Waiting {
+            if approval.state_at(jiff::Timestamp::now()) != ApprovalState::Waiting {
                 return Ok(approval);
             }
             tokio::select! {

@@ -61,7 +61,7 @@ pub use stores::Stores;
 pub use tenant::{Records, Tenant, UnknownTenant};
 pub use turn::{Completion, Turn};
 
-pub use domain::approval::{Approval, Said as Answer};
+pub use domain::approval::{Approval, PersonAnswer as Answer};
 pub use domain::checkpoint;
 pub use domain::id::TurnId;
 pub use domain::identity::Identity;

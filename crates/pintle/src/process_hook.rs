@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use domain::hook::State;
+use domain::hook::HookState;
 use domain::json::{Object, Value, json};
 use process::ProcessHook;
 
@@ -87,7 +87,7 @@ impl Pintle {
             });
         }
         let not_up = |why: String| AddError::NotUp { hook: name.to_owned(), why };
-        if mount.hook.state != State::Armed {
+        if mount.hook.state != HookState::Armed {
             return Err(not_up("is not armed".to_owned()));
         }
         let handler: &dyn std::any::Any = &*mount.handler;

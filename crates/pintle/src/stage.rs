@@ -72,7 +72,7 @@ macro_rules! stages {
                         vec![$checkpoint::KIND]
                     }
 
-                    async fn $method(&self, cx: &HookCx<'_>, at: &$checkpoint) -> engine::Answer<$checkpoint> {
+                    async fn $method(&self, cx: &HookCx<'_>, at: &$checkpoint) -> engine::NativeAnswer<$checkpoint> {
                         Ok(self.0.answer(cx, at).await)
                     }
                 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::store::{ApprovalStore, RecordStore};
-use engine::Forgetful;
+use engine::NullStore;
 
 /// Where records and questions for persons are kept.
 ///
@@ -17,7 +17,7 @@ pub struct Stores {
 impl Stores {
     /// Keeps nothing: for hosts that need no evidence.
     pub fn none() -> Self {
-        Self { records: Arc::new(Forgetful), approvals: None }
+        Self { records: Arc::new(NullStore), approvals: None }
     }
 
     /// Keeps records in `records`, and no questions.

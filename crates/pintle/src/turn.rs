@@ -8,9 +8,10 @@ use domain::chain::Note;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, BeforeLlm, Checkpoint, CheckpointKind, Known, Observed, RuntimeEvent, UserPromptSubmit,
+    AfterLlm, AfterTool, AgentInfo, BeforeLlm, Checkpoint, CheckpointKind, ObservedEvent, RuntimeEvent,
+    UserPromptSubmit,
 };
-use domain::clearing::Aside;
+use domain::clearing::GateNotes;
 use domain::id::{AgentId, HookName};
 use domain::identity::Identity;
 use domain::json::Value;
@@ -95,7 +96,7 @@ impl Turn {
         kind: InputKind,
     ) -> Result<(String, Vec<Note>), Stop<std::convert::Infallible>> {
         if kind == InputKind::First {
-            self.hooks.tell(&self.who, Observed::SessionStart);
+            self.hooks.tell(&self.who, ObservedEvent::SessionStart);
         }
         let cx = self.cx(None);
         let subject = UserPromptSubmit { prompt: prompt.to_owned(), input_kind: kind };
@@ -171,8 +172,8 @@ impl Turn {
             let refusal = Refusal { text, by: Some(owner), call: Some(call), rewritten: false, ran: false };
             return Err(self.skipped(refusal));
         }
-        let (permit, aside) = match self.cleared(call).await? {
-            Cleared::Run(permit, aside) => (permit, aside),
+        let (permit, gate_notes) = match self.cleared(call).await? {
+            Cleared::Run(permit, gate_notes) => (permit, gate_notes),
             Cleared::Done(done) => return Ok(done),
         };
         let call = permit.call().clone();
@@ -181,7 +182,7 @@ impl Turn {
         let result = tool.execute(permit, &self.cancel).await;
         let took = began.elapsed();
         match result {
-            Ok(output) => self.after(call, output, took, aside).await,
+            Ok(output) => self.after(call, output, took, gate_notes).await,
             Err(error) => {
                 let failed = ToolOutput::error("the tool failed");
                 self.tell_end(&call, &failed, took, None);
@@ -198,10 +199,10 @@ impl Turn {
     pub async fn call_owned(&self, call: ToolCall) -> Result<Done, Stop<std::convert::Infallible>> {
         match self.cleared(call).await? {
             Cleared::Done(done) => Ok(done),
-            Cleared::Run(permit, aside) => {
+            Cleared::Run(permit, gate_notes) => {
                 let text = format!("tool \"{}\" not found", permit.call().tool);
                 let call = Some(permit.call().clone());
-                Err(self.skipped(Refusal { text, by: None, call, rewritten: aside.rewritten, ran: false }))
+                Err(self.skipped(Refusal { text, by: None, call, rewritten: gate_notes.rewritten, ran: false }))
             }
         }
     }
@@ -237,7 +238,7 @@ impl Turn {
         );
         if status == TurnStatus::Completed {
             let (reply, duration) = (reply.to_owned(), began.elapsed());
-            self.hooks.tell(&self.who, Observed::Stop { reply, iterations, usage: Default::default(), duration });
+            self.hooks.tell(&self.who, ObservedEvent::Stop { reply, iterations, usage: Default::default(), duration });
         }
     }
 
@@ -250,12 +251,12 @@ impl Turn {
         }
         let cx = self.cx(Some(&call));
         match self.hooks.clear(&cx, call).await {
-            Clearance::Run(permit, aside) => Ok(Cleared::Run(permit, aside)),
-            Clearance::Substituted { call, output, by, took, aside } => {
+            Clearance::Run(permit, gate_notes) => Ok(Cleared::Run(permit, gate_notes)),
+            Clearance::Substituted { call, output, by, took, gate_notes } => {
                 self.tell_start(&call, Some(&by));
                 self.tell_end(&call, &output, took, Some(&by));
                 self.told(call.clone(), output.clone(), took, true).await;
-                let Aside { notes, rewritten } = aside;
+                let GateNotes { notes, rewritten } = gate_notes;
                 Ok(Cleared::Done(Done { call, output, by: Some(by), notes, rewritten }))
             }
             // A hook that was cancelled refuses too, but that is no verdict.
@@ -274,7 +275,7 @@ impl Turn {
         call: ToolCall,
         output: ToolOutput,
         took: Duration,
-        aside: Aside,
+        gate_notes: GateNotes,
     ) -> Result<Done, Stop<E>> {
         let cx = self.cx(Some(&call));
         let subject = AfterTool { call: call.clone(), result: output, duration: took };
@@ -289,7 +290,7 @@ impl Turn {
         let Some((text, by, abort)) = withheld else {
             self.tell_end(&after.call, &after.result, took, None);
             self.told(after.call.clone(), after.result.clone(), took, false).await;
-            let Aside { notes, rewritten } = aside;
+            let GateNotes { notes, rewritten } = gate_notes;
             return Ok(Done { call: after.call, output: after.result, by: None, notes, rewritten });
         };
         let output = ToolOutput::error(&text);
@@ -297,7 +298,9 @@ impl Turn {
         self.told(call.clone(), output, took, false).await;
         match abort {
             Some(aborted) => Err(self.aborted(aborted)),
-            None => Err(Stop::Refused(Refusal { text, by, call: Some(call), rewritten: aside.rewritten, ran: true })),
+            None => {
+                Err(Stop::Refused(Refusal { text, by, call: Some(call), rewritten: gate_notes.rewritten, ran: true }))
+            }
         }
     }
 
@@ -365,7 +368,7 @@ impl Turn {
         Stop::Refused(refusal)
     }
 
-    fn tell(&self, what: impl Into<Observed>) {
+    fn tell(&self, what: impl Into<ObservedEvent>) {
         let iteration = self.state().iteration;
         self.hooks.tell(&Identity { iteration, ..self.who.clone() }, what);
     }
@@ -394,7 +397,7 @@ impl Turn {
 
     async fn told(&self, call: ToolCall, output: ToolOutput, duration: Duration, substituted: bool) {
         self.hooks.room(&self.who, CheckpointKind::PostToolUse).await;
-        self.tell(Observed::PostToolUse { call, output, duration, substituted });
+        self.tell(ObservedEvent::PostToolUse { call, output, duration, substituted });
     }
 }
 
@@ -407,7 +410,7 @@ impl Drop for Turn {
 
 /// What clearing a call came to, if it did not stop.
 enum Cleared {
-    Run(Permit, Aside),
+    Run(Permit, GateNotes),
     Done(Done),
 }
 
@@ -418,7 +421,7 @@ struct Tools {
     agent: [AgentId; 1],
 }
 
-impl Known for Tools {
+impl AgentInfo for Tools {
     fn tool(&self, name: &str) -> Option<String> {
         (self.host.tools.contains(name) || self.owners.contains_key(name)).then(|| name.to_owned())
     }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use engine::Deadlines;
 use futures_util::future::{join, try_join_all};
-use pintle_process::command::{CommandSpec, End, Limit};
+use pintle_process::command::{CommandEnd, CommandSpec, RunLimit};
 use report::{Report, Side, shown};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -124,10 +124,10 @@ fn timed(times: usize, mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::R
 
 async fn hooked(spec: &CommandSpec, case: &Case) -> anyhow::Result<()> {
     let (cancel, tasks) = (CancellationToken::new(), TaskTracker::new());
-    let limit = Limit { time: DEADLINE, deadlines: &case.deadlines };
+    let limit = RunLimit { time: DEADLINE, deadlines: &case.deadlines };
     let runs = (0..case.at_once).map(async |_| {
         let ran = spec.run(case.payload.clone(), limit, &cancel, &tasks).await;
-        ensure!(ran.end == End::Exit(0), "it ended otherwise: {ran:?}");
+        ensure!(ran.end == CommandEnd::Exit(0), "it ended otherwise: {ran:?}");
         Ok(())
     });
     try_join_all(runs).await?;

@@ -14,7 +14,7 @@ use domain::identity::Identity;
 use domain::json::{Value, json};
 use domain::ruling::Ruling;
 use domain::tool::ToolCall;
-use engine::{Engine, Forgetful, TurnCx};
+use engine::{Engine, NullStore, TurnCx};
 
 /// Questions, each when the one before is answered.
 const QUESTIONS: u64 = 100;
@@ -64,7 +64,7 @@ fn count() -> anyhow::Result<()> {
 
 /// Asks one child; how many system calls wrote anything meanwhile.
 async fn exchange(questions: u64) -> anyhow::Result<u64> {
-    let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+    let engine = Engine::new(Arc::new(NullStore), Vec::new());
     let entry = json!({
         "enabled": true,
         "command": [std::env::current_exe()?],

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use tokio::net::unix::pipe;
 
-use crate::group::Leash;
+use crate::group::ChildGuard;
 use crate::spawn::{self, Start};
 
 pub use crate::restart::Restarts;
@@ -42,7 +42,7 @@ pub struct Pipes {
 
 /// A child that runs. Dropping it kills its whole group.
 #[derive(Debug)]
-pub struct Child(Leash);
+pub struct Child(ChildGuard);
 
 impl Child {
     /// Starts what `launch` says. Needs a runtime with IO.
@@ -52,8 +52,9 @@ impl Child {
     pub async fn start(launch: &Launch) -> Result<(Self, Pipes), String> {
         let start = Start { argv: &launch.argv, dir: launch.dir.as_deref(), env: &launch.vars };
         let spawned = spawn::spawn(start).await?;
-        let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
-        Ok((Self(leash), Pipes { stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr }))
+        let child_guard =
+            ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
+        Ok((Self(child_guard), Pipes { stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr }))
     }
 
     /// Its process id, which also names its group.

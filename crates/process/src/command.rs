@@ -1,4 +1,4 @@
-//! Runs a command for an agent hook: `sh -c`, the payload on its standard input, the answer by its exit and output.
+//! Runs a command for a rule: `sh -c`, the payload on its standard input, the answer by its exit and output.
 //!
 //! A command runs in a group of its own and leaves nothing behind: whatever of its group is still there when a run
 //! is over (at the deadline, on cancellation, after too much output, behind a command that left by itself) is sent
@@ -19,11 +19,11 @@ use crate::child::Launch;
 use engine::deadlines::Deadlines;
 
 mod environment;
-mod life;
+mod running;
 
 pub use environment::environment;
 
-use life::{Heard, Life, Yard};
+use running::{CapturedOutput, Reaper, RunningCommand};
 
 /// Most that a command may write to each of its two outputs, in bytes: what a reply may have, and as much again for
 /// complaints.
@@ -40,7 +40,7 @@ pub struct CommandSpec {
 
 /// How long a run may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit<'a> {
+pub struct RunLimit<'a> {
     /// From its beginning on.
     pub time: Duration,
     /// What keeps it.
@@ -49,9 +49,9 @@ pub struct Limit<'a> {
 
 /// A run that is over.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
+pub struct CommandResult {
     /// How it ended.
-    pub end: End,
+    pub end: CommandEnd,
     /// What it wrote to standard output until then, at most [`MAX_OUTPUT_BYTES`].
     pub stdout: Bytes,
     /// What it wrote to standard error until then, at most [`MAX_OUTPUT_BYTES`].
@@ -62,7 +62,7 @@ pub struct Ran {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CommandEnd {
     /// The command left with this code.
     Exit(i32),
     /// This signal ended the command.
@@ -111,23 +111,29 @@ impl CommandSpec {
     ///
     /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. Needs a runtime with time and
     /// IO.
-    pub async fn run(&self, payload: Bytes, limit: Limit<'_>, cancel: &CancellationToken, tasks: &TaskTracker) -> Ran {
+    pub async fn run(
+        &self,
+        payload: Bytes,
+        limit: RunLimit<'_>,
+        cancel: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> CommandResult {
         let began = Instant::now();
-        let mut heard = Heard::default();
+        let mut heard = CapturedOutput::default();
         // An answer that is there counts, even if it is seen a moment after the deadline.
         let end = tokio::select! {
             biased;
-            () = cancel.cancelled() => End::Cancelled,
-            end = self.live(payload, Yard::new(tasks), &mut heard) => end,
-            () = limit.deadlines.at(began + limit.time) => End::TimedOut,
+            () = cancel.cancelled() => CommandEnd::Cancelled,
+            end = self.live(payload, Reaper::new(tasks), &mut heard) => end,
+            () = limit.deadlines.at(began + limit.time) => CommandEnd::TimedOut,
         };
-        Ran { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
+        CommandResult { end, stdout: heard.stdout.into(), stderr: heard.stderr.into(), took: began.elapsed() }
     }
 
-    async fn live(&self, payload: Bytes, yard: Yard, heard: &mut Heard) -> End {
-        match Life::begin(&self.launch, payload, yard) {
+    async fn live(&self, payload: Bytes, reaper: Reaper, heard: &mut CapturedOutput) -> CommandEnd {
+        match RunningCommand::begin(&self.launch, payload, reaper) {
             Ok(mut life) => life.lead(heard).await,
-            Err(why) => End::CannotStart(why),
+            Err(why) => CommandEnd::CannotStart(why),
         }
     }
 }

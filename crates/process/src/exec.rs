@@ -64,7 +64,7 @@ impl Image {
 
 /// Why there is no process, and how far it got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failed {
+pub(crate) struct StartFailure {
     pub(crate) step: Step,
     pub(crate) errno: Errno,
 }
@@ -83,22 +83,22 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    fn failed(self) -> impl Fn(Errno) -> Failed {
-        move |errno| Failed { step: self, errno }
+    fn failed(self) -> impl Fn(Errno) -> StartFailure {
+        move |errno| StartFailure { step: self, errno }
     }
 }
 
 /// Starts `image` in a group of its own, with these three descriptors and no others, with no signal caught or blocked,
 /// and killed when the calling thread ends. Returns when its program runs.
 #[expect(unsafe_code, reason = "no safe call makes a child that shares memory and binds itself to its parent's life")]
-pub(crate) fn start(image: &Image, stdio: [OwnedFd; 3]) -> Result<Pid, Failed> {
+pub(crate) fn start(image: &Image, stdio: [OwnedFd; 3]) -> Result<Pid, StartFailure> {
     let list = |words: &[&CString]| words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect::<Vec<_>>();
     let argv = list(&image.argv.iter().collect::<Vec<_>>());
     let mut script = vec![SHELL.as_ptr(), image.program.as_ptr()];
     script.extend(&argv[1.min(argv.len() - 1)..]);
     let vars = list(&image.vars.iter().collect::<Vec<_>>());
-    let birth =
-        Birth { image, stdio, argv: &argv, script: &script, vars: &vars, host: getpid(), failed: Cell::new(None) };
+    let setup =
+        ChildSetup { image, stdio, argv: &argv, script: &script, vars: &vars, host: getpid(), failed: Cell::new(None) };
     let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
     // No handler of the host may run in the child.
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK).map_err(Step::Begin.failed())?;
@@ -108,14 +108,14 @@ pub(crate) fn start(image: &Image, stdio: [OwnedFd; 3]) -> Result<Pid, Failed> {
     let made = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        Errno::result(libc::clone(be_born, top.cast(), flags, ptr::from_ref(&birth).cast_mut().cast()))
+        Errno::result(libc::clone(be_born, top.cast(), flags, ptr::from_ref(&setup).cast_mut().cast()))
     };
     mask.thread_set_mask().map_err(Step::Begin.failed())?;
     let child = Pid::from_raw(made.map_err(Step::Begin.failed())?);
-    match birth.failed.take() {
+    match setup.failed.take() {
         None => Ok(child),
         Some(failed) => {
-            let gone = bury(child);
+            let gone = reap_blocking(child);
             tracing::debug!(?gone, "a child could not run its program");
             Err(failed)
         }
@@ -123,7 +123,7 @@ pub(crate) fn start(image: &Image, stdio: [OwnedFd; 3]) -> Result<Pid, Failed> {
 }
 
 /// What the child needs. Nothing here is made or freed by the child: the memory is the host's.
-struct Birth<'a> {
+struct ChildSetup<'a> {
     image: &'a Image,
     stdio: [OwnedFd; 3],
     /// Pointers into `image`, each list with a null at its end.
@@ -132,21 +132,22 @@ struct Birth<'a> {
     vars: &'a [*const c_char],
     host: Pid,
     /// What the child leaves behind if it does not run its program.
-    failed: Cell<Option<Failed>>,
+    failed: Cell<Option<StartFailure>>,
 }
 
 /// The child's life before its program. It allocates nothing, takes no lock and does not panic.
 #[expect(unsafe_code, reason = "it is called by the C library")]
-extern "C" fn be_born(birth: *mut c_void) -> c_int {
-    // SAFETY: `start` passes a `Birth`, which lives until the child has left this memory, and stands still meanwhile.
-    let birth = unsafe { &*birth.cast::<Birth<'_>>() };
-    let failed = birth.prepare().err().unwrap_or_else(|| birth.run());
-    birth.failed.set(Some(failed));
+extern "C" fn be_born(setup: *mut c_void) -> c_int {
+    // SAFETY: `start` passes a `ChildSetup`, which lives until the child has left this memory, and stands still
+    // meanwhile.
+    let setup = unsafe { &*setup.cast::<ChildSetup<'_>>() };
+    let failed = setup.prepare().err().unwrap_or_else(|| setup.run());
+    setup.failed.set(Some(failed));
     NOT_RUN
 }
 
-impl Birth<'_> {
-    fn prepare(&self) -> Result<(), Failed> {
+impl ChildSetup<'_> {
+    fn prepare(&self) -> Result<(), StartFailure> {
         self.take_shape().map_err(Step::Prepare.failed())?;
         self.image.dir.as_deref().map_or(Ok(()), chdir).map_err(Step::Folder.failed())
     }
@@ -169,7 +170,7 @@ impl Birth<'_> {
 
     /// Comes back only if the program cannot run.
     #[expect(unsafe_code, reason = "the safe form of this call allocates")]
-    fn run(&self) -> Failed {
+    fn run(&self) -> StartFailure {
         let run = |program: &CStr, argv: &[*const c_char]| {
             // SAFETY: both lists end with a null, and what they point to is owned by the image, or static.
             unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), self.vars.as_ptr()) };
@@ -238,7 +239,7 @@ pub(crate) fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
 }
 
 /// Waits, without a runtime, until the child `pid` has ended.
-pub(crate) fn bury(pid: Pid) -> io::Result<Option<ExitStatus>> {
+pub(crate) fn reap_blocking(pid: Pid) -> io::Result<Option<ExitStatus>> {
     wait(pid, 0)
 }
 
@@ -271,11 +272,11 @@ mod tests {
         argv: &[&str],
         env: &[(&str, &str)],
         dir: Option<&str>,
-    ) -> Result<(ExitStatus, String), Failed> {
+    ) -> Result<(ExitStatus, String), StartFailure> {
         let (child, mut said) = begin(program, argv, env, dir)?;
         let mut text = String::new();
         said.read_to_string(&mut text).unwrap();
-        Ok((bury(child).unwrap().unwrap(), text))
+        Ok((reap_blocking(child).unwrap().unwrap(), text))
     }
 
     fn begin(
@@ -283,7 +284,7 @@ mod tests {
         argv: &[&str],
         env: &[(&str, &str)],
         dir: Option<&str>,
-    ) -> Result<(Pid, PipeReader), Failed> {
+    ) -> Result<(Pid, PipeReader), StartFailure> {
         let (said, say) = pipe().unwrap();
         let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
         let env: Vec<(OsString, OsString)> = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -312,7 +313,7 @@ mod tests {
         }
         let (child, said) = begin("/bin/cat", &["cat", "/dev/stdin"], &[], None).unwrap();
         drop(said);
-        assert!(bury(child).unwrap().is_some());
+        assert!(reap_blocking(child).unwrap().is_some());
         assert_eq!(reap(child).unwrap_err().raw_os_error(), Some(libc::ECHILD));
     }
 
@@ -359,7 +360,7 @@ mod tests {
             ("/bin/sh", Some(file), Step::Folder, Errno::ENOTDIR),
         ];
         for (program, dir, step, errno) in rows {
-            assert_eq!(run(program, &["sh"], &[], dir).unwrap_err(), Failed { step, errno }, "{program} {dir:?}");
+            assert_eq!(run(program, &["sh"], &[], dir).unwrap_err(), StartFailure { step, errno }, "{program} {dir:?}");
         }
         let long = "x".repeat(1 << 20);
         assert_eq!(run("/bin/sh", &["sh", &long], &[], None).unwrap_err(), Step::Run.failed()(Errno::E2BIG));

@@ -14,9 +14,9 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::bond::Bond;
 use crate::exec;
-use crate::spawn::Newborn;
+use crate::spawn::StartingChild;
+use crate::thread_hold::ThreadHold;
 
 /// Between TERM and KILL: time to write a file to its end.
 const TERM_GRACE: Duration = Duration::from_millis(500);
@@ -27,27 +27,27 @@ const REAP_GRACE: Duration = Duration::from_secs(1);
 
 /// A child and its group. Dropping it kills both.
 #[derive(Debug)]
-pub(crate) struct Leash {
+pub(crate) struct ChildGuard {
     /// The child, whose group has the same id.
     child: Pid,
-    ends: Ends,
+    ends: EndSignal,
     /// Set once the child was waited for.
     end: Option<Fault>,
     gone: bool,
     /// Goes with this: nothing of the child is left then.
-    _bond: Option<Bond>,
+    _bond: Option<ThreadHold>,
 }
 
 /// What tells that the child has ended.
 #[derive(Debug)]
-enum Ends {
+enum EndSignal {
     /// A descriptor of the child itself.
     Own(AsyncFd<OwnedFd>),
     /// Where the kernel has none: the signal that any child has ended.
     Any(Signal),
 }
 
-impl Ends {
+impl EndSignal {
     fn of(child: Pid) -> io::Result<Self> {
         exec::watch(child).map(Self::Own).or_else(|error| {
             tracing::debug!(%error, "a child is watched by signals");
@@ -60,10 +60,10 @@ impl Ends {
     }
 }
 
-impl Leash {
+impl ChildGuard {
     /// Takes charge of `child`. On failure it is killed.
-    pub(crate) fn new(child: Newborn) -> io::Result<Self> {
-        let ends = Ends::of(child.id())?;
+    pub(crate) fn new(child: StartingChild) -> io::Result<Self> {
+        let ends = EndSignal::of(child.id())?;
         let (child, bond) = child.take();
         Ok(Self { child, ends, end: None, gone: false, _bond: bond })
     }
@@ -80,7 +80,7 @@ impl Leash {
         }
         let child = self.child;
         match &mut self.ends {
-            Ends::Own(own) => {
+            EndSignal::Own(own) => {
                 // An error means that the runtime is ending, and the child with it.
                 while let Ok(mut seen) = own.readable().await
                     && runs(child)
@@ -88,7 +88,7 @@ impl Leash {
                     seen.clear_ready();
                 }
             }
-            Ends::Any(any) => {
+            EndSignal::Any(any) => {
                 while runs(child) {
                     any.recv().await;
                 }
@@ -96,7 +96,7 @@ impl Leash {
         }
     }
 
-    /// How the child ended, as a fault. Only after [`Leash::ended`] or [`Leash::end_group`].
+    /// How the child ended, as a fault. Only after [`ChildGuard::ended`] or [`ChildGuard::end_group`].
     pub(crate) fn reap(&mut self) -> Fault {
         if let Some(end) = &self.end {
             return end.clone();
@@ -156,7 +156,7 @@ fn runs(child: Pid) -> bool {
     matches!(waitid(Id::Pid(child), flags), Ok(WaitStatus::StillAlive) | Err(Errno::EINTR))
 }
 
-impl Drop for Leash {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         if !self.gone {
             self.signal(Some(Kill::SIGKILL));

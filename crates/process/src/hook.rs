@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use dialects::process::config::EventForm;
 use dialects::process::{frame, wire};
-use domain::account::Answered;
-use domain::checkpoint::{CheckpointKind, Notice, Observed, Reply, RuntimeEvent, RuntimeKind};
+use domain::account::HandlerAnswer;
+use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent, RuntimeKind};
 use domain::fault::Fault;
 use domain::hook::Family;
 use futures_util::future::BoxFuture;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use engine::deadlines::Deadlines;
-use engine::handler::{Call, Handler};
+use engine::handler::{Handler, HookCall};
 
 mod events;
 mod hello;
@@ -49,7 +49,7 @@ pub struct ProcessHook {
 
 /// How a process hook is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Status {
+pub struct HookStatus {
     /// Whether a child answers calls.
     pub up: bool,
     /// What the last child ended in; absent while one is up.
@@ -93,7 +93,7 @@ impl ProcessHook {
     }
 
     /// How it is doing.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> HookStatus {
         let (up, fault) = match &*self.inner.phase.borrow() {
             Phase::Up(_) => (true, None),
             Phase::Starting(fault) => (false, fault.clone()),
@@ -104,7 +104,7 @@ impl ProcessHook {
         // While no child is there to write to, nobody else looks at the clock.
         events.expire(Instant::now());
         let tally = &self.inner.tally;
-        Status {
+        HookStatus {
             up,
             fault,
             restarts: tally.restarts.get(),
@@ -121,7 +121,7 @@ impl ProcessHook {
         self.inner.tail.text()
     }
 
-    async fn exchange(&self, call: &Call<'_>) -> Result<Reply, Fault> {
+    async fn exchange(&self, call: &HookCall<'_>) -> Result<Reply, Fault> {
         let kind = call.subject.kind();
         let method = wire::method(kind)
             .ok_or_else(|| Fault::Unavailable { detail: format!("process hooks do not act at `{}`", kind.name()) })?;
@@ -183,7 +183,7 @@ impl ProcessHook {
 }
 
 impl Handler for ProcessHook {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
+    fn ask<'a>(&'a self, call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
         Box::pin(async move {
             if call.cancel.is_cancelled() {
                 return Err(Fault::Cancelled).into();
@@ -200,7 +200,7 @@ impl Handler for ProcessHook {
 
     fn tell(&self, notice: &Arc<Notice>) -> bool {
         let spec = &self.inner.spec;
-        let Observed::Runtime(event) = &notice.what else { return true };
+        let ObservedEvent::Runtime(event) = &notice.what else { return true };
         let wanted = spec.events.as_ref().is_none_or(|kinds| kinds.contains(&event.kind()));
         if !wanted || !spec.modes.contains(&"observe") {
             return true;

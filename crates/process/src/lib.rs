@@ -2,7 +2,7 @@
 //!
 //! [`hook`] runs process hooks, [`command`] the commands of rules, [`child`] starts anything else that speaks over pipes.
 
-mod bond;
+mod thread_hold;
 pub mod child;
 pub mod command;
 pub mod environment;
@@ -10,11 +10,11 @@ mod exec;
 mod group;
 pub mod hook;
 pub mod mounting;
-pub mod orphans;
+pub mod orphan_reaper;
 mod restart;
 mod spawn;
 mod stderr;
 
 pub use environment::{ChildEnv, child_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
-pub use mounting::{BadEntry, mount, mount_entry};
+pub use mounting::{EntryError, mount, mount_entry};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dialects::process::config::raw::RawProcess;
-use dialects::process::config::{Around, Defaults, ProcessEntry};
-use domain::hook::{Hook, State};
+use dialects::process::config::{Defaults, EntryContext, ProcessEntry};
+use domain::hook::{Hook, HookState};
 use domain::json::Value;
 
 use crate::environment::child_environment;
@@ -17,7 +17,7 @@ use engine::Mount;
 /// What is wrong with the entry of a process hook, one line each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hook \"{name}\": {}", problems.join("; "))]
-pub struct BadEntry {
+pub struct EntryError {
     /// The hook.
     pub name: String,
     /// What is wrong.
@@ -34,16 +34,16 @@ pub fn mount(engine: &Engine, hook: Hook, spec: ProcessSpec) -> Mount {
 ///
 /// # Errors
 /// What is wrong with the entry.
-pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) -> Result<Mount, BadEntry> {
-    let bad = |problems: Vec<String>| BadEntry { name: name.to_owned(), problems };
+pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) -> Result<Mount, EntryError> {
+    let bad = |problems: Vec<String>| EntryError { name: name.to_owned(), problems };
     let raw: RawProcess = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
-    let around = Around { name, origin: "code", folder, defaults: Defaults::default() };
+    let around = EntryContext { name, origin: "code", folder, defaults: Defaults::default() };
     if raw.enabled != Some(true) {
         return Ok(Mount::idle(dialects::process::config::idle(
             &around,
             domain::hook::Family::Process,
             entry,
-            State::Disabled,
+            HookState::Disabled,
         )));
     }
     let (hook, entry) = dialects::process::config::process(&around, &raw)

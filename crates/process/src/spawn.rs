@@ -16,8 +16,8 @@ use nix::unistd::{AccessFlags, Pid, access, pipe2};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use crate::bond::Bond;
-use crate::exec::{self, Failed, Image, Step};
+use crate::exec::{self, Image, StartFailure, Step};
+use crate::thread_hold::ThreadHold;
 
 /// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
 const PIPE_BYTES: i32 = 1 << 20;
@@ -27,7 +27,7 @@ const SHEBANG_BYTES: u64 = 512;
 /// A child that runs, with its pipes; what became of its input is the caller's.
 #[derive(Debug)]
 pub(crate) struct Spawned<I = pipe::Sender> {
-    pub(crate) child: Newborn,
+    pub(crate) child: StartingChild,
     pub(crate) stdin: I,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
@@ -54,7 +54,7 @@ pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {
     let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
     let (tell, told) = oneshot::channel();
     let job: Job = Box::new(move || {
-        let started = exec::start(&image, theirs).map(|pid| Newborn(Some((pid, None))));
+        let started = exec::start(&image, theirs).map(|pid| StartingChild(Some((pid, None))));
         // Nobody listens any more when the hook is being closed; the child then goes at once.
         tell.send(started).unwrap_or_else(drop);
     });
@@ -78,9 +78,9 @@ pub(crate) fn spawn_here<I>(
     let stdin = input(stdin).map_err(pipes)?;
     let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout).map_err(pipes)?;
     let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
-    let bond = Bond::here().ok_or("the thread that should start it is ending")?;
+    let bond = ThreadHold::here().ok_or("the thread that should start it is ending")?;
     let pid = exec::start(&image, theirs).map_err(|failed| why(&program, start.dir, failed))?;
-    Ok(Spawned { child: Newborn(Some((pid, Some(bond)))), stdin, stdout, stderr })
+    Ok(Spawned { child: StartingChild(Some((pid, Some(bond)))), stdin, stdout, stderr })
 }
 
 /// What a start needs.
@@ -104,11 +104,11 @@ impl Prepared {
 
 /// A child that is killed unless somebody takes it over.
 #[derive(Debug)]
-pub(crate) struct Newborn(Option<(Pid, Option<Bond>)>);
+pub(crate) struct StartingChild(Option<(Pid, Option<ThreadHold>)>);
 
-impl Newborn {
+impl StartingChild {
     /// Whoever takes it sees to its end, and keeps its bond until then. It names the child, and its group.
-    pub(crate) fn take(mut self) -> (Pid, Option<Bond>) {
+    pub(crate) fn take(mut self) -> (Pid, Option<ThreadHold>) {
         self.0.take().expect("it is there until it is taken, and taking it ends this")
     }
 
@@ -118,12 +118,12 @@ impl Newborn {
     }
 }
 
-impl Drop for Newborn {
+impl Drop for StartingChild {
     fn drop(&mut self) {
         if let Some((child, _bond)) = self.0.take() {
             // It leads a group, and what it started meanwhile goes with it.
             killpg(child, Signal::SIGKILL).unwrap_or_default();
-            let gone = exec::bury(child);
+            let gone = exec::reap_blocking(child);
             tracing::debug!(?gone, "a child that nobody took over was ended");
         }
     }
@@ -200,7 +200,7 @@ fn resolve(word: &str, dir: Option<&Path>, path: Option<&OsStr>) -> Result<PathB
 }
 
 /// Says why there is no child.
-fn why(program: &Path, dir: Option<&Path>, failed: Failed) -> String {
+fn why(program: &Path, dir: Option<&Path>, failed: StartFailure) -> String {
     let error = io::Error::from(failed.errno);
     match (failed.step, dir) {
         (Step::Run, _) => blame(program, &error),

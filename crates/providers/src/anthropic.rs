@@ -38,7 +38,7 @@ use crate::anthropic::answer::Assembly;
 use crate::capabilities::Abilities;
 use crate::connect::ANTHROPIC_BASE_URL;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
-use crate::lower::{InTurn, Shape};
+use crate::lower::{TurnPosition, WireShape};
 use crate::sse::Events;
 use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec};
 
@@ -77,10 +77,10 @@ impl Anthropic {
         &self,
         model: &str,
         request: &LlmRequest,
-        turn: Option<InTurn<'_>>,
+        turn: Option<TurnPosition<'_>>,
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
-        let how = self.abilities.how(model, Shape::Blocks, turn);
+        let how = self.abilities.how(model, WireShape::Blocks, turn);
         let sent = self.endpoint.post(model, request::body(model, request, self.vision, &how)).await;
         match sent.map_err(|error| self.abilities.explain(error, &how))? {
             Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
@@ -103,7 +103,7 @@ impl Provider for Anthropic {
         &'a self,
         model: &'a str,
         request: &'a LlmRequest,
-        turn: InTurn<'a>,
+        turn: TurnPosition<'a>,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
         async move { self.endpoint.tidy(self.answer(model, request, Some(turn), on_delta).await) }.boxed()

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-use crate::lower::{How, InTurn, Shape};
+use crate::lower::{LoweringOptions, TurnPosition, WireShape};
 use crate::{ProviderError, ProviderSpec};
 
 /// The table that ships.
@@ -58,9 +58,9 @@ pub enum MidSystem {
 #[serde(deny_unknown_fields)]
 pub struct Placement {
     /// What may stand before it.
-    pub after: Vec<After>,
+    pub after: Vec<MessageBefore>,
     /// What may stand behind it.
-    pub before: Vec<Before>,
+    pub before: Vec<MessageAfter>,
     /// Whether one may stand beside another one.
     #[serde(default)]
     pub consecutive: bool,
@@ -69,7 +69,7 @@ pub struct Placement {
 /// What stands before a system message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum After {
+pub enum MessageBefore {
     /// A message of the user.
     User,
     /// A message of the model.
@@ -81,7 +81,7 @@ pub enum After {
 /// What stands behind a system message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Before {
+pub enum MessageAfter {
     /// A message of the user.
     User,
     /// A message of the model.
@@ -93,7 +93,11 @@ pub enum Before {
 impl Default for Placement {
     /// The places of the first vendor that had any.
     fn default() -> Self {
-        Self { after: vec![After::User, After::Tool], before: vec![Before::Assistant, Before::End], consecutive: false }
+        Self {
+            after: vec![MessageBefore::User, MessageBefore::Tool],
+            before: vec![MessageAfter::Assistant, MessageAfter::End],
+            consecutive: false,
+        }
     }
 }
 
@@ -212,15 +216,15 @@ pub enum CapabilityError {
 
 /// What is known of models.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct CapabilityTable {
     entries: Vec<(GlobMatcher, Capabilities)>,
 }
 
-impl Table {
+impl CapabilityTable {
     /// The table that ships.
     pub fn shipped() -> &'static Self {
-        static TABLE: LazyLock<Table> =
-            LazyLock::new(|| Table::parse(SHIPPED).expect("the table that ships is read in a test"));
+        static TABLE: LazyLock<CapabilityTable> =
+            LazyLock::new(|| CapabilityTable::parse(SHIPPED).expect("the table that ships is read in a test"));
         &TABLE
     }
 
@@ -289,13 +293,13 @@ impl Abilities {
     }
 
     /// How requests to `model` are lowered.
-    pub(crate) fn how<'a>(&self, model: &str, shape: Shape, turn: Option<InTurn<'a>>) -> How<'a> {
-        let capabilities = self.overrides.over(Table::shipped().of(&self.provider, model));
-        How { model: format!("{}/{model}", self.provider), capabilities, shape, turn }
+    pub(crate) fn how<'a>(&self, model: &str, shape: WireShape, turn: Option<TurnPosition<'a>>) -> LoweringOptions<'a> {
+        let capabilities = self.overrides.over(CapabilityTable::shipped().of(&self.provider, model));
+        LoweringOptions { model: format!("{}/{model}", self.provider), capabilities, shape, turn }
     }
 
     /// `error`, with the entry to change if it is about where a message stands or who speaks in it.
-    pub(crate) fn explain(&self, error: ProviderError, how: &How<'_>) -> ProviderError {
+    pub(crate) fn explain(&self, error: ProviderError, how: &LoweringOptions<'_>) -> ProviderError {
         how.capabilities.explain(error, &self.provider)
     }
 }
@@ -338,7 +342,7 @@ mod tests {
 
     #[test]
     fn the_first_entry_that_fits_counts_and_else_the_strictest_values() {
-        let table = Table::shipped();
+        let table = CapabilityTable::shipped();
         let line = |provider: &str, model: &str| {
             let it = table.of(provider, model);
             format!(
@@ -364,7 +368,7 @@ mod tests {
     #[test]
     fn a_configuration_overrides_key_by_key() {
         let said: Overrides = toml::from_str("mid_system = \"free\"\nturn_scoped = \"fades\"").unwrap();
-        let base = Table::shipped().of("local", "m");
+        let base = CapabilityTable::shipped().of("local", "m");
         let expected = Capabilities { mid_system: MidSystem::Free, turn_scoped: "fades".into(), ..base.clone() };
         assert_eq!(said.over(base.clone()), expected);
         assert_eq!(Overrides::default().over(base.clone()), base);
@@ -407,7 +411,7 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            match Table::parse(text) {
+            match CapabilityTable::parse(text) {
                 Err(CapabilityError::NoTable(_)) => assert_eq!(expected, "NoTable", "{text}"),
                 Err(error) => assert_eq!(error.to_string(), expected, "{text}"),
                 Ok(_) => panic!("{text} was taken"),
@@ -417,7 +421,8 @@ mod tests {
 
     #[test]
     fn a_refusal_over_places_names_the_entry() {
-        let explained = |text: &str| Table::shipped().of("local", "m").explain(ProviderError::fatal(text), "local");
+        let explained =
+            |text: &str| CapabilityTable::shipped().of("local", "m").explain(ProviderError::fatal(text), "local");
         assert_eq!(
             explained("refused the request (400): Conversation roles must alternate").to_string(),
             "refused the request (400): Conversation roles must alternate; this model goes by the entry `local/*` of \

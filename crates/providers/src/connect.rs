@@ -26,7 +26,7 @@ pub const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
 
 /// What a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProviderKind {
+pub enum WireKind {
     /// OpenAI chat completions, and every server that speaks them.
     OpenAi,
     /// The Anthropic Messages API.
@@ -37,7 +37,7 @@ pub enum ProviderKind {
 
 /// How tools are offered to the models of an `openai` provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolMode {
+pub enum ToolWire {
     /// With the wire's own tool calls.
     #[default]
     Native,
@@ -51,7 +51,7 @@ pub struct ProviderSpec {
     /// NAME of `[providers.NAME]`; it stands in every error.
     pub name: String,
     /// What it speaks.
-    pub kind: ProviderKind,
+    pub kind: WireKind,
     /// Where it listens: `http://host:port/v1`, with or without a slash at the end. None is the vendor's own address.
     pub base_url: Option<String>,
     /// The key, if it takes one.
@@ -59,7 +59,7 @@ pub struct ProviderSpec {
     /// The variable that the key comes from, for messages.
     pub key_env: Option<String>,
     /// How tools are offered.
-    pub tool_mode: ToolMode,
+    pub tool_mode: ToolWire,
     /// Whether its models see images; without it only the text beside them is sent.
     pub vision: bool,
     /// Longest silence before and within an answer.
@@ -74,14 +74,14 @@ pub struct ProviderSpec {
 
 impl ProviderSpec {
     /// A provider with the defaults of its kind.
-    pub fn new(name: impl Into<String>, kind: ProviderKind) -> Self {
+    pub fn new(name: impl Into<String>, kind: WireKind) -> Self {
         Self {
             name: name.into(),
             kind,
             base_url: None,
             api_key: None,
             key_env: None,
-            tool_mode: ToolMode::default(),
+            tool_mode: ToolWire::default(),
             vision: true,
             idle_timeout: IDLE_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
@@ -116,14 +116,14 @@ impl ProviderSpec {
 /// A setting that cannot be right, or a script that cannot be read.
 pub fn connect(spec: &ProviderSpec) -> Result<Arc<dyn Provider>, ProviderError> {
     let made: Result<Arc<dyn Provider>, ProviderError> = match (spec.kind, spec.tool_mode) {
-        (ProviderKind::OpenAi, ToolMode::Native | ToolMode::JsonSchema) => {
+        (WireKind::OpenAi, ToolWire::Native | ToolWire::JsonSchema) => {
             OpenAi::new(spec).map(|provider| Arc::new(provider) as _)
         }
-        (ProviderKind::Anthropic, ToolMode::Native) => Anthropic::new(spec).map(|provider| Arc::new(provider) as _),
-        (ProviderKind::Anthropic | ProviderKind::Scripted, ToolMode::JsonSchema) => {
+        (WireKind::Anthropic, ToolWire::Native) => Anthropic::new(spec).map(|provider| Arc::new(provider) as _),
+        (WireKind::Anthropic | WireKind::Scripted, ToolWire::JsonSchema) => {
             Err(ProviderError::fatal("`tool_mode` may only be `native` here; `json_schema` is for kind `openai`"))
         }
-        (ProviderKind::Scripted, ToolMode::Native) => scripted(spec).map(|provider| Arc::new(provider) as _),
+        (WireKind::Scripted, ToolWire::Native) => scripted(spec).map(|provider| Arc::new(provider) as _),
     };
     made.map_err(|error| error.tidy(&format!("provider `{}`", spec.name), spec.api_key.as_ref()))
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn address(base: &str) -> String {
-        let spec = ProviderSpec { base_url: Some(base.into()), ..ProviderSpec::new("p", ProviderKind::OpenAi) };
+        let spec = ProviderSpec { base_url: Some(base.into()), ..ProviderSpec::new("p", WireKind::OpenAi) };
         match spec.address(OPENAI_BASE_URL, "chat/completions") {
             Ok(url) => url.to_string(),
             Err(error) => error.to_string(),
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn capabilities_that_cannot_be_meant_are_named() {
         let overrides = Overrides { cache_breakpoints: Some(5), ..Overrides::default() };
-        for kind in [ProviderKind::OpenAi, ProviderKind::Anthropic] {
+        for kind in [WireKind::OpenAi, WireKind::Anthropic] {
             let spec = ProviderSpec { capabilities: overrides.clone(), ..ProviderSpec::new("p", kind) };
             let error = connect(&spec).err().map(|e| e.to_string());
             assert_eq!(
@@ -232,20 +232,20 @@ mod tests {
         let bad_key = ProviderSpec {
             api_key: Some(Secret::new("sk\nlong")),
             key_env: Some("K".into()),
-            ..ProviderSpec::new("p", ProviderKind::Anthropic)
+            ..ProviderSpec::new("p", WireKind::Anthropic)
         };
         assert_eq!(
             error(bad_key).unwrap(),
             "provider `p`: the key holds a character that no header can carry; \
              check the variable `K` that `api_key_env` of `providers.p` names"
         );
-        let no_script = ProviderSpec::new("s", ProviderKind::Scripted);
+        let no_script = ProviderSpec::new("s", WireKind::Scripted);
         assert_eq!(
             error(no_script).unwrap(),
             "provider `s`: a scripted provider needs a file of replies, and none is set"
         );
         let wrong_mode =
-            ProviderSpec { tool_mode: ToolMode::JsonSchema, ..ProviderSpec::new("a", ProviderKind::Anthropic) };
+            ProviderSpec { tool_mode: ToolWire::JsonSchema, ..ProviderSpec::new("a", WireKind::Anthropic) };
         assert_eq!(
             error(wrong_mode).unwrap(),
             "provider `a`: `tool_mode` may only be `native` here; `json_schema` is for kind `openai`"

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::ProviderError;
-use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};
+use crate::lower::{Join, LoweringOptions, Thread, lowered, mark, system_text, text_part};
 use crate::media::with_notes;
 use crate::openai::request::{Wire, images_and_notes, user_content};
 
@@ -39,7 +39,12 @@ pub const DEFAULT_MAX_TOKENS: u32 = 1024;
 const BOUNDS: [&str; 3] = ["max_tokens", "max_completion_tokens", "n_predict"];
 
 /// `request` for a model that is given a schema; false when nothing is offered and the answer is plain.
-pub(crate) fn render<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &How<'_>) -> (Wire<'a>, bool) {
+pub(crate) fn render<'a>(
+    model: &'a str,
+    request: &'a LlmRequest,
+    vision: bool,
+    how: &LoweringOptions<'_>,
+) -> (Wire<'a>, bool) {
     let mut options = request.options.clone();
     options.shift_remove("parallel_tool_calls");
     let choice = Choice::of(options.shift_remove("tool_choice"));
@@ -122,7 +127,12 @@ fn instruct(messages: &mut Vec<Value>, instructions: &str) {
 }
 
 /// The messages in words that a model without tool calls understands.
-fn conversation(messages: &[Rendered<Message>], with_tools: bool, vision: bool, how: &How<'_>) -> Vec<Value> {
+fn conversation(
+    messages: &[Rendered<Message>],
+    with_tools: bool,
+    vision: bool,
+    how: &LoweringOptions<'_>,
+) -> Vec<Value> {
     let lowered = lowered(messages, how);
     let alternates = lowered.minded && how.capabilities.alternation;
     let mut thread = Thread::default();
@@ -224,7 +234,7 @@ fn cut_reply(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::Shape;
+    use crate::lower::WireShape;
     use crate::lower::tests::strictest;
 
     fn request(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> LlmRequest {
@@ -241,7 +251,7 @@ mod tests {
     /// Each message, then each option, on a line of its own.
     fn body_of(request: &LlmRequest) -> String {
         let mut body: Object =
-            serde_json::from_slice(&render("m", request, true, &strictest(Shape::Texts)).0.body(true)).unwrap();
+            serde_json::from_slice(&render("m", request, true, &strictest(WireShape::Texts)).0.body(true)).unwrap();
         let messages = body.shift_remove("messages").unwrap();
         let messages = messages.as_array().unwrap().iter().map(Value::to_string);
         messages.chain(body.iter().map(|(name, value)| format!("{name}: {value}"))).collect::<Vec<_>>().join("\n")
@@ -296,7 +306,7 @@ mod tests {
         let shot = Message { media, ..Message::tool("c1", "shot\n[image:/m/1.png]") };
         let request = request(vec![shot, Message::tool("c2", "b"), Message::text(Role::User, "?")], vec![], "{}");
         let sent = |vision| {
-            serde_json::to_string(&render("m", &request, vision, &strictest(Shape::Texts)).0.messages).unwrap()
+            serde_json::to_string(&render("m", &request, vision, &strictest(WireShape::Texts)).0.messages).unwrap()
         };
         insta::assert_snapshot!(sent(true), @r#"[{"role":"user","content":[{"type":"text","text":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"Result of the tool:\nb\n\n?"}]"#);
         insta::assert_snapshot!(sent(false), @r#"[{"role":"user","content":"Result of the tool:\nshot\n[image:/m/1.png]\n[media not sent: audio/ogg]\n\nResult of the tool:\nb\n\n?"}]"#);
@@ -323,7 +333,7 @@ mod tests {
         let branches = |choice: &str| {
             let other = ToolDef::new("other", "", json!({"type": "object"}));
             let request = request(vec![Message::text(Role::User, "?")], vec![weather(), other], choice);
-            let (wire, by_schema) = render("m", &request, true, &strictest(Shape::Texts));
+            let (wire, by_schema) = render("m", &request, true, &strictest(WireShape::Texts));
             assert!(!wire.options.contains_key("tool_choice") && !wire.options.contains_key("parallel_tool_calls"));
             let any_of =
                 wire.options.get("response_format").map(|format| format["json_schema"]["schema"]["anyOf"].clone());

@@ -26,8 +26,8 @@ mod media;
 mod secret;
 mod sse;
 
-pub use connect::{ProviderKind, ProviderSpec, ToolMode, connect, http_client};
-pub use lower::{CallKind, InTurn, Removal, TurnWire};
+pub use connect::{ProviderSpec, ToolWire, WireKind, connect, http_client};
+pub use lower::{CallKind, RemovalMode, TurnPosition, TurnWire};
 pub use reach::reach;
 pub use secret::Secret;
 
@@ -48,11 +48,11 @@ pub trait Provider: Send + Sync {
         &'a self,
         model: &'a str,
         request: &'a LlmRequest,
-        turn: InTurn<'a>,
+        turn: TurnPosition<'a>,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
         // A provider without a wire has no use for it.
-        let InTurn { wire: _, call: _ } = turn;
+        let TurnPosition { wire: _, call: _ } = turn;
         self.call(model, request, on_delta)
     }
 }

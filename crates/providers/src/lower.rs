@@ -23,7 +23,7 @@
 use std::borrow::Cow;
 
 use domain::json::Rendered;
-use domain::ledger::Source;
+use domain::ledger::MessageSource;
 use domain::message::{FROM_HOOK, Lifetime, Message, Role};
 
 use crate::capabilities::{Capabilities, MidSystem};
@@ -38,10 +38,10 @@ mod thread;
 pub(crate) mod turn;
 
 pub(crate) use thread::{Join, Thread, mark, text_part};
-pub use turn::{CallKind, InTurn, Removal, TurnWire};
+pub use turn::{CallKind, RemovalMode, TurnPosition, TurnWire};
 
 /// A message as it is about to be sent.
-pub(crate) struct Spoken<'a> {
+pub(crate) struct WireMessage<'a> {
     /// Its role is the one on the wire.
     pub(crate) message: Cow<'a, Message>,
     /// How it stands to the messages around it.
@@ -52,7 +52,7 @@ pub(crate) struct Spoken<'a> {
     shared: bool,
 }
 
-impl<'a> Spoken<'a> {
+impl<'a> WireMessage<'a> {
     fn new(message: Cow<'a, Message>, join: Join) -> Self {
         Self { message, join, marked: false, shared: false }
     }
@@ -60,7 +60,7 @@ impl<'a> Spoken<'a> {
 
 /// What a wire is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum WireShape {
     /// Results of tools are messages of their own, the system prompt is the first message.
     Messages,
     /// Results stand in messages of the user, the system prompt apart.
@@ -70,18 +70,18 @@ pub(crate) enum Shape {
 }
 
 /// How a request is lowered.
-pub(crate) struct How<'a> {
+pub(crate) struct LoweringOptions<'a> {
     /// PROVIDER/MODEL.
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
-    pub(crate) shape: Shape,
-    pub(crate) turn: Option<InTurn<'a>>,
+    pub(crate) shape: WireShape,
+    pub(crate) turn: Option<TurnPosition<'a>>,
 }
 
-impl How<'_> {
+impl LoweringOptions<'_> {
     /// Whether user text behind a result is appended to it.
     pub(crate) fn folds(&self) -> bool {
-        self.shape == Shape::Messages && !self.capabilities.user_after_tool
+        self.shape == WireShape::Messages && !self.capabilities.user_after_tool
     }
 
     fn is(&self, kind: CallKind) -> bool {
@@ -95,7 +95,7 @@ impl How<'_> {
 
     /// Whether each request begins with the one before.
     fn appends(&self) -> bool {
-        self.binds() && self.turn.is_some_and(|turn| turn.wire.removal() == Removal::Freeze)
+        self.binds() && self.turn.is_some_and(|turn| turn.wire.removal() == RemovalMode::Freeze)
     }
 
     /// Whether `message` is sent with the provider's mark that it expires. What a hook rewrote is not: it may stand for
@@ -112,11 +112,11 @@ impl How<'_> {
 }
 
 /// A request's messages as they are about to be sent.
-pub(crate) struct Lowered<'a> {
+pub(crate) struct LoweredRequest<'a> {
     /// The system prompt, where it stands apart.
     pub(crate) system: Vec<&'a Message>,
     /// All others.
-    pub(crate) spoken: Vec<Spoken<'a>>,
+    pub(crate) spoken: Vec<WireMessage<'a>>,
     /// The last of `spoken` that the next call of the turn begins with; none where that is the system prompt.
     pub(crate) boundary: Option<usize>,
     /// Whether this is more than a plain request.
@@ -131,9 +131,14 @@ pub(crate) fn is_note(message: &Message) -> bool {
 /// Whether a skill or the host put `message` in, in this request or an earlier one.
 fn is_text(message: &Message) -> bool {
     message.private.from.as_ref().is_some_and(|from| match from.origin {
-        Source::Hook | Source::HookHistory => true,
-        Source::Builtin => from.prompt.is_some(),
-        Source::User | Source::Model | Source::Tool | Source::Steering | Source::Subagent | Source::Rewriter => false,
+        MessageSource::Hook | MessageSource::HookHistory => true,
+        MessageSource::Builtin => from.prompt.is_some(),
+        MessageSource::User
+        | MessageSource::Model
+        | MessageSource::Tool
+        | MessageSource::Steering
+        | MessageSource::Subagent
+        | MessageSource::Rewriter => false,
     })
 }
 
@@ -143,7 +148,7 @@ fn is_prompt(message: &Message) -> bool {
 }
 
 /// `messages` as they are sent.
-pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], how: &How<'_>) -> Lowered<'a> {
+pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], how: &LoweringOptions<'_>) -> LoweredRequest<'a> {
     let minded = how.turn.is_some() || messages.iter().any(|message| is_text(message.get()));
     if minded {
         return match how.turn {
@@ -151,16 +156,21 @@ pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], how: &How<'_>) -> L
             None => minded_of(messages, how, &mut WireLedger::default()),
         };
     }
-    let apart = how.shape == Shape::Blocks;
+    let apart = how.shape == WireShape::Blocks;
     let leading = messages.iter().take_while(|message| apart && is_prompt(message.get())).count();
     let (system, rest) = messages.split_at(leading);
     let late: fn(&Message) -> bool = if apart { |message| message.role == Role::System } else { is_note };
-    Lowered { system: system.iter().map(Rendered::get).collect(), spoken: plain(rest, late), boundary: None, minded }
+    LoweredRequest {
+        system: system.iter().map(Rendered::get).collect(),
+        spoken: plain(rest, late),
+        boundary: None,
+        minded,
+    }
 }
 
 /// `messages` with everything for which `late` holds as user text between marks, and the marks safe from others.
-fn plain<'a>(messages: &'a [Rendered<Message>], late: fn(&Message) -> bool) -> Vec<Spoken<'a>> {
-    let as_it_stands = |message| Spoken::new(Cow::Borrowed(message), Join::Never);
+fn plain<'a>(messages: &'a [Rendered<Message>], late: fn(&Message) -> bool) -> Vec<WireMessage<'a>> {
+    let as_it_stands = |message| WireMessage::new(Cow::Borrowed(message), Join::Never);
     let mut messages = messages.iter().map(Rendered::get);
     if !messages.clone().any(late) {
         return messages.map(as_it_stands).collect();
@@ -172,7 +182,7 @@ fn plain<'a>(messages: &'a [Rendered<Message>], late: fn(&Message) -> bool) -> V
             if message.role != Role::Tool {
                 sent.append(&mut held);
             }
-            sent.push(Spoken::new(guarded(message), Join::Never));
+            sent.push(WireMessage::new(guarded(message), Join::Never));
         }
     });
     sent.append(&mut held);
@@ -180,14 +190,14 @@ fn plain<'a>(messages: &'a [Rendered<Message>], late: fn(&Message) -> bool) -> V
 }
 
 /// A text between the marks. A note without text is not sent.
-fn reminder(message: &Message) -> Option<Spoken<'static>> {
+fn reminder(message: &Message) -> Option<WireMessage<'static>> {
     let text = system_text(message);
     let content = match text.trim().is_empty() {
         true if is_note(message) => return None,
         true => String::new(),
         false => wrapped(&text),
     };
-    Some(Spoken::new(Cow::Owned(Message::text(Role::User, content)), Join::Always))
+    Some(WireMessage::new(Cow::Owned(Message::text(Role::User, content)), Join::Always))
 }
 
 /// The text of a system message, also of one that only has parts.
@@ -199,7 +209,11 @@ pub(crate) fn system_text(message: &Message) -> Cow<'_, str> {
     Cow::Owned(parts.join("\n\n"))
 }
 
-fn minded_of<'a>(messages: &'a [Rendered<Message>], how: &How<'_>, ledger: &mut WireLedger) -> Lowered<'a> {
+fn minded_of<'a>(
+    messages: &'a [Rendered<Message>],
+    how: &LoweringOptions<'_>,
+    ledger: &mut WireLedger,
+) -> LoweredRequest<'a> {
     let mut items = forms::items(messages);
     if how.appends() {
         items = ledger.aligned(items);
@@ -214,13 +228,13 @@ fn minded_of<'a>(messages: &'a [Rendered<Message>], how: &How<'_>, ledger: &mut 
 }
 
 /// The items as they are sent.
-fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
+fn spoken<'a>(items: &[Item<'a>], how: &LoweringOptions<'_>) -> LoweredRequest<'a> {
     let guard = how.guards() || items.iter().any(|item| item.form == Some(Form::Wrapped));
     // What is only added to keeps all of it.
     let lifetime = |item: &Item<'_>| if how.appends() { Lifetime::Stays } else { item.get().private.lifetime };
     let kept = Lifetime::shared(items.iter().map(lifetime));
-    let mut lowered = Lowered { system: Vec::new(), spoken: Vec::new(), boundary: None, minded: true };
-    let apart = how.shape == Shape::Blocks;
+    let mut lowered = LoweredRequest { system: Vec::new(), spoken: Vec::new(), boundary: None, minded: true };
+    let apart = how.shape == WireShape::Blocks;
     for (at, item) in items.iter().enumerate() {
         let shared = at < kept;
         match (item.form, &item.message) {
@@ -237,7 +251,7 @@ fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
             }
             (Some(Form::Bare | Form::Wrapped | Form::System { joins: false }) | None, _) => {}
         }
-        let one = Spoken { shared, marked: how.marks(item.get()), ..single(item, how, guard) };
+        let one = WireMessage { shared, marked: how.marks(item.get()), ..single(item, how, guard) };
         match lowered.spoken.last_mut().filter(|last| follows(last, &one, how)) {
             Some(result) => {
                 let into = result.message.to_mut();
@@ -253,7 +267,7 @@ fn spoken<'a>(items: &[Item<'a>], how: &How<'_>) -> Lowered<'a> {
 }
 
 /// The last message that the next call begins with.
-fn boundary(spoken: &[Spoken<'_>], how: &How<'_>) -> Option<usize> {
+fn boundary(spoken: &[WireMessage<'_>], how: &LoweringOptions<'_>) -> Option<usize> {
     let shared = spoken.iter().take_while(|one| one.shared).count();
     let last = shared.checked_sub(1)?;
     // Once what stands between them has left, a text behind it is appended to this result, or joins this run.
@@ -267,16 +281,18 @@ fn boundary(spoken: &[Spoken<'_>], how: &How<'_>) -> Option<usize> {
 }
 
 /// Whether `one` is appended to the result `last`.
-fn follows(last: &Spoken<'_>, one: &Spoken<'_>, how: &How<'_>) -> bool {
+fn follows(last: &WireMessage<'_>, one: &WireMessage<'_>, how: &LoweringOptions<'_>) -> bool {
     how.folds() && last.message.role == Role::Tool && one.message.role == Role::User
 }
 
-fn single<'a>(item: &Item<'a>, how: &How<'_>, guard: bool) -> Spoken<'a> {
+fn single<'a>(item: &Item<'a>, how: &LoweringOptions<'_>, guard: bool) -> WireMessage<'a> {
     let alternates = how.capabilities.alternation;
     let text = |role, content: String| Cow::Owned(Message::text(role, content));
     match item.form {
-        Some(Form::System { .. }) => Spoken::new(text(Role::System, system_text(item.get()).into_owned()), Join::Alone),
-        Some(Form::Wrapped) => Spoken::new(text(Role::User, wrapped(&system_text(item.get()))), Join::Always),
+        Some(Form::System { .. }) => {
+            WireMessage::new(text(Role::System, system_text(item.get()).into_owned()), Join::Alone)
+        }
+        Some(Form::Wrapped) => WireMessage::new(text(Role::User, wrapped(&system_text(item.get()))), Join::Always),
         Some(Form::Bare) | None => {
             let message = match &item.message {
                 Cow::Borrowed(message) if guard => guarded(message.get()),
@@ -284,7 +300,7 @@ fn single<'a>(item: &Item<'a>, how: &How<'_>, guard: bool) -> Spoken<'a> {
                 Cow::Owned(message) if guard => Cow::Owned(guarded(message.get()).into_owned()),
                 Cow::Owned(message) => Cow::Owned(message.get().clone()),
             };
-            Spoken::new(message, if alternates { Join::Always } else { Join::Never })
+            WireMessage::new(message, if alternates { Join::Always } else { Join::Never })
         }
     }
 }

@@ -34,11 +34,11 @@ use reqwest::header::AUTHORIZATION;
 use crate::capabilities::Abilities;
 use crate::connect::OPENAI_BASE_URL;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
-use crate::lower::{InTurn, Shape};
+use crate::lower::{TurnPosition, WireShape};
 use crate::openai::answer::Assembly;
 use crate::openai::request::{Wire, native};
 use crate::sse::Events;
-use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec, ToolMode, json_schema};
+use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec, ToolWire, json_schema};
 
 mod answer;
 mod call;
@@ -52,7 +52,7 @@ const DONE: &str = "[DONE]";
 /// An OpenAI-compatible server.
 pub struct OpenAi {
     endpoint: Endpoint,
-    tool_mode: ToolMode,
+    tool_mode: ToolWire,
     vision: bool,
     abilities: Abilities,
     /// Set once the server has refused `stream_options`.
@@ -76,17 +76,17 @@ impl OpenAi {
         &self,
         model: &str,
         request: &LlmRequest,
-        turn: Option<InTurn<'_>>,
+        turn: Option<TurnPosition<'_>>,
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
         let (how, outcome) = match self.tool_mode {
-            ToolMode::Native => {
-                let how = self.abilities.how(model, Shape::Messages, turn);
+            ToolWire::Native => {
+                let how = self.abilities.how(model, WireShape::Messages, turn);
                 let wire = native(model, request, self.vision, &how);
                 (how, self.native(&wire, on_delta).await)
             }
-            ToolMode::JsonSchema => {
-                let how = self.abilities.how(model, Shape::Texts, turn);
+            ToolWire::JsonSchema => {
+                let how = self.abilities.how(model, WireShape::Texts, turn);
                 let (wire, by_schema) = json_schema::render(model, request, self.vision, &how);
                 let sent = async {
                     if by_schema { self.by_schema(&wire, on_delta).await } else { self.native(&wire, on_delta).await }
@@ -151,7 +151,7 @@ impl Provider for OpenAi {
         &'a self,
         model: &'a str,
         request: &'a LlmRequest,
-        turn: InTurn<'a>,
+        turn: TurnPosition<'a>,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
         self.send_in(model, request, Some(turn), on_delta).boxed()

@@ -3,9 +3,9 @@
 use domain::llm::LlmRequest;
 
 use crate::capabilities::Abilities;
-use crate::lower::{InTurn, Shape};
+use crate::lower::{TurnPosition, WireShape};
 use crate::openai::request::native;
-use crate::{ProviderError, ProviderKind, ProviderSpec, ToolMode, anthropic, json_schema};
+use crate::{ProviderError, ProviderSpec, ToolWire, WireKind, anthropic, json_schema};
 
 /// The JSON text of the body that the provider of `spec` would send to `model` for `request`: as a
 /// call of `turn`, or as it stands. Keys stand in headers, never in a body. The requests of one turn are to be asked for
@@ -17,23 +17,23 @@ pub fn preview(
     spec: &ProviderSpec,
     model: &str,
     request: &LlmRequest,
-    turn: Option<InTurn<'_>>,
+    turn: Option<TurnPosition<'_>>,
 ) -> Result<String, ProviderError> {
     let abilities = Abilities::of(spec)?;
     let body = match (spec.kind, spec.tool_mode) {
-        (ProviderKind::OpenAi, ToolMode::Native) => {
-            let how = abilities.how(model, Shape::Messages, turn);
+        (WireKind::OpenAi, ToolWire::Native) => {
+            let how = abilities.how(model, WireShape::Messages, turn);
             native(model, request, spec.vision, &how).body(true)
         }
-        (ProviderKind::OpenAi, ToolMode::JsonSchema) => {
-            let how = abilities.how(model, Shape::Texts, turn);
+        (WireKind::OpenAi, ToolWire::JsonSchema) => {
+            let how = abilities.how(model, WireShape::Texts, turn);
             json_schema::render(model, request, spec.vision, &how).0.body(true)
         }
-        (ProviderKind::Anthropic, ToolMode::Native | ToolMode::JsonSchema) => {
-            let how = abilities.how(model, Shape::Blocks, turn);
+        (WireKind::Anthropic, ToolWire::Native | ToolWire::JsonSchema) => {
+            let how = abilities.how(model, WireShape::Blocks, turn);
             anthropic::request::body(model, request, spec.vision, &how)
         }
-        (ProviderKind::Scripted, ToolMode::Native | ToolMode::JsonSchema) => {
+        (WireKind::Scripted, ToolWire::Native | ToolWire::JsonSchema) => {
             let message = format!("the provider `{}` plays a script: it sends nothing", spec.name);
             return Err(ProviderError::fatal(message));
         }
@@ -44,6 +44,6 @@ pub fn preview(
 /// The provider that the capability table knows by `name`, with the vendor's own address: `anthropic` speaks its own
 /// wire, every other one that of chat completions.
 pub fn spec_of_entry(name: &str) -> ProviderSpec {
-    let kind = if name == "anthropic" { ProviderKind::Anthropic } else { ProviderKind::OpenAi };
+    let kind = if name == "anthropic" { WireKind::Anthropic } else { WireKind::OpenAi };
     ProviderSpec::new(name, kind)
 }

@@ -6,7 +6,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url};
 
 use crate::anthropic::VERSION;
-use crate::connect::{ANTHROPIC_BASE_URL, OPENAI_BASE_URL, ProviderKind, ProviderSpec, connect, http_client};
+use crate::connect::{ANTHROPIC_BASE_URL, OPENAI_BASE_URL, ProviderSpec, WireKind, connect, http_client};
 use crate::{ProviderError, Secret};
 
 /// Asks the provider for its list of models, or reads its script. Says what answered.
@@ -18,9 +18,9 @@ use crate::{ProviderError, Secret};
 /// What cannot be right in the settings, or why nothing answered within `timeout`.
 pub async fn reach(spec: &ProviderSpec, timeout: Duration) -> Result<String, ProviderError> {
     let reached = match spec.kind {
-        ProviderKind::Scripted => return connect(spec).map(|_| "its script can be played".to_owned()),
-        ProviderKind::OpenAi => models(spec, spec.address(OPENAI_BASE_URL, "models")?, timeout).await,
-        ProviderKind::Anthropic => {
+        WireKind::Scripted => return connect(spec).map(|_| "its script can be played".to_owned()),
+        WireKind::OpenAi => models(spec, spec.address(OPENAI_BASE_URL, "models")?, timeout).await,
+        WireKind::Anthropic => {
             let versioned = spec.address(ANTHROPIC_BASE_URL, "")?.path().trim_end_matches('/').ends_with("/v1");
             let url = spec.address(ANTHROPIC_BASE_URL, if versioned { "models" } else { "v1/models" })?;
             models(spec, url, timeout).await
@@ -32,7 +32,7 @@ pub async fn reach(spec: &ProviderSpec, timeout: Duration) -> Result<String, Pro
 async fn models(spec: &ProviderSpec, url: Url, timeout: Duration) -> Result<String, ProviderError> {
     let client = http_client(&url, timeout)?;
     let mut request = client.get(url.clone()).timeout(timeout);
-    if spec.kind == ProviderKind::Anthropic {
+    if spec.kind == WireKind::Anthropic {
         request = request.header("anthropic-version", VERSION);
     }
     if let Some(key) = &spec.api_key {
@@ -66,10 +66,10 @@ async fn models(spec: &ProviderSpec, url: Url, timeout: Duration) -> Result<Stri
     }
 }
 
-fn key_header(kind: ProviderKind, key: &Secret) -> Result<(HeaderName, HeaderValue), ProviderError> {
+fn key_header(kind: WireKind, key: &Secret) -> Result<(HeaderName, HeaderValue), ProviderError> {
     let (name, text) = match kind {
-        ProviderKind::Anthropic => ("x-api-key", key.expose().to_owned()),
-        ProviderKind::OpenAi | ProviderKind::Scripted => ("authorization", format!("Bearer {}", key.expose())),
+        WireKind::Anthropic => ("x-api-key", key.expose().to_owned()),
+        WireKind::OpenAi | WireKind::Scripted => ("authorization", format!("Bearer {}", key.expose())),
     };
     let mut value = HeaderValue::from_str(&text)
         .map_err(|_| ProviderError::fatal("the key holds a character that no header can carry"))?;

@@ -19,7 +19,7 @@ pub const JITTER_SHARE: f64 = 0.5;
 
 /// How often and after which waits a call is made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// Tries after the first one.
     pub max_retries: u32,
     /// Wait before the first retry; it doubles from there.
@@ -30,7 +30,7 @@ pub struct Policy {
     pub longest_asked_wait: Duration,
 }
 
-impl Default for Policy {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             max_retries: MAX_RETRIES,
@@ -41,11 +41,11 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl RetryPolicy {
     /// How long to wait before retry number `attempt` (the first is 1). `jitter` is random in `0.0..1.0`.
     ///
-    /// A provider's wish is followed up to [`Policy::longest_asked_wait`] and never undercut; without one the wait
-    /// doubles up to [`Policy::longest_wait`], less a random share of up to [`JITTER_SHARE`].
+    /// A provider's wish is followed up to [`RetryPolicy::longest_asked_wait`] and never undercut; without one the wait
+    /// doubles up to [`RetryPolicy::longest_wait`], less a random share of up to [`JITTER_SHARE`].
     pub fn backoff(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
         if let Some(asked) = retry_after {
             return asked.min(self.longest_asked_wait);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_bound_and_lose_at_most_their_share() {
-        let policy = Policy::default();
+        let policy = RetryPolicy::default();
         let table = [
             (0, None, 0.0, 500),
             (1, None, 0.0, 500),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn only_what_may_pass_is_tried_again() {
-        let policy = Policy { max_retries: 2, ..Policy::default() };
+        let policy = RetryPolicy { max_retries: 2, ..RetryPolicy::default() };
         let wait = |attempt, reason| policy.wait(attempt, &ProviderError::transient(reason, "m"), 0.0);
         for reason in [RetryReason::Timeout, RetryReason::Network, RetryReason::RateLimit, RetryReason::ServerError] {
             assert_eq!(wait(1, reason), Some(Duration::from_millis(500)), "{reason:?}");

@@ -34,7 +34,7 @@ use std::time::Duration;
 use domain::checkpoint::runtime::RetryReason;
 use domain::json::json;
 use domain::llm::{LlmReply, LlmRequest};
-use domain::message::{CallPart, Private};
+use domain::message::{CallPart, ProviderData};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
@@ -209,7 +209,7 @@ impl Reply {
             finish_reason: self.finish_reason.clone().unwrap_or_else(|| usual.into()),
             usage: self.usage.as_ref().map(file::Tokens::to_usage),
             reasoning_details: json!({"scripted": true}),
-            private: Private::of(vec![json!({"type": "scripted"})]),
+            private: ProviderData::of(vec![json!({"type": "scripted"})]),
             ..LlmReply::text(self.text.0.concat())
         }
     }

@@ -1,4 +1,4 @@
-//! What the conditions of 50 stored hooks cost that are asked and are false, beside the bare evaluation of the same
+//! What the conditions of 50 rules cost that are asked and are false, beside the bare evaluation of the same
 //! expressions by the crate that parses them, with the same bindings, made beforehand.
 //!
 //! `cargo bench -p pintle-rules --bench condition` measures, anything else runs each side once.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use cel::{Context, Program, Value as Cel};
-use domain::condition::{Condition as _, Seen};
+use domain::condition::{Condition as _, ConditionInput};
 use domain::json::{Object, Value};
 use pintle_rules::condition::{Compiled, compile};
 use report::{Report, Side};
@@ -71,7 +71,7 @@ fn compare(report: &mut Report, name: &str, expressions: &[&str]) -> anyhow::Res
     let bare: Vec<Program> = all().map(|it| Program::compile(it).expect("the expressions above compile")).collect();
     let context = context(&input);
     let shell = || Arc::default();
-    let seen = Seen {
+    let seen = ConditionInput {
         event: "pre_tool_use",
         tool_name: "exec",
         raw_tool_name: "exec",

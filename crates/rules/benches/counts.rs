@@ -1,4 +1,4 @@
-//! What stored rules cost in instructions and allocations: conditions, payloads out and replies in.
+//! What rules cost in instructions and allocations: conditions, payloads out and replies in.
 //!
 //! `cargo xtask bench -- --count` counts; anything else runs each case once.
 
@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use domain::checkpoint::{PreToolUse, Subject};
-use domain::condition::{Condition as _, Seen};
+use domain::condition::{Condition as _, ConditionInput};
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
@@ -19,7 +19,7 @@ use gungraun::{Callgrind, Dhat, main};
 use jiff::Timestamp;
 use pintle_rules::condition::{Compiled, compile};
 use pintle_rules::payload::of_subject;
-use pintle_rules::reply::{Exit, Said, stdout};
+use pintle_rules::reply::{Exit, HandlerReply, stdout};
 
 /// The size of the large texts, in bytes.
 const LARGE: usize = 100 << 10;
@@ -47,7 +47,7 @@ impl Asked {
 
     fn holds(&self) -> Result<bool, String> {
         let shell = || Arc::default();
-        self.condition.holds(black_box(&Seen {
+        self.condition.holds(black_box(&ConditionInput {
             event: "pre_tool_use",
             tool_name: "exec",
             raw_tool_name: "exec",
@@ -108,7 +108,7 @@ fn rewritten(bytes: usize) -> Vec<u8> {
 #[bench::allow_small(args = (SMALL), setup = allowed)]
 #[bench::rewrite_small(args = (SMALL), setup = rewritten)]
 #[bench::rewrite_large(args = (LARGE), setup = rewritten)]
-fn reply_in(printed: Vec<u8>) -> (Said, Vec<u8>) {
+fn reply_in(printed: Vec<u8>) -> (HandlerReply, Vec<u8>) {
     (stdout(Exit::Code(0), black_box(&printed), b"").expect("the reply can be read"), printed)
 }
 

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use egress::{Allow, Egress, KeepAlive, Resolver, SystemResolver};
 use engine::Deadlines;
 use futures_util::future::BoxFuture;
-use pintle_rules::http::{Delivery, Exchange, HttpSpec};
+use pintle_rules::http::{Delivery, HttpSender, HttpSpec};
 use report::{Report, Side, shown};
 use tokio::runtime::Runtime;
 
@@ -144,7 +144,7 @@ impl Bare {
 
 /// An http hook's exchange.
 struct Guarded {
-    exchange: Exchange,
+    exchange: HttpSender,
     spec: HttpSpec,
 }
 
@@ -152,7 +152,7 @@ impl Guarded {
     fn new(url: String, egress: Egress) -> Self {
         let headers = vec![("Authorization".to_owned(), "Bearer x".to_owned())];
         let spec = HttpSpec { url, headers, signing_secret: None, strict: false };
-        Self { exchange: Exchange::new(KeepAlive::new(egress), Deadlines::default()), spec }
+        Self { exchange: HttpSender::new(KeepAlive::new(egress), Deadlines::default()), spec }
     }
 
     fn run(&self, runtime: &Runtime, times: usize) -> anyhow::Result<Duration> {

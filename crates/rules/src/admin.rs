@@ -1,4 +1,4 @@
-//! Everything that can be done with stored hooks, whoever asks: the command line or a gateway.
+//! Everything that can be done with rules, whoever asks: the command line or a gateway.
 //!
 //! This is the only place with the rules of who may: roles, tenants that do not see each other, hooks that are shipped,
 //! and who closes a circuit breaker. What somebody may not see is looked up like what is not there: among the rules in
@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::Known;
+use domain::checkpoint::AgentInfo;
 use domain::id::{AgentId, HookId, TenantId};
-use domain::store::{Actor, BudgetStore, ExecutionStore, HookStore, StoreError};
+use domain::store::{Actor, BudgetStore, ExecutionStore, RuleStore, StoreError};
 use jiff::Timestamp;
 
-use crate::cache::{Agents, Rulebook};
-use crate::handler::Parts;
+use crate::cache::{AgentNames, RuleCache};
+use crate::handler::RuleServices;
 use engine::approvals::Clock;
 
 mod calling;
@@ -23,22 +23,22 @@ mod creating;
 mod history;
 mod judged;
 mod reading;
-mod refused;
+mod error;
 mod resetting;
 mod sampling;
 mod spending;
 mod testing;
 
-pub use caller::{Caller, Role};
+pub use caller::{Caller, CallerRole};
 pub use calling::METHODS;
-pub use chain::{Asking, Unknown};
-pub use changing::Updated;
-pub use creating::Created;
-pub use history::{HistoryQuery, INVALID_CURSOR, MAX_PAGE, PAGE, Page};
+pub use chain::{ChainQuery, UnknownAgent};
+pub use changing::UpdatedRule;
+pub use creating::CreatedRule;
+pub use error::{AdminError, AdminErrorCode};
+pub use history::{ExecutionPage, HistoryQuery, INVALID_CURSOR, MAX_PAGE, PAGE};
 pub use reading::{INVALID_AGENT, ListFilter};
-pub use refused::{Code, Refused};
 pub use sampling::Sample;
-pub use testing::{TESTS_PER_MINUTE, TestResult, Tested};
+pub use testing::{TESTS_PER_MINUTE, TestResult, TestTarget};
 
 use testing::Throttle;
 
@@ -55,29 +55,29 @@ pub trait SealingVault: Send + Sync {
 pub type CheckUrl = Arc<dyn Fn(Option<&str>, &str) -> Result<(), String> + Send + Sync>;
 
 /// What is known of an agent of a tenant: its tools, and how to read its shell texts.
-pub type KnownOf = Arc<dyn Fn(&TenantId, &AgentId) -> Arc<dyn Known> + Send + Sync>;
+pub type AgentInfoOf = Arc<dyn Fn(&TenantId, &AgentId) -> Arc<dyn AgentInfo> + Send + Sync>;
 
 /// Whether a session is the caller's own.
 pub type OwnsSession = Arc<dyn Fn(&Caller, &str) -> bool + Send + Sync>;
 
-/// What a desk is made of.
-pub struct DeskParts {
+/// What a rule admin is made of.
+pub struct RuleAdminServices {
     /// The rules.
-    pub hooks: Arc<dyn HookStore>,
+    pub hooks: Arc<dyn RuleStore>,
     /// What they did.
     pub executions: Arc<dyn ExecutionStore>,
     /// What judges may cost.
     pub budgets: Arc<dyn BudgetStore>,
     /// The rules in force.
-    pub rulebook: Arc<Rulebook>,
+    pub rule_cache: Arc<RuleCache>,
     /// Runs hooks that are tested.
-    pub parts: Arc<Parts>,
+    pub parts: Arc<RuleServices>,
     /// Encrypts secrets.
     pub vault: Arc<dyn SealingVault>,
     /// The agents of the host.
-    pub agents: Agents,
+    pub agents: AgentNames,
     /// What is known of each of them.
-    pub known_of: KnownOf,
+    pub known_of: AgentInfoOf,
     /// What URLs are let through.
     pub check_url: CheckUrl,
     /// Whose sessions are whose.
@@ -86,16 +86,16 @@ pub struct DeskParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Does what callers want with stored hooks, if they may. Cheap to clone.
+/// Does what callers want with rules, if they may. Cheap to clone.
 #[derive(Clone)]
-pub struct Desk {
-    parts: Arc<DeskParts>,
+pub struct RuleAdmin {
+    parts: Arc<RuleAdminServices>,
     throttle: Arc<Throttle>,
 }
 
-impl Desk {
-    /// A desk over a store whose rules `parts.rulebook` keeps in force.
-    pub fn new(parts: DeskParts) -> Self {
+impl RuleAdmin {
+    /// A rule admin over a store whose rules `parts.rulebook` keeps in force.
+    pub fn new(parts: RuleAdminServices) -> Self {
         Self { parts: Arc::new(parts), throttle: Arc::default() }
     }
 
@@ -103,11 +103,13 @@ impl Desk {
     /// is put in force.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
-        let desk = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&desk)).await;
-        done.unwrap_or_else(|error| Err(Refused::new(Code::Internal, format!("it could not be done: {error}"))))
+        work: impl FnOnce(&Self) -> Result<T, AdminError> + Send + 'static,
+    ) -> Result<T, AdminError> {
+        let rule_admin = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&rule_admin)).await;
+        done.unwrap_or_else(|error| {
+            Err(AdminError::new(AdminErrorCode::Internal, format!("it could not be done: {error}")))
+        })
     }
 
     /// Now, as stores keep it.
@@ -121,21 +123,21 @@ impl Desk {
     }
 
     /// Puts in force what was just written.
-    fn in_force(&self) -> Result<(), Refused> {
-        self.parts.rulebook.reload().map_err(|error| {
+    fn in_force(&self) -> Result<(), AdminError> {
+        self.parts.rule_cache.reload().map_err(|error| {
             let text = format!("the change is kept, but not in force yet: {error}; it will be when the store answers");
-            Refused::new(Code::Unavailable, text)
+            AdminError::new(AdminErrorCode::Unavailable, text)
         })
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for AdminError {
     fn from(error: StoreError) -> Self {
         let code = match error {
-            StoreError::Unavailable(_) => Code::Unavailable,
-            StoreError::Corrupt(_) => Code::Internal,
-            StoreError::NotFound(_) => Code::NotFound,
-            StoreError::Conflict(_) => Code::FailedPrecondition,
+            StoreError::Unavailable(_) => AdminErrorCode::Unavailable,
+            StoreError::Corrupt(_) => AdminErrorCode::Internal,
+            StoreError::NotFound(_) => AdminErrorCode::NotFound,
+            StoreError::Conflict(_) => AdminErrorCode::FailedPrecondition,
         };
         Self::new(code, error.to_string())
     }

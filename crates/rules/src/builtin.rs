@@ -6,15 +6,15 @@ mod manifest;
 mod seed;
 mod starter;
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, json};
+use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 use jiff::Timestamp;
 
-pub use manifest::BadManifest;
-pub use seed::{BY_CONFIG, Seed, Write, plan};
+pub use manifest::ManifestError;
+pub use seed::{BY_CONFIG, Seed, SeedWrite, plan};
 pub use starter::starter;
 
 /// The manifests and the scripts that they name, by file name.
@@ -23,7 +23,7 @@ const SCRIPTS: [(&str, &str); 1] = [("pii-redactor.js", include_str!("builtin/pi
 
 /// A shipped hook, as its manifest has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Builtin {
+pub struct BuiltinRule {
     /// Its name, in every row.
     pub id: String,
     /// Which edition of it this is; newer ones replace older ones.
@@ -31,7 +31,7 @@ pub struct Builtin {
     /// Where it acts: one row each.
     pub events: Vec<CheckpointKind>,
     /// When and how it is asked.
-    pub terms: Terms,
+    pub terms: BuiltinTerms,
     /// What it may change: `rawInput`, `toolInput`, `toolInput.KEY`.
     pub mutable_fields: Vec<String>,
     /// Its script.
@@ -44,7 +44,7 @@ pub struct Builtin {
 
 /// When and how a shipped hook is asked: what its rows have from the manifest as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct BuiltinTerms {
     /// Whose turns it is about.
     pub scope: HookScope,
     /// A pattern of tool names; empty for every event.
@@ -54,15 +54,15 @@ pub struct Terms {
     /// How long one call may take.
     pub timeout_ms: u32,
     /// What counts when that time is over.
-    pub on_timeout: Instead,
+    pub on_timeout: Fallback,
     /// Higher runs first.
     pub priority: i32,
     /// What its circuit breaker counts.
-    pub breaker: Policy,
+    pub breaker: BreakerPolicy,
 }
 
 /// Every builtin of this version of the program.
-pub fn builtins() -> Vec<Builtin> {
+pub fn builtins() -> Vec<BuiltinRule> {
     let read = |text: &&str| manifest::read(text, &SCRIPTS).expect("a test below reads every embedded manifest");
     MANIFESTS.iter().map(read).collect()
 }
@@ -72,18 +72,18 @@ pub fn mutable_fields(id: &str) -> Option<Vec<String>> {
     builtins().into_iter().find(|builtin| builtin.id == id).map(|builtin| builtin.mutable_fields)
 }
 
-impl Builtin {
+impl BuiltinRule {
     /// Its rows, one for each event, as a host has them that never had any.
-    pub fn rows(&self, now: Timestamp) -> Vec<AgentHook> {
+    pub fn rows(&self, now: Timestamp) -> Vec<Rule> {
         self.events.iter().map(|event| self.row(*event, now)).collect()
     }
 
-    fn row(&self, event: CheckpointKind, now: Timestamp) -> AgentHook {
-        let Terms { scope, matcher, if_expr, timeout_ms, on_timeout, priority, breaker } = self.terms.clone();
+    fn row(&self, event: CheckpointKind, now: Timestamp) -> Rule {
+        let BuiltinTerms { scope, matcher, if_expr, timeout_ms, on_timeout, priority, breaker } = self.terms.clone();
         let metadata =
             [("builtin", json!(true)), ("version", json!(self.version)), ("description", json!(self.description))];
         let at = now.to_string();
-        AgentHook {
+        Rule {
             id: HookId::of_name(&format!("{}/{}", self.id, event.name())),
             tenant_id: TenantId::sentinel(),
             agent_ids: Vec::new(),
@@ -102,7 +102,7 @@ impl Builtin {
             source: Source::Builtin,
             may_rewrite: !self.mutable_fields.is_empty(),
             breaker,
-            on_trip: Instead::default_at(event),
+            on_trip: Fallback::default_at(event),
             tripped_at: None,
             disabled_reason: String::new(),
             metadata: metadata.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
@@ -121,14 +121,14 @@ mod tests {
     fn the_redactor_is_the_published_one() {
         let all = builtins();
         let [redactor] = all.as_slice() else { panic!("{all:?}") };
-        let terms = Terms {
+        let terms = BuiltinTerms {
             scope: HookScope::Global,
             matcher: String::new(),
             if_expr: String::new(),
             timeout_ms: 2000,
-            on_timeout: Instead::Block,
+            on_timeout: Fallback::Block,
             priority: 900,
-            breaker: Policy::Faults,
+            breaker: BreakerPolicy::Faults,
         };
         assert_eq!((redactor.id.as_str(), redactor.version, redactor.default_disabled), ("pii-redactor", 3, true));
         assert_eq!(redactor.terms, terms);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn each_event_has_a_row_of_the_published_id() {
-        let rows: Vec<AgentHook> = builtins().iter().flat_map(|own| own.rows(Timestamp::UNIX_EPOCH)).collect();
+        let rows: Vec<Rule> = builtins().iter().flat_map(|own| own.rows(Timestamp::UNIX_EPOCH)).collect();
         let ids: Vec<(&str, &str)> = rows.iter().map(|row| (row.event.name(), row.id.as_str())).collect();
         let published = [
             ("user_prompt_submit", "adf28f53-17ef-5f64-9290-9bfa14940397"),
@@ -149,7 +149,7 @@ mod tests {
         for row in &rows {
             assert_eq!((row.name.as_str(), row.enabled, row.source), ("pii-redactor", false, Source::Builtin));
             assert_eq!((&row.tenant_id, row.scope), (&TenantId::sentinel(), HookScope::Global));
-            assert_eq!(row.on_trip, Instead::Block);
+            assert_eq!(row.on_trip, Fallback::Block);
             assert_eq!((&row.metadata["builtin"], &row.metadata["version"]), (&json!(true), &json!(3)));
             assert!(row.config["source"].as_str().unwrap().contains("function handle(event)"));
             assert_eq!(row.created_at, "1970-01-01T00:00:00Z");

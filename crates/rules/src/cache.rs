@@ -8,24 +8,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::agent_hook::{AgentHook, HookScope, Source};
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{AgentId, HookId, TenantId};
-use domain::store::{HookStore, StoreError, StoredRules, Trip};
+use domain::rule::{HookScope, Rule, Source};
+use domain::store::{OpenBreaker, RuleStore, StoreError, StoredRules};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::handler::Parts;
+use crate::handler::RuleServices;
 use engine::approvals::{Clock, SystemClock};
-use engine::live::{Live, Rules};
-use engine::set::Mounted;
+use engine::hook_set::Mounted;
+use engine::live_rules::{LiveRules, RulesByTenant};
 
 mod breaking;
 mod mounting;
 
 use breaking::Counter;
 pub(crate) use mounting::handler;
-pub use mounting::{Guarded, mount, shut, stub};
+pub use mounting::{GuardedEvents, mount, shut, stub};
 
 /// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -37,16 +37,16 @@ pub const LOOK_WHILE_TOLD: Duration = Duration::from_secs(5);
 const BY_BREAKER: &str = "breaker";
 
 /// The agents of the host: hooks know them by ids that are made from these names.
-pub type Agents = Arc<dyn Fn() -> Vec<AgentId> + Send + Sync>;
+pub type AgentNames = Arc<dyn Fn() -> Vec<AgentId> + Send + Sync>;
 
 /// The rules of one store, in force.
-pub struct Rulebook {
-    store: Arc<dyn HookStore>,
-    live: Arc<Live>,
-    parts: Arc<Parts>,
-    agents: Agents,
+pub struct RuleCache {
+    store: Arc<dyn RuleStore>,
+    live: Arc<LiveRules>,
+    parts: Arc<RuleServices>,
+    agents: AgentNames,
     clock: Arc<dyn Clock>,
-    page: Mutex<Page>,
+    cache_state: Mutex<CacheState>,
     /// Held by whoever writes a run, so that an older one never takes the place of a newer one.
     writing: Mutex<()>,
     closing: CancellationToken,
@@ -54,7 +54,7 @@ pub struct Rulebook {
 
 /// A hook beside those of the store: it stands for a rule that could not be read, or that nobody accepted.
 #[derive(Clone)]
-pub struct Beside {
+pub struct ExtraHook {
     /// Whose; of every tenant if that is not said.
     pub tenant: Option<TenantId>,
     /// The hook.
@@ -63,73 +63,74 @@ pub struct Beside {
 
 /// What is in force now.
 #[derive(Default)]
-struct Page {
+struct CacheState {
     /// As they are in force: those of the store, and of files those of this host. Shared with whoever reads them.
     rules: Arc<StoredRules>,
     /// All rows of the store, those of files of other hosts among them.
-    rows: Vec<AgentHook>,
+    rows: Vec<Rule>,
     /// The rules of this host's files. Their rows in the store are for breakers and histories; what counts stands here,
     /// since hosts that share a store need not share their files.
-    files: Vec<AgentHook>,
+    files: Vec<Rule>,
     /// The runs of breakers that are under way.
-    runs: BTreeMap<(HookId, TenantId), Run>,
+    runs: BTreeMap<(HookId, TenantId), BreakerRun>,
     /// How many writes of a run are on their way: until they are there, what the store has of it is old.
     unwritten: BTreeMap<(HookId, TenantId), usize>,
     /// Breakers that opened here and that the store does not know of yet.
-    held: Vec<Trip>,
+    held: Vec<OpenBreaker>,
     /// Why the store could not be read, as long as it never could: every gate stays shut, whatever else is there.
     unread: Option<String>,
     /// Rules that could not be read: what they were to guard stays shut.
-    stubs: Vec<Beside>,
+    stubs: Vec<ExtraHook>,
     /// What was mounted of each row, so that a change of one row mounts one row.
-    mounted: BTreeMap<HookId, (AgentHook, Arc<[Mounted; 1]>)>,
+    mounted: BTreeMap<HookId, (Rule, Arc<[Mounted; 1]>)>,
 }
 
-impl Rulebook {
+impl RuleCache {
     /// Reads the rules of `store` and puts them in force. Blocks.
     ///
     /// # Errors
-    /// The store cannot be read; gates are then shut until [`Rulebook::refresh`] succeeds.
+    /// The store cannot be read; gates are then shut until [`RuleCache::refresh`] succeeds.
     pub fn open(
-        store: Arc<dyn HookStore>,
-        live: Arc<Live>,
-        parts: Arc<Parts>,
-        agents: Agents,
+        store: Arc<dyn RuleStore>,
+        live: Arc<LiveRules>,
+        parts: Arc<RuleServices>,
+        agents: AgentNames,
     ) -> (Arc<Self>, Result<(), StoreError>) {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let book = Arc::new(Self {
+        let rule_cache = Arc::new(Self {
             store,
             live,
             parts,
             agents,
             clock,
-            page: Mutex::default(),
+            cache_state: Mutex::default(),
             writing: Mutex::default(),
             closing: CancellationToken::new(),
         });
-        let read = book.reload();
+        let read = rule_cache.reload();
         if let Err(error) = &read {
-            let mut page = book.page();
-            page.unread = Some(error.to_string());
-            book.publish(&mut page);
+            let mut cache_state = rule_cache.cache_state();
+            cache_state.unread = Some(error.to_string());
+            rule_cache.publish(&mut cache_state);
         }
-        // What the rulebook itself holds must not hold it: nothing of this would ever be dropped, the store least of all.
-        book.live.count_by(Arc::new(Counter(Arc::downgrade(&book))));
-        book.parts.pool.count_by(Arc::new(Counter(Arc::downgrade(&book))));
-        (book, read)
+        // What the rule cache itself holds must not hold it: nothing of this would ever be dropped, the store least of
+        // all.
+        rule_cache.live.count_by(Arc::new(Counter(Arc::downgrade(&rule_cache))));
+        rule_cache.parts.pool.count_by(Arc::new(Counter(Arc::downgrade(&rule_cache))));
+        (rule_cache, read)
     }
 
-    fn page(&self) -> MutexGuard<'_, Page> {
-        self.page.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache_state(&self) -> MutexGuard<'_, CacheState> {
+        self.cache_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rules as they are in force, breakers that only this process knows of among them. Nothing is copied unless
     /// there is such a breaker of a global hook.
     pub fn rules(&self) -> Arc<StoredRules> {
-        let page = self.page();
-        match page.held_beside().next() {
-            None => page.rules.clone(),
-            Some(_) => Arc::new(StoredRules { trips: page.trips(), ..(*page.rules).clone() }),
+        let cache_state = self.cache_state();
+        match cache_state.held_extra().next() {
+            None => cache_state.rules.clone(),
+            Some(_) => Arc::new(StoredRules { trips: cache_state.trips(), ..(*cache_state.rules).clone() }),
         }
     }
 
@@ -139,7 +140,7 @@ impl Rulebook {
     /// The store cannot be read; what was in force stays.
     pub fn refresh(&self) -> Result<bool, StoreError> {
         let epoch = self.store.epoch()?;
-        if epoch == self.page().rules.epoch && epoch != 0 {
+        if epoch == self.cache_state().rules.epoch && epoch != 0 {
             return Ok(false);
         }
         self.reload()?;
@@ -152,14 +153,14 @@ impl Rulebook {
     /// The store cannot be read; what was in force stays.
     pub fn reload(&self) -> Result<(), StoreError> {
         let rules = self.store.rules()?;
-        let mut page = self.page();
+        let mut cache_state = self.cache_state();
         // Somebody who read later may have been faster.
-        if rules.epoch < page.rules.epoch {
+        if rules.epoch < cache_state.rules.epoch {
             return Ok(());
         }
-        page.take(rules);
-        self.publish(&mut page);
-        drop(page);
+        cache_state.take(rules);
+        self.publish(&mut cache_state);
+        drop(cache_state);
         // What is left of earlier events is for hooks that are in force now.
         self.parts.pool.look_with(&self.live);
         Ok(())
@@ -167,20 +168,20 @@ impl Rulebook {
 
     /// Mounts the rules once more, because the agents of the host changed.
     pub fn remount(&self) {
-        let mut page = self.page();
-        page.mounted.clear();
-        self.publish(&mut page);
+        let mut cache_state = self.cache_state();
+        cache_state.mounted.clear();
+        self.publish(&mut cache_state);
     }
 
     /// Takes the rules of this host's files, and keeps shut what those were to guard that could not be read. Replaces
     /// what was taken before.
-    pub fn hold(&self, files: Vec<AgentHook>, stubs: Vec<Beside>) {
-        let mut page = self.page();
-        page.files = files;
-        page.stubs = stubs;
-        page.lay_over();
-        page.open_held();
-        self.publish(&mut page);
+    pub fn hold(&self, files: Vec<Rule>, stubs: Vec<ExtraHook>) {
+        let mut cache_state = self.cache_state();
+        cache_state.files = files;
+        cache_state.stubs = stubs;
+        cache_state.lay_over();
+        cache_state.open_held();
+        self.publish(&mut cache_state);
     }
 
     /// Puts changes in force until it is cancelled: at once where the store tells of them, else when it looks.
@@ -197,8 +198,8 @@ impl Rulebook {
                 () = told.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
-            let book = self.clone();
-            let looked = tokio::task::spawn_blocking(move || book.refresh()).await;
+            let rule_cache = self.clone();
+            let looked = tokio::task::spawn_blocking(move || rule_cache.refresh()).await;
             match looked {
                 Ok(Ok(_)) => lost = false,
                 Ok(Err(error)) if !lost => {
@@ -211,21 +212,21 @@ impl Rulebook {
     }
 
     /// What is in force, as dispatchers take it.
-    pub fn live(&self) -> &Arc<Live> {
+    pub fn live(&self) -> &Arc<LiveRules> {
         &self.live
     }
 
     /// Forgets what this process alone knows of the breakers of a hook: those that opened and that could not be written
     /// yet, and runs; everywhere, or for one tenant. Somebody closes them. What is in force changes with the next
-    /// [`Rulebook::reload`]. Blocks.
+    /// [`RuleCache::reload`]. Blocks.
     pub fn release(&self, id: &HookId, tenant: Option<&TenantId>) {
         let meant = |hook: &HookId, of: &TenantId| hook == id && tenant.is_none_or(|tenant| of == tenant);
         // A write that has begun with the old run must not come after whoever clears it in the store.
         let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut page = self.page();
-        page.held.retain(|trip| !meant(&trip.hook_id, &trip.tenant_id));
-        page.runs.retain(|(hook, of), _| !meant(hook, of));
-        drop(page);
+        let mut cache_state = self.cache_state();
+        cache_state.held.retain(|trip| !meant(&trip.hook_id, &trip.tenant_id));
+        cache_state.runs.retain(|(hook, of), _| !meant(hook, of));
+        drop(cache_state);
         drop(writing);
     }
 
@@ -236,23 +237,23 @@ impl Rulebook {
 
     /// Whether the breaker of a hook is still open here and not in the store.
     fn holds(&self, id: &HookId, tenant: &TenantId) -> bool {
-        self.page().held.iter().any(|trip| trip.hook_id == *id && trip.tenant_id == *tenant)
+        self.cache_state().held.iter().any(|trip| trip.hook_id == *id && trip.tenant_id == *tenant)
     }
 
     /// Puts what the page says in force.
-    fn publish(&self, page: &mut Page) {
+    fn publish(&self, cache_state: &mut CacheState) {
         let agents = (self.agents)();
-        let stored = page.rules.clone();
+        let stored = cache_state.rules.clone();
         let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
-        page.mounted.retain(|id, _| ids.contains(id));
-        let trips = page.trips();
-        let others = self.of_tenant(page, None, (&stored.hooks, &trips, &agents));
-        let mut rules = Rules { others, ..Rules::default() };
-        if let Some(why) = &page.unread {
+        cache_state.mounted.retain(|id, _| ids.contains(id));
+        let trips = cache_state.trips();
+        let others = self.of_tenant(cache_state, None, (&stored.hooks, &trips, &agents));
+        let mut rules = RulesByTenant { others, ..RulesByTenant::default() };
+        if let Some(why) = &cache_state.unread {
             rules.others = rules.others.iter().chain(shut(why).others.iter()).cloned().collect();
         }
         for tenant in &stored.tenants {
-            let own = self.of_tenant(page, Some(&tenant.id), (&stored.hooks, &trips, &agents));
+            let own = self.of_tenant(cache_state, Some(&tenant.id), (&stored.hooks, &trips, &agents));
             rules.tenants.insert(tenant.id.clone(), own);
             rules.slugs.insert(tenant.id.clone(), tenant.slug.clone());
         }
@@ -262,12 +263,13 @@ impl Rulebook {
     /// The mounted hooks of a tenant, or those of a tenant that nobody knows: the global ones.
     fn of_tenant(
         &self,
-        page: &mut Page,
+        cache_state: &mut CacheState,
         tenant: Option<&TenantId>,
-        (hooks, trips, agents): (&[AgentHook], &[Trip], &[AgentId]),
+        (hooks, trips, agents): (&[Rule], &[OpenBreaker], &[AgentId]),
     ) -> Arc<[Mounted]> {
-        let is_own = |beside: &&Beside| beside.tenant.is_none() || beside.tenant.as_ref() == tenant;
-        let mut mounted: Vec<Mounted> = page.stubs.iter().filter(is_own).map(|beside| beside.mounted.clone()).collect();
+        let is_own = |extra_hooks: &&ExtraHook| extra_hooks.tenant.is_none() || extra_hooks.tenant.as_ref() == tenant;
+        let mut mounted: Vec<Mounted> =
+            cache_state.stubs.iter().filter(is_own).map(|extra_hooks| extra_hooks.mounted.clone()).collect();
         for hook in hooks {
             // What is shipped and switched off is nobody's rule: it would stand in every record.
             if hook.source == Source::Builtin && !hook.is_candidate() {
@@ -281,29 +283,29 @@ impl Rulebook {
             match trip {
                 // Open for this tenant only: it is mounted apart.
                 Some(trip) if global && hook.enabled => {
-                    let tripped = AgentHook { tripped_at: Some(trip.tripped_at.clone()), ..hook.clone() };
+                    let tripped = Rule { tripped_at: Some(trip.tripped_at.clone()), ..hook.clone() };
                     mounted.push(mount(&tripped, agents, &self.parts));
                 }
-                Some(_) | None => mounted.push(self.one(page, hook, agents)),
+                Some(_) | None => mounted.push(self.one(cache_state, hook, agents)),
             }
         }
         mounted.into()
     }
 
     /// A row as it is mounted, from before if it has not changed.
-    fn one(&self, page: &mut Page, hook: &AgentHook, agents: &[AgentId]) -> Mounted {
-        if let Some((same, mounted)) = page.mounted.get(&hook.id)
+    fn one(&self, cache_state: &mut CacheState, hook: &Rule, agents: &[AgentId]) -> Mounted {
+        if let Some((same, mounted)) = cache_state.mounted.get(&hook.id)
             && same == hook
         {
             return mounted[0].clone();
         }
         let mounted = mount(hook, agents, &self.parts);
-        page.mounted.insert(hook.id.clone(), (hook.clone(), Arc::new([mounted.clone()])));
+        cache_state.mounted.insert(hook.id.clone(), (hook.clone(), Arc::new([mounted.clone()])));
         mounted
     }
 }
 
-impl Page {
+impl CacheState {
     fn take(&mut self, rules: StoredRules) {
         self.unread = None;
         let mut runs: BTreeMap<_, _> =
@@ -326,7 +328,7 @@ impl Page {
         let own = self.files.iter().map(|file| {
             let row = self.rows.iter().find(|row| row.id == file.id);
             let tripped_at = row.and_then(|row| row.tripped_at.clone());
-            AgentHook {
+            Rule {
                 enabled: file.enabled && tripped_at.is_none(),
                 disabled_reason: tripped_at.as_ref().map(|_| BY_BREAKER.to_owned()).unwrap_or_default(),
                 tripped_at,
@@ -377,22 +379,22 @@ impl Page {
     }
 
     /// The trips of global hooks that the store does not know of yet: they stand beside the hooks.
-    fn held_beside(&self) -> impl Iterator<Item = &Trip> {
+    fn held_extra(&self) -> impl Iterator<Item = &OpenBreaker> {
         self.held.iter().filter(|trip| {
-            let of = |hook: &AgentHook| hook.id == trip.hook_id && hook.scope == HookScope::Global;
+            let of = |hook: &Rule| hook.id == trip.hook_id && hook.scope == HookScope::Global;
             self.rules.hooks.iter().any(of)
         })
     }
 
     /// The trips of global hooks.
-    fn trips(&self) -> Vec<Trip> {
-        self.rules.trips.iter().chain(self.held_beside()).cloned().collect()
+    fn trips(&self) -> Vec<OpenBreaker> {
+        self.rules.trips.iter().chain(self.held_extra()).cloned().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::breaker::Counted;
+    use domain::breaker::BreakerOutcome;
 
     use super::*;
 
@@ -401,9 +403,9 @@ mod tests {
         let key = |hook: &str| (HookId::from(hook), TenantId::from("t"));
         let run = |outcomes: i64| {
             let at = |second: i64| jiff::Timestamp::from_second(second).unwrap();
-            let mut run = Run::default();
+            let mut run = BreakerRun::default();
             for second in 0..outcomes {
-                run.take(domain::breaker::Policy::All, Counted::Block, at(second));
+                run.take(domain::breaker::BreakerPolicy::All, BreakerOutcome::Block, at(second));
             }
             run
         };
@@ -413,17 +415,17 @@ mod tests {
             ..StoredRules::default()
         };
         let runs = BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(2)), (key("gone"), run(2))]);
-        let mut page = Page { runs, ..Page::default() };
+        let mut cache_state = CacheState { runs, ..CacheState::default() };
         for hook in ["longer", "over"] {
-            assert!(page.is_to_write(&key(hook)));
+            assert!(cache_state.is_to_write(&key(hook)));
         }
-        page.take(rules.clone());
-        assert_eq!(page.runs, BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(1))]));
+        cache_state.take(rules.clone());
+        assert_eq!(cache_state.runs, BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(1))]));
         for hook in ["longer", "over"] {
-            page.written(&key(hook));
+            cache_state.written(&key(hook));
         }
-        page.take(rules);
-        assert_eq!(page.runs.len(), 3);
-        assert_eq!(page.runs[&key("longer")], run(1));
+        cache_state.take(rules);
+        assert_eq!(cache_state.runs.len(), 3);
+        assert_eq!(cache_state.runs[&key("longer")], run(1));
     }
 }

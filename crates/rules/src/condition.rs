@@ -1,4 +1,4 @@
-//! Conditions of agent hooks: a matcher on the tool's name, and an expression of CEL over the event.
+//! Conditions of rules: a matcher on the tool's name, and an expression of CEL over the event.
 //!
 //! The `cel` crate parses an expression and writes its macros out. The evaluation is done here: conditions judge what
 //! a model has sent, so each step and each byte that is looked at must count against a budget, also inside of the
@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use cel::parser::PrattParser;
-use domain::condition::{Condition, Seen};
+use domain::condition::{Condition, ConditionInput};
 use domain::matcher::Matcher;
 
 use fault::{Fault, shown};
@@ -116,7 +116,7 @@ impl Condition for Compiled {
 
     /// Where the raw and the canonical name of the tool differ, it holds if it holds with either of them as
     /// `tool_name`, whatever is wrong with the other; a bound that is reached is a fault all the same.
-    fn holds(&self, seen: &Seen<'_>) -> Result<bool, String> {
+    fn holds(&self, seen: &ConditionInput<'_>) -> Result<bool, String> {
         let shell = OnceCell::new();
         let with = |tool_name| self.with_name(Event { seen, tool_name, shell: &shell });
         let canonical = with(seen.tool_name);
@@ -141,7 +141,7 @@ mod tests {
 
     fn ask(condition: &Compiled) -> Result<bool, String> {
         let shell = std::sync::Arc::default;
-        condition.holds(&Seen {
+        condition.holds(&ConditionInput {
             event: "pre_tool_use",
             tool_name: "exec",
             raw_tool_name: "exec",

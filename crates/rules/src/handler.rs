@@ -6,59 +6,59 @@
 
 use std::sync::Arc;
 
-use domain::account::Answered;
-use domain::agent_hook::{Edition, HandlerType};
+use domain::account::HandlerAnswer;
 use domain::checkpoint::{Notice, Reply, Subject};
 use domain::fault::Fault;
 use domain::hook::{Family, Hook};
 use domain::id::{HookId, TenantId};
+use domain::rule::{Edition, HandlerType};
 use domain::shell::ShellFacts;
 use futures_util::future::BoxFuture;
 
 use self::answer::Failure;
-use self::running::Heard;
-use engine::handler::{Call, Handler};
+use self::running::RunResult;
+use engine::handler::{Handler, HookCall};
 
 mod answer;
 mod denied;
 mod judging;
 mod observing;
-mod parts;
+mod services;
 mod running;
 mod tracing;
 mod trying;
 
-pub use judging::{Evaluator, JudgeSettings, Judged, Judges, Wanted};
-pub use observing::{ATTEMPTS, Kept, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS, Pool, PoolLimits};
-pub use parts::{CommandSurroundings, Parts, ScriptCall, ScriptFailure, ScriptRan, Scripts, SlugOf, Vault};
-pub use running::{Asked, Runs};
-pub(crate) use trying::Tried;
+pub use judging::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges};
+pub use observing::{ATTEMPTS, LEASE, LOOK_EVERY, ObserverPool, Outbox, PAUSES_SECONDS, PoolLimits, TakenJob};
+pub use running::{RuleQuestion, RuleRunner};
+pub use services::{CommandEnv, RuleServices, ScriptCall, ScriptFailure, ScriptResult, Scripts, SlugOf, Vault};
+pub(crate) use trying::TryResult;
 
-/// Runs one stored hook.
+/// Runs one rule.
 pub struct RuleHandler {
-    about: Arc<About>,
+    about: Arc<BoundRule>,
 }
 
 /// One row, ready to run, with everything that it needs of the host.
-pub(crate) struct About {
+pub(crate) struct BoundRule {
     pub(crate) hook: Arc<Hook>,
-    pub(crate) runs: Runs,
-    pub(crate) parts: Arc<Parts>,
+    pub(crate) runs: RuleRunner,
+    pub(crate) parts: Arc<RuleServices>,
 }
 
 impl RuleHandler {
     /// Runs `hook` by `runs`.
-    pub fn new(hook: Arc<Hook>, runs: Runs, parts: Arc<Parts>) -> Arc<Self> {
-        Arc::new(Self { about: Arc::new(About { hook, runs, parts }) })
+    pub fn new(hook: Arc<Hook>, runs: RuleRunner, parts: Arc<RuleServices>) -> Arc<Self> {
+        Arc::new(Self { about: Arc::new(BoundRule { hook, runs, parts }) })
     }
 
     /// Tells what the outbox kept of an event, as [`Handler::tell`] would have told it.
-    fn resume(&self, kept: Kept) {
+    fn resume(&self, kept: TakenJob) {
         self.about.parts.pool.resume(&self.about, kept);
     }
 }
 
-impl About {
+impl BoundRule {
     /// The row's id.
     pub(crate) fn id(&self) -> HookId {
         self.hook.stored.as_ref().map_or_else(|| HookId::from(""), |stored| stored.id.clone())
@@ -88,19 +88,19 @@ impl About {
 }
 
 impl Handler for RuleHandler {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
+    fn ask<'a>(&'a self, call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
         Box::pin(async move {
             if call.cancel.is_cancelled() {
                 return Err(Fault::Cancelled).into();
             }
             let about = &self.about;
             let render = || crate::payload::of_subject(call.event_id, call.who, now(), &call.subject);
-            let payload = call.wire.rendering(Family::Agent, || render().unwrap_or_default());
+            let payload = call.wire.rendering(Family::Rule, || render().unwrap_or_default());
             if payload.is_empty() {
                 let detail = format!("stored hooks are not asked at `{}`", call.subject.kind().name());
                 return Err(Fault::Unavailable { detail }).into();
             }
-            let asked = Asked {
+            let asked = RuleQuestion {
                 about,
                 event_id: call.event_id,
                 who: call.who,
@@ -135,19 +135,19 @@ impl Handler for RuleHandler {
 }
 
 /// Scripts see the shell facts, too: they are computed when a script is asked about a call that has a shell text.
-fn shell(about: &About, call: &Call<'_>) -> Option<Arc<ShellFacts>> {
+fn shell(about: &BoundRule, call: &HookCall<'_>) -> Option<Arc<ShellFacts>> {
     let Subject::PreToolUse(gate) = call.subject else { return None };
     (about.handler() == HandlerType::Script).then(|| call.known.shell(&gate.call.tool, &gate.call.arguments))
 }
 
 /// What a handler said, as the chain takes it.
-fn answered(heard: Heard<Reply>) -> Answered {
-    let Heard { said, mut account } = heard;
+fn answered(heard: RunResult<Reply>) -> HandlerAnswer {
+    let RunResult { said, mut account } = heard;
     let heard = said.map_err(|Failure { fault, detail }| {
         account.detail.get_or_insert(detail);
         fault
     });
-    Answered { heard, account: Some(Box::new(account)) }
+    HandlerAnswer { heard, account: Some(Box::new(account)) }
 }
 
 fn now() -> jiff::Timestamp {

@@ -66,13 +66,13 @@ pub struct Response {
 
 /// Sends payloads. Clones, and the exchanges [of other tenants](Self::for_tenant), share connections.
 #[derive(Clone)]
-pub struct Exchange {
+pub struct HttpSender {
     client: KeepAlive,
     timer: Arc<dyn Timer>,
     clock: Arc<dyn Clock>,
 }
 
-impl Exchange {
+impl HttpSender {
     /// An exchange over `client`, for its audience, by the time of this machine; it waits by `deadlines`.
     pub fn new(client: KeepAlive, deadlines: Deadlines) -> Self {
         Self { client, timer: Arc::new(deadlines), clock: Arc::new(SystemClock) }
@@ -162,7 +162,7 @@ impl std::fmt::Debug for HttpSpec {
     }
 }
 
-impl std::fmt::Debug for Exchange {
+impl std::fmt::Debug for HttpSender {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Exchange").field("client", &self.client).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Stored rules: their records, their administration, their cache, and what runs them.
+//! Rules: their records, their administration, their cache, and what runs them.
 //!
 //! [`record`] reads a rule as people write it, [`condition`] its expression, [`payload`] and [`reply`] the words of its
 //! handlers. [`admin`] changes rules, [`cache`] keeps them in force, [`handler`] runs them.

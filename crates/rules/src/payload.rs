@@ -1,4 +1,4 @@
-//! What the handler of an agent hook is sent: one JSON object per event, the same for every kind of handler.
+//! What the handler of a rule is sent: one JSON object per event, the same for every kind of handler.
 //!
 //! The members in `PascalCase` are those of the published wire and always all there; those in `snake_case` say more.
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Checkpoint as _, CheckpointKind, Facts, Notice, Observed, SubagentStart, Subject};
+use domain::checkpoint::{Checkpoint as _, CheckpointKind, Facts, Notice, ObservedEvent, SubagentStart, Subject};
 use domain::id::{CallId, EventId, SessionId, agent_uuid};
 use domain::identity::Identity;
 use domain::shell::ShellFacts;
@@ -26,7 +26,7 @@ const NIL: &str = "00000000-0000-0000-0000-000000000000";
 /// Room for the members that every payload has but for what is put in, in bytes.
 const COMMON_BYTES: usize = 1536;
 
-/// What is asked of a hook: `subject` at an event of `who`. Nothing where stored hooks are not asked.
+/// What is asked of a hook: `subject` at an event of `who`. Nothing where rules are not asked.
 pub fn of_subject(event_id: &EventId, who: &Identity, at: Timestamp, subject: &Subject<'_>) -> Option<Vec<u8>> {
     let event = Event { event_id, who, at, kind: subject.kind(), call: who.tool_call_id.as_ref() };
     let mut out = match subject {
@@ -47,13 +47,13 @@ pub fn of_subject(event_id: &EventId, who: &Identity, at: Timestamp, subject: &S
     Some(out.into_bytes())
 }
 
-/// What a hook is told. Nothing of events that stored hooks do not observe.
+/// What a hook is told. Nothing of events that rules do not observe.
 pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
     let Notice { event_id, at, who, what } = notice;
     let event = Event { event_id, who, at: *at, kind: what.checkpoint(), call: who.tool_call_id.as_ref() };
     let mut out = match what {
-        Observed::SessionStart => event.begin(&Facts::default()),
-        Observed::PostToolUse { call, output, duration, substituted } => {
+        ObservedEvent::SessionStart => event.begin(&Facts::default()),
+        ObservedEvent::PostToolUse { call, output, duration, substituted } => {
             // Who observes pairs its event with the one that the gates saw.
             let mut out = Event { call: Some(&call.id), ..event }.begin(&Facts::of_call(call));
             write_output(&mut out, output);
@@ -61,7 +61,7 @@ pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
             out.raw(r#","substituted":"#).serialised(substituted);
             out
         }
-        Observed::Stop { reply, iterations, usage, duration } => {
+        ObservedEvent::Stop { reply, iterations, usage, duration } => {
             let mut out = event.begin(&Facts::default());
             out.raw(r#","status":"completed","final_text":"#).text(cut(reply).0);
             out.raw(r#","iterations":"#).serialised(iterations);
@@ -69,7 +69,7 @@ pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
             out.raw(r#","duration_ms":"#).serialised(&millis(*duration));
             out
         }
-        Observed::SubagentStop { start, session_id, status, timed_out, outcome, duration, .. } => {
+        ObservedEvent::SubagentStop { start, session_id, status, timed_out, outcome, duration, .. } => {
             let (word, is_error) = match (status, timed_out) {
                 (_, true) => ("timed_out", true),
                 (TurnStatus::Completed, false) => ("completed", false),
@@ -84,7 +84,7 @@ pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
             out.raw(r#","duration_ms":"#).serialised(&millis(*duration));
             out
         }
-        Observed::Runtime(_) => return None,
+        ObservedEvent::Runtime(_) => return None,
     };
     out.raw("}");
     Some(out.into_bytes())
@@ -295,7 +295,7 @@ mod tests {
         serde_json::from_slice(&bytes).unwrap()
     }
 
-    fn told(what: Observed) -> Value {
+    fn told(what: ObservedEvent) -> Value {
         let notice = Notice { event_id: EventId::from("e1"), at: Timestamp::UNIX_EPOCH, who: who(), what };
         serde_json::from_slice(&of_notice(&notice).unwrap()).unwrap()
     }
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!((&sent["ToolName"], &sent["Depth"]), (&json!(""), &json!(2)));
         assert_eq!(sent["ToolInput"], json!({"agent": "helper", "task": "look"}));
         assert_eq!(sent["subagent"]["agent_key"], "helper");
-        assert_eq!(told(Observed::SessionStart)["RawInput"], "");
+        assert_eq!(told(ObservedEvent::SessionStart)["RawInput"], "");
     }
 
     #[test]
@@ -391,13 +391,13 @@ mod tests {
     fn what_happened_is_told_whole_or_says_that_it_was_cut() {
         let output = ToolOutput::error("ü".repeat(MAX_OUTPUT_BYTES));
         let duration = std::time::Duration::from_millis(7);
-        let sent = told(Observed::PostToolUse { call: call(), output, duration, substituted: true });
+        let sent = told(ObservedEvent::PostToolUse { call: call(), output, duration, substituted: true });
         assert_eq!(sent["tool_output"].as_str().unwrap().len(), MAX_OUTPUT_BYTES);
         assert_eq!((&sent["tool_output_truncated"], &sent["is_error"]), (&json!(true), &json!(true)));
         assert_eq!((&sent["duration_ms"], &sent["substituted"]), (&json!(7), &json!(true)));
         let stop = |status, timed_out| {
             let start = Box::new(SubagentStart::new("helper".into(), "look", 2, Some(call())));
-            let sent = told(Observed::SubagentStop {
+            let sent = told(ObservedEvent::SubagentStop {
                 start,
                 session_id: "cli:1/d".into(),
                 status,

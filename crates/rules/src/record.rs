@@ -1,15 +1,15 @@
-//! The record of a stored hook as people write it: over the API, on the command line, in files.
+//! The record of a rule as people write it: over the API, on the command line, in files.
 //!
 //! A record goes through numbered rows, in order, and the first thing that is wrong is what its writer is told. Row 0
 //! is `typed`: known members of the right types. The others are `rows`: 1 the event, 2 the `scope`, 3 the
 //! `handler` with its `config`, 4 words and times, 5 defaults, 6 conditions and sizes. A change ([`patch`]) is laid
 //! over the record that is there, and the whole goes the same way.
 
-use domain::agent_hook::{AgentHook, Edition, HandlerType, HookScope, Instead, Source};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId, agent_uuid};
 use domain::json::{Object, Value};
+use domain::rule::{Edition, Fallback, HandlerType, HookScope, Rule, Source};
 use domain::store::Tenant;
 
 mod config;
@@ -30,14 +30,14 @@ pub use config::{
     CommandConfig, DEFAULT_INVOCATIONS, DEFAULT_MODEL, HandlerConfig, HttpConfig, MAX_INVOCATIONS, OnInjection,
     PromptConfig, ScriptConfig,
 };
-pub use file::{BadRecord, file, records};
+pub use file::{FileRecordError, file, records};
 pub use handler::{allowed, allowed_for};
 pub use patch::{NO_MASTER, patch};
 pub use secret::{MASK, SEALED, map_secrets, masked, secrets, shown};
 
 use draft::Draft;
 use rows::Setting;
-use secret::Sealed;
+use secret::SealedInput;
 
 /// Longest name, in characters: the width of its column.
 pub const MAX_NAME_CHARS: usize = 255;
@@ -58,7 +58,7 @@ pub const DEFAULT_TIMEOUT_MS: u32 = 5_000;
 
 /// What a record is read against.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct RecordContext<'a> {
     /// The tenant of whoever writes.
     pub tenant: &'a TenantId,
     /// Whether they may write what is about every tenant.
@@ -68,20 +68,20 @@ pub struct Around<'a> {
     /// The way by which the record comes.
     pub lang: Lang,
     /// The configured agents of every tenant.
-    pub agents: &'a [KnownAgent],
+    pub agents: &'a [ConfiguredAgent],
     /// All tenants; only files name them.
     pub tenants: &'a [Tenant],
     /// How many hooks a tenant has beside those that are read now.
     pub held: &'a dyn Fn(&TenantId) -> usize,
     /// What a new row begins with.
-    pub birth: &'a Birth,
+    pub new_row: &'a NewRow,
     /// What cannot be judged without the rest of the host.
     pub checks: Checks<'a>,
 }
 
 /// What a new row begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Birth {
+pub struct NewRow {
     /// Its id; a file's records have their own.
     pub id: HookId,
     /// The moment, RFC 3339, UTC.
@@ -128,7 +128,7 @@ impl Lang {
 
 /// A configured agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownAgent {
+pub struct ConfiguredAgent {
     /// Whose.
     pub tenant: TenantId,
     /// Its name in the configuration.
@@ -137,7 +137,7 @@ pub struct KnownAgent {
     pub uuid: String,
 }
 
-impl KnownAgent {
+impl ConfiguredAgent {
     /// The agent `key` of `tenant`.
     pub fn new(tenant: &TenantId, key: &str) -> Self {
         Self { tenant: tenant.clone(), key: key.to_owned(), uuid: agent_uuid(tenant, key) }
@@ -146,9 +146,9 @@ impl KnownAgent {
 
 /// A record that is in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Read {
+pub struct ValidRecord {
     /// Its row. Secrets are as they were written.
-    pub hook: AgentHook,
+    pub hook: Rule,
     /// Settings that are allowed and probably not meant, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -156,32 +156,32 @@ pub struct Read {
 /// Why a record is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refused {
+pub struct RecordError {
     /// The kind, for programs.
-    pub code: Code,
+    pub code: RecordErrorCode,
     /// The whole text, for people.
     pub message: String,
 }
 
-impl Refused {
-    fn new(code: Code, message: impl Into<String>) -> Self {
+impl RecordError {
+    fn new(code: RecordErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     /// Something is wrong in rows 1 to 6.
     fn hook(message: impl std::fmt::Display) -> Self {
-        Self::new(Code::InvalidRequest, format!("hook: {message}"))
+        Self::new(RecordErrorCode::InvalidRequest, format!("hook: {message}"))
     }
 
     /// A member is unknown or of another type.
     fn config(message: impl std::fmt::Display) -> Self {
-        Self::new(Code::InvalidRequest, format!("invalid request: invalid config: {message}"))
+        Self::new(RecordErrorCode::InvalidRequest, format!("invalid request: invalid config: {message}"))
     }
 }
 
 /// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum RecordErrorCode {
     /// The record is wrong.
     InvalidRequest,
     /// The writer may not.
@@ -192,7 +192,7 @@ pub enum Code {
     FailedPrecondition,
 }
 
-impl Code {
+impl RecordErrorCode {
     /// The word on the wire.
     pub fn word(self) -> &'static str {
         match self {
@@ -208,16 +208,17 @@ impl Code {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn read(value: &Value, around: &Around<'_>) -> Result<Read, Refused> {
-    let missing = || Refused::new(Code::InvalidRequest, "invalid request: missing config payload");
-    let draft = Draft::of_record(value.as_object().ok_or_else(missing)?, around.lang)?;
-    let sealed = match around.lang {
-        Lang::Import => Sealed::Taken,
-        Lang::Api | Lang::Cli | Lang::File => Sealed::Refused,
+pub fn read(value: &Value, record_context: &RecordContext<'_>) -> Result<ValidRecord, RecordError> {
+    let missing = || RecordError::new(RecordErrorCode::InvalidRequest, "invalid request: missing config payload");
+    let draft = Draft::of_record(value.as_object().ok_or_else(missing)?, record_context.lang)?;
+    let sealed = match record_context.lang {
+        Lang::Import => SealedInput::Taken,
+        Lang::Api | Lang::Cli | Lang::File => SealedInput::Refused,
     };
-    let setting = Setting { around, tenant: around.tenant, is_master: around.is_master, sealed };
-    let read = rows::validate(&draft, &setting, blank(around.birth))?;
-    rows::room(&read.hook.tenant_id, around)?;
+    let setting =
+        Setting { record_context, tenant: record_context.tenant, is_master: record_context.is_master, sealed };
+    let read = rows::validate(&draft, &setting, blank(record_context.new_row))?;
+    rows::room(&read.hook.tenant_id, record_context)?;
     Ok(read)
 }
 
@@ -226,10 +227,10 @@ pub fn read(value: &Value, around: &Around<'_>) -> Result<Read, Refused> {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn check(hook: &AgentHook, around: &Around<'_>) -> Result<Vec<String>, Refused> {
+pub fn check(hook: &Rule, record_context: &RecordContext<'_>) -> Result<Vec<String>, RecordError> {
     let draft = Draft::of_row(hook)?;
-    let around = &Around { lang: Lang::Api, ..*around };
-    let setting = Setting { around, tenant: &hook.tenant_id, is_master: true, sealed: Sealed::Taken };
+    let record_context = &RecordContext { lang: Lang::Api, ..*record_context };
+    let setting = Setting { record_context, tenant: &hook.tenant_id, is_master: true, sealed: SealedInput::Taken };
     Ok(rows::validate(&draft, &setting, hook.clone())?.warnings)
 }
 
@@ -242,9 +243,9 @@ pub fn source(word: &str) -> Option<Source> {
 }
 
 /// A row without content.
-fn blank(birth: &Birth) -> AgentHook {
-    AgentHook {
-        id: birth.id.clone(),
+fn blank(new_row: &NewRow) -> Rule {
+    Rule {
+        id: new_row.id.clone(),
         tenant_id: TenantId::default_tenant(),
         agent_ids: Vec::new(),
         event: CheckpointKind::PreToolUse,
@@ -255,20 +256,20 @@ fn blank(birth: &Birth) -> AgentHook {
         matcher: String::new(),
         if_expr: String::new(),
         timeout_ms: DEFAULT_TIMEOUT_MS,
-        on_timeout: Instead::Block,
+        on_timeout: Fallback::Block,
         priority: 0,
         enabled: true,
         version: 1,
         source: Source::User,
         may_rewrite: false,
-        breaker: Policy::default(),
-        on_trip: Instead::Block,
+        breaker: BreakerPolicy::default(),
+        on_trip: Fallback::Block,
         tripped_at: None,
         disabled_reason: String::new(),
         metadata: Object::new(),
-        created_by: birth.by.clone(),
-        created_at: birth.at.clone(),
-        updated_at: birth.at.clone(),
+        created_by: new_row.by.clone(),
+        created_at: new_row.at.clone(),
+        updated_at: new_row.at.clone(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the handlers of agent hooks answer, read into one type: [`Said`].
+//! What the handlers of rules answer, read into one type: [`HandlerReply`].
 //!
 //! A command speaks by its exit and its output ([`stdout`]), an endpoint by the body of its answer ([`body`]), an
 //! evaluating model by its calls ([`decide`]), a script by what it returns ([`script`]). Whatever cannot be read is a
@@ -18,10 +18,10 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use evaluator::{DECIDE, OnInjection, decide, saw_injection};
-pub use http::{Body, body};
+pub use evaluator::{DECIDE, InjectionEffect, decide, saw_injection};
+pub use http::{BodyReply, body};
 pub use output::{Exit, stdout};
-pub use rewrite::{Current, Rewrite, Shape, rewrite};
+pub use rewrite::{CurrentInput, InputShape, Rewrite, rewrite};
 pub use script::script;
 
 /// Largest reply that is read, in bytes. Ten thousand times a usual one; a hook that sends more is out of order.
@@ -33,7 +33,7 @@ pub const MAX_CONTEXT_CHARS: usize = 10_000;
 
 /// What a hook said, whichever way it is run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct HandlerReply {
     /// The decision.
     pub decision: Decision,
     /// Why, in the hook's words: one line of at most [`MAX_REASON_CHARS`], never empty.

@@ -27,12 +27,12 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Reply {
     /// What the script wrote to its console.
     pub(crate) console: String,
-    pub(crate) said: Said,
+    pub(crate) said: ReplyBody,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ReplyBody {
     /// The JSON of a plain object.
     Returned(String),
     /// The source can be used.
@@ -86,22 +86,22 @@ impl Reply {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let number;
         let (kind, text) = match &self.said {
-            Said::Returned(text) => (b'v', text.as_str()),
-            Said::Checked => (b'c', ""),
-            Said::Syntax(error) => {
+            ReplyBody::Returned(text) => (b'v', text.as_str()),
+            ReplyBody::Checked => (b'c', ""),
+            ReplyBody::Syntax(error) => {
                 number = format!("{}:{}:{}", error.line, error.column, error.message);
                 (b's', number.as_str())
             }
-            Said::NoHandle => (b'h', ""),
-            Said::NotObject => (b'o', ""),
-            Said::Threw(text) => (b't', text.as_str()),
-            Said::OutOfMemory => (b'm', ""),
-            Said::TooDeep => (b'd', ""),
-            Said::ReturnTooLarge(bytes) => {
+            ReplyBody::NoHandle => (b'h', ""),
+            ReplyBody::NotObject => (b'o', ""),
+            ReplyBody::Threw(text) => (b't', text.as_str()),
+            ReplyBody::OutOfMemory => (b'm', ""),
+            ReplyBody::TooDeep => (b'd', ""),
+            ReplyBody::ReturnTooLarge(bytes) => {
                 number = bytes.to_string();
                 (b'l', number.as_str())
             }
-            Said::Unable(text) => (b'u', text.as_str()),
+            ReplyBody::Unable(text) => (b'u', text.as_str()),
         };
         let size = 5 + self.console.len() + text.len();
         let mut frame = Vec::with_capacity(HEAD_BYTES + size);
@@ -120,16 +120,16 @@ pub(crate) fn decode_reply(bytes: &[u8]) -> Option<Reply> {
     let (console, text) = take_text(rest)?;
     let text = std::str::from_utf8(text).ok()?;
     let said = match *kind {
-        b'v' => Said::Returned(text.to_owned()),
-        b'c' => Said::Checked,
-        b's' => Said::Syntax(place(text)?),
-        b'h' => Said::NoHandle,
-        b'o' => Said::NotObject,
-        b't' => Said::Threw(text.to_owned()),
-        b'm' => Said::OutOfMemory,
-        b'd' => Said::TooDeep,
-        b'l' => Said::ReturnTooLarge(text.parse().ok()?),
-        b'u' => Said::Unable(text.to_owned()),
+        b'v' => ReplyBody::Returned(text.to_owned()),
+        b'c' => ReplyBody::Checked,
+        b's' => ReplyBody::Syntax(place(text)?),
+        b'h' => ReplyBody::NoHandle,
+        b'o' => ReplyBody::NotObject,
+        b't' => ReplyBody::Threw(text.to_owned()),
+        b'm' => ReplyBody::OutOfMemory,
+        b'd' => ReplyBody::TooDeep,
+        b'l' => ReplyBody::ReturnTooLarge(text.parse().ok()?),
+        b'u' => ReplyBody::Unable(text.to_owned()),
         _ => return None,
     };
     Some(Reply { console: console.to_owned(), said })
@@ -193,16 +193,16 @@ mod tests {
     fn replies_come_through() {
         let syntax = SyntaxError { line: 3, column: 14, message: "a: b".into() };
         let all = [
-            Said::Returned("{}".into()),
-            Said::Checked,
-            Said::Syntax(syntax),
-            Said::NoHandle,
-            Said::NotObject,
-            Said::Threw("ö".into()),
-            Said::OutOfMemory,
-            Said::TooDeep,
-            Said::ReturnTooLarge(12),
-            Said::Unable("x".into()),
+            ReplyBody::Returned("{}".into()),
+            ReplyBody::Checked,
+            ReplyBody::Syntax(syntax),
+            ReplyBody::NoHandle,
+            ReplyBody::NotObject,
+            ReplyBody::Threw("ö".into()),
+            ReplyBody::OutOfMemory,
+            ReplyBody::TooDeep,
+            ReplyBody::ReturnTooLarge(12),
+            ReplyBody::Unable("x".into()),
         ];
         for said in all {
             let reply = Reply { console: "log: ä\n".into(), said };

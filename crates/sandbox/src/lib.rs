@@ -21,6 +21,6 @@ pub mod limits;
 
 pub use child::Launcher;
 pub use fault::{CompileError, ScriptFault, SyntaxError};
-pub use pool::{Call, Ran, Sandbox};
+pub use pool::{Sandbox, ScriptOutput, ScriptRun};
 pub use slots::{Slot, Slots};
 pub use worker::worker_main;

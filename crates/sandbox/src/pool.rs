@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::child::{Child, Launcher, Living};
 use crate::fault::{CompileError, ScriptFault};
-use crate::frame::{Reply, Request, Said};
+use crate::frame::{Reply, ReplyBody, Request};
 use crate::limits;
 use crate::slots::Slots;
 
@@ -33,7 +33,7 @@ struct Shared {
 
 /// One run of a script.
 #[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
+pub struct ScriptRun<'a> {
     /// Whose slots it takes.
     pub tenant: &'a str,
     /// The text of the script.
@@ -48,14 +48,14 @@ pub struct Call<'a> {
 
 /// What a run gave.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ran {
+pub struct ScriptOutput {
     /// The plain object that `handle` returned, or why there is none. Nothing of what it says is checked here.
     pub returned: Result<json::Object, ScriptFault>,
     /// What the script wrote to its console: lines that begin with `log:` or `error:`. Empty after a timeout.
     pub log: String,
 }
 
-impl From<ScriptFault> for Ran {
+impl From<ScriptFault> for ScriptOutput {
     fn from(fault: ScriptFault) -> Self {
         Self { returned: Err(fault), log: String::new() }
     }
@@ -75,7 +75,7 @@ impl Sandbox {
     }
 
     /// Runs a script once. Dropping the future kills the child that works on it, and frees the slot.
-    pub async fn run(&self, call: Call<'_>) -> Ran {
+    pub async fn run(&self, call: ScriptRun<'_>) -> ScriptOutput {
         let started = Instant::now();
         if call.event.len() > limits::EVENT_BYTES {
             return ScriptFault::EventTooLarge { bytes: call.event.len() }.into();
@@ -85,7 +85,7 @@ impl Sandbox {
         };
         let allowed = call.timeout.min(call.budget.saturating_sub(started.elapsed()));
         match self.ask(call.source, Some(call.event), allowed).await {
-            Ok(reply) => Ran { returned: object(reply.said), log: reply.console },
+            Ok(reply) => ScriptOutput { returned: object(reply.said), log: reply.console },
             Err(fault) => fault.into(),
         }
     }
@@ -154,7 +154,7 @@ impl Sandbox {
     }
 
     /// Keeps a child for the next run, unless it has had its share of them or was driven to its limits.
-    fn give_back(&self, child: Child, said: &Said) {
+    fn give_back(&self, child: Child, said: &ReplyBody) {
         let mut idle = self.idle();
         if said.is_usual() && child.answered < limits::CHILD_RUNS && idle.len() < limits::IDLE_CHILDREN {
             idle.push_back(child);
@@ -170,7 +170,7 @@ impl Sandbox {
     }
 }
 
-impl Said {
+impl ReplyBody {
     /// Whether the engine is as good as before.
     fn is_usual(&self) -> bool {
         match self {
@@ -202,8 +202,8 @@ impl Said {
 }
 
 /// The object that a run returned. The child is not believed that it is one.
-fn object(said: Said) -> Result<json::Object, ScriptFault> {
-    let Said::Returned(text) = said else {
+fn object(said: ReplyBody) -> Result<json::Object, ScriptFault> {
+    let ReplyBody::Returned(text) = said else {
         return Err(said.checked().err().unwrap_or_else(|| ScriptFault::Ended("it checked what it should run".into())));
     };
     match json::parse(&text).map_err(ScriptFault::Unreadable)? {

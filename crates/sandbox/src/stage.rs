@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rquickjs::context::intrinsic;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime, Value};
 
-use crate::frame::{Reply, Request, Said};
+use crate::frame::{Reply, ReplyBody, Request};
 use crate::limits;
 
 use self::console::Console;
@@ -65,10 +65,10 @@ impl Stage {
         Reply { console: self.console.take().into_text(), said }
     }
 
-    fn said(&self, request: Request<'_>, stack_bytes: usize) -> Result<Said, Said> {
+    fn said(&self, request: Request<'_>, stack_bytes: usize) -> Result<ReplyBody, ReplyBody> {
         let loaded = self.context.with(|ctx| self.load(&ctx, request))?;
         if request.event.is_none() {
-            return Ok(Said::Checked);
+            return Ok(ReplyBody::Checked);
         }
         // The limit can only be changed between two visits to the context.
         self.runtime.set_max_stack_size(stack_bytes);
@@ -79,43 +79,43 @@ impl Stage {
     }
 
     /// Freezes the event before the script can touch what freezing needs; then lets the script define things.
-    fn load(&self, ctx: &Ctx<'_>, request: Request<'_>) -> Result<Loaded, Said> {
+    fn load(&self, ctx: &Ctx<'_>, request: Request<'_>) -> Result<Loaded, ReplyBody> {
         let event = request.event.unwrap_or("null");
         let event = ctx.json_parse(event).map_err(|error| raised(ctx, &error, Phase::Run))?;
         let frozen = self.freeze.clone().restore(ctx).and_then(|freeze| freeze.call::<_, ()>((event.clone(),)));
         frozen.map_err(|error| raised(ctx, &error, Phase::Run))?;
         if let Some(at) = request.source.find('\0') {
-            return Err(Said::Syntax(raised::nul(&request.source[..at])));
+            return Err(ReplyBody::Syntax(raised::nul(&request.source[..at])));
         }
         let loaded = ctx.eval::<(), _>(request.source);
         loaded.map_err(|error| raised(ctx, &error, Phase::Load))?;
         let handle: Value<'_> = ctx.globals().get("handle").map_err(|error| raised(ctx, &error, Phase::Run))?;
-        let handle = handle.into_function().ok_or(Said::NoHandle)?;
+        let handle = handle.into_function().ok_or(ReplyBody::NoHandle)?;
         let takes: Value<'_> = handle.get("length").map_err(|error| raised(ctx, &error, Phase::Run))?;
         if takes.as_number().is_none_or(|takes| takes > 1.0) {
-            return Err(Said::NoHandle);
+            return Err(ReplyBody::NoHandle);
         }
         Ok(Loaded { handle: Persistent::save(ctx, handle), event: Persistent::save(ctx, event) })
     }
 
     /// What a plain object says as JSON.
-    fn read(&self, ctx: &Ctx<'_>, returned: Persistent<Value<'static>>) -> Result<Said, Said> {
+    fn read(&self, ctx: &Ctx<'_>, returned: Persistent<Value<'static>>) -> Result<ReplyBody, ReplyBody> {
         let fault = |error| raised(ctx, &error, Phase::Run);
         let value = returned.restore(ctx).map_err(fault)?;
         let plain = self.plain.clone().restore(ctx).map_err(fault)?;
         if !is_plain(&value, &plain) {
-            return Err(Said::NotObject);
+            return Err(ReplyBody::NotObject);
         }
         let Some(text) = ctx.json_stringify(value).map_err(fault)? else {
-            return Err(Said::NotObject);
+            return Err(ReplyBody::NotObject);
         };
         let text = text.to_cstring().map_err(fault)?;
         if text.len() > limits::RETURN_BYTES {
-            return Err(Said::ReturnTooLarge(text.len()));
+            return Err(ReplyBody::ReturnTooLarge(text.len()));
         }
         // A `toJSON` of the script's own may have made something else of it.
         let text = text::well_formed(text.as_ref());
-        if text.starts_with('{') { Ok(Said::Returned(text)) } else { Err(Said::NotObject) }
+        if text.starts_with('{') { Ok(ReplyBody::Returned(text)) } else { Err(ReplyBody::NotObject) }
     }
 }
 
@@ -130,7 +130,7 @@ fn strip(
     Ok((Persistent::save(ctx, freeze), Persistent::save(ctx, plain)))
 }
 
-fn call(ctx: &Ctx<'_>, loaded: Loaded) -> Result<Persistent<Value<'static>>, Said> {
+fn call(ctx: &Ctx<'_>, loaded: Loaded) -> Result<Persistent<Value<'static>>, ReplyBody> {
     let called = || {
         let (handle, event) = (loaded.handle.restore(ctx)?, loaded.event.restore(ctx)?);
         handle.call::<_, Value<'_>>((event,))

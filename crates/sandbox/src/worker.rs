@@ -8,7 +8,7 @@ use std::thread;
 
 use nix::unistd::alarm;
 
-use crate::frame::{Reply, Request, Said};
+use crate::frame::{Reply, ReplyBody, Request};
 use crate::stage::Stage;
 use crate::{confine, depth, frame, peak};
 
@@ -61,6 +61,6 @@ fn answer(stage: &Result<(Stage, usize), String>, request: Request<'_>) -> Reply
             alarm::cancel();
             reply
         }
-        Err(why) => Reply { console: String::new(), said: Said::Unable(why.clone()) },
+        Err(why) => Reply { console: String::new(), said: ReplyBody::Unable(why.clone()) },
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use pintle_skills::{Scanner, Wanted, scan_hooks};
+use pintle_skills::{Scanner, SkillSelection, scan_hooks};
 use report::Report;
 
 #[expect(dead_code, reason = "it is shared, and comparisons with a floor are for others")]
@@ -46,7 +46,7 @@ fn measure() -> anyhow::Result<()> {
     }
     if report.wants("skills-again") {
         let mut scanner = Scanner::default();
-        let wanted = Wanted { dir, enabled, agent: None };
+        let wanted = SkillSelection { dir, enabled, agent: None };
         scanner.look(wanted);
         let mut again = || {
             ensure!(!scanner.look(wanted), "nothing changed");

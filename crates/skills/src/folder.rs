@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, FileTypeExt as _, OpenOptions, OpenOptionsExt as _};
-use domain::skill::finding::Refusal;
+use domain::skill::finding::FileRefusal;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
@@ -23,26 +23,26 @@ pub struct SkillFolder {
 
 /// Why a file of a skill is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct SkillFileError {
     /// In one word.
-    pub why: Refusal,
+    pub why: FileRefusal,
     /// What is to be known beyond it; may be empty.
     pub detail: String,
 }
 
-impl Refused {
+impl SkillFileError {
     /// A refusal that its word says all of.
-    pub fn plain(why: Refusal) -> Self {
+    pub fn plain(why: FileRefusal) -> Self {
         Self { why, detail: String::new() }
     }
 
-    fn new(why: Refusal, detail: impl Into<String>) -> Self {
+    fn new(why: FileRefusal, detail: impl Into<String>) -> Self {
         Self { why, detail: detail.into() }
     }
 }
 
 /// Behind the name of the file: what is wrong with it.
-impl fmt::Display for Refused {
+impl fmt::Display for SkillFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.why.said())?;
         if !self.detail.is_empty() {
@@ -65,7 +65,7 @@ impl SkillFolder {
     ///
     /// # Errors
     /// It is not there, leads out of the folder, is no regular file, is larger, or the system refuses.
-    pub fn read(&self, path: &Path, max_bytes: usize) -> Result<Vec<u8>, Refused> {
+    pub fn read(&self, path: &Path, max_bytes: usize) -> Result<Vec<u8>, SkillFileError> {
         // A device acts already when it is opened, so what is none is sorted out first.
         regular(self.dir.metadata(path).map_err(|error| self.refused(path, &error))?.file_type())?;
         // Should it have become a pipe meanwhile, opening it does not wait.
@@ -74,8 +74,9 @@ impl SkillFolder {
         let file = opened.map_err(|error| self.refused(path, &error))?;
         let of = file.metadata().map_err(|error| self.refused(path, &error))?;
         regular(of.file_type())?;
-        let too_large =
-            |bytes: u64| Refused::new(Refusal::TooLarge, format!("{bytes} bytes, at most {max_bytes} are read"));
+        let too_large = |bytes: u64| {
+            SkillFileError::new(FileRefusal::TooLarge, format!("{bytes} bytes, at most {max_bytes} are read"))
+        };
         let max = max_bytes as u64;
         if of.len() > max {
             return Err(too_large(of.len()));
@@ -92,11 +93,11 @@ impl SkillFolder {
     ///
     /// # Errors
     /// It leads out of the folder, or to nothing, or the system refuses.
-    pub fn is_folder(&self, path: &Path) -> Result<Option<bool>, Refused> {
+    pub fn is_folder(&self, path: &Path) -> Result<Option<bool>, SkillFileError> {
         match self.dir.metadata(path) {
             Ok(of) => Ok(Some(of.is_dir())),
             Err(error) => match self.refused(path, &error) {
-                gone if gone == Refused::plain(Refusal::Missing) => Ok(None),
+                gone if gone == SkillFileError::plain(FileRefusal::Missing) => Ok(None),
                 refused => Err(refused),
             },
         }
@@ -108,29 +109,29 @@ impl SkillFolder {
         entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(&is))
     }
 
-    fn refused(&self, path: &Path, error: &io::Error) -> Refused {
+    fn refused(&self, path: &Path, error: &io::Error) -> SkillFileError {
         let is = |errno: Errno| error.raw_os_error() == Some(errno as i32);
         // An escape is reported without a number of the system.
         let escapes = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
         if escapes || is(Errno::EXDEV) {
-            Refused::plain(Refusal::Outside)
+            SkillFileError::plain(FileRefusal::Outside)
         } else if is(Errno::ELOOP) {
-            Refused::new(Refusal::Unreadable, "its links lead in a circle, or too far")
+            SkillFileError::new(FileRefusal::Unreadable, "its links lead in a circle, or too far")
         } else if error.kind() == io::ErrorKind::NotFound {
             let link = self.dir.symlink_metadata(path).is_ok_and(|of| of.is_symlink());
             let detail = if link { "it is a link to nothing" } else { "" };
-            Refused::new(Refusal::Missing, detail)
+            SkillFileError::new(FileRefusal::Missing, detail)
         } else if error.kind() == io::ErrorKind::NotADirectory {
-            Refused::new(Refusal::Missing, "a part of the path is no folder")
+            SkillFileError::new(FileRefusal::Missing, "a part of the path is no folder")
         } else {
-            Refused::new(Refusal::Unreadable, error.to_string())
+            SkillFileError::new(FileRefusal::Unreadable, error.to_string())
         }
     }
 }
 
 /// # Errors
 /// What it is instead.
-fn regular(of: FileType) -> Result<(), Refused> {
+fn regular(of: FileType) -> Result<(), SkillFileError> {
     let what = if of.is_file() {
         return Ok(());
     } else if of.is_dir() {
@@ -144,7 +145,7 @@ fn regular(of: FileType) -> Result<(), Refused> {
     } else {
         "it is a special file"
     };
-    Err(Refused::new(Refusal::NotRegular, what))
+    Err(SkillFileError::new(FileRefusal::NotRegular, what))
 }
 
 /// The names of the folders in `dir`, sorted: skills that could be enabled. None if there is no such folder.

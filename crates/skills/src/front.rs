@@ -10,7 +10,7 @@ const FENCE: &str = "---";
 
 /// What the head says, as far as it is read: other keys belong to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Front {
+pub(crate) struct FrontMatter {
     /// How the skill calls itself.
     pub(crate) name: Option<String>,
     /// What it is for.
@@ -19,7 +19,7 @@ pub(crate) struct Front {
 
 /// Why a head cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unread {
+pub(crate) struct FrontError {
     /// The line in the file, from 1.
     pub(crate) line: usize,
     /// The column, from 1.
@@ -32,12 +32,12 @@ pub(crate) struct Unread {
 ///
 /// # Errors
 /// The head does not end, is too long, or is not YAML of this form.
-pub(crate) fn read(text: &str) -> Result<(Front, &str), Unread> {
-    let (Some(head), body) = split(text)? else { return Ok((Front::default(), text.trim())) };
+pub(crate) fn read(text: &str) -> Result<(FrontMatter, &str), FrontError> {
+    let (Some(head), body) = split(text)? else { return Ok((FrontMatter::default(), text.trim())) };
     if head.trim().is_empty() {
-        return Ok((Front::default(), body));
+        return Ok((FrontMatter::default(), body));
     }
-    match serde_saphyr::from_str::<Front>(head) {
+    match serde_saphyr::from_str::<FrontMatter>(head) {
         Ok(front) => Ok((front, body)),
         Err(why) => {
             let why = why.without_snippet();
@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str) -> Result<(Front, &str), Unread> {
             let line = said.lines().next().unwrap_or("not YAML");
             // Its place is counted from the fence; the one that is told is not.
             let message = line.split(" at line ").next().unwrap_or(line).to_owned();
-            Err(Unread { line: at.0 + 1, column: at.1, message })
+            Err(FrontError { line: at.0 + 1, column: at.1, message })
         }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) fn body(text: &str) -> &str {
 }
 
 /// What stands between the fences, if there is a first one, and what stands behind them.
-fn split(text: &str) -> Result<(Option<&str>, &str), Unread> {
+fn split(text: &str) -> Result<(Option<&str>, &str), FrontError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == FENCE) else { return Ok((None, text)) };
@@ -70,10 +70,10 @@ fn split(text: &str) -> Result<(Option<&str>, &str), Unread> {
         end += line.len();
         if end > MAX_FRONT_BYTES {
             let message = format!("the front matter is longer than {MAX_FRONT_BYTES} bytes, or its `---` is missing");
-            return Err(Unread { line: 1, column: 1, message });
+            return Err(FrontError { line: 1, column: 1, message });
         }
     }
-    Err(Unread { line: 1, column: 1, message: "the front matter has no `---` at its end".into() })
+    Err(FrontError { line: 1, column: 1, message: "the front matter has no `---` at its end".into() })
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_head_that_cannot_be_read_says_where() {
         let check = |text: &str| {
-            let Unread { line, column, message } = read(text).unwrap_err();
+            let FrontError { line, column, message } = read(text).unwrap_err();
             assert!(!message.contains('\n'), "{message}");
             (line, column)
         };

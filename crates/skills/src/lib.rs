@@ -6,7 +6,7 @@
 
 mod folder;
 mod front;
-mod looking;
+mod reading;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use std::sync::Arc;
 
 use dialects::skill::manifest::AgentView;
 use domain::skill::SkillHook;
-use domain::skill::finding::{Code, Finding, Refusal};
+use domain::skill::finding::{FileRefusal, Finding, FindingCode};
 use domain::skill::scan::{Scan, Skill};
 
-pub use self::folder::{Refused, SkillFolder, folders};
-pub use self::looking::MAX_BODY_BYTES;
-use self::looking::{BODY, Looked, look};
+pub use self::folder::{SkillFileError, SkillFolder, folders};
+pub use self::reading::MAX_BODY_BYTES;
+use self::reading::{BODY, ReadSkill, look};
 
 /// What is looked for.
 #[derive(Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct SkillSelection<'a> {
     /// The folder that the folders of skills stand in.
     pub dir: &'a Path,
     /// The enabled skills, in order.
@@ -35,7 +35,7 @@ pub struct Wanted<'a> {
 /// The hooks of the enabled skills, in running order, and what is wrong with these skills.
 pub fn scan_hooks(enabled: &[String], dir: &Path) -> Scan {
     let mut scanner = Scanner::default();
-    scanner.look(Wanted { dir, enabled, agent: None });
+    scanner.look(SkillSelection { dir, enabled, agent: None });
     Arc::unwrap_or_clone(scanner.current)
 }
 
@@ -43,14 +43,14 @@ pub fn scan_hooks(enabled: &[String], dir: &Path) -> Scan {
 ///
 /// # Errors
 /// There is no such skill any more, or the file is refused.
-pub fn body(folder: &Path, file: Option<&str>) -> Result<String, Refused> {
-    let opened =
-        SkillFolder::open(folder).map_err(|error| Refused { why: Refusal::Missing, detail: error.to_string() })?;
+pub fn body(folder: &Path, file: Option<&str>) -> Result<String, SkillFileError> {
+    let opened = SkillFolder::open(folder)
+        .map_err(|error| SkillFileError { why: FileRefusal::Missing, detail: error.to_string() })?;
     let path = file.unwrap_or(BODY);
     let bytes = opened.read(Path::new(path), MAX_BODY_BYTES)?;
-    let text = String::from_utf8(bytes).map_err(|_| Refused::plain(Refusal::NotUtf8))?;
+    let text = String::from_utf8(bytes).map_err(|_| SkillFileError::plain(FileRefusal::NotUtf8))?;
     if text.contains('\0') {
-        return Err(Refused::plain(Refusal::Nul));
+        return Err(SkillFileError::plain(FileRefusal::Nul));
     }
     Ok(if path == BODY { front::body(&text).to_owned() } else { text })
 }
@@ -79,7 +79,7 @@ impl Scanner {
     ///
     /// A skill whose manifest cannot be read any more keeps the hooks that it had, marked stale; a faulty entry falls
     /// alone, and a skill that is gone has none.
-    pub fn look(&mut self, wanted: Wanted<'_>) -> bool {
+    pub fn look(&mut self, wanted: SkillSelection<'_>) -> bool {
         if self.dir != wanted.dir {
             self.good.clear();
             self.dir = wanted.dir.to_owned();
@@ -90,11 +90,11 @@ impl Scanner {
         for name in wanted.enabled {
             if seen.contains(&name.as_str()) {
                 let message = format!("the skill `{name}` is listed twice; the first one counts");
-                scan.findings.push(Finding::new(Code::S3, name, message));
+                scan.findings.push(Finding::new(FindingCode::S3, name, message));
                 continue;
             }
             seen.push(name);
-            let Looked { skill, findings, broken } = look(wanted, name);
+            let ReadSkill { skill, findings, broken } = look(wanted, name);
             let Some(mut skill) = skill else {
                 scan.findings.extend(findings);
                 continue;
@@ -122,7 +122,7 @@ impl Scanner {
 
 /// What is wrong with a whole manifest, with what became of its hooks.
 fn with_outcome(mut found: Finding, broken: bool, stale: bool) -> Finding {
-    let of_the_file = matches!(found.code, Code::F2 | Code::F3 | Code::F4 | Code::F9);
+    let of_the_file = matches!(found.code, FindingCode::F2 | FindingCode::F3 | FindingCode::F4 | FindingCode::F9);
     if broken && of_the_file {
         let outcome =
             if stale { "the hooks that it had before stay in force" } else { "none of its hooks is in force" };
@@ -139,7 +139,7 @@ fn namesakes(skills: &[Skill]) -> Vec<Finding> {
         match first.get(hook.name.as_str()) {
             Some(other) if *other != hook.skill => {
                 let message = format!("the skill `{other}` has a hook `{}` as well; both go in", hook.name);
-                found.push(Finding::new(Code::W5, &hook.skill, message));
+                found.push(Finding::new(FindingCode::W5, &hook.skill, message));
             }
             Some(_) => {}
             None => drop(first.insert(&hook.name, &hook.skill)),

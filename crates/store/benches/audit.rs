@@ -15,14 +15,14 @@ use anyhow::{Context as _, ensure};
 use domain::id::HookId;
 use domain::record::EventRecord;
 use domain::store::RecordStore;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use engine::Deadlines;
 use engine::evidence::Evidence;
 use futures_util::future::try_join_all;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
-use pintle_store::{Durability, Sealing, Sqlite};
+use pintle_store::{Durability, Sqlite, StoreKeys};
 use report::{Report, shown};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -63,7 +63,7 @@ fn measure() -> anyhow::Result<()> {
     let Some(mut report) = Report::from_args() else { return Ok(()) };
     let bench = Bench::new()?;
     if report.wants("audit-batched") {
-        let record = |hook: &HookId| vec![ran(hook, said(Word::Continue))];
+        let record = |hook: &HookId| vec![ran(hook, said(VerdictKind::Continue))];
         let mut ours = |times| bench.ours(Durability::Commit, times, &record, Pace::Batched);
         let mut bare = |times| bench.bare(Durability::Commit, times, &record, Pace::Batched);
         let [ours, bare] = report.medians(RECORDS, [&mut ours, &mut bare])?;
@@ -87,7 +87,7 @@ fn measure() -> anyhow::Result<()> {
 /// What a permitted call leaves that one gate was asked about.
 fn call(hook: &HookId) -> Vec<EventRecord> {
     let mut events = cleared();
-    events[0].hooks = vec![by(hook, said(Word::Continue))].into();
+    events[0].hooks = vec![by(hook, said(VerdictKind::Continue))].into();
     events
 }
 
@@ -104,7 +104,7 @@ enum Pace {
 /// Makes stores and files to measure in.
 struct Bench {
     folder: tempfile::TempDir,
-    sealing: Sealing,
+    sealing: StoreKeys,
     hook: HookId,
     /// A file with the schema and the hook, and nothing else.
     blank: PathBuf,
@@ -117,7 +117,7 @@ impl Bench {
     fn new() -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let source = KeySource { file: Some(folder.path().join(KEY_FILE)), ..KeySource::default() };
-        let sealing = Sealing {
+        let sealing = StoreKeys {
             keyring: Some(Arc::new(Keyring::open(&source)?)),
             signing: Some(Arc::new(SigningKey::open_or_create(folder.path())?)),
         };

@@ -14,9 +14,9 @@ use anyhow::{Context as _, bail, ensure};
 use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
 use domain::id::{AgentId, SessionId, TenantId, TurnId};
 use domain::message::{CallPart, Message, Role};
-use domain::session::{Cause, Entry, Session};
-use domain::store::{Append, SessionKey, SessionStore};
-use domain::turn::{Answer, Fact};
+use domain::session::{JournalEntry, ReleaseReason, Session};
+use domain::store::{JournalAppend, SessionKey, SessionStore};
+use domain::turn::{Fact, ModelAnswer};
 use pintle_store::{Durability, Sqlite};
 use report::{Report, shown};
 
@@ -128,7 +128,7 @@ fn key(session: usize) -> SessionKey {
 }
 
 /// One turn with one call of a tool.
-fn turn(session: usize, number: usize) -> Append {
+fn turn(session: usize, number: usize) -> JournalAppend {
     let prompt = Message::text(Role::User, format!("Please read chapter {number} and tell me what it is about."));
     let part = CallPart::new("call_1", "read_file", r#"{"path":"chapters/one.md","from":1,"to":40}"#);
     let asked = Message { tool_calls: vec![part], model_name: "m".into(), ..Message::text(Role::Assistant, "") };
@@ -152,7 +152,7 @@ fn turn(session: usize, number: usize) -> Append {
             digest: "0123456789abcdef".repeat(4),
             rewritten: None,
         },
-        Fact::Answered { place: 0, answer: Answer { execution, ..Answer::not_run(text) } },
+        Fact::Answered { place: 0, answer: ModelAnswer { execution, ..ModelAnswer::not_run(text) } },
         replied(2, said, Vec::new()),
         Fact::Ended {
             status: TurnStatus::Completed,
@@ -161,11 +161,11 @@ fn turn(session: usize, number: usize) -> Append {
             reply: "It is about hinges.".into(),
         },
     ];
-    let mut entries = vec![Entry::Opened { by: "pid 4711".into() }];
-    entries.extend(facts.map(Entry::Turn));
-    entries.push(Entry::Closed { cause: Cause::Done });
+    let mut entries = vec![JournalEntry::Opened { by: "pid 4711".into() }];
+    entries.extend(facts.map(JournalEntry::Turn));
+    entries.push(JournalEntry::Closed { cause: ReleaseReason::Done });
     let (at, records) = (jiff::Timestamp::UNIX_EPOCH, Vec::new());
-    Append { key: key(session), agent: AgentId::from("main"), parent: None, at, entries, records }
+    JournalAppend { key: key(session), agent: AgentId::from("main"), parent: None, at, entries, records }
 }
 
 /// The resident memory of a process that opened `file`, in KiB.

@@ -1,8 +1,7 @@
 //! From a record of the engine to what it adds to the history of executions and to the audit chain. Made before a
 //! transaction begins, since others wait for that.
 
-use domain::agent_hook::AGENT_EVENTS;
-use domain::audit::{Draft, Kind, MAX_BODY_BYTES};
+use domain::audit::{AuditKind, DraftEntry, MAX_BODY_BYTES};
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::clearing::CLEARING;
 use domain::execution::{Execution, redacted};
@@ -10,15 +9,16 @@ use domain::hex::hex;
 use domain::id::{CallId, HookId, TenantId, TurnId};
 use domain::json::{Members, Object, Value};
 use domain::record::EventRecord;
+use domain::rule::AGENT_EVENTS;
 use domain::store::StoreError;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::db::moment;
-use crate::keyring::{DecryptError, Form, Place, SealError};
-use crate::sealing::Sealing;
+use crate::keyring::{DecryptError, Form, SealError, SealedPlace};
+use crate::sealing::StoreKeys;
 
 /// What the members of an entry beside its data take at most.
 const ENVELOPE_BYTES: usize = 4096;
@@ -37,14 +37,14 @@ const HASH_CHARS: usize = 64;
 /// An entry of the chain whose place in it is not known yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Note {
-    pub(crate) draft: Draft,
+    pub(crate) draft: DraftEntry,
     /// When, as its column has it.
     pub(crate) at: String,
 }
 
 /// An execution as it is written. Its row and its entry in the chain say the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Executed {
+pub(crate) struct ExecutionRow {
     /// Fit for its columns; without the detail of its fault.
     pub(crate) execution: Execution,
     /// That detail, encrypted.
@@ -54,8 +54,8 @@ pub(crate) struct Executed {
 
 /// What one event leaves.
 #[derive(Debug, Default)]
-pub(crate) struct Traces {
-    pub(crate) executions: Vec<Executed>,
+pub(crate) struct EventEvidence {
+    pub(crate) executions: Vec<ExecutionRow>,
     pub(crate) decision: Option<Note>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Traces {
 ///
 /// # Errors
 /// One of them cannot be kept, in words.
-pub(crate) fn traces(records: &[EventRecord], sealing: &Sealing) -> Result<Vec<Traces>, StoreError> {
+pub(crate) fn traces(records: &[EventRecord], sealing: &StoreKeys) -> Result<Vec<EventEvidence>, StoreError> {
     let mut refused = None;
     records.iter().map(|event| trace(event, &mut refused, sealing)).collect()
 }
@@ -73,10 +73,10 @@ pub(crate) fn traces(records: &[EventRecord], sealing: &Sealing) -> Result<Vec<T
 fn trace<'a>(
     event: &'a EventRecord,
     refused: &mut Option<(&'a TurnId, &'a CallId)>,
-    sealing: &Sealing,
-) -> Result<Traces, StoreError> {
+    sealing: &StoreKeys,
+) -> Result<EventEvidence, StoreError> {
     if event.who.is_test {
-        return Ok(Traces::default());
+        return Ok(EventEvidence::default());
     }
     // A hook that was passed over has no execution.
     let ran = event.hooks.whole().filter_map(|record| Execution::of(event, record));
@@ -88,7 +88,7 @@ fn trace<'a>(
         *refused = call;
     }
     let decision = (event.ruling.permit.is_some() || refuses).then(|| decision(event)).transpose()?;
-    Ok(Traces { executions, decision })
+    Ok(EventEvidence { executions, decision })
 }
 
 /// Whether the loop stopped at `event` because a hook may stop it there.
@@ -98,8 +98,8 @@ fn refuses(event: &EventRecord) -> bool {
         Duty::Observer | Duty::Rewriter | Duty::Injector => event.checkpoint == CheckpointKind::BeforeTool,
     };
     let stopped = match event.ruling.word {
-        Word::Ask | Word::Deny | Word::AbortTurn | Word::HardAbort => true,
-        Word::Inject | Word::Continue | Word::Modify | Word::Respond => false,
+        VerdictKind::Ask | VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => true,
+        VerdictKind::Inject | VerdictKind::Continue | VerdictKind::Modify | VerdictKind::Respond => false,
     };
     decides && stopped
 }
@@ -118,14 +118,14 @@ fn decision(event: &EventRecord) -> Result<Note, StoreError> {
     data.text("tool", event.tool.as_deref());
     data.text("tool_call_id", who.tool_call_id.as_ref().map(CallId::as_str));
     data.text("turn_id", Some(who.turn_id.as_str()));
-    note(&who.tenant_id, event.at, Kind::Decision, &data.finish())
+    note(&who.tenant_id, event.at, AuditKind::Decision, &data.finish())
 }
 
 /// The entry about `data`, canonical JSON of an object, in the chain of `tenant`.
 ///
 /// # Errors
 /// No chain can take it.
-pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: &str) -> Result<Note, StoreError> {
+pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str) -> Result<Note, StoreError> {
     let tenant = tenant_id(tenant)?;
     if data.len() > MAX_BODY_BYTES - ENVELOPE_BYTES {
         return Err(StoreError::Unavailable(format!(
@@ -133,7 +133,7 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: &str) -> 
             data.len()
         )));
     }
-    let draft = Draft::new(&tenant, at, kind, data);
+    let draft = DraftEntry::new(&tenant, at, kind, data);
     Ok(Note { at: moment(draft.at()), draft })
 }
 
@@ -141,20 +141,20 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: Kind, data: &str) -> 
 ///
 /// # Errors
 /// It is none that can be kept, in words.
-pub(crate) fn executed(execution: Execution, sealing: &Sealing) -> Result<Executed, StoreError> {
+pub(crate) fn executed(execution: Execution, sealing: &StoreKeys) -> Result<ExecutionRow, StoreError> {
     let mut execution = fitting(execution)?;
     let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, &detail, sealing));
     let data = execution.to_canonical(detail.as_deref().map(sha256).as_deref());
-    let note = note(&execution.tenant_id, execution.created_at, Kind::Record, &data)?;
-    Ok(Executed { execution, detail, note })
+    let note = note(&execution.tenant_id, execution.created_at, AuditKind::Record, &data)?;
+    Ok(ExecutionRow { execution, detail, note })
 }
 
 /// Where the detail of `execution` stands.
-pub(crate) fn place(id: &str, tenant: &TenantId) -> Place {
-    Place::new("hook_executions", id, tenant.as_str(), "error_detail")
+pub(crate) fn place(id: &str, tenant: &TenantId) -> SealedPlace {
+    SealedPlace::new("hook_executions", id, tenant.as_str(), "error_detail")
 }
 
-fn sealed(execution: &Execution, detail: &str, sealing: &Sealing) -> Option<Vec<u8>> {
+fn sealed(execution: &Execution, detail: &str, sealing: &StoreKeys) -> Option<Vec<u8>> {
     let place = place(&execution.id, &execution.tenant_id);
     let keyring = sealing.keyring.as_ref().ok_or(SealError::NotConfigured);
     match keyring.and_then(|keyring| keyring.seal_bytes(&place, detail.as_bytes())) {
@@ -173,7 +173,7 @@ fn sealed(execution: &Execution, detail: &str, sealing: &Sealing) -> Option<Vec<
 pub(crate) fn opened(
     execution: Execution,
     detail: Option<Vec<u8>>,
-    sealing: &Sealing,
+    sealing: &StoreKeys,
 ) -> Result<Execution, StoreError> {
     let Some(detail) = detail else { return Ok(execution) };
     let cannot = |why: DecryptError| {

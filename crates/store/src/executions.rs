@@ -1,9 +1,9 @@
 //! Executions and the audit chains of whichever store it is.
 
-use domain::audit::{Checkpoint, Entry};
+use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::execution::Execution;
 use domain::id::TenantId;
-use domain::store::{AuditStore, Done, ExecutionQuery, ExecutionStore, StoreError};
+use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, OnKept, StoreError};
 use jiff::Timestamp;
 
 use crate::Store;
@@ -27,7 +27,7 @@ impl Store {
 }
 
 impl ExecutionStore for Store {
-    fn keep_executions(&self, executions: Vec<Execution>, done: Done) {
+    fn keep_executions(&self, executions: Vec<Execution>, done: OnKept) {
         self.history().keep_executions(executions, done);
     }
 
@@ -45,15 +45,15 @@ impl ExecutionStore for Store {
 }
 
 impl AuditStore for Store {
-    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         self.chains().audit_entries(tenant, from_seq, limit)
     }
 
-    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditCheckpoint>, StoreError> {
         self.chains().checkpoints(tenant, from_seq, limit)
     }
 
-    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<AuditCheckpoint>, StoreError> {
         self.chains().last_checkpoint(tenant)
     }
 

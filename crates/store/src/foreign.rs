@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use url::Url;
 
-use crate::{OpenError, Postgres, sqlite_file};
+use crate::{Postgres, StoreOpenError, sqlite_file};
 
 /// Most rows of one table that are read: a hundred times what one tenant may have of rules.
 pub const MAX_ROWS: usize = 100_000;
@@ -23,7 +23,7 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// What was read of a database.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Foreign {
+pub struct ForeignRows {
     /// The rows of each table that was asked for and is there; a member for each column.
     pub tables: BTreeMap<String, Vec<Object>>,
     /// How many rows each table has that was only to be counted and is there.
@@ -35,7 +35,7 @@ pub struct Foreign {
 ///
 /// # Errors
 /// The URL is unknown; or the database cannot be read, or has more in one table than anybody's rules are.
-pub fn read(url: &str, folder: &Path, wanted: &[&str], counted: &[&str]) -> Result<Foreign, OpenError> {
+pub fn read(url: &str, folder: &Path, wanted: &[&str], counted: &[&str]) -> Result<ForeignRows, StoreOpenError> {
     match url.split_once(':') {
         Some(("sqlite", rest)) => {
             let file = folder.join(sqlite_file(rest)?);
@@ -43,8 +43,8 @@ pub fn read(url: &str, folder: &Path, wanted: &[&str], counted: &[&str]) -> Resu
         }
         Some(("postgres" | "postgresql", _)) => Postgres::foreign(url, wanted, counted),
         // The rest of a foreign URL may hold a password, so only its scheme is repeated.
-        Some((scheme, _)) => Err(OpenError::Url(format!("unknown scheme `{scheme}`"))),
-        None => Err(OpenError::Url(format!("`{url}` has no scheme"))),
+        Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
+        None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
     }
 }
 
@@ -74,7 +74,7 @@ impl Rows {
     }
 }
 
-fn of_file(file: &Path, wanted: &[&str], counted: &[&str]) -> Result<Foreign, StoreError> {
+fn of_file(file: &Path, wanted: &[&str], counted: &[&str]) -> Result<ForeignRows, StoreError> {
     let failed = |why: rusqlite::Error| StoreError::Unavailable(format!("`{}` cannot be read: {why}", file.display()));
     if !file.is_file() {
         return Err(StoreError::Unavailable(format!("there is no file `{}`", file.display())));
@@ -82,7 +82,7 @@ fn of_file(file: &Path, wanted: &[&str], counted: &[&str]) -> Result<Foreign, St
     let mut connection = reading(file).map_err(failed)?;
     // One moment for all tables.
     let moment = connection.transaction().map_err(failed)?;
-    let mut found = Foreign::default();
+    let mut found = ForeignRows::default();
     for table in wanted {
         if is_there(&moment, table).map_err(failed)? {
             found.tables.insert((*table).to_owned(), rows(&moment, table, file)?);

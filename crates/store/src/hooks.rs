@@ -1,18 +1,18 @@
-//! Stored hooks, tenants, budgets and the outbox of whichever store it is.
+//! Rules, tenants, budgets and the outbox of whichever store it is.
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
+use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, Changed, Done, Heard, HookChange, HookStore, Listening, LoggedChange, OutboxJob,
-    OutboxStore, StoreError, StoredRules, Tenant,
+    Actor, Budget, BudgetStore, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RuleChange,
+    RuleChangeResult, RuleStore, RuleSubscription, StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
 use crate::Store;
 
 impl Store {
-    fn stored_hooks(&self) -> &dyn HookStore {
+    fn stored_hooks(&self) -> &dyn RuleStore {
         match self {
             Self::Sqlite(store) => store,
             Self::Postgres(store) => store,
@@ -37,7 +37,7 @@ impl Store {
     }
 }
 
-impl HookStore for Store {
+impl RuleStore for Store {
     fn rules(&self) -> Result<StoredRules, StoreError> {
         self.stored_hooks().rules()
     }
@@ -46,15 +46,15 @@ impl HookStore for Store {
         self.stored_hooks().epoch()
     }
 
-    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
         self.stored_hooks().listen(heard)
     }
 
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
         self.stored_hooks().hook(id)
     }
 
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
         self.stored_hooks().change(changes, by)
     }
 
@@ -70,7 +70,7 @@ impl HookStore for Store {
         self.stored_hooks().reset(id, tenant, by)
     }
 
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), StoreError> {
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError> {
         self.stored_hooks().keep_run(id, tenant, run, now)
     }
 
@@ -102,7 +102,7 @@ impl BudgetStore for Store {
 }
 
 impl OutboxStore for Store {
-    fn enqueue(&self, jobs: Vec<OutboxJob>, done: Done) {
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: OnKept) {
         self.outbox().enqueue(jobs, done);
     }
 

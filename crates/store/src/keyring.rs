@@ -1,7 +1,8 @@
 //! Secrets in rows: sealed with AES-256-GCM under a key that is not in the database.
 //!
-//! [`Keyring::seal`] writes `aes-gcm:<kid>:<base64>`, bound to the [`Place`] where it stands, so that a sealed text
-//! moved to another row, tenant or member does not open there. [`Keyring::open`] also reads what older systems left:
+//! [`Keyring::seal`] writes `aes-gcm:<kid>:<base64>`, bound to the [`SealedPlace`] where it stands, so that a sealed
+//! text moved to another row, tenant or member does not open there. [`Keyring::open`] also reads what older systems
+//! left:
 //! `aes-gcm:<base64>` without a place, and plain text; [`Opened::form`] says which it was. What is sealed for a BYTEA
 //! column is the same text as bytes.
 //!
@@ -22,18 +23,18 @@ use envelope::{Envelope, NONCE_BYTES};
 use key::Key;
 
 pub use file::FileError;
-pub use key::{ENV_KEYS, ENV_OLD_KEYS, KEY_FILE, KeyError, KeySource, NotAKey};
+pub use key::{ENV_KEYS, ENV_OLD_KEYS, KEY_FILE, KeyError, KeyFormatError, KeySource};
 
 /// The row and member where a sealed value stands. A value opens in its own place only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SealedPlace {
     table: String,
     row: String,
     tenant: String,
     path: String,
 }
 
-impl Place {
+impl SealedPlace {
     /// The member `path` (lower case, such as `config.headers.authorization`) of the row `row` of `table`.
     pub fn new(table: &str, row: &str, tenant: &str, path: &str) -> Self {
         Self { table: table.into(), row: row.into(), tenant: tenant.into(), path: path.to_ascii_lowercase() }
@@ -189,7 +190,7 @@ impl Keyring {
     ///
     /// # Errors
     /// There is no key, or the place cannot be told from others.
-    pub fn seal(&self, place: &Place, plain: &[u8]) -> Result<String, SealError> {
+    pub fn seal(&self, place: &SealedPlace, plain: &[u8]) -> Result<String, SealError> {
         let mut nonce = [0; NONCE_BYTES];
         SystemRandom::new().fill(&mut nonce).map_err(|_| SealError::Random)?;
         self.seal_with(place, plain, nonce)
@@ -199,11 +200,11 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Self::seal`].
-    pub fn seal_bytes(&self, place: &Place, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub fn seal_bytes(&self, place: &SealedPlace, plain: &[u8]) -> Result<Vec<u8>, SealError> {
         self.seal(place, plain).map(String::into_bytes)
     }
 
-    fn seal_with(&self, place: &Place, plain: &[u8], nonce: [u8; NONCE_BYTES]) -> Result<String, SealError> {
+    fn seal_with(&self, place: &SealedPlace, plain: &[u8], nonce: [u8; NONCE_BYTES]) -> Result<String, SealError> {
         let key = self.current.as_ref().ok_or(SealError::NotConfigured)?;
         let aad = place.aad().ok_or(SealError::Place)?;
         let sealed = key.encrypt(&nonce, plain, &aad).ok_or(SealError::TooLong)?;
@@ -214,7 +215,7 @@ impl Keyring {
     ///
     /// # Errors
     /// It is sealed and does not open: see [`DecryptError`].
-    pub fn open_value(&self, place: &Place, text: &str) -> Result<Opened, DecryptError> {
+    pub fn open_value(&self, place: &SealedPlace, text: &str) -> Result<Opened, DecryptError> {
         self.open_bytes(place, text.as_bytes())
     }
 
@@ -222,7 +223,7 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Self::open_value`].
-    pub fn open_bytes(&self, place: &Place, bytes: &[u8]) -> Result<Opened, DecryptError> {
+    pub fn open_bytes(&self, place: &SealedPlace, bytes: &[u8]) -> Result<Opened, DecryptError> {
         match envelope::read(bytes)? {
             Envelope::None => Ok(opened(Zeroizing::new(bytes.to_vec()), Form::Unsealed)),
             Envelope::Unbound(sealed) => {
@@ -253,7 +254,7 @@ impl Keyring {
     ///
     /// # Errors
     /// It does not open, or cannot be sealed.
-    pub fn reseal(&self, place: &Place, text: &str) -> Result<Option<String>, ResealError> {
+    pub fn reseal(&self, place: &SealedPlace, text: &str) -> Result<Option<String>, ResealError> {
         let Opened { plain, form } = self.open_value(place, text)?;
         match form {
             Form::Current => Ok(None),
@@ -265,7 +266,7 @@ impl Keyring {
     ///
     /// # Errors
     /// As [`Self::reseal`].
-    pub fn reseal_bytes(&self, place: &Place, bytes: &[u8]) -> Result<Option<Vec<u8>>, ResealError> {
+    pub fn reseal_bytes(&self, place: &SealedPlace, bytes: &[u8]) -> Result<Option<Vec<u8>>, ResealError> {
         let Opened { plain, form } = self.open_bytes(place, bytes)?;
         match form {
             Form::Current => Ok(None),
@@ -281,7 +282,7 @@ impl Keyring {
     fn first<'a>(
         &self,
         keys: impl Iterator<Item = &'a Key>,
-        sealed: &envelope::Sealed,
+        sealed: &envelope::SealedParts,
         aad: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, DecryptError> {
         if self.keys().next().is_none() {

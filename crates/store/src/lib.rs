@@ -29,13 +29,13 @@ pub mod timing;
 
 use std::path::Path;
 
-use domain::approval::{Approval, Said, Standing};
+use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{
-    Append, ApprovalQuery, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey,
-    SessionRow, SessionStore, StoreError, StoredEvent,
+    ApprovalQuery, ApprovalStore, IdleStore, JournalAppend, OnKept, RecordQuery, RecordStore, Room, RoomSoon,
+    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
 };
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ pub use body::MAX_BODY_BYTES;
 pub use memory::Memory;
 pub use postgres::Postgres;
 pub use progress::MAX_TITLE_CHARS;
-pub use sealing::Sealing;
+pub use sealing::StoreKeys;
 pub use sqlite::Sqlite;
 pub use timing::HookTiming;
 
@@ -71,7 +71,7 @@ pub enum Store {
 
 /// Why a store could not be opened.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     /// The URL is not one of those known; the configuration has to change.
     #[error(
         "store url: {0}; expected `sqlite://FILE` (relative to the home folder, or absolute), \
@@ -95,25 +95,25 @@ pub enum OpenError {
 ///
 /// # Errors
 /// The URL is unknown, or the store cannot be used as it is.
-pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, OpenError> {
-    open_with(url, home, durability, Sealing::default())
+pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, StoreOpenError> {
+    open_with(url, home, durability, StoreKeys::default())
 }
 
 /// The same with keys.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_with(url: &str, home: &Path, durability: Durability, sealing: Sealing) -> Result<Store, OpenError> {
+pub fn open_with(url: &str, home: &Path, durability: Durability, sealing: StoreKeys) -> Result<Store, StoreOpenError> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Store::Memory(Memory::with_sealing(sealing))),
-        Some(("memory", rest)) => Err(OpenError::Url(format!("nothing may follow `memory:`, got `{rest}`"))),
+        Some(("memory", rest)) => Err(StoreOpenError::Url(format!("nothing may follow `memory:`, got `{rest}`"))),
         Some(("sqlite", rest)) => {
             Ok(Store::Sqlite(Sqlite::open_with(&home.join(sqlite_file(rest)?), durability, sealing)?))
         }
         Some(("postgres" | "postgresql", _)) => Ok(Store::Postgres(Postgres::open_with(url, durability, sealing)?)),
         // The rest of a foreign URL may hold a password, so only its scheme is repeated.
-        Some((scheme, _)) => Err(OpenError::Url(format!("unknown scheme `{scheme}`"))),
-        None => Err(OpenError::Url(format!("`{url}` has no scheme"))),
+        Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
+        None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
     }
 }
 
@@ -122,27 +122,28 @@ pub fn open_with(url: &str, home: &Path, durability: Durability, sealing: Sealin
 ///
 /// # Errors
 /// The URL is unknown, there is no schema of that number, or the store cannot be used as it is.
-pub fn migrate_to(url: &str, home: &Path, number: u32) -> Result<(), OpenError> {
+pub fn migrate_to(url: &str, home: &Path, number: u32) -> Result<(), StoreOpenError> {
     if !migration::is_known(number.into()) {
         let known: Vec<String> = migration::MIGRATIONS.iter().map(|step| step.number.to_string()).collect();
-        return Err(OpenError::Schema { number, known: known.join(", ") });
+        return Err(StoreOpenError::Schema { number, known: known.join(", ") });
     }
     match url.split_once(':') {
         Some(("sqlite", rest)) => Ok(Sqlite::migrate(&home.join(sqlite_file(rest)?), number)?),
         Some(("postgres" | "postgresql", _)) => Postgres::migrate(url, number),
-        Some(("memory", _)) => Err(OpenError::Url("`memory:` has no schema".into())),
-        Some((scheme, _)) => Err(OpenError::Url(format!("unknown scheme `{scheme}`"))),
-        None => Err(OpenError::Url(format!("`{url}` has no scheme"))),
+        Some(("memory", _)) => Err(StoreOpenError::Url("`memory:` has no schema".into())),
+        Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
+        None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
     }
 }
 
-fn sqlite_file(rest: &str) -> Result<&str, OpenError> {
-    let file = rest.strip_prefix("//").ok_or_else(|| OpenError::Url("`sqlite:` is not followed by `//`".into()))?;
+fn sqlite_file(rest: &str) -> Result<&str, StoreOpenError> {
+    let file =
+        rest.strip_prefix("//").ok_or_else(|| StoreOpenError::Url("`sqlite:` is not followed by `//`".into()))?;
     if file.is_empty() || file.ends_with('/') {
-        return Err(OpenError::Url(format!("`sqlite://{file}` names no file")));
+        return Err(StoreOpenError::Url(format!("`sqlite://{file}` names no file")));
     }
     if file.contains(['?', '#', '\0']) {
-        return Err(OpenError::Url(format!("`sqlite://{file}` has options, and there are none")));
+        return Err(StoreOpenError::Url(format!("`sqlite://{file}` has options, and there are none")));
     }
     Ok(file)
 }
@@ -186,11 +187,11 @@ impl Store {
 }
 
 impl RecordStore for Store {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.records().keep(records, done);
     }
 
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
         self.records().keep_patiently(records, room, done);
     }
 
@@ -198,7 +199,7 @@ impl RecordStore for Store {
         self.records().room(records)
     }
 
-    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
         self.records().idle()
     }
 
@@ -208,15 +209,15 @@ impl RecordStore for Store {
 }
 
 impl SessionStore for Store {
-    fn append(&self, append: Append, done: Done) {
+    fn append(&self, append: JournalAppend, done: OnKept) {
         self.conversations().append(append, done);
     }
 
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
         self.conversations().hold(key)
     }
 
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.conversations().journal(key)
     }
 
@@ -230,11 +231,11 @@ impl SessionStore for Store {
 }
 
 impl ApprovalStore for Store {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
         self.questions().ask(question, now)
     }
 
-    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
         self.questions().answer(id, said, now)
     }
 

@@ -1,27 +1,27 @@
 //! Everything of this process alone, for embedders and tests.
 
-mod book;
+mod state;
 mod executions;
 mod history;
 mod hooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::approval::{Approval, Said, Standing};
+use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{
-    Append, ApprovalQuery, ApprovalStore, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore,
-    StoreError, StoredEvent,
+    ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionRow,
+    SessionStore, StoreError, StoredEvent,
 };
 
-use book::{Book, Held};
 use history::History;
-use hooks::Rulebook;
+use hooks::RuleTables;
+use state::{Held, MemoryState};
 
 use crate::row::stored;
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 use crate::timing::{HookTiming, Timings};
 
 /// Most events that are held; the oldest go first. A long session leaves some hundreds, and each may hold on to a
@@ -39,8 +39,8 @@ pub const MAX_ENTRIES: usize = 4 * MAX_EVENTS;
 #[derive(Debug, Default)]
 pub struct Memory {
     history: Mutex<History>,
-    book: Arc<Mutex<Book>>,
-    rulebook: Mutex<Rulebook>,
+    memory: Arc<Mutex<MemoryState>>,
+    tables: Mutex<RuleTables>,
 }
 
 impl Memory {
@@ -50,7 +50,7 @@ impl Memory {
     }
 
     /// An empty store with keys.
-    pub fn with_sealing(sealing: Sealing) -> Self {
+    pub fn with_sealing(sealing: StoreKeys) -> Self {
         Self { history: Mutex::new(History::new(sealing)), ..Self::default() }
     }
 
@@ -69,8 +69,8 @@ impl Memory {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        book::locked(&self.book)
+    fn memory(&self) -> MutexGuard<'_, MemoryState> {
+        state::locked(&self.memory)
     }
 
     fn push(&self, records: Vec<EventRecord>) {
@@ -79,7 +79,7 @@ impl Memory {
 }
 
 impl RecordStore for Memory {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.push(records);
         done(Ok(()));
     }
@@ -103,51 +103,51 @@ impl RecordStore for Memory {
 }
 
 impl SessionStore for Memory {
-    fn append(&self, mut append: Append, done: Done) {
+    fn append(&self, mut append: JournalAppend, done: OnKept) {
         let records = std::mem::take(&mut append.records);
-        let mut book = self.book();
-        book.append(append);
+        let mut memory = self.memory();
+        memory.append(append);
         // Before anybody else sees the entries.
         self.push(records);
-        drop(book);
+        drop(memory);
         done(Ok(()));
     }
 
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
-        Ok(Box::new(Held::take(&self.book, key)?))
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
+        Ok(Box::new(Held::take(&self.memory, key)?))
     }
 
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
-        Ok(self.book().journal(key))
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
+        Ok(self.memory().journal(key))
     }
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
-        Ok(self.book().sessions(tenant))
+        Ok(self.memory().sessions(tenant))
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.book().delete(key)
+        self.memory().delete(key)
     }
 }
 
 impl ApprovalStore for Memory {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
-        self.book().ask(question, now)
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
+        self.memory().ask(question, now)
     }
 
-    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        self.book().answer(id, said, now)
+    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+        self.memory().answer(id, said, now)
     }
 
     fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
-        self.book().use_up(id, now)
+        self.memory().use_up(id, now)
     }
 
     fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        Ok(self.book().approval(id))
+        Ok(self.memory().approval(id))
     }
 
     fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
-        Ok(self.book().approvals(query))
+        Ok(self.memory().approvals(query))
     }
 }

@@ -52,7 +52,7 @@ macro_rules! step {
     };
 }
 
-/// All steps, oldest first. The gaps belong to the sequence of the design that agent hooks are compatible with.
+/// All steps, oldest first. The gaps belong to the sequence of the design that rules are compatible with.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(1, "000001_records", None),
     step!(2, "000002_sessions", None),

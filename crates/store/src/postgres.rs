@@ -30,13 +30,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use domain::approval::{Approval, Said, Standing};
+use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{
-    Append, ApprovalQuery, ApprovalStore, Done, Hold, RecordQuery, RecordStore, Room, RoomSoon, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent,
+    ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, Room, RoomSoon, SessionHold,
+    SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
 };
 
 use crate::db::{Db, Failure};
@@ -45,9 +45,9 @@ use crate::place::place;
 use crate::room::Rooms;
 use crate::rows::batch::{Batch, QUEUE_BATCHES, is_awaited_by};
 use crate::rows::{approvals, journal, records, sessions};
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 use crate::timing::HookTiming;
-use crate::{Durability, OpenError};
+use crate::{Durability, StoreOpenError};
 use base::Base;
 use holds::Holds;
 use target::Target;
@@ -60,7 +60,7 @@ pub struct Postgres {
     /// Taken out by `drop`, which ends the writer.
     queue: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<()>>,
-    sealing: Sealing,
+    sealing: StoreKeys,
     rooms: Rooms,
 }
 
@@ -71,15 +71,15 @@ impl Postgres {
     /// # Errors
     /// `Url`: the URL is none, or has what is not known. `Store`: the server cannot be reached or lets nobody in, or a
     /// newer Pintle was there. No message repeats a password.
-    pub fn open(url: &str, durability: Durability) -> Result<Self, OpenError> {
-        Self::open_with(url, durability, Sealing::default())
+    pub fn open(url: &str, durability: Durability) -> Result<Self, StoreOpenError> {
+        Self::open_with(url, durability, StoreKeys::default())
     }
 
     /// The same with keys.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_with(url: &str, durability: Durability, sealing: Sealing) -> Result<Self, OpenError> {
+    pub fn open_with(url: &str, durability: Durability, sealing: StoreKeys) -> Result<Self, StoreOpenError> {
         let base = Arc::new(Base::new(target(url)?, durability)?);
         let link = base.connect()?;
         schema::migrate(&link, &base.target, NEWEST).map_err(|failure| base.target.error(failure))?;
@@ -94,7 +94,7 @@ impl Postgres {
     }
 
     /// Takes the database at `url` to the schema `to`, which is known.
-    pub(crate) fn migrate(url: &str, to: u32) -> Result<(), OpenError> {
+    pub(crate) fn migrate(url: &str, to: u32) -> Result<(), StoreOpenError> {
         let base = Base::new(target(url)?, Durability::BeforeEffect)?;
         let link = base.connect()?;
         Ok(schema::migrate(&link, &base.target, to).map_err(|failure| base.target.error(failure))?)
@@ -132,16 +132,16 @@ impl Postgres {
     }
 }
 
-fn target(url: &str) -> Result<Target, OpenError> {
-    Target::of(url).map_err(|why| OpenError::Url(format!("of PostgreSQL: {why}")))
+fn target(url: &str) -> Result<Target, StoreOpenError> {
+    Target::of(url).map_err(|why| StoreOpenError::Url(format!("of PostgreSQL: {why}")))
 }
 
 impl RecordStore for Postgres {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.hand_over(Batch::records(records, done));
     }
 
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
         self.hand_over(Batch::records(records, done).patient(Some(room)));
     }
 
@@ -155,15 +155,15 @@ impl RecordStore for Postgres {
 }
 
 impl SessionStore for Postgres {
-    fn append(&self, append: Append, done: Done) {
+    fn append(&self, append: JournalAppend, done: OnKept) {
         self.hand_over(Batch::append(append, done));
     }
 
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
         Ok(Box::new(self.holds.take(key)?))
     }
 
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.base.read(|db| journal::read(db, key))
     }
 
@@ -181,11 +181,11 @@ impl SessionStore for Postgres {
 }
 
 impl ApprovalStore for Postgres {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
         self.base.write(|db| approvals::ask(db, question.clone(), now))
     }
 
-    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
         self.base.write(|db| approvals::answer(db, id, said.clone(), now))
     }
 

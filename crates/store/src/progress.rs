@@ -1,6 +1,6 @@
 //! What entries change beside the journal: the session's line in listings, and the turns whose approvals are void.
 
-use domain::session::{Cause, Entry};
+use domain::session::{JournalEntry, ReleaseReason};
 use domain::turn::{Fact, KeptMessage};
 
 /// Longest title, in characters: a line of a terminal.
@@ -18,7 +18,7 @@ pub(crate) struct Progress {
     /// Whether a process works on it after them, as far as the journal knows.
     pub(crate) opened: bool,
     /// How the last process that ended did, if one ended.
-    pub(crate) last_end: Option<Cause>,
+    pub(crate) last_end: Option<ReleaseReason>,
     /// The turns that ended.
     pub(crate) ended: Vec<String>,
 }
@@ -26,22 +26,22 @@ pub(crate) struct Progress {
 impl Progress {
     /// What `entries` come to after a journal that left `open_turn` open, and a process at work if `opened`: what
     /// [`Session`](domain::session::Session) would say, without the journal before.
-    pub(crate) fn of(open_turn: Option<String>, opened: bool, entries: &[Entry]) -> Self {
+    pub(crate) fn of(open_turn: Option<String>, opened: bool, entries: &[JournalEntry]) -> Self {
         let mut progress = Self { open_turn, opened, ..Self::default() };
         for entry in entries {
             match entry {
-                Entry::Opened { .. } => {
+                JournalEntry::Opened { .. } => {
                     if progress.opened {
                         // Whoever opened it before did not come to say why it left.
-                        progress.last_end = Some(Cause::Killed);
+                        progress.last_end = Some(ReleaseReason::Killed);
                     }
                     progress.opened = true;
                 }
-                Entry::Closed { cause } => {
+                JournalEntry::Closed { cause } => {
                     progress.opened = false;
                     progress.last_end = Some(*cause);
                 }
-                Entry::Turn(fact) => progress.take(fact),
+                JournalEntry::Turn(fact) => progress.take(fact),
             }
         }
         progress

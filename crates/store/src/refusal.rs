@@ -1,6 +1,6 @@
 //! What a store says when it does not do it, in the same words whichever store it is.
 
-use domain::approval::State;
+use domain::approval::ApprovalState;
 use domain::id::SessionId;
 use domain::store::StoreError;
 
@@ -10,7 +10,7 @@ pub(crate) fn in_use(session: &SessionId, by: &str) -> StoreError {
 }
 
 /// The approval `id` cannot be used up, since this is its state.
-pub(crate) fn unusable(id: &str, state: State) -> StoreError {
+pub(crate) fn unusable(id: &str, state: ApprovalState) -> StoreError {
     StoreError::Conflict(format!("approval `{id}` cannot be used: it is {}, not approved", state.word()))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::account::Account;
 use domain::checkpoint::Snapshot;
 use domain::json::{Object, Value};
-use domain::record::{EventRecord, Outcome, Record};
+use domain::record::{EventRecord, HookOutcome, Record};
 use domain::store::{Room, RoomSoon};
 use tokio::sync::Semaphore;
 
@@ -56,8 +56,8 @@ fn weight(record: &EventRecord) -> usize {
 
 fn of_hook(record: &Record) -> usize {
     let reason = match &record.outcome {
-        Outcome::Said { reason, .. } => reason.as_ref().map_or(0, String::len),
-        Outcome::Failed { .. } | Outcome::Told | Outcome::NotRun(_) => 0,
+        HookOutcome::Said { reason, .. } => reason.as_ref().map_or(0, String::len),
+        HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => 0,
     };
     let warnings: usize = record.warnings.iter().map(String::len).sum();
     let account = record.account.as_deref().map_or(0, of_account);

@@ -2,8 +2,8 @@
 //!
 //! What is under that key already is passed over, so a rotation that was broken off goes on where it was.
 
-use domain::agent_hook::AgentHook;
 use domain::json::Object;
+use domain::rule::Rule;
 use domain::store::StoreError;
 
 use crate::Store;
@@ -12,7 +12,7 @@ use crate::rows::rotation;
 
 /// Sealed values that are whole columns. Secrets of hooks are members of their settings, which others know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sealed {
+pub enum SealedColumn {
     /// The details of faults.
     Details,
     /// What hooks that only observe are still to be sent.
@@ -21,20 +21,20 @@ pub enum Sealed {
 
 /// What one batch came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rotated {
+pub struct RotationBatch {
     /// How many values there were.
     pub seen: usize,
     /// How many of them were sealed anew; the others were under the key already, or do not open.
     pub rewritten: usize,
     /// Those that do not open. They stay as they are.
-    pub failed: Vec<Unopened>,
+    pub failed: Vec<UnopenedValue>,
     /// Where the next batch goes on; nothing after the last.
     pub next: Option<String>,
 }
 
 /// A value that does not open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unopened {
+pub struct UnopenedValue {
     /// The row that it stands in.
     pub id: String,
     /// Why it does not.
@@ -49,16 +49,16 @@ impl Store {
     /// The store cannot do it.
     pub fn rotate(
         &self,
-        what: Sealed,
+        what: SealedColumn,
         keyring: &Keyring,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Rotated, StoreError> {
+    ) -> Result<RotationBatch, StoreError> {
         match self {
             Self::Sqlite(store) => store.write(|db| rotation::column(db, what, keyring, (after, limit))),
             Self::Postgres(store) => store.write(|db| rotation::column(db, what, keyring, (after, limit))),
             // What it has is sealed with the key of this process, or not at all, and goes with it.
-            Self::Memory(_) => Ok(Rotated::default()),
+            Self::Memory(_) => Ok(RotationBatch::default()),
         }
     }
 
@@ -67,7 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot do it.
-    pub fn rotate_config(&self, before: &AgentHook, config: &Object) -> Result<bool, StoreError> {
+    pub fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
         match self {
             Self::Sqlite(store) => store.write(|db| rotation::config(db, before, config)),
             Self::Postgres(store) => store.write(|db| rotation::config(db, before, config)),
@@ -84,18 +84,18 @@ mod tests {
     use std::path::Path;
     use std::sync::mpsc::channel;
 
-    use domain::agent_hook::{HandlerType, HookScope, Instead, Source};
-    use domain::breaker::Policy;
+    use domain::breaker::BreakerPolicy;
     use domain::checkpoint::CheckpointKind;
     use domain::id::{HookId, TenantId};
     use domain::json::json;
-    use domain::store::{Actor, HookChange, HookStore as _, OutboxJob, OutboxStore as _};
+    use domain::rule::{Fallback, HandlerType, HookScope, Source};
+    use domain::store::{Actor, OutboxJob, OutboxStore as _, RuleChange, RuleStore as _};
     use jiff::Timestamp;
     use testkit::postgres::Server;
 
     use super::*;
     use crate::keyring::KeySource;
-    use crate::{Durability, Sealing, open_with};
+    use crate::{Durability, StoreKeys, open_with};
 
     const OLD: &str = "0000000000000000000000000000000000000000000000000000000000000001";
     const NEW: &str = "0000000000000000000000000000000000000000000000000000000000000002";
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn opened(url: &str, home: &Path, keyring: Keyring) -> Store {
-        let sealing = Sealing { keyring: Some(keyring.into()), signing: None };
+        let sealing = StoreKeys { keyring: Some(keyring.into()), signing: None };
         open_with(url, home, Durability::Commit, sealing).unwrap()
     }
 
@@ -136,13 +136,13 @@ mod tests {
         enqueue(&opened(url, home, keyring(OLD, None)), (1..=5).map(job).collect());
         let both = keyring(NEW, Some(OLD));
         let store = opened(url, home, keyring(NEW, None));
-        let first = store.rotate(Sealed::Jobs, &both, None, 2).unwrap();
+        let first = store.rotate(SealedColumn::Jobs, &both, None, 2).unwrap();
         assert_eq!((first.seen, first.rewritten, first.failed.len()), (2, 2, 0));
         // It is broken off here, and begun once more.
         let mut after = None;
         let mut counts = Vec::new();
         loop {
-            let batch = store.rotate(Sealed::Jobs, &both, after.as_deref(), 2).unwrap();
+            let batch = store.rotate(SealedColumn::Jobs, &both, after.as_deref(), 2).unwrap();
             counts.push((batch.seen, batch.rewritten));
             after = batch.next;
             if after.is_none() {
@@ -157,10 +157,10 @@ mod tests {
             "the new key opens all"
         );
         let stranger = keyring(OLD, None);
-        let lost = store.rotate(Sealed::Jobs, &stranger, None, 9).unwrap();
+        let lost = store.rotate(SealedColumn::Jobs, &stranger, None, 9).unwrap();
         assert_eq!((lost.seen, lost.rewritten, lost.failed.len()), (5, 0, 5));
         assert!(lost.failed[0].why.contains("no key `"), "{}", lost.failed[0].why);
-        assert_eq!(store.rotate(Sealed::Details, &both, None, 9).unwrap(), Rotated::default());
+        assert_eq!(store.rotate(SealedColumn::Details, &both, None, 9).unwrap(), RotationBatch::default());
     }
 
     #[test]
@@ -171,9 +171,9 @@ mod tests {
         check(&server.fresh_database(), home.path());
     }
 
-    fn hook() -> AgentHook {
+    fn hook() -> Rule {
         let config = json!({"url": "https://a", "headers": {"Authorization": "aes-gcm:old"}});
-        AgentHook {
+        Rule {
             id: HookId::from("0193a5b0-7000-7000-8000-0000000000aa"),
             tenant_id: TenantId::default_tenant(),
             agent_ids: Vec::new(),
@@ -185,14 +185,14 @@ mod tests {
             matcher: String::new(),
             if_expr: String::new(),
             timeout_ms: 5000,
-            on_timeout: Instead::Block,
+            on_timeout: Fallback::Block,
             priority: 0,
             enabled: true,
             version: 1,
             source: Source::User,
             may_rewrite: false,
-            breaker: Policy::All,
-            on_trip: Instead::Block,
+            breaker: BreakerPolicy::All,
+            on_trip: Fallback::Block,
             tripped_at: None,
             disabled_reason: String::new(),
             metadata: Object::new(),
@@ -207,7 +207,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = opened("sqlite://pintle.db", home.path(), keyring(NEW, None));
         let by = Actor { name: "ada".into(), at: Timestamp::UNIX_EPOCH };
-        store.change(vec![HookChange::Create(Box::new(hook()))], &by).unwrap();
+        store.change(vec![RuleChange::Create(Box::new(hook()))], &by).unwrap();
         let before = store.hook(&hook().id).unwrap().unwrap();
         store.trip(&before.id, &before.tenant_id, &by).unwrap();
         let tripped = store.hook(&before.id).unwrap().unwrap();
@@ -215,7 +215,7 @@ mod tests {
         let mut config = tripped.config.clone();
         config.insert("headers".into(), json!({"Authorization": "aes-gcm:new"}));
         assert_eq!(store.rotate_config(&tripped, &config), Ok(true));
-        assert_eq!(store.hook(&before.id).unwrap(), Some(AgentHook { config: config.clone(), ..tripped.clone() }));
+        assert_eq!(store.hook(&before.id).unwrap(), Some(Rule { config: config.clone(), ..tripped.clone() }));
         assert_eq!(store.epoch().unwrap(), epoch + 1);
         assert_eq!(store.rotate_config(&tripped, &config), Ok(false), "somebody was faster");
         assert_eq!(store.changes(&before.id, 9).unwrap().len(), 2);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use domain::json::{MAX_DEPTH, Value, depth};
-use domain::record::{Change, EventRecord, NotRun, Outcome, Record};
-use domain::store::{Compared, StoredEvent, StoredRecord};
+use domain::record::{Change, EventRecord, HookOutcome, NotRun, Record};
+use domain::store::{FailedComparison, StoredEvent, StoredRecord};
 
 /// Longest JSON Patch that is kept, in bytes. A rewrite of a whole conversation would otherwise be stored once a round.
 pub const MAX_PATCH_BYTES: usize = 64 * 1024;
@@ -51,27 +51,27 @@ fn stored_hook(record: &Record) -> StoredRecord {
     let instead = record.account.as_ref().and_then(|account| account.instead.as_ref());
     match &record.outcome {
         // What that counted for stands in its place; the words for it are the text of the ruling.
-        Outcome::Said { word: said, .. } if let Some(why) = instead => StoredRecord {
+        HookOutcome::Said { word: said, .. } if let Some(why) = instead => StoredRecord {
             ran: false,
             reason: Some(word(why).to_owned()),
             verdict: Some(said.as_str().to_owned()),
             ..base
         },
-        Outcome::Said { word, reason, took } => StoredRecord {
+        HookOutcome::Said { word, reason, took } => StoredRecord {
             verdict: Some(word.as_str().to_owned()),
             reason: reason.clone(),
             duration_ms: Some(millis(*took)),
             ..base
         },
-        Outcome::Failed { fault, became, took } => StoredRecord {
+        HookOutcome::Failed { fault, became, took } => StoredRecord {
             verdict: Some(became.as_str().to_owned()),
             fault: Some(fault.kind().word().to_owned()),
             fault_detail: Some(fault.to_string()),
             duration_ms: Some(millis(*took)),
             ..base
         },
-        Outcome::Told => base,
-        Outcome::NotRun(why) => {
+        HookOutcome::Told => base,
+        HookOutcome::NotRun(why) => {
             let by = match why {
                 NotRun::Decided { by } => Some(by.to_string()),
                 NotRun::Disabled
@@ -103,9 +103,11 @@ fn word(why: &NotRun) -> &'static str {
     }
 }
 
-fn compared(why: &NotRun) -> Option<Compared> {
+fn compared(why: &NotRun) -> Option<FailedComparison> {
     match why {
-        NotRun::Matcher { pattern, value } => Some(Compared { pattern: pattern.to_string(), value: value.to_string() }),
+        NotRun::Matcher { pattern, value } => {
+            Some(FailedComparison { pattern: pattern.to_string(), value: value.to_string() })
+        }
         NotRun::Disabled
         | NotRun::OutOfScope
         | NotRun::Condition { .. }

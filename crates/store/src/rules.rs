@@ -1,12 +1,12 @@
-//! What becomes of a stored hook when it is changed, tripped or reset, the same whichever store keeps it.
+//! What becomes of a rule when it is changed, tripped or reset, the same whichever store keeps it.
 
 mod account;
 mod diff;
 
-use domain::agent_hook::{AgentHook, HookScope};
-use domain::audit::Kind;
+use domain::audit::AuditKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, canonical};
+use domain::rule::{HookScope, Rule};
 use domain::store::{Actor, LoggedChange, StoreError, Tenant};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -61,21 +61,16 @@ pub(crate) fn unkeepable(what: &str, why: &str) -> StoreError {
 }
 
 /// A new row. It may be older than the store: when it was made is its own.
-pub(crate) fn created(hook: AgentHook, at: Timestamp) -> Result<AgentHook, StoreError> {
-    Ok(AgentHook { version: 1, updated_at: moment(at), ..spelled(hook)? })
+pub(crate) fn created(hook: Rule, at: Timestamp) -> Result<Rule, StoreError> {
+    Ok(Rule { version: 1, updated_at: moment(at), ..spelled(hook)? })
 }
 
 /// The row that follows `before`. What is open beside it for one tenant, and what counts, stays.
-pub(crate) fn updated(
-    before: &AgentHook,
-    hook: AgentHook,
-    if_version: Option<u32>,
-    at: Timestamp,
-) -> Result<AgentHook, StoreError> {
+pub(crate) fn updated(before: &Rule, hook: Rule, if_version: Option<u32>, at: Timestamp) -> Result<Rule, StoreError> {
     if if_version.is_some_and(|wanted| wanted != before.version) {
         return Err(StoreError::Conflict(format!("version conflict: have {}", before.version)));
     }
-    Ok(AgentHook {
+    Ok(Rule {
         id: before.id.clone(),
         version: before.version.saturating_add(1),
         created_at: before.created_at.clone(),
@@ -86,8 +81,8 @@ pub(crate) fn updated(
 
 /// The row once its circuit breaker is open; `None` if it does not act anyway, or is open already: who switched it off
 /// does not want it to answer, and the breaker answers.
-pub(crate) fn tripped(before: &AgentHook, at: Timestamp) -> Option<AgentHook> {
-    let after = || AgentHook {
+pub(crate) fn tripped(before: &Rule, at: Timestamp) -> Option<Rule> {
+    let after = || Rule {
         enabled: false,
         tripped_at: Some(moment(at)),
         disabled_reason: BREAKER.to_owned(),
@@ -100,8 +95,8 @@ pub(crate) fn tripped(before: &AgentHook, at: Timestamp) -> Option<AgentHook> {
 
 /// The row once its circuit breaker is closed; `None` if it was not open: who switched it off otherwise has not changed
 /// their mind.
-pub(crate) fn closed(before: &AgentHook, at: Timestamp) -> Option<AgentHook> {
-    let after = || AgentHook {
+pub(crate) fn closed(before: &Rule, at: Timestamp) -> Option<Rule> {
+    let after = || Rule {
         enabled: true,
         tripped_at: None,
         disabled_reason: String::new(),
@@ -113,7 +108,7 @@ pub(crate) fn closed(before: &AgentHook, at: Timestamp) -> Option<AgentHook> {
 }
 
 /// The line of the change log about `hook`, in the name of `tenant`.
-pub(crate) fn logged(hook: &AgentHook, tenant: &TenantId, (action, diff): (&str, Value), by: &Actor) -> LoggedChange {
+pub(crate) fn logged(hook: &Rule, tenant: &TenantId, (action, diff): (&str, Value), by: &Actor) -> LoggedChange {
     LoggedChange {
         id: Uuid::now_v7().to_string(),
         tenant_id: tenant.clone(),
@@ -127,8 +122,8 @@ pub(crate) fn logged(hook: &AgentHook, tenant: &TenantId, (action, diff): (&str,
 }
 
 /// What the audit chain says of a line of the change log.
-pub(crate) fn noted(line: &LoggedChange) -> (Kind, Object) {
-    let kind = if line.action == TRIPPED { Kind::Trip } else { Kind::Change };
+pub(crate) fn noted(line: &LoggedChange) -> (AuditKind, Object) {
+    let kind = if line.action == TRIPPED { AuditKind::Trip } else { AuditKind::Change };
     match domain::json::to_value(line) {
         Ok(Value::Object(data)) => (kind, data),
         Ok(_) | Err(_) => unreachable!("a line is a struct of texts, numbers and JSON"),
@@ -148,12 +143,12 @@ pub(crate) const TRIPPED: &str = "tripped";
 pub(crate) const RESET: &str = "reset";
 
 /// Whether the circuit breaker of a hook stands in its row, and not beside it for each tenant.
-pub(crate) fn trips_itself(hook: &AgentHook) -> bool {
+pub(crate) fn trips_itself(hook: &Rule) -> bool {
     hook.scope != HookScope::Global
 }
 
 /// Its ids and moments as they are kept.
-fn spelled(hook: AgentHook) -> Result<AgentHook, StoreError> {
+fn spelled(hook: Rule) -> Result<Rule, StoreError> {
     let what = format!("hook `{}`", hook.id);
     let id = |name: &str, text: &str| {
         uuid(text).ok_or_else(|| unkeepable(&what, &format!("its {name} `{}` is no UUID", text.escape_debug())))
@@ -162,7 +157,7 @@ fn spelled(hook: AgentHook) -> Result<AgentHook, StoreError> {
         let at: Timestamp = text.parse().map_err(|e| unkeepable(&what, &format!("its {name}: {e}")))?;
         Ok(moment(at))
     };
-    Ok(AgentHook {
+    Ok(Rule {
         id: HookId::new(id("id", hook.id.as_str())?),
         tenant_id: TenantId::new(id("tenant_id", hook.tenant_id.as_str())?),
         agent_ids: hook.agent_ids.iter().map(|agent| id("agent_ids", agent)).collect::<Result<_, _>>()?,

@@ -8,7 +8,7 @@ use crate::keyring::signing::SigningKey;
 /// What a store seals and signs with. Without a keyring, what would have to be encrypted is not kept; without a key that
 /// signs, the audit chain has no checkpoints, and nothing in it can be proven to others.
 #[derive(Clone, Debug, Default)]
-pub struct Sealing {
+pub struct StoreKeys {
     /// For the details of faults, and whatever else is secret in a row.
     pub keyring: Option<Arc<Keyring>>,
     /// For the checkpoints of the audit chain.

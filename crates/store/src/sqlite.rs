@@ -19,13 +19,13 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use domain::approval::{Approval, Said, Standing};
+use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{
-    Append, ApprovalQuery, ApprovalStore, Done, Hold, Idle, RecordQuery, RecordStore, Room, RoomSoon, SessionKey,
-    SessionRow, SessionStore, StoreError, StoredEvent,
+    ApprovalQuery, ApprovalStore, IdleStore, JournalAppend, OnKept, RecordQuery, RecordStore, Room, RoomSoon,
+    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
 };
 use rusqlite::Connection;
 
@@ -37,7 +37,7 @@ use crate::db::Failure;
 use crate::room::Rooms;
 use crate::rows::batch::{Batch, Traffic, is_awaited_by};
 use crate::rows::{approvals, journal, records, sessions};
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 use crate::timing::HookTiming;
 use file::Place;
 use locks::Locks;
@@ -55,7 +55,7 @@ pub struct Sqlite {
     /// For those who wait for what they write; opened when the first of them comes, since many programs have none.
     desk: Mutex<Option<Box<Connection>>>,
     locks: Arc<Locks>,
-    sealing: Sealing,
+    sealing: StoreKeys,
     rooms: Rooms,
     pen: Arc<Mutex<Writer>>,
     traffic: Traffic,
@@ -69,14 +69,14 @@ impl Sqlite {
     /// `Unavailable`: it cannot be made, opened or written, or a newer Pintle made it. `Corrupt`: it is not a
     /// database, or a damaged one. Both name the file and what to do.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        Self::open_with(path, durability, Sealing::default())
+        Self::open_with(path, durability, StoreKeys::default())
     }
 
     /// The same with keys.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_with(path: &Path, durability: Durability, sealing: Sealing) -> Result<Self, StoreError> {
+    pub fn open_with(path: &Path, durability: Durability, sealing: StoreKeys) -> Result<Self, StoreError> {
         let (writing, reading) = file::open(path, durability)?;
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let place = Arc::new(Place::of(path)?);
@@ -169,11 +169,11 @@ impl Sqlite {
 }
 
 impl RecordStore for Sqlite {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.hand_over(Batch::records(records, done));
     }
 
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: Done) {
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
         self.hand_over(Batch::records(records, done).patient(Some(room)));
     }
 
@@ -181,10 +181,10 @@ impl RecordStore for Sqlite {
         self.rooms.soon(records)
     }
 
-    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
         // What was handed over earlier is written earlier.
         let writer = if self.traffic.is_none() { Writer::idle(&self.pen) } else { None };
-        writer.map(|writer| Box::new(Unoccupied { store: self, writer }) as Box<dyn Idle>)
+        writer.map(|writer| Box::new(Unoccupied { store: self, writer }) as Box<dyn IdleStore>)
     }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
@@ -198,7 +198,7 @@ struct Unoccupied<'a> {
     writer: MutexGuard<'a, Writer>,
 }
 
-impl Idle for Unoccupied<'_> {
+impl IdleStore for Unoccupied<'_> {
     fn write(mut self: Box<Self>, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>> {
         let Some(kept) = self.writer.write_here(&records) else { return Err(records) };
         if self.writer.is_needed_earlier() {
@@ -210,15 +210,15 @@ impl Idle for Unoccupied<'_> {
 }
 
 impl SessionStore for Sqlite {
-    fn append(&self, append: Append, done: Done) {
+    fn append(&self, append: JournalAppend, done: OnKept) {
         self.hand_over(Batch::append(append, done));
     }
 
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
         Ok(Box::new(self.write(|transaction| holds::hold(transaction, &self.locks, key))?))
     }
 
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.read(|connection| journal::read(connection, key))
     }
 
@@ -232,11 +232,11 @@ impl SessionStore for Sqlite {
 }
 
 impl ApprovalStore for Sqlite {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
         self.write(|transaction| approvals::ask(transaction, question, now))
     }
 
-    fn answer(&self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
         self.write(|transaction| approvals::answer(transaction, id, said, now))
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use domain::id::TenantId;
-use domain::measure::{Labels, Measures, Metric, Rows};
+use domain::measure::{Labels, Measures, Metric, MetricRows};
 use domain::span::Span;
 use engine::Telemetry;
 use jiff::Timestamp;
@@ -18,8 +18,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::post::{Post, Refused};
-use crate::settings::{Settings, SettingsError};
+use crate::post::{Post, PostError};
+use crate::settings::{CollectorSettings, CollectorSettingsError};
 use crate::wire;
 
 /// How many spans wait at most: some megabytes, and the rounds of a hundred turns. Source: OpenTelemetry, batch
@@ -57,7 +57,7 @@ pub struct Exporter {
 
 /// What the exporter and its task know both.
 struct Shared {
-    settings: Settings,
+    settings: CollectorSettings,
     measures: Mutex<Measures>,
     gauges: OnceLock<Gauges>,
     /// Spans that wait or are on their way.
@@ -88,7 +88,7 @@ impl Exporter {
     ///
     /// # Errors
     /// There is no client for the collector.
-    pub fn start(settings: Settings) -> Result<Arc<Self>, SettingsError> {
+    pub fn start(settings: CollectorSettings) -> Result<Arc<Self>, CollectorSettingsError> {
         let post = Post::new(&settings)?;
         let (queue, waiting) = mpsc::channel(QUEUE_SPANS);
         let shared = Arc::new(Shared {
@@ -178,7 +178,7 @@ impl Shared {
             name: SPANS_LOST,
             help: "How many spans the collector did not take.",
             unit: "1",
-            rows: Rows::Counters(vec![(Labels::new(), self.lost.load(Ordering::Relaxed))]),
+            rows: MetricRows::Counters(vec![(Labels::new(), self.lost.load(Ordering::Relaxed))]),
         });
         metrics.extend(self.gauges.get().map(|gauges| gauges(&tenants)).unwrap_or_default());
         metrics
@@ -281,7 +281,7 @@ impl Sender {
         let mut pauses = PAUSES.iter();
         let sent = loop {
             match self.post.send(&shared.settings.traces, &message, refused).await {
-                Err(Refused { passes: true, .. })
+                Err(PostError { passes: true, .. })
                     if !shared.closing.is_cancelled() && !pauses.as_slice().is_empty() =>
                 {
                     let pause = pauses.next().copied().unwrap_or_default();
@@ -295,7 +295,7 @@ impl Sender {
         };
         let (lost, why) = match sent {
             Ok(refused) => (refused.min(number), "it refused them".to_owned()),
-            Err(Refused { why, .. }) => (number, why),
+            Err(PostError { why, .. }) => (number, why),
         };
         shared.unsent.fetch_sub(number - lost, Ordering::Relaxed);
         shared.lose(lost, &why);
@@ -320,11 +320,11 @@ impl Sender {
         match self.post.send(&shared.settings.metrics, &message, refused).await {
             Ok(_refused) => {}
             // Some collectors take spans alone; they need not hear of numbers again.
-            Err(Refused { why, passes: false }) => {
+            Err(PostError { why, passes: false }) => {
                 shared.spans_only.store(true, Ordering::Relaxed);
                 tracing::info!("telemetry: the collector at {} takes no numbers: {why}", shared.settings.host());
             }
-            Err(Refused { why, passes: true }) => {
+            Err(PostError { why, passes: true }) => {
                 tracing::info!("telemetry: the collector at {} did not take numbers: {why}", shared.settings.host());
             }
         }

@@ -1,8 +1,8 @@
 //! Tells a collector what hooks did: spans and numbers, as OTLP over HTTP with protobuf.
 //!
-//! [`Settings`] say where to, from a configuration and from the variables that every program of OpenTelemetry reads.
-//! An [`Exporter`] is what the engine tells; it queues, sends from a task of its own, and loses what a collector does
-//! not take. No turn ever waits for it.
+//! [`CollectorSettings`] say where to, from a configuration and from the variables that every program of OpenTelemetry
+//! reads. An [`Exporter`] is what the engine tells; it queues, sends from a task of its own, and loses what a collector
+//! does not take. No turn ever waits for it.
 
 mod export;
 mod post;
@@ -10,4 +10,6 @@ mod settings;
 mod wire;
 
 pub use export::{Exporter, FLUSH_TIME, Gauges, QUEUE_SPANS};
-pub use settings::{DEFAULT_SERVICE, ENDPOINT, HEADERS, SERVICE_NAME, Settings, SettingsError, check_address};
+pub use settings::{
+    CollectorSettings, CollectorSettingsError, DEFAULT_SERVICE, ENDPOINT, HEADERS, SERVICE_NAME, check_address,
+};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use prost::Message;
 use url::Url;
 
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{CollectorSettings, CollectorSettingsError};
 
 /// How long a collector may take for one request. Source: OpenTelemetry, OTLP exporter.
 const POST_TIME: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// Why a collector has not taken something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct PostError {
     /// What happened, without the address.
     pub(crate) why: String,
     /// Whether it may go well later.
@@ -34,7 +34,7 @@ pub(crate) struct Post {
 
 impl Post {
     /// A client for the collector of `settings`. It follows no redirect, so that headers reach no other host.
-    pub(crate) fn new(settings: &Settings) -> Result<Self, SettingsError> {
+    pub(crate) fn new(settings: &CollectorSettings) -> Result<Self, CollectorSettingsError> {
         // Fails only if the process has a TLS provider already, and any will do.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut builder = reqwest::Client::builder()
@@ -48,8 +48,9 @@ impl Post {
         if settings.traces.scheme() == "http" {
             builder = builder.tls_certs_only([]);
         }
-        let client =
-            builder.build().map_err(|error| SettingsError::Client { host: settings.host(), why: cause(error) })?;
+        let client = builder
+            .build()
+            .map_err(|error| CollectorSettingsError::Client { host: settings.host(), why: cause(error) })?;
         Ok(Self { client, headers: settings.headers.clone() })
     }
 
@@ -60,18 +61,18 @@ impl Post {
         url: &Url,
         message: &M,
         refused: impl Fn(&[u8]) -> u64,
-    ) -> Result<u64, Refused> {
+    ) -> Result<u64, PostError> {
         let mut request = self.client.post(url.clone()).header("content-type", "application/x-protobuf");
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
         let sent = request.body(message.encode_to_vec()).send().await;
-        let mut response = sent.map_err(|error| Refused { why: cause(error), passes: true })?;
+        let mut response = sent.map_err(|error| PostError { why: cause(error), passes: true })?;
         let status = response.status();
         if !status.is_success() {
             // Source: OTLP/HTTP, retryable response codes.
             let passes = [429, 502, 503, 504].contains(&status.as_u16());
-            return Err(Refused { why: format!("it answered {}", status.as_u16()), passes });
+            return Err(PostError { why: format!("it answered {}", status.as_u16()), passes });
         }
         let mut answer = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {

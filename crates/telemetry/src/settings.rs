@@ -19,7 +19,7 @@ pub const DEFAULT_SERVICE: &str = "pintle";
 
 /// Where to send, and as whom.
 #[derive(Clone)]
-pub struct Settings {
+pub struct CollectorSettings {
     /// Where spans go.
     pub(crate) traces: Url,
     /// Where numbers go.
@@ -32,7 +32,7 @@ pub struct Settings {
 
 /// Why nothing can be sent.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum SettingsError {
+pub enum CollectorSettingsError {
     /// The address is none.
     #[error("{from}: {why}")]
     Endpoint {
@@ -58,7 +58,7 @@ pub enum SettingsError {
 }
 
 /// Without the values of headers.
-impl fmt::Debug for Settings {
+impl fmt::Debug for CollectorSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Settings")
@@ -69,13 +69,16 @@ impl fmt::Debug for Settings {
     }
 }
 
-impl Settings {
+impl CollectorSettings {
     /// What `configured`, the address in the configuration, and the variables that `env` knows come to; nothing where
     /// nobody names a collector.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn read(configured: Option<&str>, env: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, SettingsError> {
+    pub fn read(
+        configured: Option<&str>,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, CollectorSettingsError> {
         let said = |name: &str| env(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if said(DISABLED).is_some_and(|word| word.eq_ignore_ascii_case("true")) {
             return Ok(None);
@@ -85,7 +88,7 @@ impl Settings {
             (None, Some(address)) => ("telemetry.otlp_endpoint", address.trim().to_owned()),
             (None, None) => return Ok(None),
         };
-        let base = base(&address).map_err(|why| SettingsError::Endpoint { from, why })?;
+        let base = base(&address).map_err(|why| CollectorSettingsError::Endpoint { from, why })?;
         Ok(Some(Self {
             traces: below(&base, "v1/traces"),
             metrics: below(&base, "v1/metrics"),
@@ -140,10 +143,10 @@ fn below(base: &Url, path: &str) -> Url {
     url
 }
 
-fn headers(text: &str) -> Result<Vec<(String, String)>, SettingsError> {
+fn headers(text: &str) -> Result<Vec<(String, String)>, CollectorSettingsError> {
     let entries = text.split(',').map(str::trim).enumerate().filter(|(_, entry)| !entry.is_empty());
     let one = |(at, entry): (usize, &str)| {
-        let wrong = || SettingsError::Header { number: at + 1 };
+        let wrong = || CollectorSettingsError::Header { number: at + 1 };
         let (name, value) = entry.split_once('=').ok_or_else(wrong)?;
         let value = decoded(value.trim()).ok_or_else(wrong)?;
         let name = reqwest::header::HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| wrong())?;
@@ -174,9 +177,12 @@ fn decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn read(configured: Option<&str>, vars: &[(&str, &str)]) -> Result<Option<Settings>, SettingsError> {
+    fn read(
+        configured: Option<&str>,
+        vars: &[(&str, &str)],
+    ) -> Result<Option<CollectorSettings>, CollectorSettingsError> {
         let value = |name: &str| vars.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned());
-        Settings::read(configured, value)
+        CollectorSettings::read(configured, value)
     }
 
     #[test]

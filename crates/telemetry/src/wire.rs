@@ -1,7 +1,7 @@
 //! Spans and numbers in the words of OTLP.
 
-use domain::measure::{BOUNDS_MS, Histogram, Labels, Metric, Rows};
-use domain::span::{About, Span, Status, Value};
+use domain::measure::{BOUNDS_MS, Histogram, Labels, Metric, MetricRows};
+use domain::span::{AttributeValue, Span, SpanStatus, SpanSubject};
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -50,8 +50,8 @@ pub(crate) fn numbers(
 
 fn resource(service: &str) -> Resource {
     let attributes = vec![
-        attribute("service.name", &Value::Text(service.to_owned())),
-        attribute("service.version", &Value::Text(env!("CARGO_PKG_VERSION").to_owned())),
+        attribute("service.name", &AttributeValue::Text(service.to_owned())),
+        attribute("service.version", &AttributeValue::Text(env!("CARGO_PKG_VERSION").to_owned())),
     ];
     Resource { attributes, ..Resource::default() }
 }
@@ -66,7 +66,7 @@ fn scope() -> InstrumentationScope {
 
 fn span(span: &Span) -> trace::Span {
     let kind = match span.about {
-        About::Turn | About::Call | About::Hook { .. } => trace::span::SpanKind::Internal,
+        SpanSubject::Turn | SpanSubject::Call | SpanSubject::Hook { .. } => trace::span::SpanKind::Internal,
     };
     trace::Span {
         trace_id: span.trace.0.to_be_bytes().to_vec(),
@@ -82,27 +82,27 @@ fn span(span: &Span) -> trace::Span {
     }
 }
 
-fn status(status: &Status) -> trace::Status {
+fn status(status: &SpanStatus) -> trace::Status {
     let (code, message) = match status {
         // Only a person may say that something is well; what went as it should is left unset. Source: OpenTelemetry,
         // set status.
-        Status::Completed | Status::Open(_) => (trace::status::StatusCode::Unset, String::new()),
-        Status::Error(why) => (trace::status::StatusCode::Error, why.clone().unwrap_or_default()),
+        SpanStatus::Completed | SpanStatus::Open(_) => (trace::status::StatusCode::Unset, String::new()),
+        SpanStatus::Error(why) => (trace::status::StatusCode::Error, why.clone().unwrap_or_default()),
     };
     trace::Status { code: code.into(), message }
 }
 
 fn metric(metric: &Metric, between: (u64, u64)) -> metrics::Metric {
     let data = match &metric.rows {
-        Rows::Counters(rows) => metrics::metric::Data::Sum(metrics::Sum {
+        MetricRows::Counters(rows) => metrics::metric::Data::Sum(metrics::Sum {
             data_points: rows.iter().map(|(labels, number)| point(labels, whole(*number), between)).collect(),
             aggregation_temporality: metrics::AggregationTemporality::Cumulative.into(),
             is_monotonic: true,
         }),
-        Rows::Gauges(rows) => metrics::metric::Data::Gauge(metrics::Gauge {
+        MetricRows::Gauges(rows) => metrics::metric::Data::Gauge(metrics::Gauge {
             data_points: rows.iter().map(|(labels, number)| point(labels, *number, (0, between.1))).collect(),
         }),
-        Rows::Histograms(rows) => metrics::metric::Data::Histogram(metrics::Histogram {
+        MetricRows::Histograms(rows) => metrics::metric::Data::Histogram(metrics::Histogram {
             data_points: rows.iter().map(|(labels, spread)| spread_out(labels, spread, between)).collect(),
             aggregation_temporality: metrics::AggregationTemporality::Cumulative.into(),
         }),
@@ -140,13 +140,13 @@ fn spread_out(labels: &Labels, spread: &Histogram, (start, now): (u64, u64)) -> 
 }
 
 fn labelled(labels: &Labels) -> Vec<KeyValue> {
-    labels.iter().map(|(name, value)| attribute(name, &Value::Text(value.clone()))).collect()
+    labels.iter().map(|(name, value)| attribute(name, &AttributeValue::Text(value.clone()))).collect()
 }
 
-fn attribute(name: &str, value: &Value) -> KeyValue {
+fn attribute(name: &str, value: &AttributeValue) -> KeyValue {
     let value = match value {
-        Value::Text(text) => any_value::Value::StringValue(text.clone()),
-        Value::Number(number) => any_value::Value::IntValue(*number),
+        AttributeValue::Text(text) => any_value::Value::StringValue(text.clone()),
+        AttributeValue::Number(number) => any_value::Value::IntValue(*number),
     };
     KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }

@@ -23,7 +23,7 @@ enum End {
 
 /// One answer.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct StubAnswer {
     status: u16,
     headers: Vec<(String, String)>,
     chunks: Vec<Vec<u8>>,
@@ -31,7 +31,7 @@ pub struct Answer {
     silent: bool,
 }
 
-impl Answer {
+impl StubAnswer {
     /// `status` with `body`, sent in one chunk.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), chunks: vec![body.into()], end: End::Complete, silent: false }
@@ -94,7 +94,7 @@ impl Answer {
 
 /// A request that arrived.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// Method, path and query: `POST /v1/x`.
     pub line: String,
     /// All before the body, as it came: names as they were written, lines as they were ended.
@@ -107,7 +107,7 @@ pub struct Seen {
     pub bytes: Vec<u8>,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// The value of the header `name`.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(have, _)| have == name).map(|(_, value)| value.as_str())
@@ -122,7 +122,7 @@ impl Seen {
 /// The server. Dropping it closes every connection.
 pub struct HttpStub {
     address: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     /// Holds the server's one task; never joined, since it ends when it is dropped.
     _tasks: JoinSet<()>,
 }
@@ -132,7 +132,7 @@ impl HttpStub {
     ///
     /// # Panics
     /// When there is no free port on loopback.
-    pub async fn start(answers: Vec<Answer>) -> Self {
+    pub async fn start(answers: Vec<StubAnswer>) -> Self {
         Self::start_at("127.0.0.1:0", answers).await
     }
 
@@ -140,7 +140,7 @@ impl HttpStub {
     ///
     /// # Panics
     /// When the address is taken.
-    pub async fn start_at(address: &str, answers: Vec<Answer>) -> Self {
+    pub async fn start_at(address: &str, answers: Vec<StubAnswer>) -> Self {
         let listener = TcpListener::bind(address).await.expect("the address on loopback is free");
         let address = listener.local_addr().expect("a bound socket has an address").to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -155,18 +155,18 @@ impl HttpStub {
     }
 
     /// What has arrived so far.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-async fn serve(listener: TcpListener, answers: Vec<Answer>, seen: Arc<Mutex<Vec<Seen>>>) {
+async fn serve(listener: TcpListener, answers: Vec<StubAnswer>, seen: Arc<Mutex<Vec<ReceivedRequest>>>) {
     let mut answers = answers.into_iter();
     let mut connections = JoinSet::new();
     while let Ok((mut stream, _)) = listener.accept().await {
         let Some(request) = read(&mut stream).await else { continue };
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        let answer = answers.next().unwrap_or_else(|| Answer::new(500, "the stub has no further answer"));
+        let answer = answers.next().unwrap_or_else(|| StubAnswer::new(500, "the stub has no further answer"));
         connections.spawn(async move {
             // A client that goes away in the middle is what many tests are about.
             drop(reply(&mut stream, &answer).await);
@@ -174,7 +174,7 @@ async fn serve(listener: TcpListener, answers: Vec<Answer>, seen: Arc<Mutex<Vec<
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Seen> {
+async fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -188,7 +188,7 @@ async fn read(stream: &mut TcpStream) -> Option<Seen> {
     let pairs = lines.filter_map(|line| line.split_once(':'));
     let headers: Vec<(String, String)> =
         pairs.map(|(name, value)| (name.to_lowercase(), value.trim().to_owned())).collect();
-    let mut seen = Seen { line, head, headers, body: String::new(), bytes: Vec::new() };
+    let mut seen = ReceivedRequest { line, head, headers, body: String::new(), bytes: Vec::new() };
     let length: usize = seen.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while bytes.len() < head_end + 4 + length {
         more(stream, &mut bytes).await?;
@@ -203,7 +203,7 @@ async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<()> {
     (read > 0 && bytes.len() <= MAX_REQUEST_BYTES).then_some(())
 }
 
-async fn reply(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+async fn reply(stream: &mut TcpStream, answer: &StubAnswer) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     if !answer.silent {
         let mut head = format!("HTTP/1.1 {} x\r\ntransfer-encoding: chunked\r\nconnection: close\r\n", answer.status);

@@ -3,7 +3,7 @@
 //!
 //! One mutex guards everything, so each method is one transaction. What the ports leave open is settled here:
 //!
-//! * The epoch of a new store is 1. Whatever changes what [`HookStore::rules`] gives adds 1, runs excepted.
+//! * The epoch of a new store is 1. Whatever changes what [`RuleStore::rules`] gives adds 1, runs excepted.
 //! * Moments are kept in whole microseconds, since databases keep no more.
 //! * An update leaves what is open for tenants of a global hook, and the runs: whoever wants them gone resets the hook.
 //!   Whether the hook's own breaker is open is what the update says.
@@ -13,7 +13,7 @@
 //!   open for one tenant of a global hook stands beside the row, which stays as it is.
 
 mod audit;
-mod books;
+mod state;
 mod budget;
 mod executions;
 mod outbox;
@@ -22,32 +22,33 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
+use domain::rule::Rule;
 use domain::store::{
-    Actor, Changed, Heard, HookChange, HookStore, Listening, LoggedChange, StoreError, StoredRules, Tenant,
+    Actor, LoggedChange, OnRulesChanged, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, StoreError,
+    StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
-use books::Books;
+use state::RuleState;
 
-pub use books::diff;
+pub use state::diff;
 
 /// The model.
 #[derive(Default)]
 pub struct MemoryRules {
-    books: Mutex<Books>,
+    rule_state: Mutex<RuleState>,
     down: Mutex<Option<String>>,
     calls: AtomicU64,
-    ear: Mutex<Option<Heard>>,
+    listener: Mutex<Option<OnRulesChanged>>,
     told: Arc<AtomicBool>,
 }
 
 /// Somebody listens to a [`MemoryRules`].
-struct Ear(Arc<AtomicBool>);
+struct ListenerGuard(Arc<AtomicBool>);
 
-impl Listening for Ear {
+impl RuleSubscription for ListenerGuard {
     fn is_told(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -56,7 +57,7 @@ impl Listening for Ear {
 impl MemoryRules {
     /// A store as the migrations leave it: the owner of global hooks and one tenant.
     pub fn new() -> Self {
-        Self { books: Mutex::new(Books::fresh()), ..Self::default() }
+        Self { rule_state: Mutex::new(RuleState::fresh()), ..Self::default() }
     }
 
     /// From now on every method fails.
@@ -72,7 +73,7 @@ impl MemoryRules {
     /// Tells whoever listens that something changed, and whether they are told of every change from now on.
     pub fn tell(&self, from_now_on: bool) {
         self.told.store(from_now_on, Ordering::SeqCst);
-        if let Some(heard) = &*self.ear.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(heard) = &*self.listener.lock().unwrap_or_else(PoisonError::into_inner) {
             heard();
         }
     }
@@ -83,86 +84,86 @@ impl MemoryRules {
     }
 
     /// What a transaction works on.
-    fn books(&self) -> Result<MutexGuard<'_, Books>, StoreError> {
+    fn rule_state(&self) -> Result<MutexGuard<'_, RuleState>, StoreError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         match &*self.down.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(why) => Err(StoreError::Unavailable(why.clone())),
-            None => Ok(self.books.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Ok(self.rule_state.lock().unwrap_or_else(PoisonError::into_inner)),
         }
     }
 
     /// One transaction: what `work` does counts only if it succeeds.
-    fn transaction<T>(&self, work: impl FnOnce(&mut Books) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut books = self.books()?;
-        let mut copy = books.clone();
+    fn transaction<T>(&self, work: impl FnOnce(&mut RuleState) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut rule_state = self.rule_state()?;
+        let mut copy = rule_state.clone();
         let done = work(&mut copy)?;
-        *books = copy;
+        *rule_state = copy;
         Ok(done)
     }
 }
 
-impl HookStore for MemoryRules {
+impl RuleStore for MemoryRules {
     fn rules(&self) -> Result<StoredRules, StoreError> {
-        Ok(self.books()?.rules())
+        Ok(self.rule_state()?.rules())
     }
 
     fn epoch(&self) -> Result<u64, StoreError> {
-        Ok(self.books()?.epoch)
+        Ok(self.rule_state()?.epoch)
     }
 
-    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
-        *self.ear.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
-        Box::new(Ear(self.told.clone()))
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
+        Box::new(ListenerGuard(self.told.clone()))
     }
 
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
-        Ok(self.books()?.hooks.get(id).cloned())
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
+        Ok(self.rule_state()?.hooks.get(id).cloned())
     }
 
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
-        self.transaction(|books| {
-            let versions = changes.into_iter().map(|change| books.change(change, by)).collect::<Result<_, _>>()?;
-            books.epoch += 1;
-            Ok(Changed { epoch: books.epoch, versions })
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
+        self.transaction(|rule_state| {
+            let versions = changes.into_iter().map(|change| rule_state.change(change, by)).collect::<Result<_, _>>()?;
+            rule_state.epoch += 1;
+            Ok(RuleChangeResult { epoch: rule_state.epoch, versions })
         })
     }
 
     fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
-        let books = self.books()?;
-        Ok(books.log.iter().rev().filter(|line| line.hook_id == *id).take(limit).cloned().collect())
+        let rule_state = self.rule_state()?;
+        Ok(rule_state.log.iter().rev().filter(|line| line.hook_id == *id).take(limit).cloned().collect())
     }
 
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
-        self.transaction(|books| books.trip(id, tenant, by))
+        self.transaction(|rule_state| rule_state.trip(id, tenant, by))
     }
 
     fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
-        self.transaction(|books| books.reset(id, tenant, by))
+        self.transaction(|rule_state| rule_state.reset(id, tenant, by))
     }
 
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, _now: Timestamp) -> Result<(), StoreError> {
-        let mut books = self.books()?;
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, _now: Timestamp) -> Result<(), StoreError> {
+        let mut rule_state = self.rule_state()?;
         let key = (id.clone(), tenant.clone());
         if run.is_empty() {
-            books.runs.remove(&key);
-        } else if books.hooks.contains_key(id) {
-            books.runs.insert(key, run.clone());
+            rule_state.runs.remove(&key);
+        } else if rule_state.hooks.contains_key(id) {
+            rule_state.runs.insert(key, run.clone());
         }
         Ok(())
     }
 
     fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
-        Ok(self.books()?.tenants.clone())
+        Ok(self.rule_state()?.tenants.clone())
     }
 
     fn add_tenant(&self, tenant: &Tenant) -> Result<(), StoreError> {
-        let mut books = self.books()?;
-        if books.tenants.iter().any(|other| other.id == tenant.id || other.slug == tenant.slug) {
+        let mut rule_state = self.rule_state()?;
+        if rule_state.tenants.iter().any(|other| other.id == tenant.id || other.slug == tenant.slug) {
             return Err(StoreError::Conflict(format!("tenant `{}` ({}) exists already", tenant.slug, tenant.id)));
         }
-        books.tenants.push(tenant.clone());
-        books.tenants.sort_by(|a, b| a.id.cmp(&b.id));
-        books.epoch += 1;
+        rule_state.tenants.push(tenant.clone());
+        rule_state.tenants.sort_by(|a, b| a.id.cmp(&b.id));
+        rule_state.epoch += 1;
         Ok(())
     }
 }
@@ -173,7 +174,7 @@ fn whole_micros(at: Timestamp) -> Timestamp {
 }
 
 /// By hook and tenant.
-type Beside<T> = BTreeMap<(HookId, TenantId), T>;
+type RunsByHook<T> = BTreeMap<(HookId, TenantId), T>;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use engine::domain::identity::Identity;
 use engine::domain::json::{Value, json};
 use engine::domain::tool::{ToolCall, ToolOutput};
 use engine::domain::verdict::Verdict;
-use engine::{Answer, Clearance, Engine, Forgetful, HookCx, NativeHook, Permit, TurnCx, async_trait};
+use engine::{Clearance, Engine, HookCx, NativeAnswer, NativeHook, NullStore, Permit, TurnCx, async_trait};
 
 /// Refuses to refund more than 200.
 struct RefundLimit;
@@ -20,7 +20,7 @@ impl NativeHook for RefundLimit {
         vec![CheckpointKind::PreToolUse]
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         let amount = at.call.arguments.get("amount").and_then(Value::as_f64);
         Ok(match (at.call.tool.as_str(), amount) {
             ("refund", Some(amount)) if amount <= 200.0 => Verdict::Continue,
@@ -38,7 +38,7 @@ fn run_tool(permit: Permit) -> ToolOutput {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "it is what the example shows")]
 async fn main() -> anyhow::Result<()> {
-    let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+    let engine = Engine::new(Arc::new(NullStore), Vec::new());
     let guard = json!({ "enabled": true, "command": ["sh", "guard.sh"], "intercept": ["before_tool"] });
     engine.replace(vec![
         engine.native("refund-limit", 0, Arc::new(RefundLimit)),

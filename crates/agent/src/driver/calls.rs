@@ -5,22 +5,22 @@ use std::time::Duration;
 
 use domain::approval::Approval;
 use domain::checkpoint::runtime::ToolExecution;
-use domain::checkpoint::{AfterTool, CheckpointKind, Observed, RuntimeEvent};
-use domain::clearing::Aside;
+use domain::checkpoint::{AfterTool, CheckpointKind, ObservedEvent, RuntimeEvent};
+use domain::clearing::GateNotes;
 use domain::id::{CallId, HookName};
 use domain::json::Object;
 use domain::message::CallPart;
 use domain::ruling::Ruling;
 use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
-use domain::turn::{Answer, Fact, KeptMessage, OUTCOME_UNKNOWN};
-use engine::approvals::Unsettled;
+use domain::turn::{Fact, KeptMessage, ModelAnswer, OUTCOME_UNKNOWN};
+use engine::approvals::OpenQuestion;
 use engine::{Clearance, Permit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::files::Received;
-use super::work::{Unruled, Work};
+use super::files::ReceivedResult;
+use super::work::{HooksCancelled, Work};
 use super::{messages_of, nobody_said, subturns};
 
 /// The refusal of a call whose use could not be written down.
@@ -32,24 +32,24 @@ const WITHHELD: &str =
 const SUMMARY_BYTES: usize = 200;
 
 /// Permits that wait, and calls that run.
-pub(super) struct Flights {
+pub(super) struct CallsInProgress {
     tasks: TaskTracker,
     permits: BTreeMap<usize, Permit>,
     /// What gates left beside their ruling on calls that have no answer yet.
-    asides: BTreeMap<usize, Aside>,
-    running: BTreeMap<usize, Flight>,
+    gate_notes_by_place: BTreeMap<usize, GateNotes>,
+    running: BTreeMap<usize, CallInProgress>,
     /// What persons were asked before the turn was left, by digest: a no stays a no, and a question stays open, also
     /// when nobody asks it any more.
-    pub(super) unsettled: BTreeMap<String, Unsettled>,
+    pub(super) unsettled: BTreeMap<String, OpenQuestion>,
 }
 
-struct Flight {
+struct CallInProgress {
     call: ToolCall,
-    handle: JoinHandle<Ran>,
+    handle: JoinHandle<CallResult>,
 }
 
 /// What came of a call that ran.
-struct Ran {
+struct CallResult {
     output: ToolOutput,
     took: Duration,
     /// What sub-agents that worked for it were denied.
@@ -57,7 +57,7 @@ struct Ran {
 }
 
 /// A call whose result is final.
-struct Done {
+struct FinishedCall {
     call: ToolCall,
     output: ToolOutput,
     /// The hook that answered in the tool's place, if one did.
@@ -65,12 +65,12 @@ struct Done {
     took: Duration,
 }
 
-impl Flights {
+impl CallsInProgress {
     pub(super) fn new(tasks: TaskTracker) -> Self {
         Self {
             tasks,
             permits: BTreeMap::new(),
-            asides: BTreeMap::new(),
+            gate_notes_by_place: BTreeMap::new(),
             running: BTreeMap::new(),
             unsettled: BTreeMap::new(),
         }
@@ -93,20 +93,20 @@ impl Work<'_> {
                 return None;
             }
         }
-        let clearance = self.around.hooks.clear(&self.cx, call).await;
+        let clearance = self.turn_env.hooks.clear(&self.cx, call).await;
         self.note_rewrite(place, &clearance);
         match clearance {
-            Clearance::Run(permit, aside) => {
-                self.flights.asides.insert(place, aside);
+            Clearance::Run(permit, gate_notes) => {
+                self.flights.gate_notes_by_place.insert(place, gate_notes);
                 match self.flights.unsettled.remove(&permit.digest().to_string()) {
                     None => {}
-                    Some(Unsettled::Waiting(approval)) => {
+                    Some(OpenQuestion::Waiting(approval)) => {
                         let text = "a person was asked about this call and has not answered";
-                        self.around.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, text);
+                        self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, text);
                         return Some(approval);
                     }
-                    Some(Unsettled::No(text)) => {
-                        self.around.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, &text);
+                    Some(OpenQuestion::No(text)) => {
+                        self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, &text);
                         self.refuse(place, permit.call(), text, None);
                         return None;
                     }
@@ -114,10 +114,10 @@ impl Work<'_> {
                 self.turn.cleared(place, self.changes_nothing(permit.call()));
                 self.flights.permits.insert(place, permit);
             }
-            Clearance::Substituted { call, output, by, took, aside } => {
-                self.flights.asides.insert(place, aside);
+            Clearance::Substituted { call, output, by, took, gate_notes } => {
+                self.flights.gate_notes_by_place.insert(place, gate_notes);
                 // Its result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
-                let done = Done { call, output, by: Some(by), took };
+                let done = FinishedCall { call, output, by: Some(by), took };
                 self.tell_start(&done.call, done.by.as_ref());
                 self.settle(place, done, Vec::new()).await;
             }
@@ -130,7 +130,7 @@ impl Work<'_> {
                 self.refuse(place, &call, nobody_said(&approval), Some(approval.by));
             }
             Clearance::Refused { call, text, by, rewritten } => {
-                self.flights.asides.insert(place, Aside { notes: Vec::new(), rewritten });
+                self.flights.gate_notes_by_place.insert(place, GateNotes { notes: Vec::new(), rewritten });
                 self.refuse(place, &call, text, by);
             }
             Clearance::Abort { aborted, .. } => self.stop(aborted),
@@ -174,14 +174,15 @@ impl Work<'_> {
         });
         self.last = Some(ToolOutput::error(&text));
         // What was said for a call that goes on is void; that a gate changed its arguments is not.
-        let rewritten = self.flights.asides.remove(&place).and_then(|aside| rewritten(&aside, call));
-        self.answered(place, Answer { rewritten, ..Answer::not_run(text) }.about(call.tool.as_str()));
+        let rewritten =
+            self.flights.gate_notes_by_place.remove(&place).and_then(|gate_notes| rewritten(&gate_notes, call));
+        self.answered(place, ModelAnswer { rewritten, ..ModelAnswer::not_run(text) }.about(call.tool.as_str()));
     }
 
     /// Notes that the permit is used, then lets the cleared call run; others may be cleared meanwhile.
     pub(super) async fn start(&mut self, place: usize) {
         let Some(permit) = self.flights.permits.remove(&place) else {
-            let answer = Answer::not_run("the call was not cleared");
+            let answer = ModelAnswer::not_run("the call was not cleared");
             return self.answered(place, answer.about(self.tool_at(place)));
         };
         let call = permit.call().clone();
@@ -192,19 +193,19 @@ impl Work<'_> {
             read_only: self.changes_nothing(&call),
             tool: call.tool.clone(),
             digest: permit.digest().to_string(),
-            rewritten: self.flights.asides.get(&place).and_then(|aside| rewritten(aside, &call)),
+            rewritten: self.flights.gate_notes_by_place.get(&place).and_then(|gate_notes| rewritten(gate_notes, &call)),
         };
         if self.note(used).kept().await.is_err() {
             return self.pass_over(place, &call, NOT_NOTED.into(), None);
         }
         self.tell_start(&call, None);
         let handle = self.launch(permit);
-        self.flights.running.insert(place, Flight { call, handle });
+        self.flights.running.insert(place, CallInProgress { call, handle });
     }
 
-    fn launch(&self, permit: Permit) -> JoinHandle<Ran> {
+    fn launch(&self, permit: Permit) -> JoinHandle<CallResult> {
         let started = Instant::now();
-        let ran = move |output, denials| Ran { output, took: started.elapsed(), denials };
+        let ran = move |output, denials| CallResult { output, took: started.elapsed(), denials };
         let tool = permit.call().tool.clone();
         // Nobody may answer for an injected tool but its owner, so no built-in of that name runs in its place.
         if self.cx.known.owner(&tool).is_some() {
@@ -212,11 +213,11 @@ impl Work<'_> {
         }
         let (tools, cancel) = (self.runner.tools.clone(), self.cx.cancel.clone());
         if subturns::is_subagent_tool(&tool) && tools.get(&tool).is_some() {
-            let errand = self.errand();
+            let subagent = self.subagent();
             return self.flights.tasks.spawn(async move {
                 let brought = match tools.check(&permit) {
-                    Ok(()) => errand.run(permit).await,
-                    Err(reason) => subturns::Brought::failed(reason),
+                    Ok(()) => subagent.run(permit).await,
+                    Err(reason) => subturns::SubagentResult::failed(reason),
                 };
                 ran(brought.output, brought.denials)
             });
@@ -229,7 +230,7 @@ impl Work<'_> {
         let part = self.turn.part(place).cloned();
         let name = part.as_ref().map(|part| part.function.name.clone()).unwrap_or_default();
         let execution = ToolExecution { name, success: false, error_summary: Some(summary(OUTCOME_UNKNOWN)) };
-        let answer = Answer { execution: Some(execution), ..Answer::not_run(OUTCOME_UNKNOWN) };
+        let answer = ModelAnswer { execution: Some(execution), ..ModelAnswer::not_run(OUTCOME_UNKNOWN) };
         self.answered(place, answer.about(self.tool_at(place)));
     }
 
@@ -241,24 +242,24 @@ impl Work<'_> {
 
     /// Waits for the running call, lets `after_tool` see its result, and settles it.
     pub(super) async fn land(&mut self, place: usize) {
-        let Some(Flight { call, handle }) = self.flights.running.remove(&place) else {
-            let answer = Answer::not_run("the call did not start");
+        let Some(CallInProgress { call, handle }) = self.flights.running.remove(&place) else {
+            let answer = ModelAnswer::not_run("the call did not start");
             return self.answered(place, answer.about(self.tool_at(place)));
         };
         self.cx.who.tool_call_id = Some(call.id.clone());
-        let Ran { output, took, denials } = match handle.await {
+        let CallResult { output, took, denials } = match handle.await {
             Ok(ran) => ran,
             Err(error) => {
                 let output = ToolOutput::error(format!("the tool failed: {error}"));
-                Ran { output, took: Duration::ZERO, denials: Vec::new() }
+                CallResult { output, took: Duration::ZERO, denials: Vec::new() }
             }
         };
         self.denials.extend(denials);
-        let Received { output, unusable } = self.files.receive(output, None).await;
+        let ReceivedResult { output, unusable } = self.files.receive(output, None).await;
         let after = AfterTool { call, result: output, duration: took };
         match self.ask_hooks(after).await {
             Ok((after, Ruling::Proceed)) => {
-                let done = Done { call: after.call, output: after.result, by: None, took };
+                let done = FinishedCall { call: after.call, output: after.result, by: None, took };
                 self.settle(place, done, unusable).await;
             }
             Ok((after, Ruling::Abort(aborted))) => {
@@ -267,38 +268,43 @@ impl Work<'_> {
             }
             Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
             Ok((after, Ruling::Deny(denied))) => self.withhold(place, after, denied.text()).await,
-            Err(Unruled(after)) => self.withhold(place, after, WITHHELD.into()).await,
+            Err(HooksCancelled(after)) => self.withhold(place, after, WITHHELD.into()).await,
         }
     }
 
     /// The tool ran, but `text` stands in the place of its result.
     async fn withhold(&mut self, place: usize, after: AfterTool, text: String) {
-        let done = Done { call: after.call, output: ToolOutput::error(text), by: None, took: after.duration };
+        let done = FinishedCall { call: after.call, output: ToolOutput::error(text), by: None, took: after.duration };
         self.settle(place, done, Vec::new()).await;
     }
 
     /// Delivers a result that is final: to the user, the model, observers. `unusable` are media that it came with.
-    async fn settle(&mut self, place: usize, done: Done, unusable: Vec<UnusableMedia>) {
+    async fn settle(&mut self, place: usize, done: FinishedCall, unusable: Vec<UnusableMedia>) {
         let mut received = self.files.receive(done.output, done.by.as_ref()).await;
         received.unusable.extend(unusable);
-        let done = Done { output: self.deliver(received).await, ..done };
+        let done = FinishedCall { output: self.deliver(received).await, ..done };
         self.tell_end(&done);
-        let aside = self.flights.asides.remove(&place).unwrap_or_default();
+        let gate_notes = self.flights.gate_notes_by_place.remove(&place).unwrap_or_default();
         // What the user has got rides on no message.
         let media = if done.output.response_handled { Vec::new() } else { done.output.media.clone() };
-        let answer = Answer {
+        let answer = ModelAnswer {
             text: done.output.for_llm.clone(),
             media,
             handled: done.output.response_handled,
             execution: Some(execution(&done)),
-            rewritten: rewritten(&aside, &done.call),
+            rewritten: rewritten(&gate_notes, &done.call),
             tool: Some(done.call.tool.clone()),
-            notes: messages_of(aside.notes).map(KeptMessage::from).collect(),
+            notes: messages_of(gate_notes.notes).map(KeptMessage::from).collect(),
         };
         self.last = Some(done.output.clone());
         let substituted = done.by.is_some();
-        self.around.hooks.room(&self.cx.who, CheckpointKind::PostToolUse).await;
-        self.tell(Observed::PostToolUse { call: done.call, output: done.output, duration: done.took, substituted });
+        self.turn_env.hooks.room(&self.cx.who, CheckpointKind::PostToolUse).await;
+        self.tell(ObservedEvent::PostToolUse {
+            call: done.call,
+            output: done.output,
+            duration: done.took,
+            substituted,
+        });
         self.answered(place, answer);
     }
 
@@ -311,7 +317,7 @@ impl Work<'_> {
         });
     }
 
-    fn tell_end(&self, done: &Done) {
+    fn tell_end(&self, done: &FinishedCall) {
         self.tell(RuntimeEvent::ToolExecEnd {
             tool: done.call.tool.clone(),
             duration: done.took,
@@ -325,7 +331,7 @@ impl Work<'_> {
     }
 }
 
-fn execution(done: &Done) -> ToolExecution {
+fn execution(done: &FinishedCall) -> ToolExecution {
     ToolExecution {
         name: done.call.tool.clone(),
         success: !done.output.is_error,
@@ -334,8 +340,8 @@ fn execution(done: &Done) -> ToolExecution {
 }
 
 /// The arguments of `call` as JSON text, if a gate put something else there than the model wrote.
-fn rewritten(aside: &Aside, call: &ToolCall) -> Option<String> {
-    aside.rewritten.then(|| domain::json::json!(call.arguments).to_string())
+fn rewritten(gate_notes: &GateNotes, call: &ToolCall) -> Option<String> {
+    gate_notes.rewritten.then(|| domain::json::json!(call.arguments).to_string())
 }
 
 /// The call that a question is about.

@@ -7,7 +7,7 @@ use domain::llm::LlmRequest;
 use domain::message::{Message, Role};
 use domain::turn::{Fact, whole_rounds};
 
-use super::model::{Asking, NoAnswer};
+use super::model::{ModelRequest, NoAnswer};
 use super::work::Work;
 
 /// Bytes of text that make a token, about: the usual share for English; other languages take more tokens, and the
@@ -102,7 +102,7 @@ impl Work<'_> {
         let said: Vec<Rendered<Message>> =
             self.turn.messages()[..upto].iter().filter(|message| !passing(message)).cloned().collect();
         let (transcript, omitted_oversized) = transcript(&said);
-        let summary = match self.exchange(self.aside(transcript), Asking::Aside).await {
+        let summary = match self.exchange(self.gate_notes(transcript), ModelRequest::Aside).await {
             Ok(answered) => Some(answered.reply.content).filter(|text| !text.trim().is_empty()),
             Err(NoAnswer::Ended) => return false,
             Err(NoAnswer::Failed(text) | NoAnswer::TooLong(text)) => {
@@ -132,7 +132,7 @@ impl Work<'_> {
     }
 
     /// A request to sum up `transcript`.
-    fn aside(&self, transcript: String) -> LlmRequest {
+    fn gate_notes(&self, transcript: String) -> LlmRequest {
         let settings = &self.runner.settings;
         LlmRequest {
             model: settings.model.clone(),

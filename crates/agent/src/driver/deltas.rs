@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::checkpoint::RuntimeEvent;
-use domain::planning::Stripper;
+use domain::planning::TagStripper;
 use engine::{Dispatcher, TurnCx};
 use providers::Delta;
 use tokio::time::Instant;
 
-use crate::outlet::Outlet;
+use crate::user_output::UserOutput;
 
 /// Observers hear of at most four pieces a second: three at this pace, and the rest at the end.
 const TELL_EVERY: Duration = Duration::from_millis(334);
@@ -20,14 +20,14 @@ pub(super) struct Deltas<'a> {
     hooks: &'a Dispatcher,
     cx: &'a TurnCx,
     /// Where text goes at once; nowhere when a hook is still to rule on it.
-    outlet: Option<&'a dyn Outlet>,
+    user_output: Option<&'a dyn UserOutput>,
     shown: AtomicBool,
     waiting: Mutex<Waiting>,
 }
 
 struct Waiting {
     /// Takes tags out of a plan.
-    stripper: Option<Stripper>,
+    stripper: Option<TagStripper>,
     content: usize,
     reasoning: usize,
     told_at: Option<Instant>,
@@ -35,10 +35,15 @@ struct Waiting {
 
 impl<'a> Deltas<'a> {
     /// Of a plan, the tags are not shown.
-    pub(super) fn new(hooks: &'a Dispatcher, cx: &'a TurnCx, outlet: Option<&'a dyn Outlet>, plan: bool) -> Self {
-        let stripper = plan.then(Stripper::default);
+    pub(super) fn new(
+        hooks: &'a Dispatcher,
+        cx: &'a TurnCx,
+        user_output: Option<&'a dyn UserOutput>,
+        plan: bool,
+    ) -> Self {
+        let stripper = plan.then(TagStripper::default);
         let waiting = Mutex::new(Waiting { stripper, content: 0, reasoning: 0, told_at: None });
-        Self { hooks, cx, outlet, shown: AtomicBool::new(false), waiting }
+        Self { hooks, cx, user_output, shown: AtomicBool::new(false), waiting }
     }
 
     /// Whether the user has seen a piece, so that the call cannot be tried again.
@@ -75,9 +80,9 @@ impl<'a> Deltas<'a> {
     }
 
     fn show(&self, text: &str) {
-        if let Some(outlet) = self.outlet.filter(|_| !text.is_empty()) {
+        if let Some(user_output) = self.user_output.filter(|_| !text.is_empty()) {
             self.shown.store(true, Ordering::Relaxed);
-            outlet.delta(text);
+            user_output.delta(text);
         }
     }
 

@@ -8,16 +8,16 @@ use domain::json::Rendered;
 use domain::llm::LlmRequest;
 use domain::message::Message;
 use domain::tool::{ToolOutput, UnusableMedia};
-use engine::{Dispatcher, TakesFiles, async_trait};
+use engine::{Dispatcher, FileSink, async_trait};
 
 use super::work::Work;
-use crate::media::{MAX_MEDIUM_BYTES, Origin, TurnMedia, first_of_turn};
+use crate::media::{MAX_MEDIUM_BYTES, MediaOrigin, TurnMedia, first_of_turn};
 
 /// Why media of a hook or tool goes nowhere.
 const NO_MEDIA: &str = "no media store is in use";
 
 /// A result whose media were taken in.
-pub(super) struct Received {
+pub(super) struct ReceivedResult {
     pub(super) output: ToolOutput,
     pub(super) unusable: Vec<UnusableMedia>,
 }
@@ -31,9 +31,9 @@ pub(super) struct Files {
 }
 
 #[async_trait]
-impl TakesFiles for Files {
+impl FileSink for Files {
     async fn take(&self, output: ToolOutput, by: &HookName) -> ToolOutput {
-        let Received { output, unusable } = self.receive(output, Some(by)).await;
+        let ReceivedResult { output, unusable } = self.receive(output, Some(by)).await;
         output.lacking(&unusable)
     }
 }
@@ -45,17 +45,17 @@ impl Files {
 
     /// Takes over the media of a result before anything else sees them. Files of this machine are taken only from the
     /// folder of the hook `by` that handed them over.
-    pub(super) async fn receive(&self, output: ToolOutput, by: Option<&HookName>) -> Received {
+    pub(super) async fn receive(&self, output: ToolOutput, by: Option<&HookName>) -> ReceivedResult {
         if output.media.is_empty() {
-            return Received { output, unusable: Vec::new() };
+            return ReceivedResult { output, unusable: Vec::new() };
         }
         let Some(media) = self.media.clone() else { return none_usable(output, NO_MEDIA) };
         let dir = by.and_then(|by| self.media_dir(by));
         let source = by.map_or_else(|| "tool".to_owned(), ToString::to_string);
         let kept = output.clone();
         let receiving = tokio::task::spawn_blocking(move || {
-            let (output, unusable) = media.receive(&Origin { dir: dir.as_deref(), source: &source }, output);
-            Received { output, unusable }
+            let (output, unusable) = media.receive(&MediaOrigin { dir: dir.as_deref(), source: &source }, output);
+            ReceivedResult { output, unusable }
         });
         match receiving.await {
             Ok(received) => received,
@@ -72,13 +72,13 @@ impl Files {
 impl Work<'_> {
     /// Shows what is for the user, hands files over where the result is the answer, and tells the model what became of
     /// the rest.
-    pub(super) async fn deliver(&self, received: Received) -> ToolOutput {
-        let Received { mut output, mut unusable } = received;
+    pub(super) async fn deliver(&self, received: ReceivedResult) -> ToolOutput {
+        let ReceivedResult { mut output, mut unusable } = received;
         if !output.for_user.is_empty() && !output.silent {
-            self.around.outlet.for_user(&output.for_user);
+            self.turn_env.user_output.for_user(&output.for_user);
         }
         if output.response_handled && unusable.is_empty() && !output.media.is_empty() {
-            match self.around.outlet.folder() {
+            match self.turn_env.user_output.folder() {
                 // A channel without files is no failure: the model goes on with what it got.
                 None => output.response_handled = false,
                 Some(folder) => unusable = self.hand_over(&output.media, folder).await,
@@ -101,7 +101,7 @@ impl Work<'_> {
         let mut failed = Vec::new();
         for one in copied {
             match one {
-                Ok(path) => self.around.outlet.file(&path),
+                Ok(path) => self.turn_env.user_output.file(&path),
                 Err(unusable) => failed.push(unusable),
             }
         }
@@ -123,8 +123,8 @@ impl Work<'_> {
     }
 }
 
-fn none_usable(output: ToolOutput, why: &str) -> Received {
+fn none_usable(output: ToolOutput, why: &str) -> ReceivedResult {
     let gone = |entry: &String| UnusableMedia { entry: entry.clone(), why: why.into() };
     let unusable = output.media.iter().map(gone).collect();
-    Received { output: ToolOutput { media: Vec::new(), ..output }, unusable }
+    ReceivedResult { output: ToolOutput { media: Vec::new(), ..output }, unusable }
 }

@@ -4,25 +4,25 @@
 use domain::chain::Note;
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
-use domain::history::{Gated, Kept, Recall, Recalled, Signed};
+use domain::history::{GatedMessage, HistoryMessage, Recall, RecalledHistory, SignedContent};
 use domain::id::EventId;
 use domain::message::Message;
-use domain::record::{EventRecord, Lines, Ruled};
-use domain::ruling::{Ground, Ruling};
-use domain::turn::Waiting;
-use domain::verdict::Word;
+use domain::record::{EventRecord, EventRuling, RecordLines};
+use domain::ruling::{DenialGround, Ruling};
+use domain::turn::WaitingMessage;
+use domain::verdict::VerdictKind;
 use engine::{Dispatcher, TurnCx};
 
 use super::work::Work;
-use super::{Around, Ending, Runner, now, user};
+use super::{Runner, TurnEnding, TurnEnv, now, user};
 use crate::conversation::Conversation;
-use crate::skills::Request;
+use crate::skills::TextRequest;
 
 /// What a turn begins with, after the gates.
 #[derive(Default)]
-pub(super) struct Received {
+pub(super) struct FrontEndInput {
     /// The conversation that came with the request.
-    pub(super) recalled: Option<Recalled>,
+    pub(super) recalled: Option<RecalledHistory>,
     prompt: Option<Submitted>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Submitted {
     pub(super) notes: Vec<Message>,
 }
 
-impl Received {
+impl FrontEndInput {
     /// The text of the message that was asked, as the gates left it.
     pub(super) fn text(&self) -> Option<&str> {
         self.prompt.as_ref().map(|prompt| prompt.text.as_str())
@@ -41,7 +41,7 @@ impl Received {
 
     /// What the turn begins with: what waits in the conversation, then the message.
     pub(super) fn prompts(self, conversation: &Conversation) -> Vec<Message> {
-        let waiting = conversation.session.queue().iter().cloned().flat_map(Waiting::into_messages);
+        let waiting = conversation.session.queue().iter().cloned().flat_map(WaitingMessage::into_messages);
         let prompt = self.prompt.into_iter();
         let prompt = prompt.flat_map(|prompt| std::iter::once(user(prompt.text)).chain(prompt.notes));
         waiting.chain(prompt).collect()
@@ -53,11 +53,11 @@ impl Runner {
     pub(super) async fn receive(
         &self,
         conversation: &Conversation,
-        request: Request<'_>,
-        (around, cx): (&Around, &TurnCx),
-    ) -> Result<Received, Ending> {
+        request: TextRequest<'_>,
+        (turn_env, cx): (&TurnEnv, &TurnCx),
+    ) -> Result<FrontEndInput, TurnEnding> {
         let recalled = match request.history {
-            Some(history) => Some(self.recall(conversation, history, (around, cx)).await?),
+            Some(history) => Some(self.recall(conversation, history, (turn_env, cx)).await?),
             None => None,
         };
         let spoken = match request.history {
@@ -66,34 +66,34 @@ impl Runner {
         };
         let spoken = spoken || !conversation.session.queue().is_empty();
         let kind = if spoken { InputKind::Followup } else { InputKind::First };
-        let prompt = Some(submit(&around.hooks, cx, request.prompt, kind).await?);
-        Ok(Received { recalled, prompt })
+        let prompt = Some(submit(&turn_env.hooks, cx, request.prompt, kind).await?);
+        Ok(FrontEndInput { recalled, prompt })
     }
 
     /// What comes in of a history. What does not come in as it was sent is told and recorded.
     async fn recall(
         &self,
         conversation: &Conversation,
-        history: &[Kept],
-        (around, cx): (&Around, &TurnCx),
-    ) -> Result<Recalled, Ending> {
-        let (skills, held) = (self.shelf.skills(), conversation.session.messages());
+        history: &[HistoryMessage],
+        (turn_env, cx): (&TurnEnv, &TurnCx),
+    ) -> Result<RecalledHistory, TurnEnding> {
+        let (skills, held) = (self.skill_set.skills(), conversation.session.messages());
         let trust = self.front_ends.trust(&cx.who, &skills, held);
         let mut recall = Recall::begin(history.to_vec(), &trust)
-            .map_err(|error| Ending::Failed { stage: "history".into(), text: error.to_string() })?;
+            .map_err(|error| TurnEnding::Failed { stage: "history".into(), text: error.to_string() })?;
         while let Some(text) = recall.to_gate().map(str::to_owned) {
-            let gated = match submit(&around.hooks, cx, &text, InputKind::History).await {
-                Ok(Submitted { text, notes }) => Gated::Passed { text, notes },
-                Err(Ending::Blocked(denied)) => {
-                    around.outlet.refused(&denied.text());
-                    Gated::Refused
+            let gated = match submit(&turn_env.hooks, cx, &text, InputKind::History).await {
+                Ok(Submitted { text, notes }) => GatedMessage::Passed { text, notes },
+                Err(TurnEnding::Blocked(denied)) => {
+                    turn_env.user_output.refused(&denied.text());
+                    GatedMessage::Refused
                 }
                 Err(other) => return Err(other),
             };
             recall.gated(gated);
         }
         let recalled = recall.finish(held);
-        around.hooks.keep(recalled.told().into_iter().map(|text| withheld(cx, text)).collect());
+        turn_env.hooks.keep(recalled.told().into_iter().map(|text| withheld(cx, text)).collect());
         Ok(recalled)
     }
 }
@@ -102,8 +102,9 @@ impl Work<'_> {
     /// Tells whoever keeps the conversation what the gates left of the message that began the turn.
     pub(super) fn tell_started(&self, text: &str) {
         let who = &self.cx.who;
-        let sig = self.runner.front_ends.sign(Signed::text(text, who.tenant_id.as_str(), who.session_id.as_str()));
-        self.around.outlet.started(text, &sig);
+        let sig =
+            self.runner.front_ends.sign(SignedContent::text(text, who.tenant_id.as_str(), who.session_id.as_str()));
+        self.turn_env.user_output.started(text, &sig);
     }
 }
 
@@ -117,8 +118,8 @@ fn withheld(cx: &TurnCx, text: String) -> EventRecord {
         who: cx.who.clone(),
         tool: None,
         input: None,
-        ruling: Ruled { text: Some(text), ..Ruled::word(Word::Modify) },
-        hooks: Lines::default(),
+        ruling: EventRuling { text: Some(text), ..EventRuling::word(VerdictKind::Modify) },
+        hooks: RecordLines::default(),
     }
 }
 
@@ -133,17 +134,17 @@ pub(super) async fn submit(
     cx: &TurnCx,
     prompt: &str,
     input_kind: InputKind,
-) -> Result<Submitted, Ending> {
+) -> Result<Submitted, TurnEnding> {
     let (submitted, ruling, notes) =
         hooks.consult(cx, UserPromptSubmit { prompt: prompt.to_owned(), input_kind }).await;
     match (submitted, ruling) {
         // A gate that was cancelled refuses too, but that is no verdict on the prompt.
-        (_, Ruling::Deny(denied)) if denied.ground == Ground::Fault && cx.cancel.is_cancelled() => {
-            Err(Ending::Cancelled)
+        (_, Ruling::Deny(denied)) if denied.ground == DenialGround::Fault && cx.cancel.is_cancelled() => {
+            Err(TurnEnding::Cancelled)
         }
-        (_, Ruling::Deny(denied)) => Err(Ending::Blocked(denied)),
+        (_, Ruling::Deny(denied)) => Err(TurnEnding::Blocked(denied)),
         (submitted, Ruling::Proceed) => Ok(Submitted { text: submitted.prompt, notes: messages_of(notes).collect() }),
         (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-        (_, Ruling::Abort(aborted)) => Err(Ending::StoppedByHook(aborted)),
+        (_, Ruling::Abort(aborted)) => Err(TurnEnding::StoppedByHook(aborted)),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::checkpoint::Known;
+use domain::checkpoint::AgentInfo;
 use domain::id::{AgentId, HookName};
 use domain::json::Object;
 use domain::shell::ShellFacts;
@@ -13,12 +13,12 @@ use crate::models::Models;
 use crate::tools::Tools;
 
 /// What hooks' answers are checked against: the agent's tools and models, who brought which tool, whom it works for.
-pub(super) struct KnownAgent {
+pub(super) struct TurnAgentInfo {
     tools: Arc<Tools>,
     models: Arc<Models>,
     owners: BTreeMap<String, HookName>,
     agents: Vec<AgentId>,
-    /// The id under which stored hooks know the agent.
+    /// The id under which rules know the agent.
     agent_uuid: String,
     /// The shell text that was read last: the hooks of one event all want the same one.
     read: Mutex<Option<ReadShell>>,
@@ -31,7 +31,7 @@ struct ReadShell {
     facts: Arc<ShellFacts>,
 }
 
-impl KnownAgent {
+impl TurnAgentInfo {
     pub(super) fn new(
         (tools, models): (Arc<Tools>, Arc<Models>),
         owners: BTreeMap<String, HookName>,
@@ -42,7 +42,7 @@ impl KnownAgent {
     }
 }
 
-impl Known for KnownAgent {
+impl AgentInfo for TurnAgentInfo {
     fn tool(&self, name: &str) -> Option<String> {
         if self.owners.contains_key(name) {
             return Some(name.to_owned());

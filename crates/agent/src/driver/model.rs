@@ -9,12 +9,12 @@ use domain::llm::{LlmReply, LlmRequest, Usage};
 use domain::planning::stripped;
 use domain::ruling::{Aborted, Ruling};
 use domain::turn::Fact;
-use providers::retry::Policy;
-use providers::{CallKind, InTurn, Provider, ProviderError};
+use providers::retry::RetryPolicy;
+use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
 use super::deltas::Deltas;
 use super::shape;
-use super::work::{Unruled, Work};
+use super::work::{HooksCancelled, Work};
 
 /// Why there is no answer.
 pub(super) enum NoAnswer {
@@ -27,7 +27,7 @@ pub(super) enum NoAnswer {
 }
 
 /// An answer that passed its hooks.
-pub(super) struct Answered {
+pub(super) struct CheckedAnswer {
     pub(super) reply: LlmReply,
     pub(super) model: String,
     owners: BTreeMap<String, HookName>,
@@ -35,7 +35,7 @@ pub(super) struct Answered {
 
 /// How a model is asked.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Asking {
+pub(super) enum ModelRequest {
     /// For a plan: no tools.
     Plan,
     /// For the next step of the turn.
@@ -48,8 +48,8 @@ pub(super) enum Asking {
 
 impl Work<'_> {
     pub(super) async fn call_model(&mut self, terminal: bool) {
-        let asking = if terminal { Asking::LastWords } else { Asking::Step };
-        let Some(Answered { reply, model, owners: brought }) = self.answer_to(asking).await else { return };
+        let asking = if terminal { ModelRequest::LastWords } else { ModelRequest::Step };
+        let Some(CheckedAnswer { reply, model, owners: brought }) = self.answer_to(asking).await else { return };
         self.spend(reply.usage);
         let (tools, known) = (&self.runner.tools, &self.cx.known);
         let read_only = |name: &str| {
@@ -65,7 +65,7 @@ impl Work<'_> {
 
     /// The answer of a model to the conversation as it stands, which is made shorter if it is too long. If there is none,
     /// the turn is ending.
-    pub(super) async fn answer_to(&mut self, asking: Asking) -> Option<Answered> {
+    pub(super) async fn answer_to(&mut self, asking: ModelRequest) -> Option<CheckedAnswer> {
         if !self.make_room().await {
             return None;
         }
@@ -89,7 +89,7 @@ impl Work<'_> {
     }
 
     /// Whether tools are offered in a call.
-    fn offers(&self, asking: Asking) -> bool {
+    fn offers(&self, asking: ModelRequest) -> bool {
         shape::offers(&self.turn, asking)
     }
 
@@ -100,7 +100,7 @@ impl Work<'_> {
         if !dropped.is_empty() {
             let names: Vec<&str> = dropped.iter().map(|tool| tool.get().function.name.as_str()).collect();
             let text = format!("this call offers no tools; dropped: {}", names.join(", "));
-            self.around.hooks.refused(&self.cx.who, CheckpointKind::BeforeLlm, &text);
+            self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::BeforeLlm, &text);
         }
     }
 
@@ -114,7 +114,11 @@ impl Work<'_> {
 
     /// One call of a model, through its hooks. When there is no answer, it says why; the end of the turn is decided then
     /// where hooks or somebody else decided it.
-    pub(super) async fn exchange(&mut self, request: LlmRequest, asking: Asking) -> Result<Answered, NoAnswer> {
+    pub(super) async fn exchange(
+        &mut self,
+        request: LlmRequest,
+        asking: ModelRequest,
+    ) -> Result<CheckedAnswer, NoAnswer> {
         let asked = request.messages.clone();
         let before = BeforeLlm::new(request);
         self.cx.known = self.runner.known(BTreeMap::new(), &self.cx.who);
@@ -123,7 +127,7 @@ impl Work<'_> {
             Ok((_, Ruling::Abort(aborted))) => return Err(self.ended_by(aborted)),
             Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
             Ok((_, Ruling::Deny(denied))) => return Err(NoAnswer::Failed(denied.text())),
-            Err(Unruled(_)) => return Err(self.cancelled()),
+            Err(HooksCancelled(_)) => return Err(self.cancelled()),
         };
         if before.request.messages.is_empty() {
             return Err(NoAnswer::Failed("the request has no messages left after `before_llm`".into()));
@@ -144,19 +148,19 @@ impl Work<'_> {
             Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
             Ok((_, Ruling::Deny(denied))) => return Err(NoAnswer::Failed(denied.text())),
             // What was not reviewed is no answer.
-            Err(Unruled(_)) => return Err(self.cancelled()),
+            Err(HooksCancelled(_)) => return Err(self.cancelled()),
         };
         match asking {
-            Asking::Aside => {}
-            Asking::Plan => self.show(&stripped(&reply.content), shown),
-            Asking::Step | Asking::LastWords => self.show(&reply.content, shown),
+            ModelRequest::Aside => {}
+            ModelRequest::Plan => self.show(&stripped(&reply.content), shown),
+            ModelRequest::Step | ModelRequest::LastWords => self.show(&reply.content, shown),
         }
         self.tell(RuntimeEvent::LlmResponse {
             content_len: reply.content.len(),
             tool_calls: reply.tool_calls.len(),
             has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
         });
-        Ok(Answered { reply, model, owners: before.owners })
+        Ok(CheckedAnswer { reply, model, owners: before.owners })
     }
 
     fn ended_by(&mut self, aborted: Aborted) -> NoAnswer {
@@ -171,42 +175,42 @@ impl Work<'_> {
 
     /// Lets the user read an answer that passed its hooks, if there is a place for it and it was not seen yet.
     fn show(&self, content: &str, shown: bool) {
-        if content.is_empty() || !self.around.outlet.streams() {
+        if content.is_empty() || !self.turn_env.user_output.streams() {
             return;
         }
         if !shown {
-            self.around.outlet.delta(content);
+            self.turn_env.user_output.delta(content);
         }
-        self.around.outlet.answered();
+        self.turn_env.user_output.answered();
     }
 
-    fn request(&self, asking: Asking) -> LlmRequest {
+    fn request(&self, asking: ModelRequest) -> LlmRequest {
         shape::request(&self.runner.settings, &self.runner.offered, &self.turn, asking)
     }
 
     /// Whether text must wait for the `after_llm` hooks.
     fn held_back(&self) -> bool {
-        self.around.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
+        self.turn_env.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
     }
 
     /// Where a call stands in the turn, as far as that bears on how it is sent. A turn without texts sends every request
     /// as it stands, and what is asked aside belongs to no turn.
-    fn in_turn(&self, asking: Asking) -> Option<InTurn<'_>> {
+    fn in_turn(&self, asking: ModelRequest) -> Option<TurnPosition<'_>> {
         let call = match asking {
-            Asking::Aside => return None,
-            Asking::Plan => CallKind::Planning,
-            Asking::Step | Asking::LastWords => CallKind::Loop,
+            ModelRequest::Aside => return None,
+            ModelRequest::Plan => CallKind::Planning,
+            ModelRequest::Step | ModelRequest::LastWords => CallKind::Loop,
         };
-        self.turn.may_have_texts().then_some(InTurn { wire: &self.wire, call })
+        self.turn.may_have_texts().then_some(TurnPosition { wire: &self.wire, call })
     }
 
     /// Asks the model of the request, then the fallbacks in order.
     ///
     /// Beside the answer stand the model that gave it and whether the user has seen its text.
-    async fn answer(&self, request: &LlmRequest, asking: Asking) -> Result<(LlmReply, String, bool), NoAnswer> {
-        let shows = self.around.outlet.streams() && !self.held_back() && asking != Asking::Aside;
-        let outlet = Some(&*self.around.outlet).filter(|_| shows);
-        let deltas = Deltas::new(&self.around.hooks, &self.cx, outlet, asking == Asking::Plan);
+    async fn answer(&self, request: &LlmRequest, asking: ModelRequest) -> Result<(LlmReply, String, bool), NoAnswer> {
+        let shows = self.turn_env.user_output.streams() && !self.held_back() && asking != ModelRequest::Aside;
+        let user_output = Some(&*self.turn_env.user_output).filter(|_| shows);
+        let deltas = Deltas::new(&self.turn_env.hooks, &self.cx, user_output, asking == ModelRequest::Plan);
         let fallbacks = self.runner.settings.fallbacks.iter().filter(|model| **model != request.model);
         let mut failures: Vec<(&str, String)> = Vec::new();
         let mut too_long = true;
@@ -244,10 +248,10 @@ impl Work<'_> {
         &self,
         (provider, model): (&dyn Provider, &str),
         request: &LlmRequest,
-        asking: Asking,
+        asking: ModelRequest,
         deltas: &Deltas<'_>,
     ) -> Result<LlmReply, NoAnswer> {
-        let (policy, turn) = (Policy::default(), self.in_turn(asking));
+        let (policy, turn) = (RetryPolicy::default(), self.in_turn(asking));
         let mut attempt = 0;
         loop {
             let take = |delta: providers::Delta<'_>| deltas.take(delta);

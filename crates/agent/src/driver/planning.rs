@@ -2,17 +2,17 @@
 
 use domain::checkpoint::CheckpointKind;
 use domain::llm::LlmReply;
-use domain::planning::Need;
+use domain::planning::ToolNeed;
 use domain::record::EventRecord;
 
-use super::model::{Answered, Asking};
+use super::model::{CheckedAnswer, ModelRequest};
 use super::shape;
 use super::work::Work;
 
 impl Work<'_> {
     /// Asks the model for a plan, and notes what it said.
     pub(super) async fn plan(&mut self) {
-        let Some(Answered { reply, model, .. }) = self.answer_to(Asking::Plan).await else { return };
+        let Some(CheckedAnswer { reply, model, .. }) = self.answer_to(ModelRequest::Plan).await else { return };
         self.spend(reply.usage);
         let need_tool = self.needs_tool(&reply);
         drop(self.note(shape::plan(&self.runner.settings, &reply, &model, need_tool)));
@@ -21,12 +21,12 @@ impl Work<'_> {
     fn needs_tool(&self, reply: &LlmReply) -> bool {
         let need = self.runner.need_tool.need(reply);
         let goes_on = shape::goes_on(&self.runner.settings, need);
-        if need == Need::Unsaid {
+        if need == ToolNeed::Unsaid {
             let became = if goes_on { "the loop follows" } else { "it is the answer" };
             let text = format!("the plan does not say whether tools are needed: {became}");
             let at = CheckpointKind::BeforePlanning;
             let record = EventRecord { kind: Some("plan_tag_missing"), ..self.blank(at, Some(text)) };
-            self.around.hooks.keep(vec![record]);
+            self.turn_env.hooks.keep(vec![record]);
         }
         goes_on
     }

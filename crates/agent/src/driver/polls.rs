@@ -4,12 +4,12 @@ use domain::checkpoint::RuntimeEvent;
 use domain::checkpoint::runtime::{InterruptKind, OrphanReason};
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::message::CallPart;
-use domain::turn::{Answer, End, Fact, KeptMessage, Origin, Skip, Waiting};
+use domain::turn::{Fact, KeptMessage, MessageSender, ModelAnswer, SkipReason, TurnEnd, WaitingMessage};
 
 use super::subturns::{follow_up, orphan};
 use super::work::Work;
-use super::{Ending, Submitted, submit, user};
-use crate::helm::AbortedBy;
+use super::{Submitted, TurnEnding, submit, user};
+use crate::turn_handle::AbortedBy;
 
 impl Work<'_> {
     /// Looks whether anybody wants something of the turn.
@@ -18,18 +18,18 @@ impl Work<'_> {
         self.cx.who.tool_call_id = None;
         // Looked at first: whoever aborts says so before cancelling.
         let cancelled = self.cx.cancel.is_cancelled();
-        let found = self.around.helm.look();
+        let found = self.turn_env.turn_handle.look();
         match found.abort {
-            Some(AbortedBy::Hook(aborted)) => self.turn.end(End::stopped(*aborted)),
+            Some(AbortedBy::Hook(aborted)) => self.turn.end(TurnEnd::stopped(*aborted)),
             Some(AbortedBy::Person) => {
                 self.tell(interrupt(InterruptKind::HardAbort, 0, self.turn.waiting().len()));
-                self.turn.end(End::hard_aborted());
+                self.turn.end(TurnEnd::hard_aborted());
             }
             None => {}
         }
         if cancelled {
             // An end that was decided already stands.
-            self.turn.end(End::cancelled());
+            self.turn.end(TurnEnd::cancelled());
         }
         if found.interrupt && !self.turn.is_interrupted() && !self.turn.is_ending() {
             self.tell(interrupt(InterruptKind::Graceful, 0, self.turn.waiting().len()));
@@ -45,22 +45,22 @@ impl Work<'_> {
     }
 
     async fn hear_all(&mut self) {
-        while let Some(text) = self.around.helm.message() {
+        while let Some(text) = self.turn_env.turn_handle.message() {
             self.hear(&text).await;
-            self.around.helm.heard();
+            self.turn_env.turn_handle.heard();
         }
     }
 
     /// A message of the user's: through the gates, then it waits for the turn to take it in.
     async fn hear(&mut self, text: &str) {
-        match submit(&self.around.hooks, &self.cx, text, InputKind::Steering).await {
+        match submit(&self.turn_env.hooks, &self.cx, text, InputKind::Steering).await {
             Ok(Submitted { text, notes }) => {
                 let notes = notes.into_iter().map(KeptMessage::from).collect();
-                let waiting = Waiting { message: user(text.clone()).into(), from: Origin::Person, notes };
+                let waiting = WaitingMessage { message: user(text.clone()).into(), from: MessageSender::Person, notes };
                 drop(self.note(Fact::Queued(waiting)));
                 self.tell(interrupt(InterruptKind::Steering, text.len(), self.turn.waiting().len()));
             }
-            Err(Ending::Blocked(denied)) => self.around.outlet.refused(&denied.text()),
+            Err(TurnEnding::Blocked(denied)) => self.turn_env.user_output.refused(&denied.text()),
             Err(_) => self.discard(text),
         }
     }
@@ -68,11 +68,11 @@ impl Work<'_> {
     /// What came in after the last poll waits for the next turn; after a roll-back nothing does.
     pub(super) async fn hear_the_rest(&mut self, roll_back: bool) {
         self.cx.who.tool_call_id = None;
-        for result in self.around.helm.close().results {
+        for result in self.turn_env.turn_handle.close().results {
             drop(self.note(Fact::Queued(result)));
         }
         if roll_back {
-            let persons = self.turn.waiting().filter(|waiting| waiting.from == Origin::Person);
+            let persons = self.turn.waiting().filter(|waiting| waiting.from == MessageSender::Person);
             persons.for_each(|waiting| self.discard(waiting.text()));
             self.discard_unheard();
         } else {
@@ -81,11 +81,11 @@ impl Work<'_> {
     }
 
     /// Why a call that is not cleared need not be: the same reasons for which the turn passes over calls.
-    pub(super) fn more_urgent(&self) -> Option<Skip> {
+    pub(super) fn more_urgent(&self) -> Option<SkipReason> {
         if self.turn.is_interrupted() {
-            return Some(Skip::Graceful);
+            return Some(SkipReason::Graceful);
         }
-        self.turn.waiting().any(|waiting| waiting.from == Origin::Person).then_some(Skip::Steering)
+        self.turn.waiting().any(|waiting| waiting.from == MessageSender::Person).then_some(SkipReason::Steering)
     }
 
     /// Tells that what sub-agents brought is for somebody else: this turn does not take it any more. It waits for the
@@ -98,9 +98,9 @@ impl Work<'_> {
             drop(self.note(Fact::Queued(result)));
         }
         for waiting in self.turn.waiting() {
-            if let Origin::Subturn { turn_id, .. } = &waiting.from {
+            if let MessageSender::Subturn { turn_id, .. } = &waiting.from {
                 self.tell(orphan(self.turn_id(), turn_id, OrphanReason::ParentFinished));
-                match &self.around.upper {
+                match &self.turn_env.upper {
                     Some(upper) if !self.cx.cancel.is_cancelled() => upper.take(waiting.clone()),
                     Some(_) => {}
                     None => self.tell(follow_up(&self.cx.who, waiting)),
@@ -111,20 +111,20 @@ impl Work<'_> {
 
     /// Tells the user of every message that no gate has ruled on and none will.
     pub(super) fn discard_unheard(&self) {
-        while let Some(text) = self.around.helm.message() {
+        while let Some(text) = self.turn_env.turn_handle.message() {
             self.discard(&text);
-            self.around.helm.heard();
+            self.turn_env.turn_handle.heard();
         }
     }
 
     fn discard(&self, text: &str) {
-        self.around.outlet.refused(&format!("discarded, the run was stopped: {text}"));
+        self.turn_env.user_output.refused(&format!("discarded, the run was stopped: {text}"));
     }
 
     /// Takes waiting messages into the conversation.
-    pub(super) fn inject(&mut self, waiting: &[Waiting]) {
-        let (persons, others): (Vec<&Waiting>, Vec<&Waiting>) =
-            waiting.iter().partition(|waiting| waiting.from == Origin::Person);
+    pub(super) fn inject(&mut self, waiting: &[WaitingMessage]) {
+        let (persons, others): (Vec<&WaitingMessage>, Vec<&WaitingMessage>) =
+            waiting.iter().partition(|waiting| waiting.from == MessageSender::Person);
         if !persons.is_empty() {
             let total_content_len = persons.iter().map(|waiting| waiting.text().len()).sum();
             self.tell(RuntimeEvent::SteeringInjected { count: persons.len(), total_content_len });
@@ -145,7 +145,7 @@ impl Work<'_> {
     }
 
     /// Passes over a call: somebody has something more urgent to say.
-    pub(super) fn skip(&mut self, place: usize, part: &CallPart, why: Skip) {
+    pub(super) fn skip(&mut self, place: usize, part: &CallPart, why: SkipReason) {
         self.cx.who.tool_call_id = Some(part.id.as_str().into());
         let tool = self.cx.known.tool(&part.function.name).unwrap_or_else(|| part.function.name.clone());
         self.tell(RuntimeEvent::ToolExecSkipped {
@@ -154,7 +154,7 @@ impl Work<'_> {
             tool_call_id: part.id.clone(),
             hook: None,
         });
-        self.answered(place, Answer::not_run(why.text()));
+        self.answered(place, ModelAnswer::not_run(why.text()));
     }
 }
 

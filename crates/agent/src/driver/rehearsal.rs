@@ -3,35 +3,35 @@
 //! list here is what `before_llm` hooks would get.
 
 use domain::json::Rendered;
-use domain::ledger::{Event, MsgId, Provenance};
+use domain::ledger::{LedgerEvent, MsgId, Provenance};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{CallPart, Lifetime, Message, Private, Role};
+use domain::message::{CallPart, Lifetime, Message, ProviderData, Role};
 use domain::planning::need;
 use domain::skill::{Skills, Timing};
-use domain::turn::{Answer, End, Equipment, Fact, Flow, Step, ToolUse, Turn};
+use domain::turn::{Fact, ModelAnswer, ToolUse, Turn, TurnEnd, TurnFlow, TurnSetup, TurnStep};
 use providers::ProviderError;
-use providers::retry::Policy;
+use providers::retry::RetryPolicy;
 
-use super::model::Asking;
+use super::model::ModelRequest;
 use super::shape;
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 use crate::tools;
 
 mod recorded;
 
-pub use recorded::Recorded;
+pub use recorded::RecordedTurn;
 
 /// An agent, as far as what its models are asked depends on it.
 #[derive(Debug)]
 pub struct Rehearsal<'a> {
-    settings: &'a Settings,
+    settings: &'a AgentSettings,
     offered: Vec<Rendered<ToolDef>>,
     skills: Skills,
 }
 
 /// What a model is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
+pub enum CallPurpose {
     /// A plan.
     Plan,
     /// The next step.
@@ -40,7 +40,7 @@ pub enum Aim {
     LastWords,
 }
 
-impl Aim {
+impl CallPurpose {
     /// Its word in listings.
     pub fn word(self) -> &'static str {
         match self {
@@ -50,31 +50,31 @@ impl Aim {
         }
     }
 
-    fn asking(self) -> Asking {
+    fn asking(self) -> ModelRequest {
         match self {
-            Self::Plan => Asking::Plan,
-            Self::Step => Asking::Step,
-            Self::LastWords => Asking::LastWords,
+            Self::Plan => ModelRequest::Plan,
+            Self::Step => ModelRequest::Step,
+            Self::LastWords => ModelRequest::LastWords,
         }
     }
 }
 
 /// One call of a model.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ModelCall {
     /// The round, from 1; 0 for the one that asks for a plan.
     pub round: u32,
     /// What for.
-    pub aim: Aim,
+    pub aim: CallPurpose,
     /// What is asked, before hooks see it.
     pub request: LlmRequest,
     /// What happened to texts since the call before.
-    pub events: Vec<Event>,
+    pub events: Vec<LedgerEvent>,
     /// What happened beside that, for a person, a line each: attempts that failed, messages that gave way.
     pub notes: Vec<String>,
 }
 
-impl Call {
+impl ModelCall {
     /// The last message that the next call of the turn begins with, if its list begins with any of this one.
     pub fn cache_boundary(&self) -> Option<usize> {
         Lifetime::shared(self.request.messages.iter().map(|message| message.get().private.lifetime)).checked_sub(1)
@@ -83,11 +83,11 @@ impl Call {
 
 /// A turn that was gone through.
 #[derive(Clone, Debug)]
-pub struct Rehearsed {
+pub struct RehearsedTurn {
     /// The calls of a model, in order.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ModelCall>,
     /// What happened to texts behind the last one.
-    pub after: Vec<Event>,
+    pub after: Vec<LedgerEvent>,
     /// The texts in force.
     pub skills: Skills,
     /// Whether anything may stand in a list that nobody said: else each request leaves as it stands.
@@ -97,14 +97,14 @@ pub struct Rehearsed {
     /// Which tools there are for it.
     pub tools: ToolUse,
     /// How it ended, if it did.
-    pub end: Option<End>,
+    pub end: Option<TurnEnd>,
     /// How many calls a journal tells of whose list cannot be made again.
     pub unknown: usize,
 }
 
 /// What becomes of a text in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum TextFate {
     /// It leaves right after the call that it was made for.
     LeavesAfterCall,
     /// It leaves before the call of this round.
@@ -117,14 +117,14 @@ pub enum Fate {
     Persists,
 }
 
-impl Rehearsed {
-    fn new(equipment: Option<&Equipment>, plain: ToolUse) -> Self {
+impl RehearsedTurn {
+    fn new(equipment: Option<&TurnSetup>, plain: ToolUse) -> Self {
         Self {
             calls: Vec::new(),
             after: Vec::new(),
             skills: equipment.map_or_else(Skills::none, |with| with.skills.clone()),
-            texts: equipment.is_some_and(|with| !with.skills.is_empty() || with.flow != Flow::Direct),
-            planned: equipment.is_some_and(|with| matches!(with.flow, Flow::Planned(_))),
+            texts: equipment.is_some_and(|with| !with.skills.is_empty() || with.flow != TurnFlow::Direct),
+            planned: equipment.is_some_and(|with| matches!(with.flow, TurnFlow::Planned(_))),
             tools: equipment.map_or(plain, |with| with.tools),
             end: None,
             unknown: 0,
@@ -132,38 +132,38 @@ impl Rehearsed {
     }
 
     /// What becomes of the text `id`.
-    pub fn fate(&self, id: MsgId) -> Fate {
+    pub fn fate(&self, id: MsgId) -> TextFate {
         let batches = self.calls.iter().map(|call| (Some(call.round), &call.events));
         let mut events = batches
             .chain([(None, &self.after)])
             .flat_map(|(round, events)| events.iter().map(move |event| (round, event)));
-        events.find_map(|(round, event)| self.fate_in(event, round, id)).unwrap_or(Fate::Stays)
+        events.find_map(|(round, event)| self.fate_in(event, round, id)).unwrap_or(TextFate::Stays)
     }
 
     /// What `event`, before the call of `round` or behind the last one, says of what becomes of the text `id`.
-    fn fate_in(&self, event: &Event, round: Option<u32>, id: MsgId) -> Option<Fate> {
+    fn fate_in(&self, event: &LedgerEvent, round: Option<u32>, id: MsgId) -> Option<TextFate> {
         let is_it = |message: &Provenance| message.msg_id == Some(id);
         match event {
-            Event::Injected { lines, .. } => {
+            LedgerEvent::Injected { lines, .. } => {
                 let line = lines.iter().find(|line| line.went.as_ref().is_ok_and(|message| is_it(message)))?;
-                self.skills.hooks[line.hook].persistent.then_some(Fate::Persists)
+                self.skills.hooks[line.hook].persistent.then_some(TextFate::Persists)
             }
-            Event::Removed { timing, lines } if lines.iter().any(|line| is_it(&line.message)) => {
+            LedgerEvent::Removed { timing, lines } if lines.iter().any(|line| is_it(&line.message)) => {
                 Some(match (timing, round) {
-                    (Timing::BeforePlanning, _) => Fate::LeavesAfterCall,
-                    (_, Some(round)) => Fate::LeavesBefore(round),
-                    (_, None) => Fate::LeavesAfterLoop,
+                    (Timing::BeforePlanning, _) => TextFate::LeavesAfterCall,
+                    (_, Some(round)) => TextFate::LeavesBefore(round),
+                    (_, None) => TextFate::LeavesAfterLoop,
                 })
             }
-            Event::PromptRemoved(removal) if is_it(&removal.message) => Some(Fate::LeavesAfterCall),
-            Event::Removed { .. } | Event::PromptRemoved(_) | Event::PromptInjected { .. } => None,
+            LedgerEvent::PromptRemoved(removal) if is_it(&removal.message) => Some(TextFate::LeavesAfterCall),
+            LedgerEvent::Removed { .. } | LedgerEvent::PromptRemoved(_) | LedgerEvent::PromptInjected { .. } => None,
         }
     }
 }
 
 impl<'a> Rehearsal<'a> {
     /// An agent that is offered these tools and has these texts.
-    pub fn new(settings: &'a Settings, offered: Vec<ToolDef>, skills: Skills) -> Self {
+    pub fn new(settings: &'a AgentSettings, offered: Vec<ToolDef>, skills: Skills) -> Self {
         Self { settings, offered: offered.into_iter().map(Rendered::new).collect(), skills }
     }
 
@@ -173,12 +173,12 @@ impl<'a> Rehearsal<'a> {
         &self,
         prompt: &str,
         mut reply: impl FnMut(&LlmRequest) -> Result<LlmReply, ProviderError>,
-    ) -> Rehearsed {
+    ) -> RehearsedTurn {
         let prompt = Message::text(Role::User, prompt);
         let mut turn = Turn::new(Vec::new(), prompt, self.settings.max_iterations);
         let with = shape::equipment(self.settings, &self.offered, self.skills.clone(), true);
         let plain = if self.offered.is_empty() { ToolUse::None } else { ToolUse::Own };
-        let mut seen = Rehearsed::new(with.as_ref(), plain);
+        let mut seen = RehearsedTurn::new(with.as_ref(), plain);
         if let Some(with) = with {
             turn.apply(Fact::Equipped { with: Box::new(with) });
         }
@@ -189,45 +189,45 @@ impl<'a> Rehearsal<'a> {
                     self.see(&mut turn, aim, &mut seen);
                     match seen.calls.last_mut().map(|call| answer(call, &mut reply)) {
                         Some(Ok(reply)) => turn.apply(self.told(&turn, aim, reply)),
-                        Some(Err(text)) => turn.end(End::failed("llm", text)),
-                        None => turn.end(End::cancelled()),
+                        Some(Err(text)) => turn.end(TurnEnd::failed("llm", text)),
+                        None => turn.end(TurnEnd::cancelled()),
                     }
                 }
-                (None, Step::Clear { call, part }) => turn.answered(call, self.result(&part)),
-                (None, Step::End(end)) => {
+                (None, TurnStep::Clear { call, part }) => turn.answered(call, self.result(&part)),
+                (None, TurnStep::End(end)) => {
                     seen.after = turn.take_events();
                     seen.end = Some(end);
                     return seen;
                 }
                 // Nobody steers a rehearsal, and no tool of it runs.
-                (None, Step::Skip { call, .. } | Step::Start { call } | Step::Await { call }) => {
-                    turn.answered(call, Answer::not_run(domain::turn::CANCELLED));
+                (None, TurnStep::Skip { call, .. } | TurnStep::Start { call } | TurnStep::Await { call }) => {
+                    turn.answered(call, ModelAnswer::not_run(domain::turn::CANCELLED));
                 }
-                (None, Step::Inject { waiting }) => turn.apply(Fact::Injected { count: waiting.len() }),
-                (None, Step::Plan | Step::CallModel { .. }) => turn.end(End::cancelled()),
+                (None, TurnStep::Inject { waiting }) => turn.apply(Fact::Injected { count: waiting.len() }),
+                (None, TurnStep::Plan | TurnStep::CallModel { .. }) => turn.end(TurnEnd::cancelled()),
             }
         }
     }
 
     /// Notes the call that `turn` is at.
-    fn see(&self, turn: &mut Turn, aim: Aim, seen: &mut Rehearsed) {
+    fn see(&self, turn: &mut Turn, aim: CallPurpose, seen: &mut RehearsedTurn) {
         let request = shape::request(self.settings, &self.offered, turn, aim.asking());
-        let round = if aim == Aim::Plan { 0 } else { turn.iteration() };
-        seen.calls.push(Call { round, aim, request, events: turn.take_events(), notes: Vec::new() });
+        let round = if aim == CallPurpose::Plan { 0 } else { turn.iteration() };
+        seen.calls.push(ModelCall { round, aim, request, events: turn.take_events(), notes: Vec::new() });
     }
 
-    fn told(&self, turn: &Turn, aim: Aim, reply: LlmReply) -> Fact {
+    fn told(&self, turn: &Turn, aim: CallPurpose, reply: LlmReply) -> Fact {
         // What the script adds for those who read replies is none of a provider's blocks.
-        let reply = LlmReply { private: Private::default(), ..reply };
+        let reply = LlmReply { private: ProviderData::default(), ..reply };
         let model = &self.settings.model;
         match aim {
-            Aim::Plan => shape::plan(self.settings, &reply, model, shape::goes_on(self.settings, need(&reply))),
-            Aim::Step | Aim::LastWords => turn.reply_fact(reply, model, |_| false),
+            CallPurpose::Plan => shape::plan(self.settings, &reply, model, shape::goes_on(self.settings, need(&reply))),
+            CallPurpose::Step | CallPurpose::LastWords => turn.reply_fact(reply, model, |_| false),
         }
     }
 
     /// What stands for the result of a call that would be run.
-    fn result(&self, part: &CallPart) -> Answer {
+    fn result(&self, part: &CallPart) -> ModelAnswer {
         let raw = part.function.name.as_str();
         let names = || self.offered.iter().map(|tool| tool.get().function.name.as_str());
         let known = tools::canonical_among(raw, names);
@@ -236,30 +236,30 @@ impl<'a> Rehearsal<'a> {
             (Ok(_), Some(name)) => format!("[the result of {name} stands here]"),
             (Ok(_), None) => format!("tool \"{raw}\" not found"),
         };
-        Answer::not_run(text).about(known.unwrap_or(raw))
+        ModelAnswer::not_run(text).about(known.unwrap_or(raw))
     }
 }
 
-fn aim(step: &Step) -> Option<Aim> {
+fn aim(step: &TurnStep) -> Option<CallPurpose> {
     match step {
-        Step::Plan => Some(Aim::Plan),
-        Step::CallModel { terminal: false, .. } => Some(Aim::Step),
-        Step::CallModel { terminal: true, .. } => Some(Aim::LastWords),
-        Step::Inject { .. }
-        | Step::Skip { .. }
-        | Step::Clear { .. }
-        | Step::Start { .. }
-        | Step::Await { .. }
-        | Step::End(_) => None,
+        TurnStep::Plan => Some(CallPurpose::Plan),
+        TurnStep::CallModel { terminal: false, .. } => Some(CallPurpose::Step),
+        TurnStep::CallModel { terminal: true, .. } => Some(CallPurpose::LastWords),
+        TurnStep::Inject { .. }
+        | TurnStep::Skip { .. }
+        | TurnStep::Clear { .. }
+        | TurnStep::Start { .. }
+        | TurnStep::Await { .. }
+        | TurnStep::End(_) => None,
     }
 }
 
 /// The answer to `call`, asked for again where a turn would ask again; nobody waits here.
 fn answer(
-    call: &mut Call,
+    call: &mut ModelCall,
     reply: &mut impl FnMut(&LlmRequest) -> Result<LlmReply, ProviderError>,
 ) -> Result<LlmReply, String> {
-    let policy = Policy::default();
+    let policy = RetryPolicy::default();
     let mut attempt = 0;
     loop {
         let error = match reply(&call.request) {

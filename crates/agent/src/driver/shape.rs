@@ -4,24 +4,24 @@
 use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{Message, Role};
-use domain::planning::{Need, stripped};
+use domain::planning::{ToolNeed, stripped};
 use domain::skill::Skills;
-use domain::turn::{Equipment, Fact, Flow, ToolUse, Turn};
+use domain::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup};
 
-use super::model::Asking;
-use crate::settings::{OnMissingTag, Settings};
+use super::model::ModelRequest;
+use crate::settings::{AgentSettings, OnMissingTag};
 use crate::tools::LOAD_SKILL;
 
 /// What a turn has beside its conversation; nothing if it is a plain one. `enabled` says whether tools are offered.
 pub(super) fn equipment(
-    settings: &Settings,
+    settings: &AgentSettings,
     offered: &[Rendered<ToolDef>],
     skills: Skills,
     enabled: bool,
-) -> Option<Equipment> {
+) -> Option<TurnSetup> {
     let flow = match &settings.planning {
-        Some(planning) => Flow::Planned(planning.prompts.clone()),
-        None => Flow::Direct,
+        Some(planning) => TurnFlow::Planned(planning.prompts.clone()),
+        None => TurnFlow::Direct,
     };
     // A tool that only reads what skills say makes no agent of a conversation.
     let own = offered.iter().any(|tool| tool.get().function.name != LOAD_SKILL);
@@ -30,17 +30,22 @@ pub(super) fn equipment(
         (true, false) => ToolUse::None,
         (true, true) => ToolUse::Own,
     };
-    let plain = skills.is_empty() && flow == Flow::Direct && tools != ToolUse::Off;
-    (!plain).then_some(Equipment { skills, flow, tools })
+    let plain = skills.is_empty() && flow == TurnFlow::Direct && tools != ToolUse::Off;
+    (!plain).then_some(TurnSetup { skills, flow, tools })
 }
 
 /// Whether tools are offered in a call of `turn`.
-pub(super) fn offers(turn: &Turn, asking: Asking) -> bool {
-    asking == Asking::Step && turn.tool_use() != Some(ToolUse::Off)
+pub(super) fn offers(turn: &Turn, asking: ModelRequest) -> bool {
+    asking == ModelRequest::Step && turn.tool_use() != Some(ToolUse::Off)
 }
 
 /// What a model is asked in `turn` as it stands, before hooks see it.
-pub(super) fn request(settings: &Settings, offered: &[Rendered<ToolDef>], turn: &Turn, asking: Asking) -> LlmRequest {
+pub(super) fn request(
+    settings: &AgentSettings,
+    offered: &[Rendered<ToolDef>],
+    turn: &Turn,
+    asking: ModelRequest,
+) -> LlmRequest {
     let system = Some(&settings.system).filter(|text| !text.is_empty());
     let system = system.map(|text| Rendered::new(Message::text(Role::System, text.as_str())));
     LlmRequest {
@@ -48,23 +53,23 @@ pub(super) fn request(settings: &Settings, offered: &[Rendered<ToolDef>], turn: 
         messages: system.into_iter().chain(turn.messages().iter().cloned()).collect(),
         tools: if offers(turn, asking) { offered.to_vec() } else { Vec::new() },
         options: settings.options.clone(),
-        graceful_terminal: asking == Asking::LastWords,
+        graceful_terminal: asking == ModelRequest::LastWords,
     }
 }
 
 /// Whether the loop follows a plan that says `need` of tools.
-pub(super) fn goes_on(settings: &Settings, need: Need) -> bool {
+pub(super) fn goes_on(settings: &AgentSettings, need: ToolNeed) -> bool {
     match need {
-        Need::Tools => true,
-        Need::Nothing => false,
-        Need::Unsaid => {
+        ToolNeed::Tools => true,
+        ToolNeed::Nothing => false,
+        ToolNeed::Unsaid => {
             settings.planning.as_ref().is_some_and(|planning| planning.on_missing_tag == OnMissingTag::Loop)
         }
     }
 }
 
 /// What the plan `reply` of `model` is to its turn.
-pub(super) fn plan(settings: &Settings, reply: &LlmReply, model: &str, need_tool: bool) -> Fact {
+pub(super) fn plan(settings: &AgentSettings, reply: &LlmReply, model: &str, need_tool: bool) -> Fact {
     let content = stripped(&reply.content).trim().to_owned();
     // Without its thoughts: they belong to a call that is not gone on with.
     let dropped = need_tool && settings.planning.as_ref().is_some_and(|planning| !planning.record);

@@ -5,29 +5,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
-use domain::checkpoint::{CheckpointKind, Observed, RuntimeEvent, SubagentStart};
+use domain::checkpoint::{CheckpointKind, ObservedEvent, RuntimeEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
 use domain::ruling::{Denied, Ruling};
 use domain::tool::ToolOutput;
-use domain::turn::{Origin, Waiting};
-use domain::verdict::Extent;
+use domain::turn::{MessageSender, WaitingMessage};
+use domain::verdict::AbortScope;
 use engine::{Dispatcher, Permit, TurnCx};
 use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::TaskTracker;
 
 use super::work::Work;
-use super::{Around, Ending, Report};
-use crate::conversation::{Conversation, Late};
+use super::{TurnEnding, TurnEnv, TurnReport};
+use crate::agent_registry::AgentRegistry;
+use crate::conversation::{Conversation, LateInbox};
 use crate::journal::Journal;
-use crate::media::Scope;
-use crate::outlet::Below;
-use crate::team::Team;
+use crate::media::MediaScope;
 use crate::tools::{DELEGATE, SPAWN};
+use crate::user_output::SubagentOutput;
 
-/// How deep sub-agents may stand below the agent that a person talks to. Source: lifecycle, agent hooks' loop depth.
+/// How deep sub-agents may stand below the agent that a person talks to. Source: lifecycle, rules' loop depth.
 pub const MAX_DEPTH: u8 = 3;
 /// How many sub-agents of one host may work at once: more would rather wait for the same provider.
 pub const MAX_CHILDREN: usize = 8;
@@ -52,12 +52,12 @@ impl Children {
 }
 
 /// What a sub-agent brought.
-pub(super) struct Brought {
+pub(super) struct SubagentResult {
     pub(super) output: ToolOutput,
     pub(super) denials: Vec<String>,
 }
 
-impl Brought {
+impl SubagentResult {
     pub(super) fn failed(reason: impl Into<String>) -> Self {
         Self { output: ToolOutput::error(reason), denials: Vec::new() }
     }
@@ -68,14 +68,14 @@ impl Brought {
 }
 
 /// Everything that a sub-agent needs of the turn it works for.
-pub(super) struct Errand {
-    team: Option<Arc<Team>>,
-    around: Around,
+pub(super) struct SubagentContext {
+    registry: Option<Arc<AgentRegistry>>,
+    turn_env: TurnEnv,
     cx: TurnCx,
     session: SessionId,
-    scope: Scope,
+    scope: MediaScope,
     journal: Journal,
-    late: Arc<Late>,
+    late: Arc<LateInbox>,
     children: Arc<Children>,
     tasks: TaskTracker,
 }
@@ -93,10 +93,10 @@ struct Task {
 }
 
 impl Work<'_> {
-    pub(super) fn errand(&self) -> Errand {
-        Errand {
-            team: self.runner.team.upgrade(),
-            around: self.around.clone(),
+    pub(super) fn subagent(&self) -> SubagentContext {
+        SubagentContext {
+            registry: self.runner.registry.upgrade(),
+            turn_env: self.turn_env.clone(),
             cx: self.cx.clone(),
             session: self.conversation.key.clone(),
             scope: self.scope(),
@@ -116,9 +116,9 @@ impl Work<'_> {
     }
 }
 
-impl Errand {
+impl SubagentContext {
     /// Runs the permitted `delegate` or `spawn`. In a box: a sub-agent may delegate in turn.
-    pub(super) fn run(self, permit: Permit) -> BoxFuture<'static, Brought> {
+    pub(super) fn run(self, permit: Permit) -> BoxFuture<'static, SubagentResult> {
         Box::pin(async move {
             let background = permit.call().tool == SPAWN;
             let task = match self.begin(&permit, background).await {
@@ -126,76 +126,76 @@ impl Errand {
                 Err(refused) => return refused,
             };
             let (agent, turn_id) = (task.agent.clone(), task.turn_id.clone());
-            let mut started = Started::tell(Arc::new(self), task);
+            let mut started = StartedSubagent::tell(Arc::new(self), task);
             if !background {
-                let errand = started.errand.clone();
+                let subagent = started.subagent.clone();
                 let report = started.work().await;
-                errand.tell_delivered(&report);
+                subagent.tell_delivered(&report);
                 return brought(&agent, report);
             }
             let text = format!("The agent \"{agent}\" works on it as {turn_id}. What it says comes as a message.");
-            let tasks = started.errand.tasks.clone();
+            let tasks = started.subagent.tasks.clone();
             // The guard is made here: a task that is dropped before it began has an end, too.
-            let background = InBackground::begin(started.errand.clone(), agent, turn_id);
+            let background = BackgroundSubagent::begin(started.subagent.clone(), agent, turn_id);
             tasks.spawn(async move {
                 background.end(started.work().await);
                 // Its room is free only now: whoever waits for that finds the result.
                 drop(started);
             });
-            Brought { output: ToolOutput { is_async: true, ..ToolOutput::ok(text) }, denials: Vec::new() }
+            SubagentResult { output: ToolOutput { is_async: true, ..ToolOutput::ok(text) }, denials: Vec::new() }
         })
     }
 
     /// Everything that must be so before a sub-agent begins; its gates rule last.
-    async fn begin(&self, permit: &Permit, background: bool) -> Result<Task, Brought> {
+    async fn begin(&self, permit: &Permit, background: bool) -> Result<Task, SubagentResult> {
         let word = |name: &str| permit.call().arguments.get(name).and_then(|v| v.as_str()).unwrap_or_default();
         let (name, text) = (word("agent"), word("task").to_owned());
-        let team = self.team.as_ref().ok_or_else(|| Brought::failed("there is no other agent here"))?;
-        if team.runner(name).is_none() {
-            let names = team.names().collect::<Vec<_>>().join(", ");
-            return Err(Brought::failed(format!("there is no agent `{name}`; the agents: {names}")));
+        let registry = self.registry.as_ref().ok_or_else(|| SubagentResult::failed("there is no other agent here"))?;
+        if registry.runner(name).is_none() {
+            let names = registry.names().collect::<Vec<_>>().join(", ");
+            return Err(SubagentResult::failed(format!("there is no agent `{name}`; the agents: {names}")));
         }
         let (agent, depth) = (AgentId::from(name), self.cx.who.depth + 1);
         if depth > MAX_DEPTH {
             tracing::warn!(agent = name, depth, "security.hook.loop_depth_exceeded");
-            self.around.hooks.refused(&self.cx.who, CheckpointKind::SubagentStart, TOO_DEEP);
-            return Err(Brought::denied(name, TOO_DEEP.into()));
+            self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::SubagentStart, TOO_DEEP);
+            return Err(SubagentResult::denied(name, TOO_DEEP.into()));
         }
-        let slot = team.slot().ok_or_else(|| {
-            Brought::failed(format!("{MAX_CHILDREN} sub-agents work already; wait until one of them is done"))
+        let slot = registry.slot().ok_or_else(|| {
+            SubagentResult::failed(format!("{MAX_CHILDREN} sub-agents work already; wait until one of them is done"))
         })?;
         let start = SubagentStart::new(agent.clone(), text.clone(), depth, Some(permit.call().clone()));
-        let start = match self.around.hooks.check(&self.cx, start).await {
+        let start = match self.turn_env.hooks.check(&self.cx, start).await {
             (start, Ruling::Proceed) => start,
-            (_, Ruling::Deny(denied)) => return Err(Brought::denied(name, blocked(name, &denied))),
+            (_, Ruling::Deny(denied)) => return Err(SubagentResult::denied(name, blocked(name, &denied))),
             (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-            (_, Ruling::Abort(aborted)) => return Err(Brought::denied(name, aborted.text())),
+            (_, Ruling::Abort(aborted)) => return Err(SubagentResult::denied(name, aborted.text())),
         };
         let begun = Instant::now();
         Ok(Task { agent, text, start, begun, turn_id: TurnId::fresh(), background, _slot: slot })
     }
 
     /// Works the task in `conversation`. Says whether its time was over before it was.
-    async fn work_in(self: &Arc<Self>, mut conversation: Conversation, task: &Task) -> (Report, bool) {
-        let helm = self.around.helm.child();
-        let around = Around {
-            hooks: self.around.hooks.clone(),
-            outlet: Arc::new(Below(self.around.outlet.clone())),
-            helm: helm.clone(),
+    async fn work_in(self: &Arc<Self>, mut conversation: Conversation, task: &Task) -> (TurnReport, bool) {
+        let turn_handle = self.turn_env.turn_handle.child();
+        let turn_env = TurnEnv {
+            hooks: self.turn_env.hooks.clone(),
+            user_output: Arc::new(SubagentOutput(self.turn_env.user_output.clone())),
+            turn_handle: turn_handle.clone(),
             parent: Some(self.cx.who.clone()),
             above: Some(self.scope.clone()),
             upper: Some(self.clone()),
         };
-        let runner = self.team.as_ref().and_then(|team| team.runner(task.agent.as_str()));
+        let runner = self.registry.as_ref().and_then(|registry| registry.runner(task.agent.as_str()));
         let runner = runner.expect("the agent was found when the task began");
-        let work = runner.work(&mut conversation, Some(task.text.as_str().into()), around, task.turn_id.clone());
+        let work = runner.work(&mut conversation, Some(task.text.as_str().into()), turn_env, task.turn_id.clone());
         tokio::pin!(work);
         tokio::select! {
             report = &mut work => return (report, false),
-            () = tokio::time::sleep(SUBTURN_TIME) => helm.cancel(),
+            () = tokio::time::sleep(SUBTURN_TIME) => turn_handle.cancel(),
         }
         let text = format!("its time of {} minutes is over", SUBTURN_TIME.as_secs() / 60);
-        (Report { ending: Ending::Failed { stage: "llm".into(), text }, ..work.await }, true)
+        (TurnReport { ending: TurnEnding::Failed { stage: "llm".into(), text }, ..work.await }, true)
     }
 
     /// The session of the sub-agent, named after the one it works for.
@@ -221,19 +221,19 @@ impl Errand {
 
     /// What a sub-agent brought goes to its turn, or, if that is over, to whoever goes on.
     fn hand_over(&self, agent: &AgentId, turn_id: &TurnId, text: &str, why: OrphanReason) {
-        let Some(late) = self.around.helm.deliver(result_message(agent, turn_id, text)) else { return };
-        self.around.hooks.tell(&self.cx.who, orphan(&self.cx.who.turn_id, turn_id, why));
+        let Some(late) = self.turn_env.turn_handle.deliver(result_message(agent, turn_id, text)) else { return };
+        self.turn_env.hooks.tell(&self.cx.who, orphan(&self.cx.who.turn_id, turn_id, why));
         self.leave(late);
     }
 
     /// A result that is too late for this turn goes up to the next one that is worked, or, at the top, waits in the
     /// session for the next turn.
-    fn leave(&self, late: Waiting) {
+    fn leave(&self, late: WaitingMessage) {
         if self.cx.cancel.is_cancelled() {
             return;
         }
-        let (hooks, who) = (&self.around.hooks, &self.cx.who);
-        match &self.around.upper {
+        let (hooks, who) = (&self.turn_env.hooks, &self.cx.who);
+        match &self.turn_env.upper {
             Some(upper) => upper.take(late),
             None => {
                 hooks.tell(who, follow_up(who, &late));
@@ -243,49 +243,49 @@ impl Errand {
     }
 
     /// Takes what a sub-agent of a sub-agent brought after the end of that.
-    pub(super) fn take(&self, late: Waiting) {
-        if let Some(late) = self.around.helm.deliver(late) {
+    pub(super) fn take(&self, late: WaitingMessage) {
+        if let Some(late) = self.turn_env.turn_handle.deliver(late) {
             self.leave(late);
         }
     }
 
-    fn tell_delivered(&self, report: &Report) {
+    fn tell_delivered(&self, report: &TurnReport) {
         let event = RuntimeEvent::SubturnResultDelivered {
             target_channel: self.cx.who.channel.clone(),
             target_chat_id: self.cx.who.chat_id.clone(),
             content_len: report.reply.len(),
         };
-        self.around.hooks.tell(&self.cx.who, event);
+        self.turn_env.hooks.tell(&self.cx.who, event);
     }
 }
 
 /// A sub-agent in the background: what it brought is handed over, also if that is nothing because it panicked.
-struct InBackground {
-    errand: Arc<Errand>,
+struct BackgroundSubagent {
+    subagent: Arc<SubagentContext>,
     agent: AgentId,
     turn_id: TurnId,
     over: bool,
 }
 
-impl InBackground {
-    fn begin(errand: Arc<Errand>, agent: AgentId, turn_id: TurnId) -> Self {
-        errand.children.lock().insert(turn_id.clone(), agent.clone());
-        Self { errand, agent, turn_id, over: false }
+impl BackgroundSubagent {
+    fn begin(subagent: Arc<SubagentContext>, agent: AgentId, turn_id: TurnId) -> Self {
+        subagent.children.lock().insert(turn_id.clone(), agent.clone());
+        Self { subagent, agent, turn_id, over: false }
     }
 
-    fn end(mut self, report: Report) {
+    fn end(mut self, report: TurnReport) {
         let text = brought(&self.agent, report).output.for_llm;
         self.hand_over(&text, OrphanReason::ParentFinished);
     }
 
     fn hand_over(&mut self, text: &str, why: OrphanReason) {
         self.over = true;
-        self.errand.children.lock().remove(&self.turn_id);
-        self.errand.hand_over(&self.agent, &self.turn_id, text, why);
+        self.subagent.children.lock().remove(&self.turn_id);
+        self.subagent.hand_over(&self.agent, &self.turn_id, text, why);
     }
 }
 
-impl Drop for InBackground {
+impl Drop for BackgroundSubagent {
     fn drop(&mut self) {
         if !self.over {
             self.hand_over("The agent failed inside, and brought nothing.", OrphanReason::Panic);
@@ -294,32 +294,32 @@ impl Drop for InBackground {
 }
 
 /// A sub-agent whose start was told: its end is told once, also if it panics or is dropped.
-struct Started {
-    errand: Arc<Errand>,
+struct StartedSubagent {
+    subagent: Arc<SubagentContext>,
     task: Task,
     told: bool,
 }
 
-impl Started {
-    fn tell(errand: Arc<Errand>, task: Task) -> Self {
+impl StartedSubagent {
+    fn tell(subagent: Arc<SubagentContext>, task: Task) -> Self {
         let spawn = RuntimeEvent::SubturnSpawn {
             agent_id: task.agent.to_string(),
             label: task.turn_id.to_string(),
-            parent_turn_id: errand.cx.who.turn_id.to_string(),
+            parent_turn_id: subagent.cx.who.turn_id.to_string(),
         };
-        errand.around.hooks.tell(&errand.cx.who, spawn);
-        Self { errand, task, told: false }
+        subagent.turn_env.hooks.tell(&subagent.cx.who, spawn);
+        Self { subagent, task, told: false }
     }
 
     /// Works the task to its end, or to that of its time.
-    async fn work(&mut self) -> Report {
-        let (report, timed_out) = match self.errand.conversation(&self.task).await {
-            Ok(conversation) => self.errand.work_in(conversation, &self.task).await,
+    async fn work(&mut self) -> TurnReport {
+        let (report, timed_out) = match self.subagent.conversation(&self.task).await {
+            Ok(conversation) => self.subagent.work_in(conversation, &self.task).await,
             Err(text) => (
-                Report {
+                TurnReport {
                     turn_id: self.task.turn_id.clone(),
                     reply: String::new(),
-                    ending: Ending::Failed { stage: "session_restore".into(), text },
+                    ending: TurnEnding::Failed { stage: "session_restore".into(), text },
                     denials: Vec::new(),
                 },
                 false,
@@ -333,13 +333,13 @@ impl Started {
     fn stop(&mut self, status: TurnStatus, outcome: String, (denials, timed_out): (Vec<String>, bool)) {
         self.told = true;
         let start = Box::new(self.task.start.clone());
-        let (session_id, duration) = (self.errand.session_of(&self.task), self.task.begun.elapsed());
-        let stop = Observed::SubagentStop { start, session_id, status, timed_out, outcome, denials, duration };
-        tell_stop(&self.errand.around.hooks, &self.errand.cx.who, (&self.task.agent, status), stop);
+        let (session_id, duration) = (self.subagent.session_of(&self.task), self.task.begun.elapsed());
+        let stop = ObservedEvent::SubagentStop { start, session_id, status, timed_out, outcome, denials, duration };
+        tell_stop(&self.subagent.turn_env.hooks, &self.subagent.cx.who, (&self.task.agent, status), stop);
     }
 }
 
-impl Drop for Started {
+impl Drop for StartedSubagent {
     fn drop(&mut self) {
         if !self.told {
             self.stop(TurnStatus::Aborted, "it was dropped before its end".into(), (Vec::new(), false));
@@ -348,7 +348,12 @@ impl Drop for Started {
 }
 
 /// Tells that a sub-agent has ended.
-pub(super) fn tell_stop(hooks: &Dispatcher, who: &Identity, (agent, status): (&AgentId, TurnStatus), stop: Observed) {
+pub(super) fn tell_stop(
+    hooks: &Dispatcher,
+    who: &Identity,
+    (agent, status): (&AgentId, TurnStatus),
+    stop: ObservedEvent,
+) {
     hooks.tell(who, RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status });
     hooks.tell(who, stop);
 }
@@ -363,18 +368,18 @@ pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> R
 }
 
 /// What a sub-agent in the background brought, as its parent's model reads it.
-pub(super) fn result_message(agent: &AgentId, turn_id: &TurnId, text: &str) -> Waiting {
+pub(super) fn result_message(agent: &AgentId, turn_id: &TurnId, text: &str) -> WaitingMessage {
     let content = format!("[Result of the agent \"{agent}\", started as {turn_id}]\n{text}");
     let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, content) };
-    Waiting {
+    WaitingMessage {
         message: message.into(),
-        from: Origin::Subturn { agent: agent.clone(), turn_id: turn_id.clone() },
+        from: MessageSender::Subturn { agent: agent.clone(), turn_id: turn_id.clone() },
         notes: Vec::new(),
     }
 }
 
 /// A result waits for the next turn of the session of `who`.
-pub(super) fn follow_up(who: &Identity, result: &Waiting) -> RuntimeEvent {
+pub(super) fn follow_up(who: &Identity, result: &WaitingMessage) -> RuntimeEvent {
     RuntimeEvent::FollowUpQueued {
         source_tool: SPAWN.into(),
         channel: who.channel.clone(),
@@ -383,25 +388,25 @@ pub(super) fn follow_up(who: &Identity, result: &Waiting) -> RuntimeEvent {
     }
 }
 
-fn outcome(report: &Report) -> (TurnStatus, String) {
+fn outcome(report: &TurnReport) -> (TurnStatus, String) {
     match &report.ending {
-        Ending::Completed => (TurnStatus::Completed, report.reply.clone()),
-        Ending::Blocked(denied) => (TurnStatus::Aborted, denied.text()),
-        Ending::Failed { text, .. } => (TurnStatus::Error, text.clone()),
-        Ending::StoppedByHook(aborted) => {
-            let status = match aborted.abort.extent {
-                Extent::Turn => TurnStatus::Error,
-                Extent::Run => TurnStatus::Aborted,
+        TurnEnding::Completed => (TurnStatus::Completed, report.reply.clone()),
+        TurnEnding::Blocked(denied) => (TurnStatus::Aborted, denied.text()),
+        TurnEnding::Failed { text, .. } => (TurnStatus::Error, text.clone()),
+        TurnEnding::StoppedByHook(aborted) => {
+            let status = match aborted.abort.abort_scope {
+                AbortScope::Turn => TurnStatus::Error,
+                AbortScope::Run => TurnStatus::Aborted,
             };
             (status, aborted.text())
         }
-        Ending::Cancelled => (TurnStatus::Aborted, "it was stopped".into()),
-        Ending::Waiting(approval) => (TurnStatus::Aborted, format!("a person must say first: {}", approval.reason)),
+        TurnEnding::Cancelled => (TurnStatus::Aborted, "it was stopped".into()),
+        TurnEnding::Waiting(approval) => (TurnStatus::Aborted, format!("a person must say first: {}", approval.reason)),
     }
 }
 
 /// What the parent's model reads of a sub-agent, with what that was denied.
-fn brought(agent: &AgentId, report: Report) -> Brought {
+fn brought(agent: &AgentId, report: TurnReport) -> SubagentResult {
     let (status, text) = outcome(&report);
     let mut output = match status {
         TurnStatus::Completed => ToolOutput::ok(text),
@@ -412,5 +417,5 @@ fn brought(agent: &AgentId, report: Report) -> Brought {
         report.denials.iter().for_each(|denial| output.for_llm.push_str(&format!("\n- {denial}")));
     }
     let denials = report.denials.iter().map(|denial| format!("{agent}: {denial}")).collect();
-    Brought { output, denials }
+    SubagentResult { output, denials }
 }

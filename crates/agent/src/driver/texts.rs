@@ -1,21 +1,21 @@
 //! The texts of skills in a turn: what it has of them, who is told of them, and what is kept as evidence.
 
 use domain::checkpoint::CheckpointKind;
-use domain::history::Signed;
+use domain::history::SignedContent;
 use domain::id::EventId;
-use domain::ledger::{Event, HookChunk};
-use domain::record::{EventRecord, Record, Ruled};
-use domain::turn::{Equipment, Fact};
-use domain::verdict::Word;
+use domain::ledger::{HookChunk, LedgerEvent};
+use domain::record::{EventRecord, EventRuling, Record};
+use domain::turn::{Fact, TurnSetup};
+use domain::verdict::VerdictKind;
 
 use super::work::Work;
 use super::{Runner, shape};
-use crate::skills::Request;
+use crate::skills::TextRequest;
 
 impl Runner {
     /// What a turn has beside its conversation; nothing if it is a plain one. Settled once, for the whole turn.
-    pub(super) fn equipment(&self, request: Option<Request<'_>>) -> Option<Equipment> {
-        let skills = self.shelf.skills();
+    pub(super) fn equipment(&self, request: Option<TextRequest<'_>>) -> Option<TurnSetup> {
+        let skills = self.skill_set.skills();
         let skills = match request.and_then(|request| request.skills) {
             Some(wanted) => skills.narrowed(wanted),
             None => skills,
@@ -34,25 +34,25 @@ impl Work<'_> {
             events.iter_mut().for_each(|event| event.settle(|id| self.wire.fate(id)));
         }
         let records = events.iter().filter_map(|event| self.evidence(event)).collect();
-        self.around.hooks.keep(records);
+        self.turn_env.hooks.keep(records);
         let chunks = self.turn.to_announce().to_vec();
         let Some(last) = chunks.last() else { return };
         // Noted first: a text that was told of twice would be kept twice.
         drop(self.note(Fact::Announced { upto: last.id }));
         let records = chunks.iter().filter_map(|chunk| self.announce(chunk)).collect();
-        self.around.hooks.keep(records);
+        self.turn_env.hooks.keep(records);
     }
 
     fn announce(&self, chunk: &HookChunk) -> Option<EventRecord> {
         let who = &self.cx.who;
-        let signed = Signed::hook(chunk, who.tenant_id.as_str(), who.session_id.as_str());
-        let sent = self.around.outlet.hook(chunk, &self.runner.front_ends.sign(signed));
+        let signed = SignedContent::hook(chunk, who.tenant_id.as_str(), who.session_id.as_str());
+        let sent = self.turn_env.user_output.hook(chunk, &self.runner.front_ends.sign(signed));
         let text = if sent { "sent" } else { "no front end" };
         let hooks = self.turn.skills()?.hooks.clone();
         let hook = hooks.iter().find(|hook| (&hook.skill, &hook.name) == (&chunk.skill, &chunk.name))?;
         let at = chunk.timing.checkpoint();
-        let outcome = domain::record::Outcome::Said {
-            word: Word::Inject,
+        let outcome = domain::record::HookOutcome::Said {
+            word: VerdictKind::Inject,
             reason: Some(format!("{} {text}", chunk.id)),
             took: std::time::Duration::ZERO,
         };
@@ -60,12 +60,12 @@ impl Work<'_> {
         Some(EventRecord { kind: Some("hook_persisted"), hooks: lines.into(), ..self.blank(at, None) })
     }
 
-    fn evidence(&self, event: &Event) -> Option<EventRecord> {
+    fn evidence(&self, event: &LedgerEvent) -> Option<EventRecord> {
         let skills = self.turn.skills()?;
         let (at, hooks) = event.records(skills);
         let text = event.text(skills);
         let mut record = EventRecord { hooks: hooks.into(), kind: Some(event.name()), ..self.blank(at, text) };
-        if let Event::Injected { round, call, .. } = event {
+        if let LedgerEvent::Injected { round, call, .. } = event {
             // The lines of a point are what is kept of every hook that is registered there.
             record.kind = None;
             record.who.iteration = *round;
@@ -87,8 +87,8 @@ impl Work<'_> {
             who,
             tool: None,
             input: None,
-            ruling: Ruled { text, ..Ruled::word(Word::Inject) },
-            hooks: domain::record::Lines::default(),
+            ruling: EventRuling { text, ..EventRuling::word(VerdictKind::Inject) },
+            hooks: domain::record::RecordLines::default(),
         }
     }
 }

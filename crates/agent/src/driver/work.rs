@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use domain::approval::Approval;
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Checkpoint, Observed, RuntimeEvent};
+use domain::checkpoint::{Checkpoint, ObservedEvent, RuntimeEvent};
 use domain::id::TurnId;
 use domain::llm::Usage;
 use domain::record::EventRecord;
 use domain::ruling::{Aborted, Ruling};
-use domain::session::{Cause, Entry, OpenTurn};
+use domain::session::{JournalEntry, OpenTurn, ReleaseReason};
 use domain::tool::ToolOutput;
-use domain::turn::{Answer, End, Fact, OUTCOME_UNKNOWN, Step, Turn};
-use domain::verdict::Extent;
+use domain::turn::{Fact, ModelAnswer, OUTCOME_UNKNOWN, Turn, TurnEnd, TurnStep};
+use domain::verdict::AbortScope;
 use engine::TurnCx;
 use providers::TurnWire;
 use tokio::time::Instant;
 
-use super::calls::Flights;
+use super::calls::CallsInProgress;
 use super::files::Files;
 use super::subturns::Children;
-use super::{Around, Runner, turn_start};
+use super::{Runner, TurnEnv, turn_start};
 use crate::conversation::Conversation;
-use crate::helm::AbortedBy;
-use crate::journal::Noted;
-use crate::media::Scope;
+use crate::journal::PendingWrite;
+use crate::media::MediaScope;
+use crate::turn_handle::AbortedBy;
 
 /// What a call that ran when its turn was dropped leaves for the model.
 const DROPPED: &str = "outcome unknown: the turn was dropped while the tool ran";
@@ -33,12 +33,12 @@ const DROPPED: &str = "outcome unknown: the turn was dropped while the tool ran"
 pub(super) struct Work<'a> {
     pub(super) runner: &'a Runner,
     pub(super) conversation: &'a mut Conversation,
-    pub(super) around: Around,
+    pub(super) turn_env: TurnEnv,
     pub(super) cx: TurnCx,
     pub(super) turn: Turn,
     /// What its requests looked like so far. A turn that is taken up again has sent nothing yet.
     pub(super) wire: TurnWire,
-    pub(super) flights: Flights,
+    pub(super) flights: CallsInProgress,
     pub(super) children: Arc<Children>,
     pub(super) files: Arc<Files>,
     pub(super) denials: Vec<String>,
@@ -54,35 +54,35 @@ pub(super) struct Work<'a> {
 }
 
 /// How the work on a turn was left.
-pub(super) enum Out {
+pub(super) enum WorkExit {
     /// The turn is over.
-    End(End),
+    End(TurnEnd),
     /// A call waits for a person.
     Parked(Box<Approval>),
 }
 
 /// The hooks of a checkpoint were not asked to their end, because the turn was cancelled.
-pub(super) struct Unruled<C>(pub(super) C);
+pub(super) struct HooksCancelled<C>(pub(super) C);
 
 impl<'a> Work<'a> {
     pub(super) fn new(
         runner: &'a Runner,
         conversation: &'a mut Conversation,
-        around: Around,
+        turn_env: TurnEnv,
         cx: TurnCx,
         open: OpenTurn,
     ) -> Self {
         let OpenTurn { prompt, turn, .. } = open;
-        let media = runner.media.as_ref().map(|store| store.turn(scope(&around, conversation, &cx)));
-        let files = Files::new(media, around.hooks.clone());
+        let media = runner.media.as_ref().map(|store| store.turn(scope(&turn_env, conversation, &cx)));
+        let files = Files::new(media, turn_env.hooks.clone());
         let mut work = Self {
             runner,
             conversation,
-            around,
+            turn_env,
             cx,
             turn,
             wire: TurnWire::new(runner.settings.removal),
-            flights: Flights::new(runner.engine.tasks().clone()),
+            flights: CallsInProgress::new(runner.engine.tasks().clone()),
             children: Arc::default(),
             files,
             denials: Vec::new(),
@@ -105,8 +105,8 @@ impl<'a> Work<'a> {
     }
 
     /// Where references to files of this turn resolve.
-    pub(super) fn scope(&self) -> Scope {
-        scope(&self.around, self.conversation, &self.cx)
+    pub(super) fn scope(&self) -> MediaScope {
+        scope(&self.turn_env, self.conversation, &self.cx)
     }
 
     pub(super) fn turn_id(&self) -> &TurnId {
@@ -121,7 +121,7 @@ impl<'a> Work<'a> {
         self.last.take()
     }
 
-    pub(super) fn now_is(&mut self, cause: Cause) {
+    pub(super) fn now_is(&mut self, cause: ReleaseReason) {
         self.conversation.now_is(cause);
     }
 
@@ -131,40 +131,40 @@ impl<'a> Work<'a> {
     }
 
     /// The loop. Every way out of it but a question for a person passes `finish`, so there is exactly one `turn_end`.
-    pub(super) async fn run(&mut self) -> Out {
+    pub(super) async fn run(&mut self) -> WorkExit {
         loop {
             self.poll().await;
             self.settle_cut_off();
             let step = self.turn.next();
             self.tell_texts();
             match step {
-                Step::Inject { waiting } => self.inject(&waiting),
-                Step::Plan => {
+                TurnStep::Inject { waiting } => self.inject(&waiting),
+                TurnStep::Plan => {
                     self.cx.who.iteration = 0;
                     self.cx.who.tool_call_id = None;
                     self.plan().await;
                 }
-                Step::CallModel { iteration, terminal } => {
+                TurnStep::CallModel { iteration, terminal } => {
                     self.cx.who.iteration = iteration;
                     self.cx.who.tool_call_id = None;
                     self.call_model(terminal).await;
                 }
-                Step::Skip { call, part, why } => self.skip(call, &part, why),
-                Step::Clear { call, part } => {
+                TurnStep::Skip { call, part, why } => self.skip(call, &part, why),
+                TurnStep::Clear { call, part } => {
                     if let Some(approval) = self.clear(call, part).await
                         && let Some(out) = self.park(call, approval).await
                     {
                         return out;
                     }
                 }
-                Step::Start { call } => self.start(call).await,
-                Step::Await { call } => self.land(call).await,
-                Step::End(end) => {
+                TurnStep::Start { call } => self.start(call).await,
+                TurnStep::Await { call } => self.land(call).await,
+                TurnStep::End(end) => {
                     self.hear_the_rest(end.roll_back).await;
                     if let Err(error) = self.finish(&end).kept().await {
                         tracing::error!("the end of a turn could not be written: {error}");
                     }
-                    return Out::End(end);
+                    return WorkExit::End(end);
                 }
             }
         }
@@ -172,7 +172,7 @@ impl<'a> Work<'a> {
 
     /// Leaves the turn open, for a person to say and somebody to go on. What runs is finished first, and that or an order
     /// from outside may leave nothing to wait for: then nothing comes back.
-    async fn park(&mut self, place: usize, approval: Box<Approval>) -> Option<Out> {
+    async fn park(&mut self, place: usize, approval: Box<Approval>) -> Option<WorkExit> {
         for place in self.turn.running() {
             self.land(place).await;
         }
@@ -189,7 +189,7 @@ impl<'a> Work<'a> {
         let open = self.open_turn();
         self.conversation.session.put_open(open);
         self.conversation.end_work(&self.runner.settings.id);
-        Some(Out::Parked(approval))
+        Some(WorkExit::Parked(approval))
     }
 
     /// The turn as the session keeps it. What is left here is an empty one.
@@ -198,53 +198,53 @@ impl<'a> Work<'a> {
         OpenTurn { turn_id: self.cx.who.turn_id.clone(), prompt: self.prompt.clone(), turn }
     }
 
-    pub(super) fn tell(&self, what: impl Into<Observed>) {
-        self.around.hooks.tell(&self.cx.who, what);
+    pub(super) fn tell(&self, what: impl Into<ObservedEvent>) {
+        self.turn_env.hooks.tell(&self.cx.who, what);
     }
 
     /// Notes a fact, and takes it in. The journal has it in order; whoever needs it on disk waits for that.
-    pub(super) fn note(&mut self, fact: Fact) -> Noted {
+    pub(super) fn note(&mut self, fact: Fact) -> PendingWrite {
         let journal = &self.conversation.journal;
         let written = self.kept && journal.store().is_some();
-        let entries = if written { vec![Entry::Turn(fact.clone())] } else { Vec::new() };
+        let entries = if written { vec![JournalEntry::Turn(fact.clone())] } else { Vec::new() };
         let noted = journal.write(&self.runner.settings.id, entries);
         self.turn.apply(fact);
         noted
     }
 
-    pub(super) fn answered(&mut self, place: usize, answer: Answer) {
+    pub(super) fn answered(&mut self, place: usize, answer: ModelAnswer) {
         let rewritten = answer.rewritten.or_else(|| self.turn.rewritten(place).map(str::to_owned));
-        drop(self.note(Fact::Answered { place, answer: Answer { rewritten, ..answer } }));
+        drop(self.note(Fact::Answered { place, answer: ModelAnswer { rewritten, ..answer } }));
     }
 
     /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
-    pub(super) async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), Unruled<C>> {
-        let (subject, ruling) = self.around.hooks.check(&self.cx, subject).await;
-        let asked = self.around.hooks.set().roster().waits_at(C::KIND);
+    pub(super) async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), HooksCancelled<C>> {
+        let (subject, ruling) = self.turn_env.hooks.check(&self.cx, subject).await;
+        let asked = self.turn_env.hooks.set().roster().waits_at(C::KIND);
         if !self.cx.cancel.is_cancelled() || !asked || matches!(ruling, Ruling::Abort(_)) {
             Ok((subject, ruling))
         } else {
-            Err(Unruled(subject))
+            Err(HooksCancelled(subject))
         }
     }
 
     /// The turn must end because a hook said so; with the run, every turn above it too.
     pub(super) fn stop(&mut self, aborted: Aborted) {
-        if aborted.abort.extent == Extent::Run {
+        if aborted.abort.abort_scope == AbortScope::Run {
             // Every turn of the run: the one at the top, and all that work for it.
-            self.around.helm.abort_by(AbortedBy::Hook(Box::new(aborted.clone())));
+            self.turn_env.turn_handle.abort_by(AbortedBy::Hook(Box::new(aborted.clone())));
         }
-        self.turn.end(End::stopped(aborted));
+        self.turn.end(TurnEnd::stopped(aborted));
     }
 
     /// The turn failed at `stage`.
     pub(super) fn fail(&mut self, stage: &str, message: String) {
-        self.turn.end(End::failed(stage, message));
+        self.turn.end(TurnEnd::failed(stage, message));
     }
 
     /// Tells why the turn ended, the one `turn_end`, and `stop` after a turn that completed. The end and its record
     /// are one.
-    fn finish(&mut self, end: &End) -> Noted {
+    fn finish(&mut self, end: &TurnEnd) -> PendingWrite {
         self.finished = true;
         self.cx.who.tool_call_id = None;
         if let Some(event) = end.told() {
@@ -268,10 +268,10 @@ impl<'a> Work<'a> {
             tool_kinds,
             tool_executions: executions,
         };
-        let records = self.around.hooks.tell_apart(&self.cx.who, turn_end);
+        let records = self.turn_env.hooks.tell_apart(&self.cx.who, turn_end);
         let noted = self.note_end(end, records);
         if end.status == TurnStatus::Completed {
-            self.tell(Observed::Stop {
+            self.tell(ObservedEvent::Stop {
                 reply: end.reply.clone(),
                 iterations,
                 usage: self.usage,
@@ -282,10 +282,10 @@ impl<'a> Work<'a> {
     }
 
     /// The end, and the record that is true exactly if it is.
-    fn note_end(&mut self, end: &End, records: Vec<EventRecord>) -> Noted {
+    fn note_end(&mut self, end: &TurnEnd, records: Vec<EventRecord>) -> PendingWrite {
         if !self.kept {
-            self.around.hooks.keep(records);
-            return Noted::nothing();
+            self.turn_env.hooks.keep(records);
+            return PendingWrite::nothing();
         }
         let fact = Fact::Ended {
             status: end.status,
@@ -296,9 +296,10 @@ impl<'a> Work<'a> {
         let open = self.open_turn();
         let session = &mut self.conversation.session;
         session.put_open(open);
-        session.apply(Entry::Turn(fact.clone()));
+        session.apply(JournalEntry::Turn(fact.clone()));
         let journal = &self.conversation.journal;
-        let noted = journal.note(&self.runner.settings.id, vec![Entry::Turn(fact)], records, &self.around.hooks);
+        let noted =
+            journal.note(&self.runner.settings.id, vec![JournalEntry::Turn(fact)], records, &self.turn_env.hooks);
         self.conversation.end_work(&self.runner.settings.id);
         noted
     }
@@ -306,9 +307,9 @@ impl<'a> Work<'a> {
     /// Ends a turn whose process is gone.
     pub(super) async fn lay_down(mut self) {
         self.give_up_running();
-        self.turn.end(End::cancelled());
+        self.turn.end(TurnEnd::cancelled());
         self.wind_up(OUTCOME_UNKNOWN);
-        let end = End::cancelled();
+        let end = TurnEnd::cancelled();
         if let Err(error) = self.finish(&end).kept().await {
             tracing::error!("the end of a turn could not be written: {error}");
         }
@@ -326,37 +327,37 @@ impl<'a> Work<'a> {
         self.settle_cut_off();
         loop {
             match self.turn.next() {
-                Step::Await { call } => self.answered(call, Answer::not_run(text)),
-                Step::Skip { call, .. } | Step::Clear { call, .. } | Step::Start { call } => {
-                    self.answered(call, Answer::not_run(domain::turn::CANCELLED));
+                TurnStep::Await { call } => self.answered(call, ModelAnswer::not_run(text)),
+                TurnStep::Skip { call, .. } | TurnStep::Clear { call, .. } | TurnStep::Start { call } => {
+                    self.answered(call, ModelAnswer::not_run(domain::turn::CANCELLED));
                 }
                 // Turns that end take nothing in and call no model.
-                Step::Inject { .. } | Step::Plan | Step::CallModel { .. } => {}
-                Step::End(_) => return,
+                TurnStep::Inject { .. } | TurnStep::Plan | TurnStep::CallModel { .. } => {}
+                TurnStep::End(_) => return,
             }
         }
     }
 
     /// Ends a turn that nobody works any more; its tools are told to stop and not waited for.
     fn abandon(&mut self) {
-        self.around.helm.token().cancel();
-        for result in self.around.helm.close().results {
+        self.turn_env.turn_handle.token().cancel();
+        for result in self.turn_env.turn_handle.close().results {
             drop(self.note(Fact::Queued(result)));
         }
         self.discard_unheard();
-        self.turn.end(End::cancelled());
+        self.turn.end(TurnEnd::cancelled());
         self.wind_up(DROPPED);
-        let Step::End(end) = self.turn.next() else { return };
-        self.now_is(Cause::Interrupted);
+        let TurnStep::End(end) = self.turn.next() else { return };
+        self.now_is(ReleaseReason::Interrupted);
         // Nobody is left to wait for it; the store has it in order.
         drop(self.finish(&end));
     }
 }
 
-fn scope(around: &Around, conversation: &Conversation, cx: &TurnCx) -> Scope {
-    match &around.above {
+fn scope(turn_env: &TurnEnv, conversation: &Conversation, cx: &TurnCx) -> MediaScope {
+    match &turn_env.above {
         Some(above) => above.child(conversation.key.clone()),
-        None => Scope::of(&cx.who),
+        None => MediaScope::of(&cx.who),
     }
 }
 

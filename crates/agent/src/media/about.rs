@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use domain::id::{SessionId, TenantId};
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_MEDIUM_BYTES, PLAIN, Why, create, name};
+use super::{MAX_MEDIUM_BYTES, MediaError, PLAIN, create, name};
 
 /// Its file. No medium has a name that begins with a dot.
 const FILE: &str = ".about.json";
@@ -17,7 +17,7 @@ const FILE: &str = ".about.json";
 const MAX_ABOUT_BYTES: u64 = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct About {
+pub(super) struct MediaInfo {
     pub(super) file_name: String,
     pub(super) content_type: String,
     pub(super) source: String,
@@ -27,7 +27,7 @@ pub(super) struct About {
     pub(super) sha256: String,
 }
 
-impl About {
+impl MediaInfo {
     pub(super) fn write(&self, folder: &Path, now: SystemTime) -> io::Result<()> {
         let mut file = create(&folder.join(FILE))?;
         file.write_all(&serde_json::to_vec(self)?)?;
@@ -35,18 +35,18 @@ impl About {
     }
 
     /// The description in `folder`, and the last use.
-    pub(super) fn read(folder: &Path) -> Result<(Self, SystemTime), Why> {
+    pub(super) fn read(folder: &Path) -> Result<(Self, SystemTime), MediaError> {
         let opened = File::options().read(true).custom_flags(PLAIN).open(folder.join(FILE));
-        let file = opened.map_err(|error| unknown_or(Why::Read, error))?;
-        let metadata = file.metadata().map_err(Why::Read)?;
+        let file = opened.map_err(|error| unknown_or(MediaError::Read, error))?;
+        let metadata = file.metadata().map_err(MediaError::Read)?;
         let mut text = Vec::new();
-        file.take(MAX_ABOUT_BYTES).read_to_end(&mut text).map_err(Why::Read)?;
-        let about: Self = serde_json::from_slice(&text).map_err(|_| Why::Changed)?;
+        file.take(MAX_ABOUT_BYTES).read_to_end(&mut text).map_err(MediaError::Read)?;
+        let about: Self = serde_json::from_slice(&text).map_err(|_| MediaError::Changed)?;
         // Only a name that we gave leads to a file of ours.
         if !name::is_safe(&about.file_name) || about.size_bytes > MAX_MEDIUM_BYTES {
-            return Err(Why::Changed);
+            return Err(MediaError::Changed);
         }
-        Ok((about, metadata.modified().map_err(Why::Read)?))
+        Ok((about, metadata.modified().map_err(MediaError::Read)?))
     }
 
     /// When the medium in `folder` was last used.
@@ -55,13 +55,13 @@ impl About {
     }
 
     /// Notes that the medium in `folder` is used `now`.
-    pub(super) fn touch(folder: &Path, now: SystemTime) -> Result<(), Why> {
+    pub(super) fn touch(folder: &Path, now: SystemTime) -> Result<(), MediaError> {
         let opened = File::options().write(true).custom_flags(PLAIN).open(folder.join(FILE));
-        opened.and_then(|file| file.set_modified(now)).map_err(|error| unknown_or(Why::Keep, error))
+        opened.and_then(|file| file.set_modified(now)).map_err(|error| unknown_or(MediaError::Keep, error))
     }
 }
 
 /// A description that is not there describes nothing that anybody knows.
-fn unknown_or(otherwise: fn(io::Error) -> Why, error: io::Error) -> Why {
-    if error.kind() == io::ErrorKind::NotFound { Why::Unknown } else { otherwise(error) }
+fn unknown_or(otherwise: fn(io::Error) -> MediaError, error: io::Error) -> MediaError {
+    if error.kind() == io::ErrorKind::NotFound { MediaError::Unknown } else { otherwise(error) }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use super::{MAX_MEDIUM_BYTES, Why, bounded};
+use super::{MAX_MEDIUM_BYTES, MediaError, bounded};
 
 /// A regular file that lies where it may.
 #[derive(Debug)]
@@ -23,33 +23,33 @@ pub(super) struct Located {
 }
 
 /// Looks up the regular file at `path`, whose real path must lie below `dir`.
-pub(super) fn locate(path: &Path, dir: &Path) -> Result<Located, Why> {
-    let dir = dir.canonicalize().map_err(Why::Dir)?;
+pub(super) fn locate(path: &Path, dir: &Path) -> Result<Located, MediaError> {
+    let dir = dir.canonicalize().map_err(MediaError::Dir)?;
     let path_only = OFlag::O_PATH.bits();
-    let place = File::options().read(true).custom_flags(path_only).open(path).map_err(Why::Read)?;
-    let metadata = place.metadata().map_err(Why::Read)?;
-    let real = fs::read_link(link(&place)).map_err(Why::Read)?;
+    let place = File::options().read(true).custom_flags(path_only).open(path).map_err(MediaError::Read)?;
+    let metadata = place.metadata().map_err(MediaError::Read)?;
+    let real = fs::read_link(link(&place)).map_err(MediaError::Read)?;
     if !real.starts_with(&dir) {
-        return Err(Why::Outside(dir));
+        return Err(MediaError::Outside(dir));
     }
     if !metadata.is_file() {
-        return Err(Why::NotAFile(kind(metadata.file_type())));
+        return Err(MediaError::NotAFile(kind(metadata.file_type())));
     }
     // The path of a file without a name says nothing about where it is.
     if metadata.nlink() == 0 {
-        return Err(Why::Read(io::ErrorKind::NotFound.into()));
+        return Err(MediaError::Read(io::ErrorKind::NotFound.into()));
     }
     Ok(Located { place, size_bytes: metadata.len() })
 }
 
 impl Located {
     /// The content. The file may grow meanwhile, so the bound is kept while reading too.
-    pub(super) fn read(&self) -> Result<Vec<u8>, Why> {
+    pub(super) fn read(&self) -> Result<Vec<u8>, MediaError> {
         if self.size_bytes > MAX_MEDIUM_BYTES {
-            return Err(Why::TooLarge);
+            return Err(MediaError::TooLarge);
         }
         let quiet = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
-        bounded(File::options().read(true).custom_flags(quiet).open(link(&self.place)).map_err(Why::Read)?)
+        bounded(File::options().read(true).custom_flags(quiet).open(link(&self.place)).map_err(MediaError::Read)?)
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         fs::rename(&path, dir.join("b.txt")).unwrap();
         std::os::unix::fs::symlink(&secret, &path).unwrap();
         assert_eq!(located.read().unwrap(), b"public");
-        assert!(matches!(locate(&path, &dir).unwrap_err(), Why::Outside(_)));
+        assert!(matches!(locate(&path, &dir).unwrap_err(), MediaError::Outside(_)));
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         fs::write(&path, "x").unwrap();
         let located = locate(&path, dir.path()).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(MAX_MEDIUM_BYTES + 1).unwrap();
-        assert!(matches!(located.read().unwrap_err(), Why::TooLarge));
+        assert!(matches!(located.read().unwrap_err(), MediaError::TooLarge));
     }
 
     #[test]
@@ -108,6 +108,6 @@ mod tests {
         let path = dir.path().join("a");
         let open = File::create(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        assert!(matches!(locate(&link(&open), dir.path()).unwrap_err(), Why::Read(_)));
+        assert!(matches!(locate(&link(&open), dir.path()).unwrap_err(), MediaError::Read(_)));
     }
 }

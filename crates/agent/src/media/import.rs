@@ -7,14 +7,14 @@ use data_url::{DataUrl, DataUrlError, forgiving_base64::DecodeError};
 use domain::tool::{ToolOutput, UnusableMedia};
 
 use super::reference::SCHEME;
-use super::{MAX_MEDIUM_BYTES, NewMedia, TurnMedia, Why, confined};
+use super::{MAX_MEDIUM_BYTES, MediaError, NewMedia, TurnMedia, confined};
 
 /// The most media of one result: more than a person looks at. A bound for what one result can put on the disk.
 pub(super) const MAX_ENTRIES: usize = 64;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct MediaOrigin<'a> {
     /// The folder that its paths must lie in; without one no path is taken.
     pub dir: Option<&'a Path>,
     /// The hook or tool.
@@ -27,7 +27,7 @@ impl TurnMedia {
     ///
     /// # Errors
     /// It is none of these, larger than [`MAX_MEDIUM_BYTES`], or cannot be read or stored.
-    pub fn import(&self, from: &Origin<'_>, entry: &str) -> Result<String, UnusableMedia> {
+    pub fn import(&self, from: &MediaOrigin<'_>, entry: &str) -> Result<String, UnusableMedia> {
         let imported = if entry.starts_with(SCHEME) {
             self.find(entry).map(|file| file.reference)
         } else if entry.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
@@ -35,41 +35,41 @@ impl TurnMedia {
         } else if entry.starts_with('/') {
             self.import_path(from, Path::new(entry))
         } else {
-            Err(Why::Unfamiliar)
+            Err(MediaError::Unfamiliar)
         };
         imported.map_err(|why| why.of(entry))
     }
 
-    fn import_data(&self, from: &Origin<'_>, entry: &str) -> Result<String, Why> {
+    fn import_data(&self, from: &MediaOrigin<'_>, entry: &str) -> Result<String, MediaError> {
         let url = DataUrl::process(entry).map_err(|error| match error {
-            DataUrlError::NotADataUrl => Why::Unfamiliar,
-            DataUrlError::NoComma => Why::Data("there is no comma before its data".into()),
+            DataUrlError::NotADataUrl => MediaError::Unfamiliar,
+            DataUrlError::NoComma => MediaError::Data("there is no comma before its data".into()),
         })?;
         let mime = url.mime_type();
         let content_type = format!("{}/{}", mime.type_, mime.subtype);
         let mut bytes = Vec::new();
         let decoded = url.decode(|piece| {
             bytes.extend_from_slice(piece);
-            if bytes.len() as u64 > MAX_MEDIUM_BYTES { Err(Why::TooLarge) } else { Ok(()) }
+            if bytes.len() as u64 > MAX_MEDIUM_BYTES { Err(MediaError::TooLarge) } else { Ok(()) }
         });
         decoded.map_err(|error| match error {
-            DecodeError::InvalidBase64(_) => Why::Data("its data is not base64".into()),
+            DecodeError::InvalidBase64(_) => MediaError::Data("its data is not base64".into()),
             DecodeError::WriteError(why) => why,
         })?;
         let new = NewMedia { bytes: &bytes, file_name: "", content_type: Some(&content_type), source: from.source };
-        self.add(new).map_err(Why::Keep)
+        self.add(new).map_err(MediaError::Keep)
     }
 
-    fn import_path(&self, from: &Origin<'_>, path: &Path) -> Result<String, Why> {
-        let bytes = confined::locate(path, from.dir.ok_or(Why::NoDir)?)?.read()?;
+    fn import_path(&self, from: &MediaOrigin<'_>, path: &Path) -> Result<String, MediaError> {
+        let bytes = confined::locate(path, from.dir.ok_or(MediaError::NoDir)?)?.read()?;
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let new = NewMedia { bytes: &bytes, file_name: &file_name, content_type: None, source: from.source };
-        self.add(new).map_err(Why::Keep)
+        self.add(new).map_err(MediaError::Keep)
     }
 
     /// Takes over all media of a result, before anything else sees it. What remains in `media` are references; what
     /// cannot be used is named beside it, for [`ToolOutput::delivered`].
-    pub fn receive(&self, from: &Origin<'_>, mut output: ToolOutput) -> (ToolOutput, Vec<UnusableMedia>) {
+    pub fn receive(&self, from: &MediaOrigin<'_>, mut output: ToolOutput) -> (ToolOutput, Vec<UnusableMedia>) {
         let mut seen = HashSet::new();
         let mut entries = std::mem::take(&mut output.media);
         entries.retain(|entry| seen.insert(entry.clone()));
@@ -81,7 +81,7 @@ impl TurnMedia {
             }
         }
         if let Some(more) = entries.len().checked_sub(MAX_ENTRIES).filter(|more| *more > 0) {
-            unusable.push(Why::TooMany.of(&format!("{more} more")));
+            unusable.push(MediaError::TooMany.of(&format!("{more} more")));
         }
         (output, unusable)
     }

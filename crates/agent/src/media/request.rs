@@ -8,7 +8,7 @@ use domain::tool::UnusableMedia;
 
 use super::mention::append;
 use super::reference::SCHEME;
-use super::{MAX_MEDIUM_BYTES, MediaFile, TurnMedia, Why, content_type, mention};
+use super::{MAX_MEDIUM_BYTES, MediaError, MediaFile, TurnMedia, content_type, mention};
 
 /// The most bytes of images in one request: two of the largest, which in base64 is more than most providers take.
 const MAX_REQUEST_BYTES: u64 = 2 * MAX_MEDIUM_BYTES;
@@ -66,7 +66,7 @@ impl TurnMedia {
 }
 
 /// The content of `file`, if it is an image that providers take and there is room for it.
-fn data_url(file: &MediaFile, room: &mut Room) -> Result<Option<String>, Why> {
+fn data_url(file: &MediaFile, room: &mut Room) -> Result<Option<String>, MediaError> {
     if content_type::family(&file.content_type) != "image" || file.size_bytes > room.each.min(room.all) {
         return Ok(None);
     }

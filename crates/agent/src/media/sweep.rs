@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::about::About;
+use super::about::MediaInfo;
 use super::reference::{DRAFT, GONE, Id};
 use super::{MediaStore, expired};
 
@@ -49,12 +49,12 @@ impl MediaStore {
 
     fn sweep_medium(&self, path: &Path, id: Id, now: SystemTime) -> io::Result<bool> {
         if self.holds.has(&id) {
-            About::touch(path, now).map_err(|why| io::Error::other(why.to_string()))?;
+            MediaInfo::touch(path, now).map_err(|why| io::Error::other(why.to_string()))?;
             return Ok(false);
         }
         let gone = self.folder.join(id.gone());
         let take = || {
-            let last_use = About::last_use(path).or_else(|_| path.symlink_metadata()?.modified())?;
+            let last_use = MediaInfo::last_use(path).or_else(|_| path.symlink_metadata()?.modified())?;
             // Renamed first: whoever comes for it now finds nothing rather than half of it.
             if expired(last_use, now) { fs::rename(path, &gone).map(|()| true) } else { Ok(false) }
         };

@@ -72,8 +72,8 @@ impl Bench {
     }
 }
 
-fn scope(tenant: &str, session: &str) -> Scope {
-    Scope { tenant: tenant.into(), session: session.into(), ancestors: Vec::new() }
+fn scope(tenant: &str, session: &str) -> MediaScope {
+    MediaScope { tenant: tenant.into(), session: session.into(), ancestors: Vec::new() }
 }
 
 fn plain(bytes: &[u8]) -> NewMedia<'_> {

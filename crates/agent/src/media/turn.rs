@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use domain::tool::UnusableMedia;
 
-use super::about::About;
+use super::about::MediaInfo;
 use super::reference::Id;
 use super::{
-    Hold, MAX_MEDIUM_BYTES, MediaFile, MediaStore, NewMedia, Scope, Why, content_type, create, expired, name, sha256,
+    Hold, MAX_MEDIUM_BYTES, MediaError, MediaFile, MediaScope, MediaStore, NewMedia, content_type, create, expired,
+    name, sha256,
 };
 
 /// The store as one turn sees it: in its scope, and holding all that the turn has made or used until this is dropped.
@@ -18,17 +19,17 @@ use super::{
 /// The methods read and write files; one of the largest size takes some ten milliseconds.
 pub struct TurnMedia {
     store: Arc<MediaStore>,
-    scope: Scope,
+    scope: MediaScope,
     hold: Hold,
 }
 
 impl TurnMedia {
-    pub(super) fn new(store: Arc<MediaStore>, scope: Scope, hold: Hold) -> Self {
+    pub(super) fn new(store: Arc<MediaStore>, scope: MediaScope, hold: Hold) -> Self {
         Self { store, scope, hold }
     }
 
     /// Where its references resolve.
-    pub fn scope(&self) -> &Scope {
+    pub fn scope(&self) -> &MediaScope {
         &self.scope
     }
 
@@ -38,7 +39,7 @@ impl TurnMedia {
     /// It is larger than [`MAX_MEDIUM_BYTES`], or cannot be written.
     pub fn add(&self, new: NewMedia<'_>) -> io::Result<String> {
         if new.bytes.len() as u64 > MAX_MEDIUM_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, Why::TooLarge.to_string()));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, MediaError::TooLarge.to_string()));
         }
         let id = Id::fresh();
         let draft = self.store.folder.join(id.draft());
@@ -54,7 +55,7 @@ impl TurnMedia {
 
     fn write(&self, draft: &Path, new: NewMedia<'_>) -> io::Result<()> {
         let content_type = content_type::settle(new.content_type, new.bytes);
-        let about = About {
+        let about = MediaInfo {
             file_name: name::safe(new.file_name, &content_type),
             content_type,
             source: new.source.to_owned(),
@@ -76,16 +77,16 @@ impl TurnMedia {
         self.find(reference).map_err(|why| why.of(reference))
     }
 
-    pub(super) fn find(&self, reference: &str) -> Result<MediaFile, Why> {
+    pub(super) fn find(&self, reference: &str) -> Result<MediaFile, MediaError> {
         // Whether another session has it is nobody's business, so all of these are told alike.
-        let id = Id::of(reference).ok_or(Why::Unknown)?;
+        let id = Id::of(reference).ok_or(MediaError::Unknown)?;
         let folder = self.store.folder.join(id.folder());
-        let (about, last_use) = About::read(&folder)?;
+        let (about, last_use) = MediaInfo::read(&folder)?;
         let now = (self.store.clock)();
         if !self.scope.sees(&about) || (expired(last_use, now) && !self.store.holds.has(&id)) {
-            return Err(Why::Unknown);
+            return Err(MediaError::Unknown);
         }
-        About::touch(&folder, now)?;
+        MediaInfo::touch(&folder, now)?;
         self.hold.keep(id);
         Ok(MediaFile {
             reference: reference.to_owned(),
@@ -107,13 +108,13 @@ impl TurnMedia {
     }
 }
 
-fn copy(file: &MediaFile, into: &Path) -> Result<PathBuf, Why> {
+fn copy(file: &MediaFile, into: &Path) -> Result<PathBuf, MediaError> {
     let bytes = file.read()?;
-    fs::create_dir_all(into).map_err(Why::Keep)?;
-    let (mut copy, path) = name::create_free(into, &file.file_name).map_err(Why::Keep)?;
+    fs::create_dir_all(into).map_err(MediaError::Keep)?;
+    let (mut copy, path) = name::create_free(into, &file.file_name).map_err(MediaError::Keep)?;
     copy.write_all(&bytes).map_err(|error| {
         drop(fs::remove_file(&path));
-        Why::Keep(error)
+        MediaError::Keep(error)
     })?;
     Ok(path)
 }

@@ -8,7 +8,7 @@ use super::MAX_MEDIUM_BYTES;
 use super::import::MAX_ENTRIES;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Why {
+pub(super) enum MediaError {
     #[error("expected a `media://` reference, a `data:` URL or the absolute path of a file")]
     Unfamiliar,
     #[error("no file of this session has this reference, or it was not used for 30 minutes")]
@@ -35,7 +35,7 @@ pub(super) enum Why {
     TooMany,
 }
 
-impl Why {
+impl MediaError {
     pub(super) fn of(&self, entry: &str) -> UnusableMedia {
         UnusableMedia { entry: entry.to_owned(), why: self.to_string() }
     }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::ToolError;
 use super::workspace::Workspace;
 use super::write::replace;
-use super::{Builtin, blocking};
+use super::{BuiltinTool, blocking};
 
 /// The largest file that is edited, in bytes; nobody edits larger ones by passages.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -38,7 +38,7 @@ pub(super) struct Args {
     pub(super) replace_all: bool,
 }
 
-impl Builtin for EditFile {
+impl BuiltinTool for EditFile {
     type Args = Args;
     const READ_ONLY: bool = false;
 

@@ -24,7 +24,7 @@ use self::capture::Capture;
 pub(super) use self::leader::run_for_host;
 use self::session::{Exit, Session};
 use super::protected::Protected;
-use super::{Builtin, sandbox};
+use super::{BuiltinTool, sandbox};
 
 /// A variable that every command finds in its environment, with the value `1`: commands of an operator that must not
 /// come from inside the agent look for it.
@@ -67,7 +67,7 @@ pub(super) struct Args {
     pub(super) timeout_s: Option<u64>,
 }
 
-impl Builtin for Exec {
+impl BuiltinTool for Exec {
     type Args = Args;
     const READ_ONLY: bool = false;
 
@@ -99,7 +99,7 @@ impl Builtin for Exec {
 
     async fn run(&self, args: Args, cancel: &CancellationToken) -> ToolOutput {
         let timeout = Duration::from_secs(args.timeout_s.unwrap_or(DEFAULT_TIMEOUT_S).min(MAX_TIMEOUT_S));
-        let asked = Asked { command: &args.command, timeout, grace: GRACE };
+        let asked = RunningExec { command: &args.command, timeout, grace: GRACE };
         self.exec(&asked, cancel).await
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn shell_text<'a>(arguments: &'a Object, workspace: &'a Path) -> Opti
 }
 
 /// One command and its clocks.
-pub(super) struct Asked<'a> {
+pub(super) struct RunningExec<'a> {
     pub(super) command: &'a str,
     pub(super) timeout: Duration,
     pub(super) grace: Duration,
@@ -128,7 +128,7 @@ enum Over {
 }
 
 impl Exec {
-    pub(super) async fn exec(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> ToolOutput {
+    pub(super) async fn exec(&self, asked: &RunningExec<'_>, cancel: &CancellationToken) -> ToolOutput {
         if asked.command.contains('\0') {
             return ToolOutput::error("the command holds a zero byte, which no shell can be given");
         }

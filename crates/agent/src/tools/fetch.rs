@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::Builtin;
+use super::BuiltinTool;
 use super::error::ToolError;
 use super::read::is_binary;
 
@@ -43,7 +43,7 @@ pub(super) struct Args {
     pub(super) url: String,
 }
 
-impl Builtin for WebFetch {
+impl BuiltinTool for WebFetch {
     type Args = Args;
     const READ_ONLY: bool = false;
 

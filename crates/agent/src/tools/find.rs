@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::ToolError;
 use super::walk::{End, Next, Walk};
 use super::workspace::Workspace;
-use super::{Builtin, blocking};
+use super::{BuiltinTool, blocking};
 
 /// Paths that one call shows; who needs more asks more narrowly.
 const MAX_SHOWN: usize = 500;
@@ -28,7 +28,7 @@ pub(super) struct Args {
     pub(super) include_ignored: bool,
 }
 
-impl Builtin for FindFiles {
+impl BuiltinTool for FindFiles {
     type Args = Args;
     const READ_ONLY: bool = true;
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::ToolError;
 use super::walk;
 use super::workspace::{Workspace, kind};
-use super::{Builtin, blocking};
+use super::{BuiltinTool, blocking};
 
 /// Entries that one call shows; a model gains nothing from more.
 const MAX_SHOWN: usize = 1000;
@@ -23,7 +23,7 @@ pub(super) struct Args {
     pub(super) path: Option<String>,
 }
 
-impl Builtin for ListDir {
+impl BuiltinTool for ListDir {
     type Args = Args;
     const READ_ONLY: bool = true;
 

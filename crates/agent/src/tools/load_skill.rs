@@ -10,7 +10,7 @@ use engine::permit::Permit;
 use engine::tool::Tool;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use skills::{self, Refused};
+use skills::{self, SkillFileError};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;
@@ -91,7 +91,7 @@ impl Tool for LoadSkill {
     }
 }
 
-fn refused(name: &str, file: Option<&str>, why: &Refused) -> ToolError {
+fn refused(name: &str, file: Option<&str>, why: &SkillFileError) -> ToolError {
     ToolError::Argument(match file {
         Some(file) => format!("`{file}` of the skill `{name}` {why}; name a text file in its folder"),
         None => format!("the instructions of the skill `{name}` cannot be had: `SKILL.md` {why}"),

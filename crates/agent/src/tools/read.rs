@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;
 use super::workspace::Workspace;
-use super::{Builtin, blocking};
+use super::{BuiltinTool, blocking};
 
 /// Lines that are shown unless asked otherwise: more than most source files have.
 const DEFAULT_LINES: u64 = 2000;
@@ -34,7 +34,7 @@ pub(super) struct Args {
     pub(super) limit: Option<u64>,
 }
 
-impl Builtin for ReadFile {
+impl BuiltinTool for ReadFile {
     type Args = Args;
     const READ_ONLY: bool = true;
 

@@ -16,7 +16,7 @@ use super::find::Pattern;
 use super::read::is_binary;
 use super::walk::{End, Next, Walk};
 use super::workspace::{Opened, Workspace, open_regular};
-use super::{Builtin, blocking};
+use super::{BuiltinTool, blocking};
 
 /// Lines that are shown unless asked otherwise.
 const DEFAULT_SHOWN: usize = 100;
@@ -50,7 +50,7 @@ pub(super) struct Args {
     pub(super) max_results: Option<usize>,
 }
 
-impl Builtin for SearchText {
+impl BuiltinTool for SearchText {
     type Args = Args;
     const READ_ONLY: bool = true;
 

@@ -53,7 +53,7 @@ pub(super) fn opened_below(dir: &Dir, name: &OsString, ids: &Ids<'_>) -> Option<
 }
 
 /// One file or folder on the way.
-pub(super) struct Found<'a> {
+pub(super) struct WalkEntry<'a> {
     /// The folder that holds it.
     pub(super) dir: &'a Dir,
     pub(super) name: &'a Path,
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Shows every file and folder to `visit`.
-    pub(super) fn run(mut self, visit: &mut dyn FnMut(&Found<'_>) -> Next) -> Result<End, ToolError> {
+    pub(super) fn run(mut self, visit: &mut dyn FnMut(&WalkEntry<'_>) -> Next) -> Result<End, ToolError> {
         let mut visited = 0;
         while let Some(level) = self.levels.last_mut() {
             if self.cancel.is_cancelled() {
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         Ok(self.end)
     }
 
-    fn visit(&mut self, name: &OsString, visit: &mut dyn FnMut(&Found<'_>) -> Next) -> Next {
+    fn visit(&mut self, name: &OsString, visit: &mut dyn FnMut(&WalkEntry<'_>) -> Next) -> Next {
         let Some(level) = self.levels.last() else { return Next::On };
         let Ok(of) = level.dir.symlink_metadata(name) else { return Next::On };
         let path = level.path.join(name);
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
             Some(below) => below.flatten(),
             None => None,
         };
-        let found = Found { dir: &level.dir, name: name.as_ref(), path: &path, file_type: of.file_type() };
+        let found = WalkEntry { dir: &level.dir, name: name.as_ref(), path: &path, file_type: of.file_type() };
         if visit(&found) == Next::Stop {
             return Next::Stop;
         }

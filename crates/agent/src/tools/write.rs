@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;
 use super::workspace::{Target, Workspace};
-use super::{Builtin, blocking};
+use super::{BuiltinTool, blocking};
 
 /// What a file keeps when it is replaced: who may read, write and run it, but no set-user-id on new content.
 const KEPT_MODE: u32 = 0o777;
@@ -26,7 +26,7 @@ pub(super) struct Args {
     pub(super) content: String,
 }
 
-impl Builtin for WriteFile {
+impl BuiltinTool for WriteFile {
     type Args = Args;
     const READ_ONLY: bool = false;
 

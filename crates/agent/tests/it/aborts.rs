@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::checkpoint::CheckpointKind;
 use domain::json::{Value, json};
 use domain::tool::ToolOutput;
-use domain::verdict::{Extent, Verdict};
-use pintle_agent::driver::Ending;
+use domain::verdict::{AbortScope, Verdict};
+use pintle_agent::driver::TurnEnding;
 
 use crate::hooks::{OwnTool, Rule, child};
 use crate::host::{Host, Parts};
@@ -74,10 +74,14 @@ fn ordering(stage: CheckpointKind, action: &str) -> Arc<Rule> {
     Arc::new(rule)
 }
 
-fn stopped(ending: &Ending) -> (Extent, String) {
+fn stopped(ending: &TurnEnding) -> (AbortScope, String) {
     match ending {
-        Ending::StoppedByHook(aborted) => (aborted.abort.extent, aborted.text()),
-        Ending::Completed | Ending::Blocked(_) | Ending::Failed { .. } | Ending::Cancelled | Ending::Waiting(_) => {
+        TurnEnding::StoppedByHook(aborted) => (aborted.abort.abort_scope, aborted.text()),
+        TurnEnding::Completed
+        | TurnEnding::Blocked(_)
+        | TurnEnding::Failed { .. }
+        | TurnEnding::Cancelled
+        | TurnEnding::Waiting(_) => {
             panic!("{ending:?}")
         }
     }
@@ -90,7 +94,7 @@ async fn abort_turn_ends_the_turn_and_keeps_what_it_did() {
         host.mount(vec![host.engine.native("h", 0, ordering(stage, "abort_turn"))]);
         let report = host.turn("go").await;
         let text = format!("hook aborted turn during {}: r", stage.name());
-        assert_eq!((stopped(&report.ending), report.reply.as_str()), ((Extent::Turn, text.clone()), ""));
+        assert_eq!((stopped(&report.ending), report.reply.as_str()), ((AbortScope::Turn, text.clone()), ""));
         let error = json!({"Stage": format!("hook.{}", stage.name()), "Message": text, "Hook": "h"});
         assert_eq!(host.seen.payloads("error"), [error], "{stage:?}");
         let end = host.seen.payloads("turn_end").remove(1);
@@ -111,7 +115,7 @@ async fn abort_turn_ends_the_turn_and_keeps_what_it_did() {
         assert_eq!(host.seen.count("post_tool_use"), ran, "{stage:?}: who watches tools hears of each that ran");
         // The next turn goes on from there.
         host.mount(Vec::new());
-        assert_eq!(host.turn("again").await.ending, Ending::Completed, "{stage:?}");
+        assert_eq!(host.turn("again").await.ending, TurnEnding::Completed, "{stage:?}");
     }
 }
 
@@ -121,7 +125,7 @@ async fn hard_abort_takes_the_history_back() {
         let (mut host, _) = second_turn().await;
         host.mount(vec![host.engine.native("h", 0, ordering(stage, "hard_abort"))]);
         let report = host.turn("go").await;
-        assert_eq!(stopped(&report.ending).0, Extent::Run, "{stage:?}");
+        assert_eq!(stopped(&report.ending).0, AbortScope::Run, "{stage:?}");
         assert_eq!(host.said(), ["user: first", "assistant: one"], "{stage:?}");
         assert_eq!((report.reply.as_str(), host.seen.count("error")), ("", 0), "{stage:?}");
         assert_eq!(
@@ -134,7 +138,7 @@ async fn hard_abort_takes_the_history_back() {
         let ends: Vec<Value> = host.seen.payloads("turn_end").iter().map(|end| end["Status"].clone()).collect();
         assert_eq!((ends, host.seen.count("stop")), (vec![json!("completed"), json!("aborted")], 1), "{stage:?}");
         host.mount(Vec::new());
-        assert_eq!(host.turn("again").await.ending, Ending::Completed, "the session goes on");
+        assert_eq!(host.turn("again").await.ending, TurnEnding::Completed, "the session goes on");
         assert_eq!(host.said()[2], "user: again");
     }
 }
@@ -155,9 +159,9 @@ async fn a_fault_may_abort_the_turn_where_it_was_set_so() {
         let more = json!({"on_failure": {stage: "abort_turn"}});
         host.mount(vec![child(&host, "h", &[(stage, r#"{"action":"nonsense"}"#)], more)]);
         let report = host.turn("go").await;
-        let (extent, text) = stopped(&report.ending);
+        let (abort_scope, text) = stopped(&report.ending);
         let phrase = format!(r#"hook aborted turn during {stage}: hook "h" broke the protocol: "#);
-        assert!(extent == Extent::Turn && text.starts_with(&phrase), "{text}");
+        assert!(abort_scope == AbortScope::Turn && text.starts_with(&phrase), "{text}");
         // The fault is told, and what became of it.
         assert_eq!(host.seen.count("error"), 2, "{stage}");
         assert!(host.is_valid());
@@ -179,7 +183,7 @@ async fn a_hard_abort_outweighs_the_abort_that_a_call_in_flight_met_before() {
     };
     host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
     let report = host.turn("go").await;
-    assert_eq!(stopped(&report.ending).0, Extent::Run);
+    assert_eq!(stopped(&report.ending).0, AbortScope::Run);
     assert_eq!((host.seen.count("interrupt_received"), host.seen.count("error"), host.said().len()), (1, 0, 0));
     assert_eq!(host.seen.payloads("turn_end")[0]["Status"], "aborted");
 }

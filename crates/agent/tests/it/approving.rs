@@ -4,27 +4,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::approval::{Approval, Came, Handling, MODES, Mode, Said, Standing, State, handling};
+use domain::approval::{
+    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, MODES, PersonAnswer, handling,
+};
 use domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::session::Cause;
+use domain::session::ReleaseReason;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
-use engine::{Approvals, Asker, Clearance, Clock, Engine, Forgetful, Mount, TurnCx, async_trait};
+use engine::{Approvals, Asker, Clearance, Clock, Engine, Mount, NullStore, TurnCx, async_trait};
 use futures_util::FutureExt as _;
 use futures_util::future::join;
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, Helm, Report};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnHandle, TurnReport};
 use store::Memory;
 use tokio::sync::Notify;
 
-use crate::crew::{Crew, CrewParts, Mind, after_tools, call, hands, last, said};
 use crate::hooks::{OwnTool, Rule};
 use crate::sessions::Mortal;
+use crate::test_agents::{Mind, TestAgents, TestAgentsParts, after_tools, call, hands, last, said};
 
 mod asked;
 mod others;
@@ -52,14 +54,14 @@ impl Clock for Hands {
 
 /// Somebody who always says the same, or never says anything.
 struct Says {
-    answer: Option<Said>,
+    answer: Option<PersonAnswer>,
     speaks: bool,
     asked: Mutex<Vec<Approval>>,
 }
 
 impl Says {
     fn new(answer: Option<bool>) -> Arc<Self> {
-        let said = |approve| Said { approve, by: "anna".into(), note: String::new() };
+        let said = |approve| PersonAnswer { approve, by: "anna".into(), note: String::new() };
         Arc::new(Self { answer: answer.map(said), speaks: true, asked: Mutex::default() })
     }
 
@@ -74,7 +76,7 @@ impl Says {
 
 #[async_trait]
 impl Asker for Says {
-    async fn ask(&self, approval: &Approval) -> Option<Said> {
+    async fn ask(&self, approval: &Approval) -> Option<PersonAnswer> {
         self.asked.lock().unwrap().push(approval.clone());
         if !self.speaks {
             std::future::pending::<()>().await;
@@ -83,8 +85,8 @@ impl Asker for Says {
     }
 }
 
-fn says(approve: bool, note: &str) -> Said {
-    Said { approve, by: "bob".into(), note: note.into() }
+fn says(approve: bool, note: &str) -> PersonAnswer {
+    PersonAnswer { approve, by: "bob".into(), note: note.into() }
 }
 
 /// A gate that wants a person to say whether `work` may run.
@@ -120,7 +122,7 @@ impl Machine {
     }
 
     /// A process whose hooks are those that `rule` makes.
-    fn process(&self, mode: Mode, asker: Option<Arc<Says>>, rule: Rule) -> Crew {
+    fn process(&self, mode: ApprovalMode, asker: Option<Arc<Says>>, rule: Rule) -> TestAgents {
         let mut approvals = Approvals::new(self.store.clone(), mode).with_clock(self.clock.clone());
         if let Some(asker) = asker {
             approvals = approvals.with_asker(asker);
@@ -128,14 +130,14 @@ impl Machine {
         self.process_with(approvals, rule)
     }
 
-    fn process_with(&self, approvals: Approvals, rule: Rule) -> Crew {
-        let mut parts = CrewParts::of(Mind::quick(|_, request| works_once(request)), &["main"])
+    fn process_with(&self, approvals: Approvals, rule: Rule) -> TestAgents {
+        let mut parts = TestAgentsParts::of(Mind::quick(|_, request| works_once(request)), &["main"])
             .own(self.work.clone())
             .own(OwnTool::giving("other", ToolOutput::ok("fine")));
         parts.approvals = Some(approvals);
-        let crew = parts.crew();
-        crew.mount(vec![crew.engine.native("h", 0, Arc::new(rule))]);
-        crew
+        let test_agents = parts.test_agents();
+        test_agents.mount(vec![test_agents.engine.native("h", 0, Arc::new(rule))]);
+        test_agents
     }
 
     fn open(&self) -> Conversation {
@@ -146,66 +148,81 @@ impl Machine {
         self.store.approvals(&ApprovalQuery::newest(100)).unwrap()
     }
 
-    fn states(&self) -> Vec<State> {
+    fn states(&self) -> Vec<ApprovalState> {
         self.questions().iter().map(|question| question.state).collect()
     }
 
-    fn answer(&self, id: &str, said: Said) -> Result<Approval, StoreError> {
+    fn answer(&self, id: &str, said: PersonAnswer) -> Result<Approval, StoreError> {
         self.store.answer(id, said, self.clock.now())
     }
 
     /// Parks a call in a process that ends then; the question.
     async fn parked(&self) -> Approval {
         let mut conversation = self.open();
-        waiting(self.process(Mode::Run, None, asking()).turn(&mut conversation, "go").await)
+        waiting(self.process(ApprovalMode::Run, None, asking()).turn(&mut conversation, "go").await)
     }
 
     /// Goes on with the parked turn in a new process.
-    async fn resumed(&self, rule: Rule) -> (Report, Vec<String>) {
+    async fn resumed(&self, rule: Rule) -> (TurnReport, Vec<String>) {
         let mut conversation = self.open();
-        let crew = self.process(Mode::Run, None, rule);
-        let report = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
-        let ends = crew.seen.count("turn_end");
-        assert_eq!(ends, usize::from(!matches!(report.ending, Ending::Waiting(_))), "{report:?}");
+        let test_agents = self.process(ApprovalMode::Run, None, rule);
+        let report = test_agents
+            .main()
+            .resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default())
+            .await
+            .unwrap();
+        let ends = test_agents.seen.count("turn_end");
+        assert_eq!(ends, usize::from(!matches!(report.ending, TurnEnding::Waiting(_))), "{report:?}");
         (report, said(&conversation))
     }
 }
 
-fn waiting(report: Report) -> Approval {
-    let Ending::Waiting(approval) = report.ending else { panic!("it does not wait: {report:?}") };
+fn waiting(report: TurnReport) -> Approval {
+    let TurnEnding::Waiting(approval) = report.ending else { panic!("it does not wait: {report:?}") };
     *approval
 }
 
 #[tokio::test]
 async fn a_call_waits_for_a_person_and_then_runs_once() {
     let machine = Machine::new();
-    let crew = machine.process(Mode::Run, None, asking());
+    let test_agents = machine.process(ApprovalMode::Run, None, asking());
     let mut conversation = machine.open();
-    let report = crew.turn(&mut conversation, "go").await;
+    let report = test_agents.turn(&mut conversation, "go").await;
     let turn_id = report.turn_id.clone();
     let question = waiting(report);
     assert_eq!(machine.questions(), std::slice::from_ref(&question));
     assert_eq!((question.tool.as_str(), &question.arguments), ("work", json!({"n": 1}).as_object().unwrap()));
     assert_eq!((question.by.as_str(), question.reason.as_str()), ("h", "is it safe?"));
     assert_eq!((&question.turn_id, question.tool_call_id.as_str()), (&turn_id, "c1"));
-    assert_eq!((question.state, question.changed_from), (State::Waiting, None));
-    assert_eq!((machine.work.calls().len(), crew.seen.count("turn_end"), crew.seen.count("error")), (0, 0, 0));
+    assert_eq!((question.state, question.changed_from), (ApprovalState::Waiting, None));
+    assert_eq!(
+        (machine.work.calls().len(), test_agents.seen.count("turn_end"), test_agents.seen.count("error")),
+        (0, 0, 0)
+    );
     assert!(conversation.open_turn().is_some_and(|open| open.turn_id == turn_id));
     // The process ends, and says why.
     drop(conversation);
     let mut conversation = machine.open();
-    assert_eq!(conversation.last_cause(), Some(Cause::Waiting));
+    assert_eq!(conversation.last_cause(), Some(ReleaseReason::Waiting));
     // Nobody has said: it goes on waiting, for the same question.
-    let again = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
+    let again =
+        test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await.unwrap();
     assert_eq!(waiting(again).id, question.id);
     machine.answer(&question.id, says(true, "")).unwrap();
-    let done = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
-    assert_eq!((done.ending, &done.turn_id, done.reply.as_str()), (Ending::Completed, &turn_id, "done"));
-    assert_eq!((machine.work.calls(), machine.states()), (vec![r#"work({"n":1})"#.to_owned()], vec![State::Used]));
+    let done =
+        test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await.unwrap();
+    assert_eq!((done.ending, &done.turn_id, done.reply.as_str()), (TurnEnding::Completed, &turn_id, "done"));
+    assert_eq!(
+        (machine.work.calls(), machine.states()),
+        (vec![r#"work({"n":1})"#.to_owned()], vec![ApprovalState::Used])
+    );
     let calls = r#"assistant: [c1=work({"n":1}) c2=other({})]"#;
     assert_eq!(said(&conversation), ["user: go", calls, "c1: worked", "c2: fine", "assistant: done"]);
-    assert_eq!((crew.seen.count("turn_start"), crew.seen.count("turn_end")), (1, 1));
-    assert_eq!(crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await, None);
+    assert_eq!((test_agents.seen.count("turn_start"), test_agents.seen.count("turn_end")), (1, 1));
+    assert_eq!(
+        test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await,
+        None
+    );
 }
 
 #[tokio::test]
@@ -218,7 +235,7 @@ async fn a_refusal_reaches_the_model_with_its_note() {
         let question = machine.parked().await;
         machine.answer(&question.id, says(false, note)).unwrap();
         let (report, lines) = machine.resumed(asking()).await;
-        assert_eq!((report.ending, lines[2].clone()), (Ending::Completed, format!("c1: {text}")));
+        assert_eq!((report.ending, lines[2].clone()), (TurnEnding::Completed, format!("c1: {text}")));
         assert_eq!(report.denials, [format!("work: {text}")]);
         assert_eq!((machine.work.calls().len(), lines[3].as_str()), (0, "c2: fine"));
     }
@@ -240,7 +257,7 @@ async fn the_first_answer_stands() {
     machine.resumed(asking()).await;
     let late = machine.answer(&question.id, says(false, "")).unwrap_err();
     assert!(late.to_string().contains("approved and used already"), "{late}");
-    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![State::Used]));
+    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![ApprovalState::Used]));
 }
 
 /// The same gate, behind a hook that puts `n` into every call.
@@ -266,11 +283,11 @@ async fn an_approval_is_for_exactly_one_call() {
     let arguments = |n: u64| json!({ "n": n }).as_object().cloned();
     assert_ne!(asked.id, question.id);
     assert_eq!((Some(asked.arguments), asked.changed_from), (arguments(2), arguments(1)));
-    assert_eq!((machine.states(), machine.work.calls().len()), (vec![State::Void, State::Waiting], 0));
+    assert_eq!((machine.states(), machine.work.calls().len()), (vec![ApprovalState::Void, ApprovalState::Waiting], 0));
     assert!(machine.answer(&question.id, says(true, "")).unwrap_err().to_string().contains("it is void"));
     machine.answer(&asked.id, says(true, "")).unwrap();
     let (report, _) = machine.resumed(rewriting(2)).await;
-    assert_eq!((report.ending, machine.work.calls()), (Ending::Completed, vec![r#"work({"n":2})"#.to_owned()]));
+    assert_eq!((report.ending, machine.work.calls()), (TurnEnding::Completed, vec![r#"work({"n":2})"#.to_owned()]));
 }
 
 #[tokio::test]
@@ -280,9 +297,9 @@ async fn a_gate_that_says_no_after_the_restart_wins() {
     machine.answer(&question.id, says(true, "")).unwrap();
     let no = Rule { gate: Some(Box::new(|_| Verdict::deny("not any more"))), ..Rule::default() };
     let (report, lines) = machine.resumed(no).await;
-    assert_eq!(report.ending, Ending::Completed);
+    assert_eq!(report.ending, TurnEnding::Completed);
     assert_eq!((lines[2].as_str(), machine.work.calls().len()), ("c1: Hook blocked: pre_tool_use: h: not any more", 0));
-    assert_eq!(machine.states(), [State::Void], "its turn is over");
+    assert_eq!(machine.states(), [ApprovalState::Void], "its turn is over");
 }
 
 #[tokio::test]
@@ -292,21 +309,21 @@ async fn what_a_person_refused_does_not_run_when_nobody_asks_any_more() {
     machine.answer(&question.id, says(false, "never")).unwrap();
     let (report, lines) = machine.resumed(Rule::default()).await;
     let text = "work: Tool execution refused by a person: never (asked by hook \"h\")";
-    assert_eq!((report.ending, report.denials), (Ending::Completed, vec![text.to_owned()]));
+    assert_eq!((report.ending, report.denials), (TurnEnding::Completed, vec![text.to_owned()]));
     assert_eq!((lines[2].as_str(), machine.work.calls().len()), (&*text.replace("work", "c1"), 0));
     assert_eq!(lines[3], "c2: fine", "the rest of the batch goes on");
-    assert_eq!(machine.states(), [State::Refused]);
+    assert_eq!(machine.states(), [ApprovalState::Refused]);
 }
 
 /// A store whose questions cannot be read.
 struct Unreadable;
 
 impl ApprovalStore for Unreadable {
-    fn ask(&self, _: Approval, _: jiff::Timestamp) -> Result<Standing, StoreError> {
+    fn ask(&self, _: Approval, _: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 
-    fn answer(&self, _: &str, _: Said, _: jiff::Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, _: &str, _: PersonAnswer, _: jiff::Timestamp) -> Result<Approval, StoreError> {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 
@@ -329,11 +346,12 @@ async fn nothing_runs_while_nobody_can_tell_what_a_person_refused() {
     let question = machine.parked().await;
     machine.answer(&question.id, says(false, "never")).unwrap();
     let mut conversation = machine.open();
-    let crew = machine.process_with(Approvals::new(Arc::new(Unreadable), Mode::Run), Rule::default());
-    let report = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await.unwrap();
+    let test_agents = machine.process_with(Approvals::new(Arc::new(Unreadable), ApprovalMode::Run), Rule::default());
+    let report =
+        test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await.unwrap();
     let text = "the store is unavailable: the disk is gone".to_owned();
-    assert_eq!(report.ending, Ending::Failed { stage: "session_restore".into(), text });
-    assert_eq!((machine.work.calls().len(), crew.seen.count("turn_end")), (0, 0));
+    assert_eq!(report.ending, TurnEnding::Failed { stage: "session_restore".into(), text });
+    assert_eq!((machine.work.calls().len(), test_agents.seen.count("turn_end")), (0, 0));
     assert!(conversation.open_turn().is_some(), "it can be tried again");
 }
 
@@ -342,11 +360,11 @@ async fn what_a_person_has_not_answered_waits_when_nobody_asks_any_more() {
     let machine = Machine::new();
     let question = machine.parked().await;
     let (report, _) = machine.resumed(Rule::default()).await;
-    assert!(matches!(&report.ending, Ending::Waiting(still) if still.id == question.id), "{:?}", report.ending);
-    assert_eq!((machine.work.calls().len(), machine.states()), (0, vec![State::Waiting]));
+    assert!(matches!(&report.ending, TurnEnding::Waiting(still) if still.id == question.id), "{:?}", report.ending);
+    assert_eq!((machine.work.calls().len(), machine.states()), (0, vec![ApprovalState::Waiting]));
     machine.answer(&question.id, says(true, "")).unwrap();
     let (report, _) = machine.resumed(Rule::default()).await;
-    assert_eq!((report.ending, machine.work.calls().len()), (Ending::Completed, 1));
+    assert_eq!((report.ending, machine.work.calls().len()), (TurnEnding::Completed, 1));
 }
 
 #[tokio::test]
@@ -356,11 +374,14 @@ async fn two_hours_and_a_restart_later_it_still_runs_once() {
     machine.clock.pass(2);
     machine.answer(&question.id, says(true, "back from lunch")).unwrap();
     let (report, _) = machine.resumed(asking()).await;
-    assert_eq!((report.ending, machine.work.calls().len()), (Ending::Completed, 1));
+    assert_eq!((report.ending, machine.work.calls().len()), (TurnEnding::Completed, 1));
     let mut conversation = machine.open();
-    let crew = machine.process(Mode::Run, None, asking());
-    assert_eq!(crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await, None);
-    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![State::Used]));
+    let test_agents = machine.process(ApprovalMode::Run, None, asking());
+    assert_eq!(
+        test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await,
+        None
+    );
+    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![ApprovalState::Used]));
 }
 
 #[tokio::test]
@@ -375,7 +396,7 @@ async fn a_question_expires() {
         let late = machine.answer(&question.id, says(true, "")).unwrap_err().to_string();
         assert!(late.contains("it expired at 2026-11-23T09:00:00Z"), "{late}");
         let (report, lines) = machine.resumed(asking()).await;
-        assert_eq!(report.ending, Ending::Completed);
+        assert_eq!(report.ending, TurnEnding::Completed);
         assert_eq!(lines[2], "c1: Tool execution was not approved in time (asked by hook \"h\")");
         assert_eq!(machine.work.calls().len(), 0);
     }
@@ -387,10 +408,10 @@ async fn a_turn_that_nobody_goes_on_with_takes_its_question_with_it() {
     let question = machine.parked().await;
     machine.answer(&question.id, says(true, "")).unwrap();
     let mut conversation = machine.open();
-    let crew = machine.process(Mode::Run, None, Rule::default());
-    assert_eq!(crew.turn(&mut conversation, "something else").await.ending, Ending::Completed);
-    assert_eq!(machine.states(), [State::Void]);
-    let statuses: Vec<Value> = crew.seen.payloads("turn_end").iter().map(|end| end["Status"].clone()).collect();
+    let test_agents = machine.process(ApprovalMode::Run, None, Rule::default());
+    assert_eq!(test_agents.turn(&mut conversation, "something else").await.ending, TurnEnding::Completed);
+    assert_eq!(machine.states(), [ApprovalState::Void]);
+    let statuses: Vec<Value> = test_agents.seen.payloads("turn_end").iter().map(|end| end["Status"].clone()).collect();
     assert_eq!(statuses, ["aborted", "completed"]);
     assert_eq!(said(&conversation)[2], "c1: Skipped because the turn was cancelled.");
 }
@@ -405,23 +426,28 @@ async fn a_resumed_turn_that_is_killed_anywhere_runs_its_call_at_most_once() {
         let over = {
             let store = Mortal::with_lives(machine.store.clone(), lives);
             let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-            let crew = machine.process(Mode::Run, None, asking());
+            let test_agents = machine.process(ApprovalMode::Run, None, asking());
             // What it does once it is dead is not written; and what is not written does not run.
-            crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await;
+            test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await;
             drop(conversation);
             !store.is_dead()
         };
         let mut conversation = machine.open();
-        let crew = machine.process(Mode::Run, None, asking());
-        let report = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await;
+        let test_agents = machine.process(ApprovalMode::Run, None, asking());
+        let report =
+            test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await;
         let runs = machine.work.calls().len();
         match report.map(|report| report.ending) {
             // The approval was used, and the process died before the call could run: it is asked about again.
-            Some(Ending::Waiting(_)) => {
-                assert_eq!((runs, machine.states()), (0, vec![State::Used, State::Waiting]), "after {lives} writes");
+            Some(TurnEnding::Waiting(_)) => {
+                assert_eq!(
+                    (runs, machine.states()),
+                    (0, vec![ApprovalState::Used, ApprovalState::Waiting]),
+                    "after {lives} writes"
+                );
                 asked_again += 1;
             }
-            Some(Ending::Completed) | None => assert!(runs <= 1, "after {lives} writes"),
+            Some(TurnEnding::Completed) | None => assert!(runs <= 1, "after {lives} writes"),
             other => panic!("{other:?} after {lives} writes"),
         }
         if over {
@@ -436,20 +462,20 @@ async fn a_resumed_turn_that_is_killed_anywhere_runs_its_call_at_most_once() {
 async fn what_an_approver_refuses_is_no_question() {
     let machine = Machine::new();
     let rule = Rule { approve: Some(Box::new(|_| Verdict::deny("never"))), ..asking() };
-    let crew = machine.process(Mode::Run, None, rule);
+    let test_agents = machine.process(ApprovalMode::Run, None, rule);
     let mut conversation = machine.open();
-    let report = crew.turn(&mut conversation, "go").await;
-    assert_eq!(report.ending, Ending::Completed);
+    let report = test_agents.turn(&mut conversation, "go").await;
+    assert_eq!(report.ending, TurnEnding::Completed);
     assert_eq!(said(&conversation)[2], "c1: Tool execution denied by approval hook: never (hook \"h\")");
     assert_eq!((machine.questions().len(), machine.work.calls().len()), (0, 0));
 }
 
 /// What a gate says for each verdict of the table.
-fn gate(came: Came) -> Rule {
+fn gate(came: HooksDecision) -> Rule {
     let gate = move |_: &PreToolUse| match came {
-        Came::Allow => Verdict::Continue,
-        Came::Deny => Verdict::deny("no"),
-        Came::Ask => Verdict::Ask("is it safe?".into()),
+        HooksDecision::Allow => Verdict::Continue,
+        HooksDecision::Deny => Verdict::deny("no"),
+        HooksDecision::Ask => Verdict::Ask("is it safe?".into()),
     };
     Rule { gate: Some(Box::new(gate)), ..Rule::default() }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use domain::checkpoint::{AfterLlm, LlmPatch};
 use domain::json::{Value, json};
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
-use pintle_agent::{Helm, Models, Quiet};
-use providers::{ProviderKind, ProviderSpec, connect};
-use testkit::http::{Answer, HttpStub};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Models, NullOutput, TurnHandle};
+use providers::{ProviderSpec, WireKind, connect};
+use testkit::http::{HttpStub, StubAnswer};
 use tokio::time::Instant;
 
 use crate::hooks::{OwnTool, Rule};
@@ -19,8 +19,8 @@ fn failing(kind: &str, after_ms: u64) -> Value {
     json!({"error": {"kind": kind, "message": "busy", "retry_after_ms": after_ms}})
 }
 
-fn failed(text: &str) -> Ending {
-    Ending::Failed { stage: "llm".into(), text: text.into() }
+fn failed(text: &str) -> TurnEnding {
+    TurnEnding::Failed { stage: "llm".into(), text: text.into() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +145,7 @@ async fn once_the_user_saw_text_there_is_no_second_try() {
 #[tokio::test(start_paused = true)]
 async fn a_user_who_sees_no_pieces_may_get_a_second_try() {
     let mut host = Parts::of(json!([cut(), {"text": "whole"}])).host();
-    let report = host.runner.turn(&mut host.conversation, "hi", Arc::new(Quiet), &Helm::default()).await;
+    let report = host.runner.turn(&mut host.conversation, "hi", Arc::new(NullOutput), &TurnHandle::default()).await;
     assert_eq!((report.reply.as_str(), host.seen.count("llm_retry")), ("whole", 1));
 }
 
@@ -183,15 +183,13 @@ async fn a_real_stream_is_retried_read_in_pieces_and_answered() {
     let call = [chunk(begin), chunk(piece("{\"n\":1234567890123")), chunk(piece("4567890.10}")), finish("tool_calls")];
     let text = [chunk(json!({"content": "Grüß"})), chunk(json!({"content": " dich"})), finish("stop")].concat();
     let stub = HttpStub::start(vec![
-        Answer::new(503, "{}").header("retry-after", "0"),
-        Answer::events(&call.concat()).drip(7),
-        Answer::events(&text).drip(1),
+        StubAnswer::new(503, "{}").header("retry-after", "0"),
+        StubAnswer::events(&call.concat()).drip(7),
+        StubAnswer::events(&text).drip(1),
     ])
     .await;
-    let spec = ProviderSpec {
-        base_url: Some(format!("{}/v1", stub.url())),
-        ..ProviderSpec::new("local", ProviderKind::OpenAi)
-    };
+    let spec =
+        ProviderSpec { base_url: Some(format!("{}/v1", stub.url())), ..ProviderSpec::new("local", WireKind::OpenAi) };
     let echo = OwnTool::giving("echo", domain::tool::ToolOutput::ok("hi"));
     let mut parts = Parts::of(json!([])).own(echo.clone());
     parts.models = Some(Arc::new(Models::default().with("local", connect(&spec).unwrap())));

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
-use domain::hook::{OnFailure, Stage, State};
+use domain::hook::{HookState, OnFailure, Stage};
 use domain::json::{Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use futures_util::future::{BoxFuture, Either, join, select};
-use pintle_agent::driver::Ending;
-use pintle_agent::{Models, Report};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Models, TurnReport};
 use providers::{Delta, Provider, ProviderError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ fn echoing() -> Host {
     Parts::of(calls(&["echo", "echo"])).own(echo).host()
 }
 
-async fn cancelled_once(host: &mut Host, ready: &Notify) -> Report {
+async fn cancelled_once(host: &mut Host, ready: &Notify) -> TurnReport {
     let cancel = CancellationToken::new();
     let turn = host.turn_until("go", &cancel);
     let (report, ()) = join(turn, async {
@@ -42,8 +42,8 @@ async fn cancelled_once(host: &mut Host, ready: &Notify) -> Report {
 }
 
 /// The turn ended once, cancelled, with a conversation that can go on.
-fn ended_once(host: &Host, report: &Report, place: &str) {
-    assert_eq!((&report.ending, report.reply.as_str()), (&Ending::Cancelled, ""), "{place}");
+fn ended_once(host: &Host, report: &TurnReport, place: &str) {
+    assert_eq!((&report.ending, report.reply.as_str()), (&TurnEnding::Cancelled, ""), "{place}");
     assert_eq!((host.seen.count("turn_start"), host.seen.count("turn_end")), (1, 1), "{place}");
     assert_eq!((host.seen.payloads("turn_end")[0]["Status"].as_str(), host.seen.count("stop")), (Some("aborted"), 0));
     assert_eq!(host.seen.names().last(), Some(&"turn_end"), "{place}");
@@ -83,7 +83,7 @@ async fn while_a_hook_is_asked() {
             (0, usize::from(asked == 1 && at != AfterLlm))
         );
         host.mount(Vec::new());
-        assert_eq!(host.turn("again").await.ending, Ending::Completed, "{}", at.name());
+        assert_eq!(host.turn("again").await.ending, TurnEnding::Completed, "{}", at.name());
     }
 }
 
@@ -110,7 +110,7 @@ async fn while_the_prompt_is_at_its_gate() {
     let at = CheckpointKind::UserPromptSubmit;
     host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, ready.clone()))]);
     let report = cancelled_once(&mut host, &ready).await;
-    assert_eq!((report.ending, host.said().len(), host.model.count()), (Ending::Cancelled, 0, 0));
+    assert_eq!((report.ending, host.said().len(), host.model.count()), (TurnEnding::Cancelled, 0, 0));
     assert_eq!((host.seen.count("turn_start"), host.seen.count("turn_end")), (0, 0), "no turn had begun");
 }
 
@@ -183,12 +183,12 @@ async fn while_a_tool_runs() {
     assert_eq!(host.result("c1"), "it was stopped", "calls in flight are finished and reported");
     assert_eq!(host.result("c2"), "Skipped because the turn was cancelled.");
     assert_eq!((host.seen.count("tool_exec_start"), host.seen.count("tool_exec_end")), (1, 1));
-    assert_eq!(host.turn("again").await.ending, Ending::Completed);
+    assert_eq!(host.turn("again").await.ending, TurnEnding::Completed);
 }
 
 #[tokio::test]
 async fn a_result_is_withheld_only_from_hooks_that_wait_for_it() {
-    for (state, kept) in [(State::Disabled, true), (State::Armed, false)] {
+    for (state, kept) in [(HookState::Disabled, true), (HookState::Armed, false)] {
         let ready = Arc::new(Notify::new());
         let mut host = Parts::of(calls(&["work"])).own(obedient(ready.clone(), false)).host();
         let rule = Rule { after_tool: Some(Box::new(|_| Verdict::Continue)), ..Rule::default() };

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use domain::checkpoint::runtime::RUNTIME_KINDS;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, Notice, Observed,
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, Notice, ObservedEvent,
     PreToolUse, SubagentStart, UserPromptSubmit,
 };
 use domain::json::{Value, json};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
-use engine::{Answer, HookCx, NativeHook, async_trait};
+use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use futures_util::FutureExt as _;
-use pintle_agent::{Conversation, Helm, Settings};
+use pintle_agent::{AgentSettings, Conversation, TurnHandle};
 
-use crate::crew::{Crew, CrewParts};
 use crate::hooks::OwnTool;
 use crate::host::Recorder;
+use crate::test_agents::{TestAgents, TestAgentsParts};
 
 /// Counts how often it is reached, by checkpoint.
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct Counter {
 }
 
 impl Counter {
-    fn count<C: domain::checkpoint::Checkpoint>(&self, _at: &C) -> Answer<C> {
+    fn count<C: domain::checkpoint::Checkpoint>(&self, _at: &C) -> NativeAnswer<C> {
         *self.reached.lock().unwrap().entry(C::KIND).or_default() += 1;
         Ok(Verdict::Continue)
     }
@@ -43,40 +43,40 @@ impl NativeHook for Counter {
 
     async fn on_event(&self, notice: &Notice) {
         *self.reached.lock().unwrap().entry(notice.what.checkpoint()).or_default() += 1;
-        if let Observed::Runtime(event) = &notice.what {
+        if let ObservedEvent::Runtime(event) = &notice.what {
             self.told.lock().unwrap().entry(event.kind().name()).or_default().push(json!(event));
         }
     }
 
-    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> NativeAnswer<UserPromptSubmit> {
         self.count(at)
     }
 
-    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> Answer<BeforeLlm> {
+    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> NativeAnswer<BeforeLlm> {
         self.count(at)
     }
 
-    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> Answer<AfterLlm> {
+    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> NativeAnswer<AfterLlm> {
         self.count(at)
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> NativeAnswer<BeforeTool> {
         self.count(at)
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         self.count(at)
     }
 
-    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> Answer<ApproveTool> {
+    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> NativeAnswer<ApproveTool> {
         self.count(at)
     }
 
-    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
+    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> NativeAnswer<AfterTool> {
         self.count(at)
     }
 
-    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> Answer<SubagentStart> {
+    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> NativeAnswer<SubagentStart> {
         self.count(at)
     }
 }
@@ -121,41 +121,41 @@ fn script() -> Value {
 }
 
 /// An agent with a sub-agent, whose tool says something to its turn the first time.
-fn crew(helm: &Helm) -> Crew {
-    let (helm, said) = (helm.clone(), Mutex::new(false));
+fn test_agents(turn_handle: &TurnHandle) -> TestAgents {
+    let (turn_handle, said) = (turn_handle.clone(), Mutex::new(false));
     let work = OwnTool::new(
         "work",
         false,
         Box::new(move |_, _| {
             if !std::mem::replace(&mut *said.lock().unwrap(), true) {
-                helm.steer("and more").unwrap();
+                turn_handle.steer("and more").unwrap();
             }
             std::future::ready(ToolOutput::ok("hi")).boxed()
         }),
     );
-    let mut parts = CrewParts::of(Recorder::playing(&script()), &["main", "helper"]).own(work);
-    parts.change = Box::new(|settings| Settings { context_tokens: 600, ..settings });
-    parts.crew()
+    let mut parts = TestAgentsParts::of(Recorder::playing(&script()), &["main", "helper"]).own(work);
+    parts.change = Box::new(|settings| AgentSettings { context_tokens: 600, ..settings });
+    parts.test_agents()
 }
 
 /// A whole day: retries, steering, sub-agents, a compaction, a failure.
-async fn day() -> (Arc<Counter>, Crew) {
-    let helm = Helm::default();
-    let crew = crew(&helm);
+async fn day() -> (Arc<Counter>, TestAgents) {
+    let turn_handle = TurnHandle::default();
+    let test_agents = test_agents(&turn_handle);
     let counter = Arc::new(Counter::default());
-    crew.mount(vec![crew.engine.native("counter", 0, counter.clone())]);
+    test_agents.mount(vec![test_agents.engine.native("counter", 0, counter.clone())]);
     let mut conversation = Conversation::new("s");
-    crew.turn_by(&mut conversation, "first", &helm).await;
-    crew.turn(&mut conversation, "broken").await;
+    test_agents.turn_by(&mut conversation, "first", &turn_handle).await;
+    test_agents.turn(&mut conversation, "broken").await;
     // The sub-agent in the background takes a minute, by a clock that need not be waited for.
     tokio::time::sleep(Duration::from_secs(120)).await;
-    crew.settled().await;
-    (counter, crew)
+    test_agents.settled().await;
+    (counter, test_agents)
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_checkpoint_has_its_emit_site() {
-    let (counter, crew) = day().await;
+    let (counter, test_agents) = day().await;
     let reached = counter.reached.lock().unwrap().clone();
     // Nobody is asked where texts go in; that it happened is in the record.
     let asked = CHECKPOINTS.iter().filter(|row| row.duty != Duty::Injector);
@@ -164,7 +164,7 @@ async fn every_checkpoint_has_its_emit_site() {
     }
     // The record knows of each as well.
     let skilled = crate::skills::every_point().await;
-    let seen = [&crew.seen, &skilled.seen].map(|seen| seen.records.lock().unwrap().clone());
+    let seen = [&test_agents.seen, &skilled.seen].map(|seen| seen.records.lock().unwrap().clone());
     let recorded: BTreeSet<CheckpointKind> = seen.iter().flatten().map(|record| record.checkpoint).collect();
     assert_eq!(recorded, CHECKPOINTS.iter().map(|row| row.kind).collect());
     // Once per session: one of the user's, and one of each sub-agent.

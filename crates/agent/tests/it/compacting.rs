@@ -8,13 +8,13 @@ use domain::llm::{LlmReply, ToolDef};
 use domain::message::{Message, Role};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, Settings};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{AgentSettings, Conversation};
 use proptest::prelude::*;
 
-use crate::crew::{CrewParts, Mind, call, said};
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts, valid};
+use crate::test_agents::{Mind, TestAgentsParts, call, said};
 
 /// A message of some hundred tokens.
 fn long(word: &str) -> String {
@@ -31,7 +31,7 @@ fn small(replies: Value) -> Parts {
 /// Four turns of some hundred tokens each: the last one is too much.
 async fn filled(mut host: Host) -> Host {
     for word in ["one", "two"] {
-        assert_eq!(host.turn(&long(word)).await.ending, Ending::Completed);
+        assert_eq!(host.turn(&long(word)).await.ending, TurnEnding::Completed);
     }
     host
 }
@@ -51,7 +51,7 @@ async fn the_oldest_messages_give_way_before_it_is_too_late() {
     let host = small(replies()).own(OwnTool::giving("work", ToolOutput::ok("hi"))).host();
     let mut host = filled(host).await;
     let report = host.turn(&long("three")).await;
-    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "third"));
+    assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "third"));
     let lines = host.said();
     assert_eq!(lines[0], "user: [Summary of the conversation so far]\nthey talked about x");
     assert_eq!(lines[1], format!("user: {}", long("three")));
@@ -87,7 +87,7 @@ async fn what_the_model_finds_too_long_is_shortened_and_asked_again() {
     // Nobody said how much it takes.
     let mut host = filled(Parts::of(script).host()).await;
     let report = host.turn(&long("three")).await;
-    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "third"));
+    assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "third"));
     let retry = json!({"Attempt": 1, "MaxRetries": 1, "Reason": "context_limit", "Error": "too long", "Backoff": 0});
     assert_eq!(host.seen.payloads("llm_retry"), [retry]);
     let compressed = &host.seen.payloads("context_compress")[0];
@@ -102,7 +102,7 @@ async fn a_conversation_that_cannot_be_shortened_fails_as_it_is() {
     let script = json!([{"error": {"kind": "context_limit", "message": "too long"}, "repeat": true}]);
     let mut host = Parts::of(script).host();
     let report = host.turn("hi").await;
-    assert_eq!(report.ending, Ending::Failed { stage: "llm".into(), text: "too long".into() });
+    assert_eq!(report.ending, TurnEnding::Failed { stage: "llm".into(), text: "too long".into() });
     assert_eq!((host.model.count(), host.seen.count("context_compress"), host.said().len()), (1, 0, 1));
 }
 
@@ -116,7 +116,7 @@ async fn it_is_shortened_once_for_one_call() {
     ]);
     let mut host = filled(Parts::of(script).host()).await;
     let report = host.turn(&long("three")).await;
-    assert_eq!(report.ending, Ending::Failed { stage: "llm".into(), text: "too long".into() });
+    assert_eq!(report.ending, TurnEnding::Failed { stage: "llm".into(), text: "too long".into() });
     assert_eq!((host.seen.count("llm_retry"), host.seen.count("context_compress")), (1, 1));
 }
 
@@ -157,7 +157,7 @@ async fn without_a_summary_they_are_left_out() {
         }
         let mut host = filled(small(script).host()).await;
         let report = host.turn(&long("three")).await;
-        assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "third"), "{summary}");
+        assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "third"), "{summary}");
         assert_eq!(host.said(), [format!("user: {}", long("three")), "assistant: third".into()], "{summary}");
         let compressed = json!({"Reason": "proactive_budget", "DroppedMessages": 4, "RemainingMessages": 1});
         assert_eq!(host.seen.payloads("context_compress"), [compressed], "{summary}");
@@ -181,7 +181,7 @@ async fn a_hook_that_aborts_during_it_ends_the_turn() {
         let rule = Rule { before_llm: Some(Box::new(abort)), ..Rule::default() };
         host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
         let report = host.turn(&long("three")).await;
-        assert!(matches!(report.ending, Ending::StoppedByHook(_)), "{report:?}");
+        assert!(matches!(report.ending, TurnEnding::StoppedByHook(_)), "{report:?}");
         assert_eq!((host.model.count(), host.seen.count("context_compress")), (2, 0));
         assert_eq!(host.seen.payloads("turn_end").len(), 3);
         let kept = if run { before } else { [before, vec![format!("user: {}", long("three"))]].concat() };
@@ -241,20 +241,20 @@ fn rounds(sizes: Vec<usize>, context_tokens: u64) -> Vec<Vec<Rendered<Message>>>
                 return LlmReply::text("so far");
             }
             let mut round = done.lock().unwrap();
-            *round = if crate::crew::last(request) == "go" { 1 } else { *round + 1 };
+            *round = if crate::test_agents::last(request) == "go" { 1 } else { *round + 1 };
             let part = |n| call(10 * *round + n, "work", &json!({"round": *round - 1}));
             if *round > sizes.len() { LlmReply::text("done") } else { LlmReply::calls(vec![part(0), part(1)]) }
         });
-        let mut parts = CrewParts::of(model, &["main"]).own(work);
-        parts.change = Box::new(move |settings| Settings { context_tokens, ..settings });
-        let crew = parts.crew();
+        let mut parts = TestAgentsParts::of(model, &["main"]).own(work);
+        parts.change = Box::new(move |settings| AgentSettings { context_tokens, ..settings });
+        let test_agents = parts.test_agents();
         let mut conversation = Conversation::new("s");
         for _ in 0..2 {
-            let report = crew.turn(&mut conversation, "go").await;
-            assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "done"));
+            let report = test_agents.turn(&mut conversation, "go").await;
+            assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "done"));
             assert!(valid(conversation.messages()), "{:?}", said(&conversation));
         }
-        let asked = crew.model.asked.lock().unwrap();
+        let asked = test_agents.model.asked.lock().unwrap();
         asked.iter().map(|(_, request)| request.messages.clone()).collect()
     })
 }

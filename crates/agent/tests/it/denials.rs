@@ -6,10 +6,10 @@ use std::time::Duration;
 use domain::checkpoint::{Checkpoint, CheckpointKind, Subject};
 use domain::json::{Value, json};
 use domain::record::EventRecord;
-use domain::store::{Done, RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::store::{OnKept, RecordQuery, RecordStore, StoreError, StoredEvent};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
+use pintle_agent::driver::TurnEnding;
 
 use crate::hooks::{OwnTool, Passing, Rule, Say, child};
 use crate::host::{Host, Parts};
@@ -65,10 +65,10 @@ fn records_at(host: &Host, kind: CheckpointKind) -> Vec<EventRecord> {
 }
 
 fn ran(record: &domain::record::Record) -> bool {
-    use domain::record::Outcome;
+    use domain::record::HookOutcome;
     match record.outcome {
-        Outcome::Said { .. } | Outcome::Failed { .. } => true,
-        Outcome::Told | Outcome::NotRun(_) => false,
+        HookOutcome::Said { .. } | HookOutcome::Failed { .. } => true,
+        HookOutcome::Told | HookOutcome::NotRun(_) => false,
     }
 }
 
@@ -116,7 +116,7 @@ async fn a_refusal_of_any_stage_stops_that_call_and_no_other() {
         let (mut host, echo) = two_calls();
         host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
         let report = host.turn("go").await;
-        assert_eq!((report.reply.as_str(), report.ending), ("done", Ending::Completed));
+        assert_eq!((report.reply.as_str(), report.ending), ("done", TurnEnding::Completed));
         refused(&host, &echo, text, Some("h"));
         // The model reads the same.
         assert!(host.asked(1).contains(&format!("c1: {text}")));
@@ -179,7 +179,7 @@ async fn a_deadline_that_passes_refuses_where_something_can_be_refused() {
     let (mut host, _) = two_calls();
     let at = CheckpointKind::UserPromptSubmit;
     host.mount(vec![host.engine.native("slow", 0, Passing::hanging(at, Arc::default()))]);
-    let Ending::Blocked(denied) = host.turn("go").await.ending else { panic!("a gate that fails stays shut") };
+    let TurnEnding::Blocked(denied) = host.turn("go").await.ending else { panic!("a gate that fails stays shut") };
     assert_eq!(denied.text(), r#"hook blocked user_prompt_submit: slow: hook "slow" timed out after 5000 ms"#);
 }
 
@@ -187,7 +187,7 @@ async fn a_deadline_that_passes_refuses_where_something_can_be_refused() {
 #[derive(Default)]
 struct BadStore {
     hangs: bool,
-    kept: std::sync::Mutex<Vec<Done>>,
+    kept: std::sync::Mutex<Vec<OnKept>>,
     /// What it was given, each time.
     given: std::sync::Mutex<Vec<Vec<String>>>,
 }
@@ -200,7 +200,7 @@ fn line(event: &EventRecord) -> String {
 }
 
 impl RecordStore for BadStore {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.given.lock().unwrap().push(records.iter().map(line).collect());
         if self.hangs {
             self.kept.lock().unwrap().push(done);

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, Observed};
-use domain::hook::State;
+use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, ObservedEvent};
+use domain::hook::HookState;
 use domain::json::json;
-use domain::record::{EventRecord, NotRun, Outcome};
+use domain::record::{EventRecord, HookOutcome, NotRun};
 use domain::store::{RecordQuery, RecordStore as _};
 use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::{Verdict, Word};
+use domain::verdict::{Verdict, VerdictKind};
 use engine::{Mount, NativeHook, async_trait};
 use store::{Durability, Sqlite};
 
@@ -45,7 +45,7 @@ fn passing() -> Arc<Rule> {
     })
 }
 
-fn in_state(mut mount: Mount, state: State) -> Mount {
+fn in_state(mut mount: Mount, state: HookState) -> Mount {
     mount.hook.state = state;
     mount
 }
@@ -69,8 +69,8 @@ async fn every_registered_hook_has_one_line_for_every_event() {
     let native = |name: &str, priority| host.engine.native(name, priority, passing());
     host.mount(vec![
         native("a_first", 0),
-        in_state(native("b_off", 0), State::Disabled),
-        in_state(native("c_new", 0), State::Untrusted),
+        in_state(native("b_off", 0), HookState::Disabled),
+        in_state(native("c_new", 0), HookState::Untrusted),
         native("d_other", 0).matching("^exec$").unwrap(),
         host.engine.native("e_denies", 0, Arc::new(denies)),
         native("f_last", 0),
@@ -121,21 +121,21 @@ fn outcomes(records: &[EventRecord], kind: CheckpointKind, id: &str) -> Vec<Stri
         event.checkpoint == kind && event.who.tool_call_id.as_ref().is_some_and(|call| call.as_str() == id)
     };
     let event = records.iter().find(about).unwrap();
-    let word = |outcome: &Outcome| match outcome {
-        Outcome::Said { .. } => "ran".to_owned(),
-        Outcome::NotRun(NotRun::Disabled) => "off".into(),
-        Outcome::NotRun(NotRun::Untrusted) => "untrusted".into(),
-        Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{pattern}≠{value}"),
-        Outcome::NotRun(NotRun::Decided { by }) => format!("after {by}"),
-        Outcome::NotRun(
+    let word = |outcome: &HookOutcome| match outcome {
+        HookOutcome::Said { .. } => "ran".to_owned(),
+        HookOutcome::NotRun(NotRun::Disabled) => "off".into(),
+        HookOutcome::NotRun(NotRun::Untrusted) => "untrusted".into(),
+        HookOutcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{pattern}≠{value}"),
+        HookOutcome::NotRun(NotRun::Decided { by }) => format!("after {by}"),
+        HookOutcome::NotRun(
             NotRun::OutOfScope
             | NotRun::Dropped
             | NotRun::Condition { .. }
             | NotRun::BreakerOpen { .. }
             | NotRun::BudgetSpent,
         )
-        | Outcome::Failed { .. }
-        | Outcome::Told => format!("{outcome:?}"),
+        | HookOutcome::Failed { .. }
+        | HookOutcome::Told => format!("{outcome:?}"),
     };
     event.hooks.iter().map(|record| format!("{} {}", record.hook, word(&record.outcome))).collect()
 }
@@ -214,23 +214,26 @@ async fn what_only_observers_of_the_loop_hear_is_told_whole() {
     let echo = OwnTool::giving("echo", output.clone());
     let mut host = Parts::of(calling(&["c1"])).own(echo).host();
     host.turn("go").await;
-    let told: Vec<Observed> = {
+    let told: Vec<ObservedEvent> = {
         let notices = host.seen.notices.lock().unwrap();
         notices.iter().filter(|n| n.what.checkpoint() != CheckpointKind::Runtime).map(|n| n.what.clone()).collect()
     };
-    let [Observed::SessionStart, Observed::PostToolUse { call, output: settled, duration, substituted: false }, stop] =
-        &told[..]
+    let [
+        ObservedEvent::SessionStart,
+        ObservedEvent::PostToolUse { call, output: settled, duration, substituted: false },
+        stop,
+    ] = &told[..]
     else {
         panic!("{told:?}")
     };
     assert_eq!((call.id.as_str(), call.tool.as_str(), call.raw_tool.as_str()), ("c1", "echo", "echo"));
     assert_eq!((settled, *duration < Duration::from_secs(60)), (&output, true));
-    assert!(matches!(stop, Observed::Stop { reply, iterations: 2, .. } if reply == "done"), "{stop:?}");
+    assert!(matches!(stop, ObservedEvent::Stop { reply, iterations: 2, .. } if reply == "done"), "{stop:?}");
 }
 
 #[tokio::test]
 async fn the_record_of_an_event_says_what_the_loop_did() {
-    let rulings = |host: &Host| -> Vec<(CheckpointKind, Word, Option<String>)> {
+    let rulings = |host: &Host| -> Vec<(CheckpointKind, VerdictKind, Option<String>)> {
         let records = host.seen.records.lock().unwrap();
         let chains = records.iter().filter(|event| event.checkpoint != CheckpointKind::Runtime);
         chains.map(|event| (event.checkpoint, event.ruling.word, event.ruling.text.clone())).collect()
@@ -247,8 +250,8 @@ async fn the_record_of_an_event_says_what_the_loop_did() {
     assert_eq!(
         rulings(&host),
         [
-            (CheckpointKind::UserPromptSubmit, Word::Modify, None),
-            (CheckpointKind::AfterLlm, Word::AbortTurn, Some(text.into())),
+            (CheckpointKind::UserPromptSubmit, VerdictKind::Modify, None),
+            (CheckpointKind::AfterLlm, VerdictKind::AbortTurn, Some(text.into())),
         ]
     );
     let records = host.seen.records.lock().unwrap();

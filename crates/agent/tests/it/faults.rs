@@ -2,7 +2,7 @@
 
 use domain::hook::OnFailure;
 use futures_util::{FutureExt as _, StreamExt as _};
-use pintle_agent::driver::Ending;
+use pintle_agent::driver::TurnEnding;
 
 mod cell;
 
@@ -101,7 +101,7 @@ async fn check(row: &Row, place: Place) {
     let phrase = row.phrase.map(|phrase| phrase.replace("FOLDER", &cell.folder()));
     let report = cell.host.turn("go").await;
     // The turn ends well whatever the hook did, once.
-    assert_eq!((report.reply.as_str(), report.ending), ("done", Ending::Completed), "{at}");
+    assert_eq!((report.reply.as_str(), report.ending), ("done", TurnEnding::Completed), "{at}");
     assert_eq!((cell.host.seen.count("turn_end"), cell.host.is_valid()), (1, true), "{at}");
     match refusal(place, row, phrase.as_deref()) {
         Some(text) => {

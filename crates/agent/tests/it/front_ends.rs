@@ -3,18 +3,18 @@
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::history::{FrontEnd, Heard, HistoryKey, Kept, MAX_HISTORY, Signed};
+use domain::history::{FrontEnd, FrontEndEvent, HistoryKey, HistoryMessage, MAX_HISTORY, SignedContent};
 use domain::id::TenantId;
 use domain::json::{Value, json};
 use domain::ledger::HookChunk;
 use domain::message::Role;
-use domain::session::{Entry, Session};
+use domain::session::{JournalEntry, Session};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use domain::store::{SessionKey, SessionStore};
 use domain::turn::Fact;
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, FrontEnds, Helm, Outlet, Report, Request, Shelf};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, FrontEnds, SkillSet, TextRequest, TurnHandle, TurnReport, UserOutput};
 use store::Memory;
 use tokio::sync::Notify;
 
@@ -32,7 +32,7 @@ struct Client {
 }
 
 impl Client {
-    fn history(&self) -> Vec<Kept> {
+    fn history(&self) -> Vec<HistoryMessage> {
         self.front.lock().unwrap().history().to_vec()
     }
 
@@ -47,13 +47,13 @@ impl Client {
     }
 }
 
-impl Outlet for Client {
+impl UserOutput for Client {
     fn streams(&self) -> bool {
         true
     }
 
     fn delta(&self, text: &str) {
-        self.front.lock().unwrap().hear(Heard::Text(text.into()));
+        self.front.lock().unwrap().hear(FrontEndEvent::Text(text.into()));
     }
 
     fn answered(&self) {
@@ -63,7 +63,7 @@ impl Outlet for Client {
     fn for_user(&self, _text: &str) {}
 
     fn hook(&self, chunk: &HookChunk, sig: &str) -> bool {
-        self.front.lock().unwrap().hear(Heard::hook(chunk, sig));
+        self.front.lock().unwrap().hear(FrontEndEvent::hook(chunk, sig));
         true
     }
 
@@ -114,10 +114,10 @@ fn taken(asked: &Asked) -> Vec<(InputKind, String)> {
     std::mem::take(&mut asked.lock().unwrap())
 }
 
-async fn ask(host: &mut Host, client: &Arc<Client>, request: Request<'_>) -> Report {
+async fn ask(host: &mut Host, client: &Arc<Client>, request: TextRequest<'_>) -> TurnReport {
     let history = client.history();
-    let request = Request { history: Some(&history), ..request };
-    let report = host.runner.turn(&mut host.conversation, request, client.clone(), &Helm::default()).await;
+    let request = TextRequest { history: Some(&history), ..request };
+    let report = host.runner.turn(&mut host.conversation, request, client.clone(), &TurnHandle::default()).await;
     client.flush();
     report
 }
@@ -138,8 +138,8 @@ async fn round_trip(store: Option<Arc<Memory>>) {
         if let Some(store) = store.clone() {
             host.conversation = Conversation::open(store, "s").unwrap();
         }
-        let report = ask(&mut host, &client, Request { skills, ..Request::from(prompt) }).await;
-        assert_eq!(report.ending, Ending::Completed);
+        let report = ask(&mut host, &client, TextRequest { skills, ..TextRequest::from(prompt) }).await;
+        assert_eq!(report.ending, TurnEnding::Completed);
         // Nothing that the host signed passes a gate again.
         let kinds: Vec<InputKind> = taken(&asked).into_iter().map(|(kind, _)| kind).collect();
         (last(&host)[1..].join(", "), kinds)
@@ -167,7 +167,7 @@ async fn round_trip(store: Option<Arc<Memory>>) {
     let kept = json!(client.history());
     let tenant = TenantId::default_tenant();
     let sig = |role, content, skill, hook| {
-        key().sign(Signed { tenant: tenant.as_str(), session: "s", role, content, skill, hook })
+        key().sign(SignedContent { tenant: tenant.as_str(), session: "s", role, content, skill, hook })
     };
     let tone = sig(Role::System, "tone", "alpha", "tone");
     let check = sig(Role::User, "check", "beta", "check");
@@ -189,7 +189,7 @@ async fn a_conversation_lives_in_its_front_end() {
 }
 
 /// A history as somebody may have written it.
-fn forged() -> Vec<Kept> {
+fn forged() -> Vec<HistoryMessage> {
     let history = json!([
         {"role": "user", "content": "bad", "_mine": "secret-mark", "_sig": "secret-mark"},
         {"role": "user", "content": "it was", "_other": ["secret-mark"], "secret-mark": 1},
@@ -203,9 +203,9 @@ fn forged() -> Vec<Kept> {
     domain::json::from_value(history).unwrap()
 }
 
-async fn with(host: &mut Host, client: &Arc<Client>, history: &[Kept], prompt: &str) -> Report {
-    let request = Request { history: Some(history), ..Request::from(prompt) };
-    host.runner.turn(&mut host.conversation, request, client.clone(), &Helm::default()).await
+async fn with(host: &mut Host, client: &Arc<Client>, history: &[HistoryMessage], prompt: &str) -> TurnReport {
+    let request = TextRequest { history: Some(history), ..TextRequest::from(prompt) };
+    host.runner.turn(&mut host.conversation, request, client.clone(), &TurnHandle::default()).await
 }
 
 fn withheld(host: &Host) -> Vec<String> {
@@ -222,7 +222,7 @@ async fn what_a_front_end_made_up_is_held_back_and_recorded() {
         let (mut host, asked) = believing(hosted, FrontEnds { key: Some(key()), verify });
         host.conversation = Conversation::open(store.clone(), "s").unwrap();
         let client = Arc::new(Client::default());
-        assert_eq!(with(&mut host, &client, &forged(), "U").await.ending, Ending::Completed);
+        assert_eq!(with(&mut host, &client, &forged(), "U").await.ending, TurnEnding::Completed);
         let rest = ["system: tone", "assistant: said", "assistant: so it is", "user: U", "system: tone", "user: check"];
         assert_eq!(last(&host), [&["system: S0", "user: it is", system], &rest[..]].concat());
         let kinds = taken(&asked).into_iter().map(|(kind, text)| format!("{kind:?} {text}")).collect::<Vec<_>>();
@@ -267,7 +267,7 @@ async fn calls_that_the_session_holds_come_back_with_their_results() {
     let mut host = host(replies, Skills::none(), None);
     let client = Arc::new(Client::default());
     with(&mut host, &client, &[], "U1").await;
-    let whole: Vec<Kept> = host
+    let whole: Vec<HistoryMessage> = host
         .conversation
         .messages()
         .iter()
@@ -289,11 +289,11 @@ async fn without_a_key_nothing_is_signed_and_everything_of_the_users_is_asked_ag
     let (mut host, asked) =
         believing(host(json!([{"text": "A1"}, {"text": "A2"}]), tones(), None), FrontEnds::default());
     let client = Arc::new(Client::default());
-    ask(&mut host, &client, Request::from("it was")).await;
+    ask(&mut host, &client, TextRequest::from("it was")).await;
     assert_eq!(client.started.lock().unwrap().as_slice(), [("it is".to_owned(), String::new())]);
     assert!(client.history().iter().all(|kept| kept.sig.is_none()));
     taken(&asked);
-    ask(&mut host, &client, Request::from("U2")).await;
+    ask(&mut host, &client, TextRequest::from("U2")).await;
     let kinds: Vec<String> = taken(&asked).into_iter().map(|(kind, text)| format!("{kind:?} {text}")).collect();
     assert_eq!(kinds, ["History it is", "History check", "Followup U2"]);
 }
@@ -304,15 +304,15 @@ async fn a_request_that_is_not_taken_changes_nothing() {
     let client = Arc::new(Client::default());
     host.turn("U1").await;
     let said = host.said();
-    let many = vec![Kept::text(Role::User, "x"); MAX_HISTORY + 1];
+    let many = vec![HistoryMessage::text(Role::User, "x"); MAX_HISTORY + 1];
     taken(&asked);
-    let Ending::Failed { stage, text } = with(&mut host, &client, &many, "U2").await.ending else { panic!() };
+    let TurnEnding::Failed { stage, text } = with(&mut host, &client, &many, "U2").await.ending else { panic!() };
     assert_eq!(stage, "history");
     assert_eq!(text, "`history` has 4097 messages; at most 4096 are taken in; send fewer of the old ones");
     assert!(taken(&asked).is_empty());
     // The message itself is refused: what came with it is not there, either.
-    let some = vec![Kept::text(Role::User, "x")];
-    assert!(matches!(with(&mut host, &client, &some, "bad").await.ending, Ending::Blocked(_)));
+    let some = vec![HistoryMessage::text(Role::User, "x")];
+    assert!(matches!(with(&mut host, &client, &some, "bad").await.ending, TurnEnding::Blocked(_)));
     assert_eq!((host.said(), host.model.count()), (said, 1));
     assert!(client.started.lock().unwrap().is_empty());
 }
@@ -335,7 +335,7 @@ async fn a_killed_turn_goes_on_with_the_history_that_it_came_with() {
     let first = {
         let store = Mortal::with_lives(memory.clone(), usize::MAX);
         let mut host = Parts::of(asks).own(stall).host();
-        host.runner = host.runner.with_skills(Arc::new(Shelf::new(tones())));
+        host.runner = host.runner.with_skills(Arc::new(SkillSet::new(tones())));
         let (mut host, _) = believing(host, FrontEnds { key: Some(key()), verify: true });
         host.conversation = Conversation::open(store.clone(), "s").unwrap();
         let history = forged();
@@ -351,15 +351,15 @@ async fn a_killed_turn_goes_on_with_the_history_that_it_came_with() {
     };
     // What is in the journal makes the list of the first call again.
     let journal = memory.journal(&at("s")).unwrap();
-    let upto = journal.iter().position(|entry| matches!(entry, Entry::Turn(Fact::Equipped { .. }))).unwrap();
+    let upto = journal.iter().position(|entry| matches!(entry, JournalEntry::Turn(Fact::Equipped { .. }))).unwrap();
     let session = Session::fold(journal[..=upto].to_vec());
     assert_eq!(lines(session.messages()), first);
     let mut host = Parts::of(json!([{"text": "A"}])).host();
-    host.runner = host.runner.with_skills(Arc::new(Shelf::new(tones())));
+    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(tones())));
     let (mut host, asked) = believing(host, FrontEnds { key: Some(key()), verify: true });
     host.conversation = Conversation::open(memory, "s").unwrap();
-    let resumed = host.runner.resume(&mut host.conversation, client.clone(), &Helm::default()).await;
-    assert_eq!(resumed.unwrap().ending, Ending::Completed);
+    let resumed = host.runner.resume(&mut host.conversation, client.clone(), &TurnHandle::default()).await;
+    assert_eq!(resumed.unwrap().ending, TurnEnding::Completed);
     let call = "assistant: [c1=stall({})]".to_owned();
     let unknown = "c1: outcome unknown: the process ended while the tool ran".to_owned();
     assert_eq!(last(&host), [&first[..], &[call, unknown]].concat());

@@ -11,7 +11,7 @@ use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
-use engine::{Answer, Engine, HookCx, Mount, NativeHook, Permit, Tool, async_trait};
+use engine::{Engine, HookCx, Mount, NativeAnswer, NativeHook, Permit, Tool, async_trait};
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ pub(crate) struct Rule {
     pub(crate) subagent: Say<SubagentStart>,
 }
 
-fn said<C: Checkpoint>(say: &Say<C>, at: &C) -> Answer<C> {
+fn said<C: Checkpoint>(say: &Say<C>, at: &C) -> NativeAnswer<C> {
     Ok(say.as_ref().map_or(Verdict::Continue, |say| say(at)))
 }
 
@@ -54,35 +54,35 @@ impl NativeHook for Rule {
         stages.into_iter().filter_map(|(kind, acts)| acts.then_some(kind)).collect()
     }
 
-    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> NativeAnswer<UserPromptSubmit> {
         said(&self.prompt, at)
     }
 
-    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> Answer<BeforeLlm> {
+    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> NativeAnswer<BeforeLlm> {
         said(&self.before_llm, at)
     }
 
-    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> Answer<AfterLlm> {
+    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> NativeAnswer<AfterLlm> {
         said(&self.after_llm, at)
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> NativeAnswer<BeforeTool> {
         said(&self.before_tool, at)
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         said(&self.gate, at)
     }
 
-    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> Answer<ApproveTool> {
+    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> NativeAnswer<ApproveTool> {
         said(&self.approve, at)
     }
 
-    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
+    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> NativeAnswer<AfterTool> {
         said(&self.after_tool, at)
     }
 
-    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> Answer<SubagentStart> {
+    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> NativeAnswer<SubagentStart> {
         said(&self.subagent, at)
     }
 }
@@ -125,7 +125,7 @@ impl Passing {
         Arc::new(Self { stages: vec![at], act })
     }
 
-    async fn pass<C: Checkpoint>(&self, _at: &C) -> Answer<C> {
+    async fn pass<C: Checkpoint>(&self, _at: &C) -> NativeAnswer<C> {
         (self.act)(C::KIND).await;
         Ok(Verdict::Continue)
     }
@@ -137,35 +137,35 @@ impl NativeHook for Passing {
         self.stages.clone()
     }
 
-    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+    async fn user_prompt_submit(&self, _cx: &HookCx<'_>, at: &UserPromptSubmit) -> NativeAnswer<UserPromptSubmit> {
         self.pass(at).await
     }
 
-    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> Answer<BeforeLlm> {
+    async fn before_llm(&self, _cx: &HookCx<'_>, at: &BeforeLlm) -> NativeAnswer<BeforeLlm> {
         self.pass(at).await
     }
 
-    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> Answer<AfterLlm> {
+    async fn after_llm(&self, _cx: &HookCx<'_>, at: &AfterLlm) -> NativeAnswer<AfterLlm> {
         self.pass(at).await
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> NativeAnswer<BeforeTool> {
         self.pass(at).await
     }
 
-    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> Answer<PreToolUse> {
+    async fn pre_tool_use(&self, _cx: &HookCx<'_>, at: &PreToolUse) -> NativeAnswer<PreToolUse> {
         self.pass(at).await
     }
 
-    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> Answer<ApproveTool> {
+    async fn approve_tool(&self, _cx: &HookCx<'_>, at: &ApproveTool) -> NativeAnswer<ApproveTool> {
         self.pass(at).await
     }
 
-    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> Answer<AfterTool> {
+    async fn after_tool(&self, _cx: &HookCx<'_>, at: &AfterTool) -> NativeAnswer<AfterTool> {
         self.pass(at).await
     }
 
-    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> Answer<SubagentStart> {
+    async fn subagent_start(&self, _cx: &HookCx<'_>, at: &SubagentStart) -> NativeAnswer<SubagentStart> {
         self.pass(at).await
     }
 }

@@ -3,19 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{Notice, Observed, RuntimeEvent};
+use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
 use domain::json::{Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
 use domain::record::EventRecord;
 use domain::store::RecordStore;
 use egress::Egress;
-use engine::{Engine, Forgetful, Mount, Tool, Watcher};
+use engine::{Engine, Mount, NullStore, Tool, Watcher};
 use futures_util::future::BoxFuture;
-use pintle_agent::tools::{Protected, Tools, ToolsConfig};
-use pintle_agent::{Conversation, Helm, Models, Outlet, Report, Runner, Settings};
+use pintle_agent::tools::{Protected, ToolEnv, Tools};
+use pintle_agent::{AgentSettings, Conversation, Models, Runner, TurnHandle, TurnReport, UserOutput};
 use providers::scripted::Scripted;
-use providers::{Delta, InTurn, Provider, ProviderError};
+use providers::{Delta, Provider, ProviderError, TurnPosition};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that was seen of the turns of one host.
@@ -41,7 +41,7 @@ impl Watcher for Seen {
     }
 }
 
-impl Outlet for Seen {
+impl UserOutput for Seen {
     fn streams(&self) -> bool {
         true
     }
@@ -80,11 +80,11 @@ impl Seen {
         notices
             .iter()
             .filter_map(|notice| match &notice.what {
-                Observed::Runtime(event) => Some(event.clone()),
-                Observed::SessionStart
-                | Observed::PostToolUse { .. }
-                | Observed::SubagentStop { .. }
-                | Observed::Stop { .. } => None,
+                ObservedEvent::Runtime(event) => Some(event.clone()),
+                ObservedEvent::SessionStart
+                | ObservedEvent::PostToolUse { .. }
+                | ObservedEvent::SubagentStop { .. }
+                | ObservedEvent::Stop { .. } => None,
             })
             .collect()
     }
@@ -168,7 +168,7 @@ impl Provider for Recorder {
         &'a self,
         model: &'a str,
         request: &'a LlmRequest,
-        turn: InTurn<'a>,
+        turn: TurnPosition<'a>,
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>> {
         self.asked.lock().unwrap().push((model.to_owned(), request.clone()));
@@ -183,7 +183,7 @@ pub(crate) struct Parts {
     pub(crate) builtin: Vec<&'static str>,
     pub(crate) own: Vec<Arc<dyn Tool>>,
     pub(crate) store: Arc<dyn RecordStore>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: AgentSettings,
 }
 
 impl Parts {
@@ -194,8 +194,8 @@ impl Parts {
             models: None,
             builtin: Vec::new(),
             own: Vec::new(),
-            store: Arc::new(Forgetful),
-            settings: Settings::new("main", "scripted/test"),
+            store: Arc::new(NullStore),
+            settings: AgentSettings::new("main", "scripted/test"),
         }
     }
 
@@ -210,7 +210,7 @@ impl Parts {
         let seen = Arc::new(Seen::default());
         let engine = Arc::new(Engine::new(self.store, vec![seen.clone()]));
         let names: Vec<String> = self.builtin.iter().map(|name| (*name).to_owned()).collect();
-        let config = ToolsConfig {
+        let config = ToolEnv {
             workspace: folder.path().to_owned(),
             protected: Protected::default(),
             exec_env: std::env::vars_os().collect(),
@@ -247,7 +247,11 @@ impl Host {
     }
 
     /// A host over `models`.
-    pub(crate) fn over(models: Arc<Models>, tools: &[&'static str], change: impl FnOnce(Settings) -> Settings) -> Self {
+    pub(crate) fn over(
+        models: Arc<Models>,
+        tools: &[&'static str],
+        change: impl FnOnce(AgentSettings) -> AgentSettings,
+    ) -> Self {
         let parts = Parts::of(json!([]));
         let settings = change(parts.settings.clone());
         Parts { models: Some(models), builtin: tools.to_vec(), settings, ..parts }.host()
@@ -258,20 +262,20 @@ impl Host {
     }
 
     /// The same host with other settings.
-    pub(crate) fn remake(&mut self, settings: Settings) {
+    pub(crate) fn remake(&mut self, settings: AgentSettings) {
         self.runner = Runner::new(settings, self.models.clone(), self.tools.clone(), self.engine.clone());
     }
 
-    pub(crate) async fn turn(&mut self, prompt: &str) -> Report {
+    pub(crate) async fn turn(&mut self, prompt: &str) -> TurnReport {
         self.turn_until(prompt, &CancellationToken::new()).await
     }
 
-    pub(crate) async fn turn_until(&mut self, prompt: &str, cancel: &CancellationToken) -> Report {
-        self.turn_by(prompt, &Helm::new(cancel)).await
+    pub(crate) async fn turn_until(&mut self, prompt: &str, cancel: &CancellationToken) -> TurnReport {
+        self.turn_by(prompt, &TurnHandle::new(cancel)).await
     }
 
-    pub(crate) async fn turn_by(&mut self, prompt: &str, helm: &Helm) -> Report {
-        self.runner.turn(&mut self.conversation, prompt, self.seen.clone(), helm).await
+    pub(crate) async fn turn_by(&mut self, prompt: &str, turn_handle: &TurnHandle) -> TurnReport {
+        self.runner.turn(&mut self.conversation, prompt, self.seen.clone(), turn_handle).await
     }
 
     /// The conversation, one message a line.

@@ -9,14 +9,14 @@ use domain::message::{Message, Role};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use futures_util::future::{Either, select};
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, Helm, Models, Shelf};
-use providers::Removal;
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, Models, SkillSet, TurnHandle};
+use providers::RemovalMode;
 use providers::capabilities::Overrides;
-use providers::connect::ProviderKind::{self, Anthropic, OpenAi};
+use providers::connect::WireKind::{self, Anthropic, OpenAi};
 use providers::connect::{ProviderSpec, connect};
 use store::Memory;
-use testkit::http::{Answer, HttpStub};
+use testkit::http::{HttpStub, StubAnswer};
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
@@ -29,13 +29,13 @@ const MARKER: &str = "fades";
 /// A server, and how its models are spoken to.
 struct Server {
     name: &'static str,
-    kind: ProviderKind,
+    kind: WireKind,
     stub: HttpStub,
     marker: &'static str,
 }
 
 impl Server {
-    async fn start(name: &'static str, kind: ProviderKind, answers: Vec<Answer>) -> Self {
+    async fn start(name: &'static str, kind: WireKind, answers: Vec<StubAnswer>) -> Self {
         Self { name, kind, stub: HttpStub::start(answers).await, marker: "" }
     }
 
@@ -80,7 +80,7 @@ fn pieces(message: &Value) -> Vec<String> {
 }
 
 /// What a model says: its thoughts, a text, a call of a tool.
-fn says(kind: ProviderKind, (thought, text): (&str, &str), call: Option<(&str, &str)>) -> Answer {
+fn says(kind: WireKind, (thought, text): (&str, &str), call: Option<(&str, &str)>) -> StubAnswer {
     let whole = if kind == Anthropic {
         let mut content = vec![json!({"type": "thinking", "thinking": thought, "signature": "s"})];
         content.extend((!text.is_empty()).then(|| json!({"type": "text", "text": text})));
@@ -94,14 +94,14 @@ fn says(kind: ProviderKind, (thought, text): (&str, &str), call: Option<(&str, &
         let message = json!({"role": "assistant", "content": text, "reasoning_content": thought, "tool_calls": calls});
         json!({"choices": [{"message": message, "finish_reason": "stop"}]})
     };
-    Answer::json(&whole.to_string())
+    StubAnswer::json(&whole.to_string())
 }
 
 const READS: Option<(&str, &str)> = Some(("c1", "read_file"));
 const FETCHES: Option<(&str, &str)> = Some(("c2", "web_fetch"));
 
 /// A plan, two rounds with a call each, an answer.
-fn turn_of(kind: ProviderKind) -> Vec<Answer> {
+fn turn_of(kind: WireKind) -> Vec<StubAnswer> {
     vec![
         says(kind, ("thp", "P0 <need_tool/>"), None),
         says(kind, ("th1", ""), READS),
@@ -110,12 +110,12 @@ fn turn_of(kind: ProviderKind) -> Vec<Answer> {
     ]
 }
 
-fn refused(status: u16, message: &str) -> Answer {
-    Answer::new(status, json!({"error": {"type": "x", "message": message}}).to_string())
+fn refused(status: u16, message: &str) -> StubAnswer {
+    StubAnswer::new(status, json!({"error": {"type": "x", "message": message}}).to_string())
 }
 
 /// A host that plans, over these servers; the first one is asked first. The tool `read_file` says `steers` to the turn.
-fn host(servers: &[&Server], removal: Removal, steers: Option<(Helm, &'static str)>) -> Host {
+fn host(servers: &[&Server], removal: RemovalMode, steers: Option<(TurnHandle, &'static str)>) -> Host {
     let mut parts = Parts::of(json!([]));
     let mut named = servers.iter().map(|server| format!("{}/m", server.name));
     parts.settings.model = named.next().unwrap();
@@ -136,14 +136,14 @@ fn host(servers: &[&Server], removal: Removal, steers: Option<(Helm, &'static st
     let models = servers.iter().fold(Models::default(), |models, it| models.with(it.name, provider(it)));
     parts.models = Some(Arc::new(models));
     let reads = move |_, _| {
-        if let Some((helm, text)) = &steers {
-            helm.steer(*text).unwrap();
+        if let Some((turn_handle, text)) = &steers {
+            turn_handle.steer(*text).unwrap();
         }
         Box::pin(std::future::ready(ToolOutput::ok("T1"))) as _
     };
     let parts = parts.own(OwnTool::new("read_file", false, Box::new(reads)));
     let mut host = parts.own(OwnTool::giving("web_fetch", ToolOutput::ok("T2"))).host();
-    host.runner = host.runner.with_skills(Arc::new(Shelf::new(skills())));
+    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(skills())));
     host
 }
 
@@ -171,9 +171,9 @@ async fn each_request_of_the_loop_begins_with_the_bytes_of_the_one_before() {
         (OpenAi, MARKER, "expired on the wire"),
     ] {
         let server = Server { marker, ..Server::start("stub", kind, turn_of(kind)).await };
-        let helm = Helm::default();
-        let mut host = host(&[&server], Removal::Freeze, Some((helm.clone(), "U2")));
-        assert_eq!(host.turn_by("U1", &helm).await.reply, "A3");
+        let turn_handle = TurnHandle::default();
+        let mut host = host(&[&server], RemovalMode::Freeze, Some((turn_handle.clone(), "U2")));
+        assert_eq!(host.turn_by("U1", &turn_handle).await.reply, "A3");
         let check = |n: usize, expected: &str| {
             let system = if kind == OpenAi { "S0 " } else { "" };
             let expected = if kind == OpenAi { without_thoughts(expected) } else { expected.to_owned() };
@@ -201,7 +201,7 @@ async fn each_request_of_the_loop_begins_with_the_bytes_of_the_one_before() {
 async fn with_strip_reasoning_a_text_leaves_and_takes_the_thoughts_with_it_that_were_bound_to_it() {
     for kind in [Anthropic, OpenAi] {
         let server = Server { marker: MARKER, ..Server::start("stub", kind, turn_of(kind)).await };
-        let mut host = host(&[&server], Removal::StripReasoning, None);
+        let mut host = host(&[&server], RemovalMode::StripReasoning, None);
         assert_eq!(host.turn("U1").await.reply, "A3");
         let system = if kind == OpenAi { "S0 " } else { "" };
         let told: Vec<String> = (1..4).map(|n| server.told(n)).collect();
@@ -225,12 +225,12 @@ async fn thoughts_behind_words_that_stay_come_back_although_others_leave() {
         says(Anthropic, ("th3", "A3"), None),
     ];
     let server = Server::start("stub", Anthropic, answers).await;
-    let mut host = host(&[&server], Removal::StripReasoning, None);
+    let mut host = host(&[&server], RemovalMode::StripReasoning, None);
     let after = skills().hooks.iter().filter(|hook| hook.name == "trunc").cloned().collect();
     let mut settings = host.runner.settings().clone();
     settings.planning = None;
     host.remake(settings);
-    host.runner = host.runner.with_skills(Arc::new(Shelf::new(domain::skill::Skills::new(after))));
+    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(domain::skill::Skills::new(after))));
     host.turn("U1").await;
     assert_eq!(server.told(1), "U1 th1 read_file T1 trunc");
     assert_eq!(server.told(2), "U1 th1 read_file T1 web_fetch T2");
@@ -241,7 +241,7 @@ async fn a_call_that_is_tried_again_is_the_same_bytes() {
     let mut answers = turn_of(Anthropic);
     answers.insert(2, refused(429, "slow down").header("retry-after", "0"));
     let server = Server::start("stub", Anthropic, answers).await;
-    let mut host = host(&[&server], Removal::Freeze, None);
+    let mut host = host(&[&server], RemovalMode::Freeze, None);
     assert_eq!(host.turn("U1").await.reply, "A3");
     let bodies: Vec<String> = server.stub.seen().into_iter().map(|seen| seen.body).collect();
     assert_eq!((bodies.len(), &bodies[2]), (5, &bodies[3]));
@@ -255,7 +255,7 @@ async fn another_model_has_a_wire_of_its_own_and_no_use_for_the_thoughts_of_this
     answers[2] = refused(400, "not today");
     let first = Server::start("one", Anthropic, answers).await;
     let second = Server::start("two", Anthropic, vec![says(Anthropic, ("th2", ""), FETCHES)]).await;
-    let mut host = host(&[&first, &second], Removal::Freeze, None);
+    let mut host = host(&[&first, &second], RemovalMode::Freeze, None);
     assert_eq!(host.turn("U1").await.reply, "A3");
     // What left before it was asked never reached it.
     assert_eq!(second.told(0), "U1 tone P0 goal read_file T1 trunc cite check LOOP");
@@ -272,7 +272,7 @@ async fn after_a_compaction_the_wire_begins_anew() {
     answers.extend(turn_of(Anthropic));
     answers.splice(4..4, [refused(413, "prompt is too long"), says(Anthropic, ("aside", "in short"), None)]);
     let server = Server::start("stub", Anthropic, answers).await;
-    let mut host = host(&[&server], Removal::Freeze, None);
+    let mut host = host(&[&server], RemovalMode::Freeze, None);
     assert_eq!(host.turn("U0").await.reply, "A0");
     assert_eq!(host.turn("U1").await.reply, "A3");
     // Before: everything that was sent once. Thoughts of an earlier turn go with it.
@@ -290,11 +290,11 @@ async fn after_a_compaction_the_wire_begins_anew() {
 #[tokio::test]
 async fn a_turn_that_another_process_takes_up_has_sent_nothing_yet() {
     let mut answers = turn_of(Anthropic);
-    answers.insert(2, Answer::silence());
+    answers.insert(2, StubAnswer::silence());
     let server = Server::start("stub", Anthropic, answers).await;
     let kept = Arc::new(Memory::new());
     {
-        let mut host = host(&[&server], Removal::Freeze, None);
+        let mut host = host(&[&server], RemovalMode::Freeze, None);
         let store = Mortal::with_lives(kept.clone(), usize::MAX);
         host.conversation = Conversation::open(store.clone(), "s").unwrap();
         let waits = async {
@@ -308,10 +308,10 @@ async fn a_turn_that_another_process_takes_up_has_sent_nothing_yet() {
         store.die();
         drop(turn);
     }
-    let mut host = host(&[&server], Removal::Freeze, None);
+    let mut host = host(&[&server], RemovalMode::Freeze, None);
     host.conversation = Conversation::open(kept, "s").unwrap();
-    let resumed = host.runner.resume(&mut host.conversation, host.seen.clone(), &Helm::default()).await.unwrap();
-    assert_eq!((resumed.reply.as_str(), resumed.ending), ("A3", Ending::Completed));
+    let resumed = host.runner.resume(&mut host.conversation, host.seen.clone(), &TurnHandle::default()).await.unwrap();
+    assert_eq!((resumed.reply.as_str(), resumed.ending), ("A3", TurnEnding::Completed));
     assert_eq!(server.told(2), "U1 tone P0 check goal FIRST th1 read_file T1 trunc cite check LOOP");
     // What left before is on no wire any more, so the thoughts behind it are not sent.
     assert_eq!(server.told(3), "U1 tone P0 goal read_file T1 trunc cite check LOOP");
@@ -325,7 +325,7 @@ async fn a_turn_that_another_process_takes_up_has_sent_nothing_yet() {
 #[tokio::test]
 async fn what_a_rewriter_adds_to_a_call_is_frozen_and_what_it_takes_away_is_sent_again() {
     let server = Server { marker: MARKER, ..Server::start("stub", Anthropic, turn_of(Anthropic)).await };
-    let mut host = host(&[&server], Removal::Freeze, None);
+    let mut host = host(&[&server], RemovalMode::Freeze, None);
     let rule = Rule {
         before_llm: Some(Box::new(|at| {
             let kept = at.request.messages.iter().filter(|message| message.get().content != "goal").cloned();
@@ -347,7 +347,7 @@ async fn what_a_rewriter_adds_to_a_call_is_frozen_and_what_it_takes_away_is_sent
 async fn a_turn_without_texts_leaves_as_it_stands() {
     let answers = vec![says(OpenAi, ("th1", ""), READS), says(OpenAi, ("th2", "A2"), None)];
     let server = Server::start("stub", OpenAi, answers).await;
-    let mut host = host(&[&server], Removal::Freeze, None);
+    let mut host = host(&[&server], RemovalMode::Freeze, None);
     let mut settings = host.runner.settings().clone();
     settings.planning = None;
     host.remake(settings);

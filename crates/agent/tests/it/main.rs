@@ -4,7 +4,7 @@
 
 mod host;
 mod hooks;
-mod crew;
+mod test_agents;
 mod turns;
 mod rehearsals;
 mod requests;

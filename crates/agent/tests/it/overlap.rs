@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use domain::json::{Value, json};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
+use pintle_agent::driver::TurnEnding;
 use tokio::sync::{Barrier, Notify};
 
 use crate::hooks::{OwnTool, Rule};
@@ -52,7 +52,7 @@ async fn reading_calls_overlap_and_a_writing_one_waits_for_all_of_them() {
     let names = ["write", "meet", "meet", "meet", "write", "write"];
     let mut host = Parts::of(batch(&names)).own(meeting(&log)).own(writing(&log)).host();
     // Were they not to overlap, the barrier would never open and this would not end.
-    assert_eq!(host.turn("go").await.ending, Ending::Completed);
+    assert_eq!(host.turn("go").await.ending, TurnEnding::Completed);
     let order = log.lock().unwrap().clone();
     assert_eq!((order[0].as_str(), &order[4..]), ("c1 writes", &["c5 writes".to_owned(), "c6 writes".to_owned()][..]));
     // Messages keep the model's order, and each event its own call.
@@ -139,6 +139,6 @@ async fn an_owned_call_is_no_reading_one() {
         started
     };
     let (report, started) = futures_util::future::join(turn, watch).await;
-    assert_eq!((report.ending, started), (Ending::Completed, 1));
+    assert_eq!((report.ending, started), (TurnEnding::Completed, 1));
     assert_eq!((host.result("c1").as_str(), host.result("c2").as_str()), ("slow", "tool \"owned\" not found"));
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use domain::json::json;
-use domain::record::Outcome;
-use domain::verdict::Word;
-use pintle_agent::driver::Ending;
+use domain::record::HookOutcome;
+use domain::verdict::VerdictKind;
+use pintle_agent::driver::TurnEnding;
 
 use crate::host::Host;
 
@@ -26,7 +26,7 @@ async fn the_published_weather_plugin_runs_unchanged() {
     });
     host.mount(vec![process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures()).unwrap()]);
     let report = host.turn("What's the weather in Beijing today?").await;
-    assert_eq!(report.ending, Ending::Completed, "{:?}", host.seen.events());
+    assert_eq!(report.ending, TurnEnding::Completed, "{:?}", host.seen.events());
     assert_eq!(report.reply, "Beijing is sunny today, temperature 15°C");
     let answers: Vec<&str> = host
         .conversation
@@ -43,7 +43,7 @@ async fn the_published_weather_plugin_runs_unchanged() {
         .unwrap()
         .iter()
         .flat_map(|record| record.hooks.to_vec())
-        .any(|record| matches!(record.outcome, Outcome::Said { word: Word::Respond, .. }));
+        .any(|record| matches!(record.outcome, HookOutcome::Said { word: VerdictKind::Respond, .. }));
     assert!(responded);
     host.engine.close().await;
 }

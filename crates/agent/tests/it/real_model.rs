@@ -13,10 +13,10 @@ use domain::message::Role;
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use domain::tool::ToolOutput;
 use engine::{Engine, Mount};
-use pintle_agent::driver::Ending;
-use pintle_agent::{Models, OnMissingTag, Planning, Report, Settings, Shelf};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{AgentSettings, Models, OnMissingTag, Planning, SkillSet, TurnReport};
 use providers::capabilities::{MidSystem, Overrides};
-use providers::connect::{ProviderKind, ProviderSpec, ToolMode, connect};
+use providers::connect::{ProviderSpec, ToolWire, WireKind, connect};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts, Recorder};
@@ -78,12 +78,12 @@ fn serve(template: Option<&str>) -> Server {
 fn spec(server: &Server) -> ProviderSpec {
     ProviderSpec {
         base_url: Some(server.base_url.clone()),
-        tool_mode: ToolMode::JsonSchema,
-        ..ProviderSpec::new("local", ProviderKind::OpenAi)
+        tool_mode: ToolWire::JsonSchema,
+        ..ProviderSpec::new("local", WireKind::OpenAi)
     }
 }
 
-fn settings(mut settings: Settings) -> Settings {
+fn settings(mut settings: AgentSettings) -> AgentSettings {
     settings.model = "local/smollm2".into();
     settings.system = "You answer with the tools that you have.".into();
     settings.options.insert("temperature".into(), json!(0));
@@ -132,7 +132,7 @@ async fn a_real_model_calls_a_tool_that_a_hook_brought_and_answers() {
         .iter()
         .any(|message| message.get().role == Role::Tool && message.get().content.contains("eather"));
     assert!(told, "the hook's answer stands in the conversation");
-    assert_eq!(report.ending, Ending::Completed, "{events:#?}");
+    assert_eq!(report.ending, TurnEnding::Completed, "{events:#?}");
     assert!(!report.reply.trim().is_empty(), "the model's text comes back");
     host.engine.close().await;
 }
@@ -157,7 +157,7 @@ fn skills() -> Skills {
 }
 
 /// A planned turn over the model behind `spec`.
-async fn planned(spec: &ProviderSpec) -> (Host, Report) {
+async fn planned(spec: &ProviderSpec) -> (Host, TurnReport) {
     let model = Recorder::over(connect(spec).unwrap());
     let mut parts = Parts { model: model.clone(), ..Parts::of(json!([])) };
     parts.models = Some(Arc::new(Models::default().with("local", model)));
@@ -166,7 +166,7 @@ async fn planned(spec: &ProviderSpec) -> (Host, Report) {
     parts.settings.options.insert("tool_choice".into(), json!("required"));
     parts.settings.planning = Some(Planning { on_missing_tag: OnMissingTag::Loop, ..Planning::default() });
     let mut host = parts.own(OwnTool::giving("get_weather", ToolOutput::ok("Beijing: sunny, 21 degrees"))).host();
-    host.runner = host.runner.with_skills(Arc::new(Shelf::new(skills())));
+    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(skills())));
     host.mount(vec![one_call(&host.engine)]);
     let report = host.turn("What is the weather in Beijing? Use get_weather.").await;
     host.engine.close().await;
@@ -177,7 +177,7 @@ async fn planned(spec: &ProviderSpec) -> (Host, Report) {
 async fn a_real_model_behind_a_strict_template_works_a_planned_turn() {
     let server = tokio::task::spawn_blocking(|| serve(Some("strict_template.jinja"))).await.unwrap();
     let (host, report) = planned(&spec(&server)).await;
-    assert_eq!(report.ending, Ending::Completed, "{:#?}", host.seen.events());
+    assert_eq!(report.ending, TurnEnding::Completed, "{:#?}", host.seen.events());
     assert!(!report.reply.trim().is_empty(), "the model's text comes back");
     assert!(host.model.request(0).tools.is_empty(), "a plan is made without tools");
     assert_eq!(host.model.request(1).tools.len(), 1, "then they are offered");
@@ -196,6 +196,6 @@ async fn a_real_model_behind_a_strict_template_works_a_planned_turn() {
     // The same turn as other servers would take it: this one does not, so its template is as strict as it says.
     let free = Overrides { mid_system: Some(MidSystem::Free), alternation: Some(false), ..Overrides::default() };
     let (_, refused) = planned(&ProviderSpec { capabilities: free, ..spec(&server) }).await;
-    let Ending::Failed { text, .. } = refused.ending else { panic!("it was taken: {:?}", refused.ending) };
+    let TurnEnding::Failed { text, .. } = refused.ending else { panic!("it was taken: {:?}", refused.ending) };
     assert!(text.contains("there is no role system") && text.contains("`local/*`"), "{text}");
 }

@@ -6,12 +6,12 @@ use domain::id::{SessionId, TenantId};
 use domain::json::{Value, json};
 use domain::ledger::{MsgId, Provenance};
 use domain::llm::LlmRequest;
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::skill::{SkillHook, Skills, Timing};
 use domain::store::{SessionKey, SessionStore as _};
 use domain::turn::Fact;
-use pintle_agent::driver::rehearsal::{Aim, Call, Fate, Recorded, Rehearsal, Rehearsed};
-use pintle_agent::{Conversation, Report};
+use pintle_agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn, Rehearsal, RehearsedTurn, TextFate};
+use pintle_agent::{Conversation, TurnReport};
 use providers::scripted::Scripted;
 use store::Memory;
 
@@ -27,9 +27,9 @@ fn kept(mut host: Host) -> (Host, Arc<Memory>) {
 }
 
 /// What the journal of the session says of the turn of `report`.
-fn replayed(host: &Host, store: &Memory, report: &Report) -> Rehearsed {
+fn replayed(host: &Host, store: &Memory, report: &TurnReport) -> RehearsedTurn {
     let key = SessionKey { tenant: TenantId::default_tenant(), session: SessionId::from("s") };
-    let recorded = Recorded::find(store.journal(&key).unwrap(), &report.turn_id).unwrap();
+    let recorded = RecordedTurn::find(store.journal(&key).unwrap(), &report.turn_id).unwrap();
     rehearsal(host, Skills::none()).replay(&recorded)
 }
 
@@ -54,7 +54,7 @@ fn asked(host: &Host) -> Vec<Value> {
     (0..host.model.count()).map(|n| whole(&host.model.request(n))).collect()
 }
 
-fn calls(went: &Rehearsed) -> Vec<Value> {
+fn calls(went: &RehearsedTurn) -> Vec<Value> {
     went.calls.iter().map(|call| whole(&call.request)).collect()
 }
 
@@ -69,8 +69,8 @@ async fn check(script: Value, host: Host) {
     let with = again.skills.clone();
     let played = rehearsal(&host, with).play("U1", |request| scripted.reply("test", request));
     // A result stands for each of a tool, and the journal has the time of each message; else they are the same.
-    let plain = |went: &Rehearsed| {
-        let list = |call: &Call| {
+    let plain = |went: &RehearsedTurn| {
+        let list = |call: &ModelCall| {
             lines(&call.request.messages).join("\n").replace("[the result of read_file stands here]", "T1")
         };
         went.calls
@@ -81,8 +81,8 @@ async fn check(script: Value, host: Host) {
     assert_eq!(plain(&played), plain(&again), "{script}");
     assert_eq!((played.planned, played.tools, &played.skills), (again.planned, again.tools, &again.skills));
     assert_eq!(
-        played.calls.iter().map(Call::cache_boundary).collect::<Vec<_>>(),
-        again.calls.iter().map(Call::cache_boundary).collect::<Vec<_>>()
+        played.calls.iter().map(ModelCall::cache_boundary).collect::<Vec<_>>(),
+        again.calls.iter().map(ModelCall::cache_boundary).collect::<Vec<_>>()
     );
     assert_eq!(played.end.map(|end| (end.status, end.reply)), again.end.map(|end| (end.status, end.reply)));
 }
@@ -102,8 +102,8 @@ async fn a_rehearsal_and_a_journal_say_what_the_turn_asked() {
     let answers = json!([{"text": "A1"}]);
     check(answers.clone(), {
         let mut host = Parts::of(answers).host();
-        let shelf = Arc::new(pintle_agent::Shelf::new(skills()));
-        host.runner = host.runner.with_skills(shelf);
+        let skill_set = Arc::new(pintle_agent::SkillSet::new(skills()));
+        host.runner = host.runner.with_skills(skill_set);
         host
     })
     .await;
@@ -147,9 +147,12 @@ async fn each_text_says_when_it_leaves() {
             "LOOP#13 LeavesAfterCall",
         ]
     );
-    assert_eq!(went.fate(MsgId::default()), Fate::Stays);
-    assert_eq!(went.calls.iter().map(Call::cache_boundary).collect::<Vec<_>>(), [Some(2), Some(3), Some(6), Some(8)]);
-    assert_eq!(went.calls.iter().map(|call| (call.round, call.aim)).next(), Some((0, Aim::Plan)));
+    assert_eq!(went.fate(MsgId::default()), TextFate::Stays);
+    assert_eq!(
+        went.calls.iter().map(ModelCall::cache_boundary).collect::<Vec<_>>(),
+        [Some(2), Some(3), Some(6), Some(8)]
+    );
+    assert_eq!(went.calls.iter().map(|call| (call.round, call.aim)).next(), Some((0, CallPurpose::Plan)));
 }
 
 #[tokio::test]
@@ -186,9 +189,10 @@ async fn a_turn_that_nobody_ended_is_shown_as_far_as_it_is_known() {
     let entries = store.journal(&key).unwrap();
     let whole = replayed(&host, &store, &report);
     // The turn began with its texts: both are one transaction.
-    let begun = entries.iter().position(|entry| matches!(entry, Entry::Turn(Fact::Equipped { .. }))).unwrap() + 1;
+    let begun =
+        entries.iter().position(|entry| matches!(entry, JournalEntry::Turn(Fact::Equipped { .. }))).unwrap() + 1;
     for length in begun..entries.len() {
-        let recorded = Recorded::find(entries[..length].to_vec(), &report.turn_id).unwrap();
+        let recorded = RecordedTurn::find(entries[..length].to_vec(), &report.turn_id).unwrap();
         let part = rehearsal(&host, Skills::none()).replay(&recorded);
         let known = calls(&part);
         assert_eq!(known, calls(&whole)[..known.len()], "after {length} entries");
@@ -213,7 +217,7 @@ async fn a_list_after_a_compaction_is_the_one_that_was_sent() {
     let mut settings = host.runner.settings().clone();
     settings.context_tokens = 1200;
     host.remake(settings);
-    host.runner = host.runner.with_skills(Arc::new(pintle_agent::Shelf::new(Skills::new(vec![now]))));
+    host.runner = host.runner.with_skills(Arc::new(pintle_agent::SkillSet::new(Skills::new(vec![now]))));
     host.turn("U1").await;
     let report = host.turn(&"U2 ".repeat(100)).await;
     let again = replayed(&host, &store, &report);

@@ -8,7 +8,7 @@ use domain::llm::ToolDef;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use pintle_agent::Models;
-use pintle_agent::driver::Ending;
+use pintle_agent::driver::TurnEnding;
 
 use crate::hooks::{OwnTool, Rule, child, sent};
 use crate::host::{Host, Parts, Recorder};
@@ -38,7 +38,7 @@ async fn a_child_rewrites_one_call_and_no_other() {
     let answer = r#"{"action":"modify","request":{"messages":[{"role":"system","content":"Be kind."},
         {"role":"user","content":"hello"}],"options":{"temperature":0.25,"seed":12345678901234567890.10}}}"#;
     host.mount(vec![child(&host, "h", &[("before_llm", &answer.replace('\n', ""))], json!({}))]);
-    assert_eq!(host.turn("hi").await.ending, Ending::Completed);
+    assert_eq!(host.turn("hi").await.ending, TurnEnding::Completed);
     // An omitted member keeps its value; a present one replaces it whole, for this call only.
     assert_eq!(host.asked(0), ["system: Be kind.", "user: hello"]);
     assert_eq!(
@@ -116,7 +116,7 @@ async fn no_messages_after_the_chain_end_the_turn_before_any_call() {
     host.mount(vec![child(&host, "h", &[("before_llm", r#"{"request":{"messages":[]}}"#)], json!({}))]);
     let report = host.turn("hi").await;
     let text = "the request has no messages left after `before_llm`";
-    assert_eq!(report.ending, Ending::Failed { stage: "llm".into(), text: text.into() });
+    assert_eq!(report.ending, TurnEnding::Failed { stage: "llm".into(), text: text.into() });
     assert_eq!((host.model.count(), host.seen.count("llm_request")), (0, 0));
     assert_eq!(host.seen.payloads("error"), [json!({"Stage": "llm", "Message": text})]);
     host.engine.close().await;
@@ -133,7 +133,7 @@ async fn an_injected_tool_is_answered_by_its_owner() {
     // `respond = []` grants nothing but what is its own, and its matcher does not count for that.
     let more = json!({"respond": [], "matcher": "^exec$"});
     host.mount(vec![child(&host, "sky", &[("before_llm", tool), ("before_tool", answer)], more)]);
-    assert_eq!(host.turn("?").await.ending, Ending::Completed);
+    assert_eq!(host.turn("?").await.ending, TurnEnding::Completed);
     assert_eq!(host.result("c1"), "sunny");
     assert_eq!(
         host.seen.payloads("tool_exec_start"),
@@ -147,7 +147,7 @@ async fn an_injected_tool_whose_owner_is_silent_is_not_found() {
     let script = json!([{"tool_calls": [{"id": "c1", "name": "weather", "arguments": {}}]}, {"text": "ok"}]);
     let mut host = Parts::of(script).host();
     host.mount(vec![host.engine.native("sky", 0, offering(&["weather"], true))]);
-    assert_eq!(host.turn("?").await.ending, Ending::Completed);
+    assert_eq!(host.turn("?").await.ending, TurnEnding::Completed);
     assert_eq!(offered(&host, 0), ["weather"]);
     assert_eq!(host.result("c1"), "tool \"weather\" not found");
     assert_eq!(host.seen.payloads("tool_exec_end")[0]["IsError"], true);

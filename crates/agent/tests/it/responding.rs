@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::checkpoint::{CallPatch, CheckpointKind, Substitute};
 use domain::json::{Value, json};
 use domain::tool::ToolOutput;
-use domain::verdict::{Verdict, Word};
-use pintle_agent::driver::Ending;
+use domain::verdict::{Verdict, VerdictKind};
+use pintle_agent::driver::TurnEnding;
 
 use crate::hooks::{OwnTool, Rule, child};
 use crate::host::{Host, Parts};
@@ -20,7 +20,7 @@ fn calling_echo() -> (Host, Arc<OwnTool>) {
 }
 
 /// A turn in which a child answers the call with `result`.
-async fn answered(result: &Value) -> (Host, pintle_agent::Report) {
+async fn answered(result: &Value) -> (Host, pintle_agent::TurnReport) {
     let (mut host, echo) = calling_echo();
     let answer = json!({"action": "respond", "result": result}).to_string();
     host.mount(vec![child(&host, "h", &[("before_tool", &answer)], json!({}))]);
@@ -71,7 +71,7 @@ async fn a_result_reaches_the_model_and_the_user_as_it_says() {
 async fn handled_results_end_the_turn_without_another_call() {
     let handled = json!({"for_llm": "sent", "for_user": "Here it is.", "response_handled": true});
     let (host, report) = answered(&handled).await;
-    assert_eq!((report.reply.as_str(), &report.ending), ("", &Ending::Completed));
+    assert_eq!((report.reply.as_str(), &report.ending), ("", &TurnEnding::Completed));
     assert_eq!(host.model.count(), 1);
     assert_eq!(*host.seen.for_user.lock().unwrap(), ["Here it is."]);
     assert_eq!(host.result("c1"), format!("sent\n\n{NOTE}"));
@@ -147,7 +147,7 @@ async fn the_call_that_was_answered_stands_in_events_and_not_in_the_conversation
     assert_eq!(host.result("c1"), "two");
     let records = host.seen.records.lock().unwrap();
     let decided = records.iter().find(|record| record.checkpoint == CheckpointKind::BeforeTool).unwrap();
-    assert_eq!((decided.ruling.word, decided.ruling.substituted), (Word::Respond, true));
+    assert_eq!((decided.ruling.word, decided.ruling.substituted), (VerdictKind::Respond, true));
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_gate_stands_above_a_hooks_answer_and_the_other_stages_do_not() {
             host.engine.native("answers", 0, Arc::new(answers)),
             host.engine.native("gate", 1, Arc::new(gate)),
         ]);
-        assert_eq!(host.turn("go").await.ending, Ending::Completed);
+        assert_eq!(host.turn("go").await.ending, TurnEnding::Completed);
         let text = if denies { "Hook blocked: pre_tool_use: gate: never" } else { "of the hook" };
         assert_eq!((host.result("c1").as_str(), echo.calls().len()), (text, 0));
         assert_eq!(host.seen.everything().contains("of the hook"), !denies, "a denied result is nowhere");

@@ -8,7 +8,7 @@ use domain::llm::LlmReply;
 use domain::message::CallPart;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
+use pintle_agent::driver::TurnEnding;
 
 use crate::hooks::{OwnTool, Rule, child, sent};
 use crate::host::{Host, Parts};
@@ -193,7 +193,7 @@ async fn calls_that_after_llm_adds_take_the_whole_path() {
     host.mount(vec![child(&host, "h", &answers, json!({})), host.engine.native("gate", 0, Arc::new(gate))]);
     // The child adds its call to every answer, so the limit ends this.
     let report = host.turn("go").await;
-    assert!(matches!(report.ending, Ending::Failed { .. }), "{report:?}");
+    assert!(matches!(report.ending, TurnEnding::Failed { .. }), "{report:?}");
     assert!(echo.calls().is_empty() && host.is_valid());
     let refused: Vec<String> = host.said().into_iter().filter(|line| line.contains("Hook blocked")).collect();
     assert_eq!(refused.len(), 2, "{:?}", host.said());

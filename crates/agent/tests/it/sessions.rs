@@ -9,22 +9,23 @@ use domain::id::TenantId;
 use domain::json::json;
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::{Message, Role};
-use domain::session::{Cause, Entry};
+use domain::session::{JournalEntry, ReleaseReason};
 use domain::skill::{SkillHook, Skills, Timing};
 use domain::store::{
-    Append, Done, Hold, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
+    JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionRow, SessionStore, StoreError,
+    StoredEvent,
 };
 use domain::tool::ToolOutput;
-use domain::turn::{Fact, Waiting};
+use domain::turn::{Fact, WaitingMessage};
 use engine::{Mount, Tool};
 use futures_util::FutureExt as _;
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, Helm};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnHandle};
 use store::{Durability, Memory, Sqlite};
 
-use crate::crew::{Crew, CrewParts, Mind, call, hands, last, said};
 use crate::hooks::{OwnTool, Passing};
 use crate::host::{Seen, valid};
+use crate::test_agents::{Mind, TestAgents, TestAgentsParts, call, hands, last, said};
 
 mod mortal;
 mod children;
@@ -80,12 +81,12 @@ fn ends(records: &dyn RecordStore) -> Vec<String> {
 }
 
 /// The turns that began in a journal.
-fn begun(journal: &[Entry]) -> Vec<String> {
+fn begun(journal: &[JournalEntry]) -> Vec<String> {
     let mut begun: Vec<String> = journal
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.to_string()),
-            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+            JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.to_string()),
+            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
         })
         .collect();
     begun.sort();
@@ -93,13 +94,13 @@ fn begun(journal: &[Entry]) -> Vec<String> {
 }
 
 /// `open`, and how each process left, in order.
-fn visits(journal: &[Entry]) -> Vec<&'static str> {
+fn visits(journal: &[JournalEntry]) -> Vec<&'static str> {
     journal
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Opened { .. } => Some("open"),
-            Entry::Closed { cause } => Some(cause.word()),
-            Entry::Turn(_) => None,
+            JournalEntry::Opened { .. } => Some("open"),
+            JournalEntry::Closed { cause } => Some(cause.word()),
+            JournalEntry::Turn(_) => None,
         })
         .collect()
 }
@@ -176,7 +177,7 @@ fn thinks(request: &LlmRequest) -> LlmReply {
 }
 
 /// A process: an agent with everything new but the tools, all of whose hooks and models take their time.
-fn process(machine: &Machine) -> Crew {
+fn process(machine: &Machine) -> TestAgents {
     let model = Mind::slow(|_, request| {
         let reply = thinks(request);
         async move {
@@ -186,11 +187,11 @@ fn process(machine: &Machine) -> Crew {
         .boxed()
     });
     let own: [Arc<dyn Tool>; 2] = [machine.work.clone(), machine.look.clone()];
-    let parts = own.into_iter().fold(CrewParts::of(model, &["main"]), CrewParts::own);
-    let crew = CrewParts { skills: skills(), ..parts }.crew();
-    let slow: Vec<Mount> = vec![crew.engine.native("slow", 0, Passing::slow())];
-    crew.mount(slow);
-    crew
+    let parts = own.into_iter().fold(TestAgentsParts::of(model, &["main"]), TestAgentsParts::own);
+    let test_agents = TestAgentsParts { skills: skills(), ..parts }.test_agents();
+    let slow: Vec<Mount> = vec![test_agents.engine.native("slow", 0, Passing::slow())];
+    test_agents.mount(slow);
+    test_agents
 }
 
 /// The lines of a conversation that say `text`.
@@ -203,11 +204,11 @@ async fn a_turn_dropped_anywhere_leaves_a_whole_conversation() {
     let mut polls = 0;
     loop {
         let (store, machine, at) = (Arc::new(Memory::new()), Machine::new(), format!("after {polls} polls"));
-        let crew = process(&machine);
-        let helm = Helm::default();
-        helm.steer("more").unwrap();
+        let test_agents = process(&machine);
+        let turn_handle = TurnHandle::default();
+        turn_handle.steer("more").unwrap();
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-        let report = for_polls(polls, crew.turn_by(&mut conversation, "go", &helm)).await;
+        let report = for_polls(polls, test_agents.turn_by(&mut conversation, "go", &turn_handle)).await;
         assert!(conversation.open_turn().is_none() && valid(conversation.messages()), "{at}");
         let lines = said(&conversation);
         let began = begun(&store.journal(&key("s")).unwrap());
@@ -217,7 +218,7 @@ async fn a_turn_dropped_anywhere_leaves_a_whole_conversation() {
         if began.len() == 1 {
             // The message is in the conversation, waits for the next turn, or the user knows that it is gone.
             let waits = conversation.queue().iter().filter(|waiting| waiting.text() == "more").count();
-            let gone = crew.seen.for_user.lock().unwrap().len();
+            let gone = test_agents.seen.for_user.lock().unwrap().len();
             assert_eq!(times(&lines, "user: more") + waits + gone, 1, "{at}: {lines:?}");
         }
         drop(conversation);
@@ -232,7 +233,7 @@ async fn a_turn_dropped_anywhere_leaves_a_whole_conversation() {
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
         assert_eq!(said(&conversation), lines, "{at}: what is kept is what was there");
         let second = process(&machine).turn(&mut conversation, "again").await;
-        assert_eq!(second.ending, Ending::Completed, "{at}");
+        assert_eq!(second.ending, TurnEnding::Completed, "{at}");
         assert!(valid(conversation.messages()), "{at}");
         assert_eq!(ends(&*store), begun(&store.journal(&key("s")).unwrap()), "{at}");
         assert!(machine.runs().iter().all(|(_, count)| *count == 1), "{at}: {:?}", machine.runs());
@@ -260,33 +261,34 @@ where
     let (machine, at) = (Machine::new(), format!("{next:?} after {polls} polls"));
     let over = {
         let store = Mortal::with_lives(open(), usize::MAX);
-        let crew = process(&machine);
+        let test_agents = process(&machine);
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-        let helm = Helm::default();
-        helm.steer("more").unwrap();
-        let mut turn = Box::pin(crew.turn_by(&mut conversation, "go", &helm));
+        let turn_handle = TurnHandle::default();
+        turn_handle.steer("more").unwrap();
+        let mut turn = Box::pin(test_agents.turn_by(&mut conversation, "go", &turn_handle));
         let over = for_polls(polls, &mut turn).await.is_some();
         store.die();
         drop(turn);
         // A real death would end its tools as well.
-        crew.settled().await;
+        test_agents.settled().await;
         over
     };
     let store = open();
     let journal = store.journal(&key("s")).unwrap();
     let (began, used) = (begun(&journal).len(), used_without_answer(&journal));
     // Its end may be written although the process did not live to hear of it.
-    let open_turn = began == 1 && !journal.iter().any(|entry| matches!(entry, Entry::Turn(Fact::Ended { .. })));
+    let open_turn = began == 1 && !journal.iter().any(|entry| matches!(entry, JournalEntry::Turn(Fact::Ended { .. })));
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
     assert_eq!(conversation.open_turn().is_some(), open_turn, "{at}");
     let runs_before = machine.runs();
-    let crew = process(&machine);
+    let test_agents = process(&machine);
     if next == Next::Resumes {
-        let resumed = crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await;
-        assert_eq!(resumed.map(|report| report.ending), open_turn.then_some(Ending::Completed), "{at}");
+        let resumed =
+            test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await;
+        assert_eq!(resumed.map(|report| report.ending), open_turn.then_some(TurnEnding::Completed), "{at}");
     }
-    while crew.go_on(&mut conversation).await.is_some() {}
-    assert_eq!(crew.turn(&mut conversation, "again").await.ending, Ending::Completed, "{at}");
+    while test_agents.go_on(&mut conversation).await.is_some() {}
+    assert_eq!(test_agents.turn(&mut conversation, "again").await.ending, TurnEnding::Completed, "{at}");
     let lines = said(&conversation);
     assert!(valid(conversation.messages()), "{at}: {lines:?}");
     assert_eq!((times(&lines, "user: go"), times(&lines, "user: again")), (began, 1), "{at}: {lines:?}");
@@ -299,7 +301,7 @@ where
     }
     assert_eq!(times(&lines, UNKNOWN), used.len(), "{at}");
     assert!(machine.runs().iter().all(|(_, count)| *count == 1), "{at}: {:?}", machine.runs());
-    drop((conversation, crew));
+    drop((conversation, test_agents));
     drop(store);
     let store = open();
     let journal = store.journal(&key("s")).unwrap();
@@ -319,13 +321,13 @@ fn runs_of(runs: &[(String, usize)], call: &str) -> usize {
 }
 
 /// The calls that were running when the journal broke off.
-fn used_without_answer(journal: &[Entry]) -> Vec<String> {
+fn used_without_answer(journal: &[JournalEntry]) -> Vec<String> {
     let mut running = Vec::new();
     for entry in journal {
         match entry {
-            Entry::Turn(Fact::Used { place, .. }) => running.push(*place),
-            Entry::Turn(Fact::Answered { place, .. }) => running.retain(|used| used != place),
-            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => {}
+            JournalEntry::Turn(Fact::Used { place, .. }) => running.push(*place),
+            JournalEntry::Turn(Fact::Answered { place, .. }) => running.retain(|used| used != place),
+            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
         }
     }
     running.into_iter().map(|place| format!("c{}", place + 1)).collect()
@@ -372,21 +374,21 @@ async fn a_conversation_survives_its_process() {
     let before = {
         let mut conversation = Conversation::open(open(), "s").unwrap();
         assert_eq!(conversation.last_cause(), None);
-        let crew = process(&machine);
-        crew.turn(&mut conversation, "go").await;
-        assert_eq!(crew.seen.count("session_start"), 1);
+        let test_agents = process(&machine);
+        test_agents.turn(&mut conversation, "go").await;
+        assert_eq!(test_agents.seen.count("session_start"), 1);
         conversation.messages().iter().map(|message| message.get().clone()).collect::<Vec<Message>>()
     };
     let mut conversation = Conversation::open(open(), "s").unwrap();
     let after: Vec<Message> = conversation.messages().iter().map(|message| message.get().clone()).collect();
     assert_eq!(after, before, "with all that only the host and the provider know");
-    assert_eq!(conversation.last_cause(), Some(Cause::Done));
-    let crew = process(&machine);
-    crew.turn(&mut conversation, "again").await;
-    assert_eq!(crew.seen.count("session_start"), 0, "it is not new");
+    assert_eq!(conversation.last_cause(), Some(ReleaseReason::Done));
+    let test_agents = process(&machine);
+    test_agents.turn(&mut conversation, "again").await;
+    assert_eq!(test_agents.seen.count("session_start"), 0, "it is not new");
     assert_eq!(said(&conversation).last().unwrap(), "assistant: done");
     // The message, and the two texts of skills that the first call sees.
-    assert_eq!(crew.model.request(0).messages.len(), before.len() + 3);
+    assert_eq!(test_agents.model.request(0).messages.len(), before.len() + 3);
 }
 
 #[tokio::test]
@@ -405,19 +407,19 @@ async fn how_a_process_left_is_told_by_its_last_turn() {
         "loop" => LlmReply::calls(vec![call(1, "work", &json!({}))]),
         _ => LlmReply::text("done"),
     });
-    let mut parts = CrewParts::of(failing, &["main"]).own(OwnTool::giving("work", ToolOutput::ok("hi")));
-    parts.change = Box::new(|settings| pintle_agent::Settings { max_iterations: 1, ..settings });
-    let crew = parts.crew();
+    let mut parts = TestAgentsParts::of(failing, &["main"]).own(OwnTool::giving("work", ToolOutput::ok("hi")));
+    parts.change = Box::new(|settings| pintle_agent::AgentSettings { max_iterations: 1, ..settings });
+    let test_agents = parts.test_agents();
     let store = Arc::new(Memory::new());
-    let visit = async |prompt: &str, helm: &Helm| {
+    let visit = async |prompt: &str, turn_handle: &TurnHandle| {
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-        crew.turn_by(&mut conversation, prompt, helm).await;
+        test_agents.turn_by(&mut conversation, prompt, turn_handle).await;
     };
-    visit("hi", &Helm::default()).await;
+    visit("hi", &TurnHandle::default()).await;
     assert_eq!(last_visit(&store), Some("done"));
-    visit("loop", &Helm::default()).await;
+    visit("loop", &TurnHandle::default()).await;
     assert_eq!(last_visit(&store), Some("failed"));
-    let stopped = Helm::default();
+    let stopped = TurnHandle::default();
     stopped.cancel();
     visit("hi", &stopped).await;
     assert_eq!(last_visit(&store), Some("interrupted"));
@@ -431,13 +433,13 @@ async fn how_a_process_left_is_told_by_its_last_turn() {
 async fn a_rolled_back_turn_is_rolled_back_for_ever() {
     let store = Arc::new(Memory::new());
     let machine = Machine::new();
-    let crew = process(&machine);
+    let test_agents = process(&machine);
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-    crew.turn(&mut conversation, "again").await;
+    test_agents.turn(&mut conversation, "again").await;
     let before = said(&conversation);
-    let helm = Helm::default();
-    helm.abort();
-    crew.turn_by(&mut conversation, "go", &helm).await;
+    let turn_handle = TurnHandle::default();
+    turn_handle.abort();
+    test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
     assert_eq!(said(&conversation), before);
     drop(conversation);
     assert_eq!(said(&Conversation::open(store, "s").unwrap()), before);
@@ -447,10 +449,10 @@ async fn a_rolled_back_turn_is_rolled_back_for_ever() {
 async fn a_call_whose_use_cannot_be_noted_does_not_run() {
     let store = Arc::new(Breaking { inner: Memory::new(), broken: AtomicBool::new(true) });
     let machine = Machine::new();
-    let crew = process(&machine);
+    let test_agents = process(&machine);
     let mut conversation = Conversation::open(store, "s").unwrap();
-    let report = crew.turn(&mut conversation, "go").await;
-    assert_eq!((report.ending, report.denials.len()), (Ending::Completed, 0));
+    let report = test_agents.turn(&mut conversation, "go").await;
+    assert_eq!((report.ending, report.denials.len()), (TurnEnding::Completed, 0));
     assert_eq!(machine.runs(), []);
     let text = "the tool did not run: the session could not be written";
     assert_eq!(times(&said(&conversation), text), 4, "{:?}", said(&conversation));
@@ -459,23 +461,23 @@ async fn a_call_whose_use_cannot_be_noted_does_not_run() {
 #[tokio::test]
 async fn what_waits_survives_in_the_order_of_its_coming() {
     let store = Arc::new(Memory::new());
-    let helm = Helm::default();
+    let turn_handle = TurnHandle::default();
     let heard = Arc::new(Mutex::new(false));
-    let (by_model, once) = (helm.clone(), heard.clone());
+    let (by_model, once) = (turn_handle.clone(), heard.clone());
     let model = Mind::quick(move |_, _| {
         if !std::mem::replace(&mut *once.lock().unwrap(), true) {
             ["one", "two", "three"].iter().for_each(|text| by_model.steer(*text).unwrap());
         }
         LlmReply::text("done")
     });
-    let crew = CrewParts::of(model, &["main"]).crew();
+    let test_agents = TestAgentsParts::of(model, &["main"]).test_agents();
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-    crew.turn_by(&mut conversation, "go", &helm).await;
+    test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
     drop(conversation);
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-    let waiting: Vec<String> = conversation.queue().iter().map(Waiting::text).map(str::to_owned).collect();
+    let waiting: Vec<String> = conversation.queue().iter().map(WaitingMessage::text).map(str::to_owned).collect();
     assert_eq!(waiting, ["one", "two", "three"]);
-    crew.turn(&mut conversation, "four").await;
+    test_agents.turn(&mut conversation, "four").await;
     let users: Vec<String> = conversation
         .messages()
         .iter()

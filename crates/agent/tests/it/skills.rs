@@ -6,13 +6,15 @@ use domain::checkpoint::CheckpointKind;
 use domain::json::{Value, json};
 use domain::ledger::HookChunk;
 use domain::llm::{LlmReply, ToolDef};
-use domain::planning::{Need, StepPrompts};
-use domain::record::{EventRecord, NotRun, Outcome};
+use domain::planning::{StepPrompts, ToolNeed};
+use domain::record::{EventRecord, HookOutcome, NotRun};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use domain::tool::ToolOutput;
-use domain::verdict::{Verdict, Word};
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, Helm, NeedTool, OnMissingTag, Outlet, Planning, Report, Request, Shelf};
+use domain::verdict::{Verdict, VerdictKind};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{
+    Conversation, OnMissingTag, Planning, SkillSet, TextRequest, ToolNeedJudge, TurnHandle, TurnReport, UserOutput,
+};
 use store::Memory;
 
 use crate::hooks::{OwnTool, Rule};
@@ -54,7 +56,7 @@ pub(crate) fn host(replies: Value, skills: Skills, planning: Option<Planning>) -
     parts.settings.planning = planning;
     let file = OwnTool::giving("read_file", ToolOutput::ok("T1"));
     let mut host = parts.own(file).own(OwnTool::giving("web_fetch", ToolOutput::ok("T2"))).host();
-    host.runner = host.runner.with_skills(Arc::new(Shelf::new(skills)));
+    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(skills)));
     host
 }
 
@@ -86,7 +88,7 @@ impl Front {
     }
 }
 
-impl Outlet for Front {
+impl UserOutput for Front {
     fn streams(&self) -> bool {
         true
     }
@@ -107,8 +109,8 @@ impl Outlet for Front {
     }
 }
 
-async fn turn(host: &mut Host, front: &Arc<Front>, request: impl Into<Request<'_>>) -> Report {
-    host.runner.turn(&mut host.conversation, request, front.clone(), &Helm::default()).await
+async fn turn(host: &mut Host, front: &Arc<Front>, request: impl Into<TextRequest<'_>>) -> TurnReport {
+    host.runner.turn(&mut host.conversation, request, front.clone(), &TurnHandle::default()).await
 }
 
 /// What became of hooks, one line each, in order.
@@ -124,11 +126,13 @@ fn told(event: &EventRecord) -> Vec<String> {
     if event.hooks.is_empty() {
         return vec![format!("{at} {}", event.ruling.text.as_deref().unwrap_or_default())];
     }
-    let said = |outcome: &Outcome| match outcome {
-        Outcome::Said { word: Word::Inject, reason, .. } => reason.clone().unwrap_or_default(),
-        Outcome::NotRun(NotRun::Disabled) => "disabled".into(),
-        Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{value} is not {pattern}"),
-        Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::Told | Outcome::NotRun(_) => format!("{outcome:?}"),
+    let said = |outcome: &HookOutcome| match outcome {
+        HookOutcome::Said { word: VerdictKind::Inject, reason, .. } => reason.clone().unwrap_or_default(),
+        HookOutcome::NotRun(NotRun::Disabled) => "disabled".into(),
+        HookOutcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{value} is not {pattern}"),
+        HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
+            format!("{outcome:?}")
+        }
     };
     event.hooks.iter().map(|record| format!("{at} {} {}", record.hook, said(&record.outcome))).collect()
 }
@@ -138,7 +142,7 @@ async fn a_planned_turn_asks_with_exactly_the_published_lists() {
     let mut host = host(trace_a(), skills(), Some(planning()));
     let front = Arc::new(Front::default());
     let report = turn(&mut host, &front, "U1").await;
-    assert_eq!((report.reply.as_str(), report.ending), ("A3", Ending::Completed));
+    assert_eq!((report.reply.as_str(), report.ending), ("A3", TurnEnding::Completed));
     let begins = ["system: S0", "user: U1", "system: tone"];
     let request = |n: usize, rest: &[&str]| {
         assert_eq!(host.asked(n), begins.iter().chain(rest).map(|line| (*line).to_owned()).collect::<Vec<_>>());
@@ -201,7 +205,7 @@ async fn a_plan_says_whether_tools_are_needed() {
     let check = async |reply: Value, planning: Planning, said: &[&str], calls: usize| {
         let mut host = host(json!([reply, {"text": "done"}]), Skills::none(), Some(planning));
         let report = host.turn("U1").await;
-        assert_eq!((report.ending, host.model.count()), (Ending::Completed, calls));
+        assert_eq!((report.ending, host.model.count()), (TurnEnding::Completed, calls));
         assert_eq!(host.said()[1..], *said);
         let missing = evidence(&host).iter().filter(|line| line.starts_with("plan_tag_missing")).count();
         (missing, host.seen.deltas.lock().unwrap().clone())
@@ -226,9 +230,9 @@ async fn a_plan_says_whether_tools_are_needed() {
 /// Says that no plan needs a tool.
 struct Never;
 
-impl NeedTool for Never {
-    fn need(&self, _reply: &LlmReply) -> Need {
-        Need::Nothing
+impl ToolNeedJudge for Never {
+    fn need(&self, _reply: &LlmReply) -> ToolNeed {
+        ToolNeed::Nothing
     }
 }
 
@@ -266,7 +270,7 @@ async fn without_tools_there_is_one_call_and_what_hooks_offer_it_is_dropped() {
         let mut host = host(json!([{"text": "hello"}]), skills(), planning);
         host.mount(vec![host.engine.native("h", 0, Arc::new(rule()))]);
         let front = Arc::new(Front::default());
-        turn(&mut host, &front, Request { enable_tools: false, ..Request::from("U1") }).await;
+        turn(&mut host, &front, TextRequest { enable_tools: false, ..TextRequest::from("U1") }).await;
         assert_eq!(host.asked(0), ["system: S0", "user: U1", "system: tone"]);
         assert_eq!((host.model.count(), host.model.request(0).tools.len()), (1, 0));
         assert_eq!(dropped(&host), ["this call offers no tools; dropped: weather"]);
@@ -297,7 +301,7 @@ async fn a_conversation_keeps_what_was_announced_and_the_next_turn_adds_to_it() 
     assert_eq!(front.heard(), ["#1 alpha/tone tone", "two", "|"]);
     // A request narrows; it cannot ask for what the agent has not.
     let wanted = ["beta".to_owned(), "gamma".to_owned()];
-    turn(&mut host, &front, Request { skills: Some(&wanted), ..Request::from("U3") }).await;
+    turn(&mut host, &front, TextRequest { skills: Some(&wanted), ..TextRequest::from("U3") }).await;
     assert_eq!(front.heard(), ["three", "|"]);
     let third = [&second[..], &["assistant: two", "user: U3", "user: check"]].concat();
     assert_eq!(host.asked(2), third);
@@ -358,9 +362,9 @@ async fn what_is_told_to_a_model_for_a_while_gets_into_no_summary() {
     let mut host = host(replies, Skills::new(vec![stay("for-now", false), stay("for-good", true)]), None);
     let mut settings = host.runner.settings().clone();
     settings.context_tokens = 1200;
-    let shelf = Arc::new(Shelf::new(Skills::new(vec![stay("for-now", false), stay("for-good", true)])));
+    let skill_set = Arc::new(SkillSet::new(Skills::new(vec![stay("for-now", false), stay("for-good", true)])));
     host.remake(settings);
-    host.runner = host.runner.with_skills(shelf);
+    host.runner = host.runner.with_skills(skill_set);
     host.turn("U1").await;
     host.turn(&"U2 ".repeat(100)).await;
     let summary = (0..host.model.count()).map(|n| host.asked(n).join("\n")).find(|it| it.contains("Summarise"));
@@ -372,8 +376,8 @@ async fn what_is_told_to_a_model_for_a_while_gets_into_no_summary() {
 
 #[tokio::test]
 async fn a_turn_keeps_the_texts_that_it_began_with() {
-    let shelf = Arc::new(Shelf::new(skills()));
-    let other = shelf.clone();
+    let skill_set = Arc::new(SkillSet::new(skills()));
+    let other = skill_set.clone();
     let swap = OwnTool::new(
         "swap",
         false,
@@ -383,7 +387,7 @@ async fn a_turn_keeps_the_texts_that_it_began_with() {
         }),
     );
     let mut host = Parts::of(json!([asks("c1", "swap"), {"text": "done"}, {"text": "plain"}])).own(swap).host();
-    host.runner = host.runner.with_skills(shelf);
+    host.runner = host.runner.with_skills(skill_set);
     host.turn("U1").await;
     assert_eq!(host.asked(1)[2], "system: goal");
     host.turn("U2").await;

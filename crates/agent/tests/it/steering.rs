@@ -8,25 +8,25 @@ use domain::json::{Value, json};
 use domain::llm::LlmReply;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
-use engine::{Answer, HookCx, NativeHook, async_trait};
+use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use futures_util::future::{Either, select};
-use pintle_agent::driver::Ending;
-use pintle_agent::{Conversation, Helm};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnHandle};
 use tokio::sync::Notify;
 
-use crate::crew::{Crew, CrewParts, Mind, call, said};
 use crate::hooks::{OwnTool, Passing, Rule};
 use crate::host::{Host, Parts};
+use crate::test_agents::{Mind, TestAgents, TestAgentsParts, call, said};
 
 /// A tool that says `texts` to the turn the first time that it runs.
-fn steering_tool(helm: &Helm, texts: &'static [&'static str]) -> Arc<OwnTool> {
-    let (helm, runs) = (helm.clone(), AtomicUsize::new(0));
+fn steering_tool(turn_handle: &TurnHandle, texts: &'static [&'static str]) -> Arc<OwnTool> {
+    let (turn_handle, runs) = (turn_handle.clone(), AtomicUsize::new(0));
     OwnTool::new(
         "work",
         false,
         Box::new(move |_, _| {
             if runs.fetch_add(1, Ordering::Relaxed) == 0 {
-                texts.iter().for_each(|text| helm.steer(*text).unwrap());
+                texts.iter().for_each(|text| turn_handle.steer(*text).unwrap());
             }
             Box::pin(std::future::ready(ToolOutput::ok("hi")))
         }),
@@ -39,16 +39,16 @@ fn batch() -> Value {
     json!([{"tool_calls": [call("c1"), call("c2")]}, {"text": "done"}, {"text": "more"}])
 }
 
-fn host(helm: &Helm, texts: &'static [&'static str]) -> Host {
-    Parts::of(batch()).own(steering_tool(helm, texts)).host()
+fn host(turn_handle: &TurnHandle, texts: &'static [&'static str]) -> Host {
+    Parts::of(batch()).own(steering_tool(turn_handle, texts)).host()
 }
 
 #[tokio::test]
 async fn a_message_is_taken_in_at_the_next_poll_and_skips_the_rest_of_the_batch() {
-    let helm = Helm::default();
-    let mut host = host(&helm, &["stop that", "do this"]);
-    let report = host.turn_by("go", &helm).await;
-    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "done"));
+    let turn_handle = TurnHandle::default();
+    let mut host = host(&turn_handle, &["stop that", "do this"]);
+    let report = host.turn_by("go", &turn_handle).await;
+    assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "done"));
     assert_eq!(
         host.said(),
         [
@@ -85,15 +85,15 @@ async fn a_message_is_taken_in_at_the_next_poll_and_skips_the_rest_of_the_batch(
 
 #[tokio::test]
 async fn a_blocked_message_goes_nowhere_but_back_to_the_user() {
-    let helm = Helm::default();
-    let mut host = host(&helm, &["my PASSWORD is x"]);
+    let turn_handle = TurnHandle::default();
+    let mut host = host(&turn_handle, &["my PASSWORD is x"]);
     let prompt = |at: &UserPromptSubmit| {
         if at.prompt.contains("PASSWORD") { Verdict::deny("no secrets") } else { Verdict::Continue }
     };
     let rule = Rule { prompt: Some(Box::new(prompt)), ..Rule::default() };
     host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
-    let report = host.turn_by("go", &helm).await;
-    assert_eq!(report.ending, Ending::Completed);
+    let report = host.turn_by("go", &turn_handle).await;
+    assert_eq!(report.ending, TurnEnding::Completed);
     let expected = ["user: go", "assistant: [c1=work({}) c2=work({})]", "c1: hi", "c2: hi", "assistant: done"];
     assert_eq!(host.said(), expected, "the batch goes on");
     assert_eq!(*host.seen.for_user.lock().unwrap(), ["hook blocked user_prompt_submit: h: no secrets"]);
@@ -107,8 +107,8 @@ async fn a_blocked_message_goes_nowhere_but_back_to_the_user() {
 #[tokio::test]
 async fn a_message_that_one_gate_rewrote_and_another_blocked_is_in_no_record() {
     for prompt in ["my PASSWORD is x", "go"] {
-        let helm = Helm::default();
-        let mut host = host(&helm, &["my PASSWORD is y"]);
+        let turn_handle = TurnHandle::default();
+        let mut host = host(&turn_handle, &["my PASSWORD is y"]);
         let tidies = |at: &UserPromptSubmit| Verdict::Modify(format!("{}!", at.prompt));
         let blocks = |at: &UserPromptSubmit| {
             if at.prompt.contains("PASSWORD") { Verdict::deny("no secrets") } else { Verdict::Continue }
@@ -118,7 +118,7 @@ async fn a_message_that_one_gate_rewrote_and_another_blocked_is_in_no_record() {
             host.engine.native("tidies", 0, rule(Box::new(tidies))),
             host.engine.native("blocks", 1, rule(Box::new(blocks))),
         ]);
-        host.turn_by(prompt, &helm).await;
+        host.turn_by(prompt, &turn_handle).await;
         assert!(!host.seen.everything().contains("PASSWORD"), "{prompt}");
         let records = host.seen.records.lock().unwrap();
         let words: Vec<_> = records.iter().flat_map(|record| &record.hooks).map(|hook| hook.outcome.clone()).collect();
@@ -128,12 +128,12 @@ async fn a_message_that_one_gate_rewrote_and_another_blocked_is_in_no_record() {
 
 #[tokio::test]
 async fn a_rewritten_message_is_rewritten_everywhere() {
-    let helm = Helm::default();
-    let mut host = host(&helm, &["my PASSWORD is x"]);
+    let turn_handle = TurnHandle::default();
+    let mut host = host(&turn_handle, &["my PASSWORD is x"]);
     let prompt = |at: &UserPromptSubmit| Verdict::Modify(at.prompt.replace("PASSWORD", "***"));
     let rule = Rule { prompt: Some(Box::new(prompt)), ..Rule::default() };
     host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
-    host.turn_by("go", &helm).await;
+    host.turn_by("go", &turn_handle).await;
     assert_eq!(host.said()[4], "user: my *** is x");
     assert_eq!(host.seen.payloads("steering_injected"), [json!({"Count": 1, "TotalContentLen": 11})]);
     assert_eq!(host.seen.payloads("interrupt_received")[0]["ContentLen"], 11);
@@ -142,58 +142,58 @@ async fn a_rewritten_message_is_rewritten_everywhere() {
 }
 
 /// A model that says something to the turn while it gives its last answer.
-fn late(helm: &Helm) -> Crew {
-    let helm = helm.clone();
-    let model = Mind::quick(move |_, request| match crate::crew::last(request).as_str() {
+fn late(turn_handle: &TurnHandle) -> TestAgents {
+    let turn_handle = turn_handle.clone();
+    let model = Mind::quick(move |_, request| match crate::test_agents::last(request).as_str() {
         "go" => {
-            helm.steer("one more").unwrap();
+            turn_handle.steer("one more").unwrap();
             LlmReply::text("done")
         }
         _ => LlmReply::text("done, too"),
     });
-    CrewParts::of(model, &["main"]).crew()
+    TestAgentsParts::of(model, &["main"]).test_agents()
 }
 
 #[tokio::test]
 async fn a_message_after_the_last_text_is_a_turn_of_its_own() {
-    let helm = Helm::default();
-    let crew = late(&helm);
+    let turn_handle = TurnHandle::default();
+    let test_agents = late(&turn_handle);
     let mut conversation = Conversation::new("s");
-    let report = crew.turn_by(&mut conversation, "go", &helm).await;
-    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "done"));
-    let waiting: Vec<&str> = conversation.queue().iter().map(domain::turn::Waiting::text).collect();
+    let report = test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
+    assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "done"));
+    let waiting: Vec<&str> = conversation.queue().iter().map(domain::turn::WaitingMessage::text).collect();
     assert_eq!(waiting, ["one more"]);
     assert_eq!(said(&conversation), ["user: go", "assistant: done"]);
-    assert!(helm.steer("too late").is_err(), "a turn that is over takes nothing");
-    let second = crew.go_on(&mut conversation).await.unwrap();
-    assert_eq!((second.ending, second.reply.as_str()), (Ending::Completed, "done, too"));
+    assert!(turn_handle.steer("too late").is_err(), "a turn that is over takes nothing");
+    let second = test_agents.go_on(&mut conversation).await.unwrap();
+    assert_eq!((second.ending, second.reply.as_str()), (TurnEnding::Completed, "done, too"));
     assert_ne!(second.turn_id, report.turn_id);
     let expected = ["user: go", "assistant: done", "user: one more", "assistant: done, too"];
-    assert_eq!((said(&conversation), crew.seen.count("turn_end")), (expected.map(str::to_owned).to_vec(), 2));
-    assert_eq!(crew.seen.payloads("turn_start")[1]["UserMessage"], "one more");
-    assert_eq!(crew.go_on(&mut conversation).await, None);
+    assert_eq!((said(&conversation), test_agents.seen.count("turn_end")), (expected.map(str::to_owned).to_vec(), 2));
+    assert_eq!(test_agents.seen.payloads("turn_start")[1]["UserMessage"], "one more");
+    assert_eq!(test_agents.go_on(&mut conversation).await, None);
 }
 
 #[tokio::test]
 async fn messages_before_the_first_poll_stand_behind_the_prompt() {
-    let helm = Helm::default();
-    helm.steer("first things first").unwrap();
-    let mut host = host(&helm, &[]);
-    host.turn_by("go", &helm).await;
+    let turn_handle = TurnHandle::default();
+    turn_handle.steer("first things first").unwrap();
+    let mut host = host(&turn_handle, &[]);
+    host.turn_by("go", &turn_handle).await;
     assert_eq!(host.said()[..2], ["user: go", "user: first things first"]);
 }
 
 #[tokio::test]
 async fn only_so_many_wait() {
-    let helm = Helm::default();
-    let taken = (0..100).filter(|n| helm.steer(format!("{n}")).is_ok()).count();
+    let turn_handle = TurnHandle::default();
+    let taken = (0..100).filter(|n| turn_handle.steer(format!("{n}")).is_ok()).count();
     assert_eq!(taken, 64);
-    assert_eq!(helm.steer("x").unwrap_err().to_string(), "the turn takes no more messages");
+    assert_eq!(turn_handle.steer("x").unwrap_err().to_string(), "the turn takes no more messages");
 }
 
 /// Steers at the `at`-th of the places that it is asked to.
 struct Ticks {
-    helm: Helm,
+    turn_handle: TurnHandle,
     at: usize,
     seen: AtomicUsize,
     steered: AtomicUsize,
@@ -201,14 +201,14 @@ struct Ticks {
 
 impl Ticks {
     fn tick(&self) {
-        if self.seen.fetch_add(1, Ordering::Relaxed) == self.at && self.helm.steer("MARK").is_ok() {
+        if self.seen.fetch_add(1, Ordering::Relaxed) == self.at && self.turn_handle.steer("MARK").is_ok() {
             self.steered.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// A model that asks for two rounds of two calls each before it answers.
-fn two_rounds(ticks: Arc<Ticks>) -> Crew {
+fn two_rounds(ticks: Arc<Ticks>) -> TestAgents {
     let (by_model, by_tool) = (ticks.clone(), ticks.clone());
     let model = Mind::quick(move |_, request| {
         by_model.tick();
@@ -229,35 +229,39 @@ fn two_rounds(ticks: Arc<Ticks>) -> Crew {
             Box::pin(std::future::ready(ToolOutput::ok("hi")))
         }),
     );
-    let crew = CrewParts::of(model, &["main"]).own(work).crew();
+    let test_agents = TestAgentsParts::of(model, &["main"]).own(work).test_agents();
     let everywhere = Passing::everywhere(move |_| {
         ticks.tick();
         Box::pin(std::future::ready(()))
     });
-    crew.mount(vec![crew.engine.native("ticks", 0, everywhere)]);
-    crew
+    test_agents.mount(vec![test_agents.engine.native("ticks", 0, everywhere)]);
+    test_agents
 }
 
 #[tokio::test]
 async fn wherever_it_comes_in_it_is_there_exactly_once() {
     let mut places = 0;
     loop {
-        let helm = Helm::default();
-        let ticks =
-            Arc::new(Ticks { helm: helm.clone(), at: places, seen: AtomicUsize::new(0), steered: AtomicUsize::new(0) });
-        let crew = two_rounds(ticks.clone());
+        let turn_handle = TurnHandle::default();
+        let ticks = Arc::new(Ticks {
+            turn_handle: turn_handle.clone(),
+            at: places,
+            seen: AtomicUsize::new(0),
+            steered: AtomicUsize::new(0),
+        });
+        let test_agents = two_rounds(ticks.clone());
         let mut conversation = Conversation::new("s");
-        crew.turn_by(&mut conversation, "go", &helm).await;
+        test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
         if ticks.steered.load(Ordering::Relaxed) == 0 {
             break;
         }
-        while let Some(report) = crew.go_on(&mut conversation).await {
-            assert_eq!(report.ending, Ending::Completed);
+        while let Some(report) = test_agents.go_on(&mut conversation).await {
+            assert_eq!(report.ending, TurnEnding::Completed);
         }
         let marks = said(&conversation).iter().filter(|line| line.contains("MARK")).count();
         assert_eq!(marks, 1, "at place {places}: {:?}", said(&conversation));
-        let injected = crew.seen.payloads("steering_injected").len();
-        let queued = usize::from(crew.seen.count("turn_start") == 2);
+        let injected = test_agents.seen.payloads("steering_injected").len();
+        let queued = usize::from(test_agents.seen.count("turn_start") == 2);
         assert_eq!(injected + queued, 1, "at place {places}");
         places += 1;
     }
@@ -273,7 +277,7 @@ impl NativeHook for Slow {
         vec![CheckpointKind::UserPromptSubmit]
     }
 
-    async fn user_prompt_submit(&self, _: &HookCx<'_>, at: &UserPromptSubmit) -> Answer<UserPromptSubmit> {
+    async fn user_prompt_submit(&self, _: &HookCx<'_>, at: &UserPromptSubmit) -> NativeAnswer<UserPromptSubmit> {
         if at.prompt != "go" {
             self.0.notify_one();
             std::future::pending::<()>().await;
@@ -284,46 +288,46 @@ impl NativeHook for Slow {
 
 #[tokio::test]
 async fn a_turn_that_is_dropped_at_a_gate_says_which_messages_are_gone() {
-    let (helm, ready) = (Helm::default(), Arc::new(Notify::new()));
-    let mut host = host(&helm, &["one", "two"]);
+    let (turn_handle, ready) = (TurnHandle::default(), Arc::new(Notify::new()));
+    let mut host = host(&turn_handle, &["one", "two"]);
     host.mount(vec![host.engine.native("slow", 0, Arc::new(Slow(ready.clone())))]);
     {
-        let turn = std::pin::pin!(host.turn_by("go", &helm));
+        let turn = std::pin::pin!(host.turn_by("go", &turn_handle));
         let asked = std::pin::pin!(ready.notified());
         assert!(matches!(select(turn, asked).await, Either::Right(_)));
     }
     let told = host.seen.for_user.lock().unwrap().clone();
     assert_eq!(told, ["discarded, the run was stopped: one", "discarded, the run was stopped: two"]);
     assert!(host.is_valid() && host.conversation.queue().is_empty());
-    assert!(helm.steer("three").is_err());
+    assert!(turn_handle.steer("three").is_err());
 }
 
 #[tokio::test]
 async fn a_turn_that_is_cancelled_at_a_gate_says_so_too() {
-    let (helm, ready) = (Helm::default(), Arc::new(Notify::new()));
-    let mut host = host(&helm, &["one", "two"]);
+    let (turn_handle, ready) = (TurnHandle::default(), Arc::new(Notify::new()));
+    let mut host = host(&turn_handle, &["one", "two"]);
     host.mount(vec![host.engine.native("slow", 0, Arc::new(Slow(ready.clone())))]);
-    let turn = host.turn_by("go", &helm);
+    let turn = host.turn_by("go", &turn_handle);
     let stop = async {
         ready.notified().await;
-        helm.cancel();
+        turn_handle.cancel();
     };
     let (report, ()) = futures_util::future::join(turn, stop).await;
-    assert_eq!(report.ending, Ending::Cancelled);
+    assert_eq!(report.ending, TurnEnding::Cancelled);
     let told = host.seen.for_user.lock().unwrap().clone();
     assert_eq!(told, ["discarded, the run was stopped: one", "discarded, the run was stopped: two"]);
 }
 
 #[tokio::test]
 async fn what_waits_at_the_iteration_limit_waits_on() {
-    let helm = Helm::default();
-    let (by_model, model) = (helm.clone(), batch());
+    let turn_handle = TurnHandle::default();
+    let (by_model, model) = (turn_handle.clone(), batch());
     let mut parts = Parts::of(model).own(steering_tool(&by_model, &["later"]));
     parts.settings.max_iterations = 1;
     let mut host = parts.host();
-    let report = host.turn_by("go", &helm).await;
+    let report = host.turn_by("go", &turn_handle).await;
     let text = "iteration limit 1 reached".to_owned();
-    assert_eq!(report.ending, Ending::Failed { stage: "llm".into(), text });
+    assert_eq!(report.ending, TurnEnding::Failed { stage: "llm".into(), text });
     assert_eq!(host.conversation.queue().len(), 1);
     assert!(!host.said().iter().any(|line| line.contains("later")) && host.is_valid());
 }

@@ -1,30 +1,30 @@
-//! Stored hooks in turns: what comes in the middle of one, messages and rules alike.
+//! Rules in turns: what comes in the middle of one, messages and rules alike.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use domain::agent_hook::{AgentHook, Edition, HookScope, Source};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, LlmRequest};
-use domain::store::{Actor, HookChange, HookStore as _};
+use domain::rule::{Edition, HookScope, Rule, Source};
+use domain::store::{Actor, RuleChange, RuleStore as _};
 use domain::tool::ToolOutput;
 use egress::{Egress, KeepAlive};
 use engine::Engine;
 use futures_util::future::BoxFuture;
-use pintle_agent::{Conversation, Helm};
+use pintle_agent::{Conversation, TurnHandle};
 use regex::Regex;
 use rules::builtin::builtins;
-use rules::cache::Rulebook;
+use rules::cache::RuleCache;
 use rules::handler::{
-    CommandSurroundings, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts, Vault,
+    CommandEnv, ObserverPool, PoolLimits, RuleServices, ScriptCall, ScriptFailure, ScriptResult, Scripts, Vault,
 };
-use rules::http::Exchange;
+use rules::http::HttpSender;
 use testkit::rules::MemoryRules;
 
-use crate::crew::{Crew, CrewParts, Mind, call, said};
 use crate::hooks::OwnTool;
+use crate::test_agents::{Mind, TestAgents, TestAgentsParts, call, said};
 
 const PHONE: &str = "15551234567";
 const CLEAN: &str = "[REDACTED_PHONE]";
@@ -48,11 +48,11 @@ fn played(source: &str, event: &Value) -> Result<Object, ScriptFailure> {
 }
 
 impl Scripts for Plays {
-    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
+    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         let event: Value = serde_json::from_str(call.event).unwrap();
         let returned = played(call.source, &event);
         self.asked.lock().unwrap().push((call.source.to_owned(), event));
-        Box::pin(async { ScriptRan { returned, log: String::new() } })
+        Box::pin(async { ScriptResult { returned, log: String::new() } })
     }
 
     fn check<'a>(&'a self, _source: &'a str) -> BoxFuture<'a, Result<(), String>> {
@@ -72,7 +72,7 @@ impl Vault for NoSecrets {
 /// Rules of a store, in force in one engine.
 struct Rules {
     store: Arc<MemoryRules>,
-    book: Arc<Rulebook>,
+    rule_cache: Arc<RuleCache>,
     scripts: Arc<Plays>,
 }
 
@@ -83,17 +83,17 @@ fn by() -> Actor {
 impl Rules {
     fn of(engine: &Engine) -> Arc<Self> {
         let (store, scripts) = (Arc::new(MemoryRules::new()), Arc::<Plays>::default());
-        let parts = Parts {
+        let parts = RuleServices {
             edition: Edition::Lite,
             tasks: engine.tasks().clone(),
             deadlines: engine.deadlines().clone(),
-            commands: CommandSurroundings {
+            commands: CommandEnv {
                 vars: Vec::new(),
                 operator_env: Vec::new(),
                 secrets: BTreeSet::new(),
                 workspace_of: Arc::new(|_| std::env::temp_dir()),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
+            exchange: HttpSender::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
             scripts: scripts.clone(),
             evaluator: None,
             budgets: store.clone(),
@@ -101,39 +101,39 @@ impl Rules {
             slug_of: Arc::new(|_| None),
             judges: Default::default(),
             judge: Default::default(),
-            pool: Pool::new(PoolLimits::default(), store.clone(), engine.tasks().clone()),
+            pool: ObserverPool::new(PoolLimits::default(), store.clone(), engine.tasks().clone()),
         };
         let agents = Arc::new(|| vec![AgentId::from("main")]);
-        let (book, read) = Rulebook::open(store.clone(), engine.live().clone(), Arc::new(parts), agents);
+        let (rule_cache, read) = RuleCache::open(store.clone(), engine.live().clone(), Arc::new(parts), agents);
         read.unwrap();
-        Arc::new(Self { store, book, scripts })
+        Arc::new(Self { store, rule_cache, scripts })
     }
 
-    fn change(&self, change: HookChange) {
+    fn change(&self, change: RuleChange) {
         self.store.change(vec![change], &by()).unwrap();
-        self.book.reload().unwrap();
+        self.rule_cache.reload().unwrap();
     }
 
-    fn add(&self, row: AgentHook) -> HookId {
+    fn add(&self, row: Rule) -> HookId {
         let id = row.id.clone();
-        self.change(HookChange::Create(Box::new(row)));
+        self.change(RuleChange::Create(Box::new(row)));
         id
     }
 }
 
 /// The redactor of messages, switched on.
-fn redactor() -> AgentHook {
+fn redactor() -> Rule {
     let shipped = builtins().into_iter().find(|builtin| builtin.id == "pii-redactor").expect("it is shipped");
     let mut rows = shipped.rows(jiff::Timestamp::now()).into_iter();
     let row = rows.find(|row| row.event == CheckpointKind::UserPromptSubmit).expect("it reads messages");
-    AgentHook { enabled: true, ..row }
+    Rule { enabled: true, ..row }
 }
 
 /// A script of the default tenant that says `answer`.
-fn script(name: &str, event: CheckpointKind, answer: &Value) -> AgentHook {
+fn script(name: &str, event: CheckpointKind, answer: &Value) -> Rule {
     let mut config = Object::new();
     config.insert("source".into(), answer.to_string().into());
-    AgentHook {
+    Rule {
         id: HookId::fresh(),
         tenant_id: TenantId::default_tenant(),
         scope: HookScope::Tenant,
@@ -155,7 +155,7 @@ fn working(request: &LlmRequest, n: usize) -> LlmReply {
 }
 
 /// A crew whose model calls `work` three times, which does `at` with the number of the run.
-fn crew_at_work(at: impl Fn(usize) + Send + Sync + 'static) -> Crew {
+fn agents_at_work(at: impl Fn(usize) + Send + Sync + 'static) -> TestAgents {
     let runs = Mutex::new(0);
     let work = OwnTool::new(
         "work",
@@ -171,35 +171,35 @@ fn crew_at_work(at: impl Fn(usize) + Send + Sync + 'static) -> Crew {
         let calls = request.messages.iter().filter(|message| !message.get().tool_calls.is_empty()).count();
         working(request, calls)
     });
-    CrewParts::of(model, &["main"]).own(work).crew()
+    TestAgentsParts::of(model, &["main"]).own(work).test_agents()
 }
 
 /// What is kept, told and sent in the turns of a crew. Of a change, that is its patch.
-fn everything(crew: &Crew) -> String {
-    let records = crew.seen.records.lock().unwrap();
+fn everything(test_agents: &TestAgents) -> String {
+    let records = test_agents.seen.records.lock().unwrap();
     let hooks = records.iter().flat_map(|event| &event.hooks);
     let kept: Vec<String> = hooks
         .map(|record| format!("{:?} {:?}", record.outcome, record.change.as_ref().map(|change| change.patch())))
         .collect();
-    let (told, asked) = (crew.seen.notices.lock().unwrap(), crew.model.asked.lock().unwrap());
-    format!("{kept:?}{told:?}{asked:?}{:?}", crew.seen.for_user.lock().unwrap())
+    let (told, asked) = (test_agents.seen.notices.lock().unwrap(), test_agents.model.asked.lock().unwrap());
+    format!("{kept:?}{told:?}{asked:?}{:?}", test_agents.seen.for_user.lock().unwrap())
 }
 
 /// What everybody saw of a turn in the middle of which somebody says something, with these rules.
-async fn steered(rules: Vec<AgentHook>) -> (Vec<String>, String, Vec<(String, Value)>) {
-    let helm = Helm::default();
-    let by_tool = helm.clone();
-    let crew = crew_at_work(move |run| {
+async fn steered(rules: Vec<Rule>) -> (Vec<String>, String, Vec<(String, Value)>) {
+    let turn_handle = TurnHandle::default();
+    let by_tool = turn_handle.clone();
+    let test_agents = agents_at_work(move |run| {
         if run == 1 {
             by_tool.steer(format!("call {PHONE}")).unwrap();
         }
     });
-    let force = Rules::of(&crew.engine);
+    let force = Rules::of(&test_agents.engine);
     rules.into_iter().for_each(|row| drop(force.add(row)));
     let mut conversation = Conversation::new("s");
-    crew.turn_by(&mut conversation, "go", &helm).await;
+    test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
     let asked = force.scripts.asked.lock().unwrap().clone();
-    (said(&conversation), everything(&crew), asked)
+    (said(&conversation), everything(&test_agents), asked)
 }
 
 #[tokio::test]
@@ -219,8 +219,7 @@ async fn a_message_in_the_middle_of_a_turn_is_redacted_like_the_first() {
 #[tokio::test]
 async fn a_message_that_is_blocked_in_the_middle_of_a_turn_goes_no_further() {
     let blocks = json!({"decision": "block", "reason": "not now"});
-    let row =
-        AgentHook { if_expr: "!first_prompt".into(), ..script("quiet", CheckpointKind::UserPromptSubmit, &blocks) };
+    let row = Rule { if_expr: "!first_prompt".into(), ..script("quiet", CheckpointKind::UserPromptSubmit, &blocks) };
     let (said, everything, asked) = steered(vec![row]).await;
     assert!(!said.concat().contains("call") && !everything.contains(PHONE), "{everything}");
     assert!(everything.contains("hook blocked user_prompt_submit: quiet: not now"), "{everything}");
@@ -230,7 +229,7 @@ async fn a_message_that_is_blocked_in_the_middle_of_a_turn_goes_no_further() {
 #[tokio::test]
 async fn what_hooks_add_to_a_message_in_the_middle_stands_behind_it() {
     let adds = json!({"decision": "allow", "additionalContext": "it is Sunday"});
-    let row = AgentHook { if_expr: "!first_prompt".into(), ..script("adds", CheckpointKind::UserPromptSubmit, &adds) };
+    let row = Rule { if_expr: "!first_prompt".into(), ..script("adds", CheckpointKind::UserPromptSubmit, &adds) };
     let (said, ..) = steered(vec![row]).await;
     let at = said.iter().position(|line| *line == format!("user: call {PHONE}")).unwrap();
     assert_eq!(said[at + 1], "system: [hook \"adds\"] it is Sunday");
@@ -240,23 +239,23 @@ async fn what_hooks_add_to_a_message_in_the_middle_stands_behind_it() {
 async fn a_rule_that_comes_and_goes_in_the_middle_of_a_turn_holds_at_the_next_call() {
     let rules: Arc<Mutex<Option<Arc<Rules>>>> = Arc::default();
     let force = rules.clone();
-    let crew = crew_at_work(move |run| {
+    let test_agents = agents_at_work(move |run| {
         if run == 1 {
             let refuses =
                 script("refuses", CheckpointKind::PreToolUse, &json!({"decision": "block", "reason": "late"}));
             force.lock().unwrap().as_ref().unwrap().add(refuses);
         }
     });
-    *rules.lock().unwrap() = Some(Rules::of(&crew.engine));
+    *rules.lock().unwrap() = Some(Rules::of(&test_agents.engine));
     let mut conversation = Conversation::new("s");
-    crew.turn(&mut conversation, "go").await;
+    test_agents.turn(&mut conversation, "go").await;
     let results: Vec<String> = said(&conversation).into_iter().filter(|line| line.starts_with('c')).collect();
     let refused = |id: &str| format!("{id}: Hook blocked: pre_tool_use: refuses: late");
     assert_eq!(results, ["c0: worked".to_owned(), refused("c1"), refused("c2")]);
     let id = rules.lock().unwrap().as_ref().unwrap().store.rules().unwrap().hooks[0].id.clone();
-    rules.lock().unwrap().as_ref().unwrap().change(HookChange::Delete(id));
+    rules.lock().unwrap().as_ref().unwrap().change(RuleChange::Delete(id));
     let mut conversation = Conversation::new("t");
-    let report = crew.turn(&mut conversation, "go").await;
+    let report = test_agents.turn(&mut conversation, "go").await;
     assert_eq!(report.reply, "done after 7 messages");
     assert!(!said(&conversation).concat().contains("Hook blocked"), "it is gone");
 }

@@ -4,31 +4,31 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use domain::checkpoint::{CheckpointKind, Observed};
+use domain::checkpoint::{CheckpointKind, ObservedEvent};
 use domain::hook::Scope;
 use domain::id::AgentId;
 use domain::json::{Value, json};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::tool::ToolOutput;
-use domain::turn::Waiting;
-use domain::verdict::{Abort, Extent, Verdict};
+use domain::turn::WaitingMessage;
+use domain::verdict::{Abort, AbortScope, Verdict};
 use engine::Mount;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
-use pintle_agent::driver::{Ending, MAX_CHILDREN, SUBTURN_TIME};
-use pintle_agent::{Conversation, Helm};
+use pintle_agent::driver::{MAX_CHILDREN, SUBTURN_TIME, TurnEnding};
+use pintle_agent::{Conversation, TurnHandle};
 use proptest::prelude::*;
 use tokio::sync::Notify;
 
-use crate::crew::{Crew, CrewParts, Mind, after_tools, call, hands, last, said};
 use crate::hooks::{OwnTool, Rule, child_in, sent};
 use crate::host::{Recorder, Seen, valid};
+use crate::test_agents::{Mind, TestAgents, TestAgentsParts, after_tools, call, hands, last, said};
 
 mod background;
 mod trees;
 
 /// A model by which `main` hands a task to `helper` with `tool`, which says `found it`.
-fn one_errand(tool: &'static str) -> Arc<Recorder> {
+fn one_subagent(tool: &'static str) -> Arc<Recorder> {
     Mind::quick(move |model, request| match (model, after_tools(request)) {
         ("main", false) => hands(tool, "helper", "find it"),
         ("main", true) => LlmReply::text("done"),
@@ -37,8 +37,8 @@ fn one_errand(tool: &'static str) -> Arc<Recorder> {
 }
 
 /// What was told about the turns of `agent`: names, without repetition.
-fn heard_of(crew: &Crew, agent: &str) -> BTreeSet<&'static str> {
-    let notices = crew.seen.notices.lock().unwrap();
+fn heard_of(test_agents: &TestAgents, agent: &str) -> BTreeSet<&'static str> {
+    let notices = test_agents.seen.notices.lock().unwrap();
     notices.iter().filter(|notice| notice.who.agent_id.as_str() == agent).map(|notice| notice.what.name()).collect()
 }
 
@@ -54,19 +54,19 @@ async fn until_ended(seen: &Seen, count: usize) {
 }
 
 fn queued(conversation: &mut Conversation) -> Vec<String> {
-    conversation.queue().iter().map(Waiting::text).map(str::to_owned).collect()
+    conversation.queue().iter().map(WaitingMessage::text).map(str::to_owned).collect()
 }
 
 #[tokio::test]
 async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
-    let crew = CrewParts::of(one_errand("delegate"), &["main", "helper"]).crew();
+    let test_agents = TestAgentsParts::of(one_subagent("delegate"), &["main", "helper"]).test_agents();
     let mut conversation = Conversation::new("s").on("cli", "room");
-    let report = crew.turn(&mut conversation, "go").await;
-    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "done"));
+    let report = test_agents.turn(&mut conversation, "go").await;
+    assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "done"));
     let asked = r#"assistant: [c1=delegate({"agent":"helper","task":"find it"})]"#;
     assert_eq!(said(&conversation), ["user: go", asked, "c1: found it", "assistant: done"]);
     // Its identity.
-    let notices = crew.seen.notices.lock().unwrap().clone();
+    let notices = test_agents.seen.notices.lock().unwrap().clone();
     let of = |agent: &str, name: &str| {
         notices.iter().find(|n| n.who.agent_id.as_str() == agent && n.what.name() == name).unwrap().who.clone()
     };
@@ -77,15 +77,15 @@ async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
     assert_eq!(child.ancestors, [AgentId::from("main")]);
     assert_ne!(child.turn_id, parent.turn_id);
     let own = ["llm_request", "llm_response", "session_start", "stop", "turn_end", "turn_start"];
-    assert_eq!(heard_of(&crew, "helper"), own.into_iter().collect());
+    assert_eq!(heard_of(&test_agents, "helper"), own.into_iter().collect());
     // What its parent's observers hear.
     let spawn = json!({"AgentID": "helper", "Label": child.turn_id, "ParentTurnID": parent.turn_id});
-    assert_eq!(crew.seen.payloads("subturn_spawn"), [spawn]);
-    assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "completed"})]);
+    assert_eq!(test_agents.seen.payloads("subturn_spawn"), [spawn]);
+    assert_eq!(test_agents.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "completed"})]);
     let delivered = json!({"TargetChannel": "cli", "TargetChatID": "room", "ContentLen": 8});
-    assert_eq!(crew.seen.payloads("subturn_result_delivered"), [delivered]);
+    assert_eq!(test_agents.seen.payloads("subturn_result_delivered"), [delivered]);
     let stop = notices.iter().find(|notice| notice.what.name() == "subagent_stop").unwrap();
-    let Observed::SubagentStop { start, session_id, status, timed_out, outcome, denials, .. } = &stop.what else {
+    let ObservedEvent::SubagentStop { start, session_id, status, timed_out, outcome, denials, .. } = &stop.what else {
         panic!("{stop:?}")
     };
     assert_eq!((start.agent.as_str(), start.task.as_str(), start.depth), ("helper", "find it", 1));
@@ -98,14 +98,14 @@ async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
 
 #[tokio::test]
 async fn process_hooks_hear_of_sub_agents_and_of_what_they_do() {
-    let crew = CrewParts::of(one_errand("delegate"), &["main", "helper"]).crew();
-    let around = (&*crew.engine, crew.folder.path());
-    crew.mount(vec![child_in(around, "p", &[("before_llm", "{}")], json!({"observe": ["all"]}))]);
+    let test_agents = TestAgentsParts::of(one_subagent("delegate"), &["main", "helper"]).test_agents();
+    let around = (&*test_agents.engine, test_agents.folder.path());
+    test_agents.mount(vec![child_in(around, "p", &[("before_llm", "{}")], json!({"observe": ["all"]}))]);
     let mut conversation = Conversation::new("s");
-    crew.turn(&mut conversation, "go").await;
-    crew.settled().await;
+    test_agents.turn(&mut conversation, "go").await;
+    test_agents.settled().await;
     let lines: Vec<Value> =
-        sent(crew.folder.path(), "p").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        sent(test_agents.folder.path(), "p").iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let events = |kind: &str| lines.iter().filter(|line| line["params"]["Kind"] == kind).count();
     let counts = ["subturn_spawn", "subturn_end", "subturn_result_delivered", "turn_start", "turn_end"].map(events);
     assert_eq!(counts, [1, 1, 1, 2, 2]);
@@ -119,17 +119,17 @@ async fn process_hooks_hear_of_sub_agents_and_of_what_they_do() {
 
 #[tokio::test]
 async fn a_sub_agent_that_a_hook_stops_ends_as_its_turn_did() {
-    for (extent, status) in [(Extent::Turn, "error"), (Extent::Run, "aborted")] {
-        let crew = CrewParts::of(one_errand("delegate"), &["main", "helper"]).crew();
+    for (abort_scope, status) in [(AbortScope::Turn, "error"), (AbortScope::Run, "aborted")] {
+        let test_agents = TestAgentsParts::of(one_subagent("delegate"), &["main", "helper"]).test_agents();
         let stops = move |at: &domain::checkpoint::BeforeLlm| match at.request.messages[0].get().content.as_str() {
-            "find it" => Verdict::Abort(Abort { extent, reason: "enough".into() }),
+            "find it" => Verdict::Abort(Abort { abort_scope, reason: "enough".into() }),
             _ => Verdict::Continue,
         };
         let rule = Rule { before_llm: Some(Box::new(stops)), ..Rule::default() };
-        crew.mount(vec![crew.engine.native("h", 0, Arc::new(rule))]);
-        crew.turn(&mut Conversation::new("s"), "go").await;
-        assert_eq!(crew.seen.payloads("turn_end")[0]["Status"], status);
-        assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": status})]);
+        test_agents.mount(vec![test_agents.engine.native("h", 0, Arc::new(rule))]);
+        test_agents.turn(&mut Conversation::new("s"), "go").await;
+        assert_eq!(test_agents.seen.payloads("turn_end")[0]["Status"], status);
+        assert_eq!(test_agents.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": status})]);
     }
 }
 
@@ -143,28 +143,28 @@ fn ever_deeper() -> Arc<Recorder> {
 
 #[tokio::test]
 async fn nobody_stands_deeper_than_three() {
-    let crew = CrewParts::of(ever_deeper(), &["main"]).crew();
+    let test_agents = TestAgentsParts::of(ever_deeper(), &["main"]).test_agents();
     let mut conversation = Conversation::new("s");
-    let report = crew.turn(&mut conversation, "0").await;
+    let report = test_agents.turn(&mut conversation, "0").await;
     let refusal = "sub-agents may stand at most 3 levels below the first agent";
     assert_eq!(report.denials, [format!("main: main: main: main: {refusal}")]);
     assert!(report.reply.contains(refusal), "{}", report.reply);
-    assert_eq!((crew.seen.count("subturn_spawn"), crew.seen.count("subagent_stop")), (3, 3));
-    let depths: BTreeSet<u8> = crew.seen.notices.lock().unwrap().iter().map(|notice| notice.who.depth).collect();
+    assert_eq!((test_agents.seen.count("subturn_spawn"), test_agents.seen.count("subagent_stop")), (3, 3));
+    let depths: BTreeSet<u8> = test_agents.seen.notices.lock().unwrap().iter().map(|notice| notice.who.depth).collect();
     assert_eq!(depths, (0..=3).collect());
-    let records = crew.seen.records.lock().unwrap();
+    let records = test_agents.seen.records.lock().unwrap();
     let refused = records.iter().find(|record| record.checkpoint == CheckpointKind::SubagentStart).unwrap();
     assert_eq!((refused.ruling.text.as_deref(), refused.who.depth), (Some(refusal), 3));
 }
 
 /// A gate of `agent` that denies `work` whose arguments say that it is bad, or all of it.
-fn gate_of(crew: &Crew, agent: &str, all: bool) -> Mount {
+fn gate_of(test_agents: &TestAgents, agent: &str, all: bool) -> Mount {
     let gate = move |at: &domain::checkpoint::PreToolUse| {
         let bad = all || at.call.arguments.get("bad") == Some(&json!(true));
         if at.call.tool == "work" && bad { Verdict::deny("no bad work") } else { Verdict::Continue }
     };
     let rule = Rule { gate: Some(Box::new(gate)), ..Rule::default() };
-    let mut mount = crew.engine.native("gate", 0, Arc::new(rule));
+    let mut mount = test_agents.engine.native("gate", 0, Arc::new(rule));
     mount.hook.scope = Scope::Agents([AgentId::from(agent)].into());
     mount
 }
@@ -194,14 +194,14 @@ async fn a_gate_of_the_parent_sees_what_children_do_on_its_behalf() {
         .boxed()
     });
     let work = OwnTool::giving("work", ToolOutput::ok("hi"));
-    let crew = CrewParts::of(model, &["main", "a", "b", "c"]).own(work.clone()).crew();
-    seen.set(crew.seen.clone()).ok().unwrap();
-    crew.mount(vec![gate_of(&crew, "main", true)]);
+    let test_agents = TestAgentsParts::of(model, &["main", "a", "b", "c"]).own(work.clone()).test_agents();
+    seen.set(test_agents.seen.clone()).ok().unwrap();
+    test_agents.mount(vec![gate_of(&test_agents, "main", true)]);
     let mut conversation = Conversation::new("s");
-    crew.turn(&mut conversation, "go").await;
-    crew.settled().await;
+    test_agents.turn(&mut conversation, "go").await;
+    test_agents.settled().await;
     assert_eq!(work.calls(), Vec::<String>::new());
-    let records = crew.seen.records.lock().unwrap().clone();
+    let records = test_agents.seen.records.lock().unwrap().clone();
     let denied = records
         .iter()
         .filter(|record| record.ruling.text.as_deref() == Some("Hook blocked: pre_tool_use: gate: no bad work"));
@@ -211,15 +211,15 @@ async fn a_gate_of_the_parent_sees_what_children_do_on_its_behalf() {
     }
     // Whoever does not work for `main` is not its business.
     let mut other = Conversation::new("other");
-    let helm = Helm::default();
-    crew.team.runner("c").unwrap().turn(&mut other, "go", crew.seen.clone(), &helm).await;
+    let turn_handle = TurnHandle::default();
+    test_agents.registry.runner("c").unwrap().turn(&mut other, "go", test_agents.seen.clone(), &turn_handle).await;
     assert_eq!(work.calls(), ["work({})"]);
 }
 
 #[tokio::test]
 async fn a_gate_of_subagent_start_keeps_one_from_beginning() {
     for tool in ["delegate", "spawn"] {
-        let crew = CrewParts::of(one_errand(tool), &["main", "helper"]).crew();
+        let test_agents = TestAgentsParts::of(one_subagent(tool), &["main", "helper"]).test_agents();
         let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
         let log = asked.clone();
         let gate = move |at: &domain::checkpoint::SubagentStart| {
@@ -227,16 +227,16 @@ async fn a_gate_of_subagent_start_keeps_one_from_beginning() {
             Verdict::deny("not today")
         };
         let rule = Rule { subagent: Some(Box::new(gate)), ..Rule::default() };
-        crew.mount(vec![crew.engine.native("h", 0, Arc::new(rule))]);
+        test_agents.mount(vec![test_agents.engine.native("h", 0, Arc::new(rule))]);
         let mut conversation = Conversation::new("s");
-        let report = crew.turn(&mut conversation, "go").await;
-        crew.settled().await;
+        let report = test_agents.turn(&mut conversation, "go").await;
+        test_agents.settled().await;
         let text = "delegation to \"helper\" blocked by hook policy: h: not today";
         assert_eq!(said(&conversation)[2], format!("c1: {text}"), "{tool}");
         assert_eq!(report.denials, [format!("helper: {text}")], "{tool}");
         assert_eq!(*asked.lock().unwrap(), [("helper".to_owned(), "find it".to_owned(), 1)], "{tool}");
         let names = ["subturn_spawn", "subturn_end", "subagent_stop", "turn_start"];
-        assert_eq!(names.map(|name| crew.seen.count(name)), [0, 0, 0, 1], "{tool}");
+        assert_eq!(names.map(|name| test_agents.seen.count(name)), [0, 0, 0, 1], "{tool}");
     }
 }
 
@@ -265,18 +265,22 @@ async fn a_sub_agent_that_panics_has_one_end() {
             may.notify_one();
         }
         let model = panicking(tool, may.clone());
-        let crew = CrewParts::of(model, &["main", "helper"]).crew();
+        let test_agents = TestAgentsParts::of(model, &["main", "helper"]).test_agents();
         let mut conversation = Conversation::new("s");
-        let report = crew.turn(&mut conversation, "go").await;
-        assert_eq!(report.ending, Ending::Completed, "{tool}");
+        let report = test_agents.turn(&mut conversation, "go").await;
+        assert_eq!(report.ending, TurnEnding::Completed, "{tool}");
         may.notify_one();
-        crew.settled().await;
+        test_agents.settled().await;
         let names = ["subturn_spawn", "subturn_end", "subagent_stop", "turn_start", "turn_end"];
-        assert_eq!(names.map(|name| crew.seen.count(name)), [1, 1, 1, 2, 2], "{tool}");
-        assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "aborted"})], "{tool}");
+        assert_eq!(names.map(|name| test_agents.seen.count(name)), [1, 1, 1, 2, 2], "{tool}");
+        assert_eq!(
+            test_agents.seen.payloads("subturn_end"),
+            [json!({"AgentID": "helper", "Status": "aborted"})],
+            "{tool}"
+        );
         if tool == "spawn" {
             let reasons: Vec<Value> =
-                crew.seen.payloads("subturn_orphan").iter().map(|orphan| orphan["Reason"].clone()).collect();
+                test_agents.seen.payloads("subturn_orphan").iter().map(|orphan| orphan["Reason"].clone()).collect();
             assert_eq!(reasons.last(), Some(&json!("panic")), "{reasons:?}");
             assert!(queued(&mut conversation)[0].ends_with("The agent failed inside, and brought nothing."));
         } else {
@@ -293,15 +297,19 @@ async fn a_sub_agent_has_a_time() {
             ("main", _) => std::future::ready(LlmReply::text("done")).boxed(),
             _ => std::future::pending().boxed(),
         });
-        let crew = CrewParts::of(model, &["main", "helper"]).crew();
+        let test_agents = TestAgentsParts::of(model, &["main", "helper"]).test_agents();
         let mut conversation = Conversation::new("s");
         let began = tokio::time::Instant::now();
-        crew.turn(&mut conversation, "go").await;
-        crew.settled().await;
+        test_agents.turn(&mut conversation, "go").await;
+        test_agents.settled().await;
         assert!(began.elapsed() >= SUBTURN_TIME && began.elapsed() < 2 * SUBTURN_TIME, "{tool}");
         let names = ["subturn_spawn", "subturn_end", "subagent_stop", "turn_start", "turn_end"];
-        assert_eq!(names.map(|name| crew.seen.count(name)), [1, 1, 1, 2, 2], "{tool}");
-        assert_eq!(crew.seen.payloads("subturn_end"), [json!({"AgentID": "helper", "Status": "error"})], "{tool}");
+        assert_eq!(names.map(|name| test_agents.seen.count(name)), [1, 1, 1, 2, 2], "{tool}");
+        assert_eq!(
+            test_agents.seen.payloads("subturn_end"),
+            [json!({"AgentID": "helper", "Status": "error"})],
+            "{tool}"
+        );
         let text = "The agent \"helper\" failed: its time of 15 minutes is over";
         let everything = format!("{:?}{:?}", said(&conversation), queued(&mut conversation)).replace('\\', "");
         assert!(everything.contains(text), "{tool}: {everything}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::json::json;
 use domain::verdict::Verdict;
-use pintle_agent::driver::Ending;
+use pintle_agent::driver::TurnEnding;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
@@ -26,7 +26,7 @@ fn echoing() -> (Host, Arc<OwnTool>) {
 async fn a_turn_with_one_call_is_told_in_order_with_every_payload() {
     let (mut host, echo) = echoing();
     let report = host.turn("say hi").await;
-    assert_eq!((report.reply.as_str(), report.ending), ("done", Ending::Completed));
+    assert_eq!((report.reply.as_str(), report.ending), ("done", TurnEnding::Completed));
     assert_eq!(echo.calls(), [r#"echo({"text":"hi"})"#]);
     assert_eq!(host.said(), ["user: say hi", r#"assistant: [c1=echo({"text":"hi"})]"#, "c1: hi", "assistant: done"]);
     // Without an `after_llm` hook the user reads the text as it arrives; the observers hear of it merged.
@@ -112,7 +112,7 @@ async fn the_iteration_limit_ends_the_turn_with_one_error() {
     let mut host = parts.own(echo.clone()).host();
     let report = host.turn("go").await;
     let text = "iteration limit 2 reached";
-    assert_eq!(report.ending, Ending::Failed { stage: "llm".into(), text: text.into() });
+    assert_eq!(report.ending, TurnEnding::Failed { stage: "llm".into(), text: text.into() });
     assert_eq!((host.model.count(), echo.calls().len()), (2, 2));
     assert_eq!(host.seen.payloads("error"), [json!({"Stage": "llm", "Message": text})]);
     assert_eq!(host.seen.payloads("turn_end")[0]["Status"], "error");
@@ -136,7 +136,7 @@ async fn arguments_that_are_no_object_reach_no_tool_and_the_batch_goes_on() {
     let calls =
         [call("c1", json!("[1]")), call("c2", json!("{\"a\":")), call("c3", json!("")), call("c4", json!({"a": 1}))];
     let mut host = Parts::of(json!([{"tool_calls": calls}, {"text": "done"}])).own(echo.clone()).host();
-    assert_eq!(host.turn("go").await.ending, Ending::Completed);
+    assert_eq!(host.turn("go").await.ending, TurnEnding::Completed);
     assert_eq!(echo.calls(), ["echo({})", r#"echo({"a":1})"#]);
     assert_eq!(host.result("c1"), "the tool did not run: the arguments are not a JSON object");
     let broken = host.result("c2");
@@ -181,7 +181,7 @@ async fn a_blocked_prompt_is_nowhere_but_with_its_user() {
     };
     host.mount(vec![host.engine.native("secrets", 0, Arc::new(gate))]);
     let report = host.turn("my password is hunter2").await;
-    let Ending::Blocked(denied) = report.ending else { panic!("{:?}", report.ending) };
+    let TurnEnding::Blocked(denied) = report.ending else { panic!("{:?}", report.ending) };
     assert_eq!(denied.text(), "hook blocked user_prompt_submit: secrets: it holds a password");
     assert_eq!((host.said().len(), host.model.count(), report.reply.as_str()), (0, 0, ""));
     assert_eq!(host.seen.names(), ["session_start"]);

@@ -10,7 +10,7 @@ pub mod problem;
 pub mod raw;
 pub mod stages;
 
-pub use entry::{Around, EventForm, Mode, ProcessEntry, broken, builtin, idle, process};
+pub use entry::{ChildMode, EntryContext, EventForm, ProcessEntry, broken, builtin, idle, process};
 pub use nearest::nearest;
-pub use problem::{At, Problem};
-pub use stages::{Defaults, Policy};
+pub use problem::{EntryProblem, MemberPart};
+pub use stages::{Defaults, StagePolicy};

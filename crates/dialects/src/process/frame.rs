@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use scanner::IdScanner;
-use scanner::{Named, named};
+use scanner::{IdMember, named};
 pub(crate) use text::{escape, excerpt};
 
 mod scanner;
@@ -129,11 +129,11 @@ pub fn read_line(mut line: Vec<u8>) -> Incoming {
     let mut warnings = Vec::new();
     let line = clean(line, &mut warnings);
     let body = match weigh(&line, &mut warnings) {
-        Weighed::Result { id, range } => (id, RpcBody::Result { line, range }),
-        Weighed::Empty { id } => (id, RpcBody::Empty),
-        Weighed::Error { id, message } => (id, RpcBody::Error { message }),
-        Weighed::Noise { why } => return Incoming::Noise { why },
-        Weighed::Bad { id, detail } => return Incoming::Bad { id, detail },
+        IncomingKind::Result { id, range } => (id, RpcBody::Result { line, range }),
+        IncomingKind::Empty { id } => (id, RpcBody::Empty),
+        IncomingKind::Error { id, message } => (id, RpcBody::Error { message }),
+        IncomingKind::Noise { why } => return Incoming::Noise { why },
+        IncomingKind::Bad { id, detail } => return Incoming::Bad { id, detail },
     };
     let (id, body) = body;
     Incoming::Reply(RpcReply { id, body, warnings })
@@ -151,7 +151,7 @@ fn clean(mut line: Vec<u8>, warnings: &mut Vec<String>) -> String {
 }
 
 /// [`Incoming`], before it takes the line.
-enum Weighed {
+enum IncomingKind {
     Result { id: u64, range: Range<usize> },
     Empty { id: u64 },
     Error { id: u64, message: String },
@@ -159,14 +159,17 @@ enum Weighed {
     Bad { id: Option<u64>, detail: String },
 }
 
-fn weigh(line: &str, warnings: &mut Vec<String>) -> Weighed {
+fn weigh(line: &str, warnings: &mut Vec<String>) -> IncomingKind {
     if !line.trim_ascii_start().starts_with('{') {
-        return Weighed::Bad { id: None, detail: format!("expected a JSON object, got `{}`", excerpt(line.trim())) };
+        return IncomingKind::Bad {
+            id: None,
+            detail: format!("expected a JSON object, got `{}`", excerpt(line.trim())),
+        };
     }
     let unreadable = |detail| {
         let mut scanner = IdScanner::new();
         scanner.feed(line.as_bytes());
-        Weighed::Bad { id: scanner.id(), detail }
+        IncomingKind::Bad { id: scanner.id(), detail }
     };
     if line.len() > MAX_DEPTH && depth(line.as_bytes()) > MAX_DEPTH {
         return unreadable(format!("nested deeper than {MAX_DEPTH} levels"));
@@ -175,20 +178,22 @@ fn weigh(line: &str, warnings: &mut Vec<String>) -> Weighed {
         Ok(envelope) => envelope,
         Err(error) => return unreadable(error.to_string()),
     };
-    let shown = |id: &str| Weighed::Noise { why: format!("the id `{}` names no call", excerpt(id)) };
+    let shown = |id: &str| IncomingKind::Noise { why: format!("the id `{}` names no call", excerpt(id)) };
     match envelope.id.map(|id| (id.get(), named(id.get()))) {
-        Some((_, Named::Call(id, warning))) => {
+        Some((_, IdMember::Call(id, warning))) => {
             warnings.extend(warning);
             envelope.weigh(id, line, warnings)
         }
-        Some((id, Named::Stranger)) => shown(id),
-        Some((id, Named::Wrong)) => {
-            Weighed::Bad { id: None, detail: format!("id: expected a number, got {}", skim::kind(id)) }
+        Some((id, IdMember::Stranger)) => shown(id),
+        Some((id, IdMember::Wrong)) => {
+            IncomingKind::Bad { id: None, detail: format!("id: expected a number, got {}", skim::kind(id)) }
         }
-        Some((_, Named::Nothing)) | None if envelope.method.is_some() => {
-            Weighed::Noise { why: "hooks send no requests and no events".into() }
+        Some((_, IdMember::Nothing)) | None if envelope.method.is_some() => {
+            IncomingKind::Noise { why: "hooks send no requests and no events".into() }
         }
-        Some((_, Named::Nothing)) | None => Weighed::Noise { why: "a line without an `id` answers nothing".into() },
+        Some((_, IdMember::Nothing)) | None => {
+            IncomingKind::Noise { why: "a line without an `id` answers nothing".into() }
+        }
     }
 }
 
@@ -204,7 +209,7 @@ struct Envelope<'a> {
 
 impl Envelope<'_> {
     /// What a line that answers the call `id` says.
-    fn weigh(&self, id: u64, line: &str, warnings: &mut Vec<String>) -> Weighed {
+    fn weigh(&self, id: u64, line: &str, warnings: &mut Vec<String>) -> IncomingKind {
         for (name, member) in [("jsonrpc", self.jsonrpc), ("method", self.method)] {
             if let Some(text) = present(member).filter(|text| !text.starts_with('"')) {
                 return wrong(id, name, "a string", text);
@@ -215,14 +220,14 @@ impl Envelope<'_> {
         }
         if let Some(result) = present(self.result) {
             let start = result.as_ptr() as usize - line.as_ptr() as usize;
-            return Weighed::Result { id, range: start..start + result.len() };
+            return IncomingKind::Result { id, range: start..start + result.len() };
         }
         if self.result.is_none() && present(self.method).is_some() {
-            return Weighed::Noise { why: "hooks send no requests".into() };
+            return IncomingKind::Noise { why: "hooks send no requests".into() };
         }
         let said = if self.result.is_some() { "`result` is null" } else { "the line has no `result` and no `error`" };
         warnings.push(format!("{said}; an empty answer is written \"result\":{{}}"));
-        Weighed::Empty { id }
+        IncomingKind::Empty { id }
     }
 }
 
@@ -231,12 +236,12 @@ fn present(member: Option<&RawValue>) -> Option<&str> {
     member.map(RawValue::get).filter(|text| *text != "null")
 }
 
-fn wrong(id: u64, name: &str, expected: &str, text: &str) -> Weighed {
-    Weighed::Bad { id: Some(id), detail: format!("{name}: expected {expected}, got {}", skim::kind(text)) }
+fn wrong(id: u64, name: &str, expected: &str, text: &str) -> IncomingKind {
+    IncomingKind::Bad { id: Some(id), detail: format!("{name}: expected {expected}, got {}", skim::kind(text)) }
 }
 
 /// Reads the `error` of a reply. Its `code` may be anything.
-fn told_error(id: u64, error: &str) -> Weighed {
+fn told_error(id: u64, error: &str) -> IncomingKind {
     let Some(members) = skim::members(error, &skim::NOTHING) else { return wrong(id, "error", "an object", error) };
     let (mut code, mut message) = (None, None);
     for (name, value) in members {
@@ -252,7 +257,7 @@ fn told_error(id: u64, error: &str) -> Weighed {
         (None, Some(code)) => format!("code {} without a message", excerpt(code)),
         (None, None) => "no message".into(),
     };
-    Weighed::Error { id, message }
+    IncomingKind::Error { id, message }
 }
 
 /// A known member of an envelope.

@@ -7,11 +7,11 @@ mod entry;
 
 use std::path::Path;
 
-use domain::skill::finding::{Code, Finding};
+use domain::skill::finding::{Finding, FindingCode};
 use domain::skill::{Timing, Voice};
 
 use crate::process::config::nearest;
-use crate::tree::{Lines, Member, Node, NodeKind, json};
+use crate::tree::{LineIndex, NodeKind, TreeMember, TreeNode, json};
 
 /// Largest manifest, in bytes: room for as many entries as there may be, with long names and filters.
 pub const MAX_MANIFEST_BYTES: usize = 256 << 10;
@@ -33,7 +33,7 @@ const HOOKS: &str = "hooks";
 
 /// What a manifest is read against.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct ManifestContext<'a> {
     /// The skill.
     pub skill: &'a str,
     /// The manifest, as it is shown.
@@ -57,7 +57,7 @@ pub struct AgentView<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// The good entries, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ManifestEntry>,
     /// What is wrong.
     pub findings: Vec<Finding>,
     /// Whether the file as a whole cannot be read: then an earlier state of it may be better than none.
@@ -66,7 +66,7 @@ pub struct Manifest {
 
 /// An entry whose every field is good. Its text is not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Its name.
     pub name: String,
     /// The name of the file with its text.
@@ -80,14 +80,14 @@ pub struct Entry {
     /// The tools it is about; every tool when empty.
     pub tool_filter: Vec<String>,
     /// Where `name` stands.
-    pub name_at: Place,
+    pub name_at: ManifestPlace,
     /// Where `file` stands.
-    pub file_at: Place,
+    pub file_at: ManifestPlace,
 }
 
 /// A place in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ManifestPlace {
     /// Line and column, from 1.
     pub at: (usize, usize),
     /// The same as a JSON pointer.
@@ -102,10 +102,10 @@ fn not_json(why: &str) -> String {
 }
 
 /// Reads the manifest that `bytes` are.
-pub fn read(around: Around<'_>, bytes: &[u8]) -> Manifest {
+pub fn read(manifest_context: ManifestContext<'_>, bytes: &[u8]) -> Manifest {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lossy = String::from_utf8_lossy(bytes);
-    let mut reader = Reader { around, lines: Lines::new(&lossy), found: Vec::new() };
+    let mut reader = Reader { manifest_context, lines: LineIndex::new(&lossy), found: Vec::new() };
     let parsed = match std::str::from_utf8(bytes) {
         Ok(text) => json::parse(text).map_err(|why| (why.at, not_json(&why.message))),
         Err(why) => Err((why.valid_up_to(), "it is not valid UTF-8".to_owned())),
@@ -113,8 +113,8 @@ pub fn read(around: Around<'_>, bytes: &[u8]) -> Manifest {
     let entries = match parsed {
         Ok(root) => reader.root(&root),
         Err((at, message)) => {
-            let place = Place { at: reader.lines.place(at), pointer: String::new() };
-            reader.say(Code::F3, &place, message);
+            let place = ManifestPlace { at: reader.lines.place(at), pointer: String::new() };
+            reader.say(FindingCode::F3, &place, message);
             None
         }
     };
@@ -123,34 +123,39 @@ pub fn read(around: Around<'_>, bytes: &[u8]) -> Manifest {
 }
 
 /// A finding with its place.
-pub fn finding(around: Around<'_>, code: Code, place: &Place, message: impl Into<String>) -> Finding {
-    let found = Finding::new(code, around.skill, message).of(around.file).at(place.at);
+pub fn finding(
+    manifest_context: ManifestContext<'_>,
+    code: FindingCode,
+    place: &ManifestPlace,
+    message: impl Into<String>,
+) -> Finding {
+    let found = Finding::new(code, manifest_context.skill, message).of(manifest_context.file).at(place.at);
     Finding { path: place.pointer.clone(), ..found }
 }
 
 /// Reads one manifest.
 struct Reader<'a> {
-    around: Around<'a>,
-    lines: Lines,
+    manifest_context: ManifestContext<'a>,
+    lines: LineIndex,
     found: Vec<Finding>,
 }
 
 impl Reader<'_> {
     /// The entries; none if the whole file cannot be read.
-    fn root(&mut self, root: &Node) -> Option<Vec<Entry>> {
+    fn root(&mut self, root: &TreeNode) -> Option<Vec<ManifestEntry>> {
         let whole = self.place(root.span.start, &[]);
         if !root.is_table() {
             let message = format!("expected an object with an array `hooks`, got {}", shown(root));
-            self.say_instead(Code::F4, &whole, message, ("an object", shown(root)));
+            self.say_instead(FindingCode::F4, &whole, message, ("an object", shown(root)));
             return None;
         }
         if let Some(twice) = first_twice(root.members()) {
             let place = self.place(twice.span.start, &[&twice.key]);
-            self.say(Code::F9, &place, format!("the key {} stands twice", quoted(&twice.key)));
+            self.say(FindingCode::F9, &place, format!("the key {} stands twice", quoted(&twice.key)));
             return None;
         }
         let Some(hooks) = root.get(HOOKS) else {
-            let mut found = finding(self.around, Code::F4, &whole, "there is no array `hooks`");
+            let mut found = finding(self.manifest_context, FindingCode::F4, &whole, "there is no array `hooks`");
             let keys = root.members().iter().map(|member| member.key.as_str());
             found = found.instead("an array `hooks`", "no `hooks`");
             if let Some(meant) = nearest(HOOKS, keys) {
@@ -165,20 +170,20 @@ impl Reader<'_> {
             NodeKind::Table(_) => {
                 let message = "`hooks` is an object: this is a manifest of another kind of hooks, keyed by events \
                     (`foreign_manifest`); it brings no texts, and nothing of it runs here";
-                self.say_instead(Code::F5, &place, message.to_owned(), ("an array", "an object".into()));
+                self.say_instead(FindingCode::F5, &place, message.to_owned(), ("an array", "an object".into()));
                 Vec::new()
             }
             NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => {
                 let message = format!("`hooks` is to be an array, got {}", shown(hooks));
-                self.say_instead(Code::F4, &place, message, ("an array", shown(hooks)));
+                self.say_instead(FindingCode::F4, &place, message, ("an array", shown(hooks)));
                 return None;
             }
         };
-        self.unknown_keys(Code::F7, root, &[], &ROOT_KEYS);
+        self.unknown_keys(FindingCode::F7, root, &[], &ROOT_KEYS);
         Some(entries)
     }
 
-    fn entries(&mut self, items: &[Node]) -> Vec<Entry> {
+    fn entries(&mut self, items: &[TreeNode]) -> Vec<ManifestEntry> {
         let mut names = Vec::new();
         let mut entries = Vec::new();
         for (number, item) in items.iter().enumerate().take(MAX_ENTRIES) {
@@ -188,19 +193,24 @@ impl Reader<'_> {
             let place = self.place(surplus.span.start, &[HOOKS, &MAX_ENTRIES.to_string()]);
             let message =
                 format!("at most {MAX_ENTRIES} entries count, got {}; those from here on do not", items.len());
-            self.say_instead(Code::F8, &place, message, (&format!("{MAX_ENTRIES} entries"), items.len().to_string()));
+            self.say_instead(
+                FindingCode::F8,
+                &place,
+                message,
+                (&format!("{MAX_ENTRIES} entries"), items.len().to_string()),
+            );
         }
         entries
     }
 
     /// Says which keys of `table` nobody knows.
-    fn unknown_keys(&mut self, code: Code, table: &Node, path: &[&str], known: &[&str]) {
-        let unknown: Vec<&Member> =
+    fn unknown_keys(&mut self, code: FindingCode, table: &TreeNode, path: &[&str], known: &[&str]) {
+        let unknown: Vec<&TreeMember> =
             table.members().iter().filter(|member| !known.contains(&member.key.as_str())).collect();
         for (number, member) in unknown.iter().take(MAX_KEYS_NAMED).enumerate() {
             let steps: Vec<&str> = path.iter().copied().chain([member.key.as_str()]).collect();
             let place = self.place(member.span.start, &steps);
-            let reserved = code == Code::W4 && entry::RESERVED.contains(&member.key.as_str());
+            let reserved = code == FindingCode::W4 && entry::RESERVED.contains(&member.key.as_str());
             let what =
                 if reserved { "is reserved for later and has no effect yet" } else { "is unknown and has no effect" };
             let mut message = format!("the key {} {what}", quoted(&member.key));
@@ -208,35 +218,41 @@ impl Reader<'_> {
             if number + 1 == MAX_KEYS_NAMED && rest > 0 {
                 message = format!("{message}; nor have {rest} further unknown keys");
             }
-            let mut found = finding(self.around, code, &place, message);
+            let mut found = finding(self.manifest_context, code, &place, message);
             found = found.instead(known.join(", "), member.key.chars().take(SHOWN_CHARS).collect::<String>());
             found.nearest = nearest(&member.key, known.iter().copied()).filter(|_| !reserved).map(str::to_owned);
             self.found.push(found);
         }
     }
 
-    fn place(&self, at: usize, steps: &[&str]) -> Place {
+    fn place(&self, at: usize, steps: &[&str]) -> ManifestPlace {
         let pointer = steps.iter().map(|step| format!("/{}", step.replace('~', "~0").replace('/', "~1"))).collect();
-        Place { at: self.lines.place(at), pointer }
+        ManifestPlace { at: self.lines.place(at), pointer }
     }
 
-    fn say(&mut self, code: Code, place: &Place, message: String) {
-        self.found.push(finding(self.around, code, place, message));
+    fn say(&mut self, code: FindingCode, place: &ManifestPlace, message: String) {
+        self.found.push(finding(self.manifest_context, code, place, message));
     }
 
-    fn say_instead(&mut self, code: Code, place: &Place, message: String, (expected, got): (&str, String)) {
-        self.found.push(finding(self.around, code, place, message).instead(expected, got));
+    fn say_instead(
+        &mut self,
+        code: FindingCode,
+        place: &ManifestPlace,
+        message: String,
+        (expected, got): (&str, String),
+    ) {
+        self.found.push(finding(self.manifest_context, code, place, message).instead(expected, got));
     }
 }
 
 /// The first member of a table whose key another one before it has.
-fn first_twice(members: &[Member]) -> Option<&Member> {
+fn first_twice(members: &[TreeMember]) -> Option<&TreeMember> {
     let mut seen = std::collections::BTreeSet::new();
     members.iter().find(|member| !seen.insert(member.key.as_str()))
 }
 
 /// The first key, at any depth of `node`, that stands twice in its table, and the steps that lead to it.
-fn twice_within(node: &Node) -> Option<(&Member, Vec<String>)> {
+fn twice_within(node: &TreeNode) -> Option<(&TreeMember, Vec<String>)> {
     let with = |step: String, found: (_, Vec<String>)| (found.0, std::iter::once(step).chain(found.1).collect());
     match &node.kind {
         NodeKind::Table(members) => {
@@ -251,7 +267,7 @@ fn twice_within(node: &Node) -> Option<(&Member, Vec<String>)> {
 }
 
 /// What stands there, short enough for a message.
-fn shown(node: &Node) -> String {
+fn shown(node: &TreeNode) -> String {
     match &node.kind {
         NodeKind::Null => "null".into(),
         NodeKind::Bool(value) => value.to_string(),

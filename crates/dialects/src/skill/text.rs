@@ -1,6 +1,6 @@
 //! The text of a hook, out of the bytes of its file. Nothing in it is interpreted.
 
-use domain::skill::finding::Refusal;
+use domain::skill::finding::FileRefusal;
 
 /// Largest file of a text, in bytes: far more than a hint to a model can be.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -15,17 +15,17 @@ const HOST_MARK: &str = "</system-reminder";
 ///
 /// # Errors
 /// Why it is none.
-pub fn read(bytes: &[u8]) -> Result<String, Refusal> {
+pub fn read(bytes: &[u8]) -> Result<String, FileRefusal> {
     if bytes.len() > MAX_TEXT_BYTES {
-        return Err(Refusal::TooLarge);
+        return Err(FileRefusal::TooLarge);
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| Refusal::NotUtf8)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| FileRefusal::NotUtf8)?;
     if text.contains('\0') {
-        return Err(Refusal::Nul);
+        return Err(FileRefusal::Nul);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     match text.trim() {
-        "" => Err(Refusal::EmptyText),
+        "" => Err(FileRefusal::EmptyText),
         text => Ok(text.to_owned()),
     }
 }
@@ -61,16 +61,16 @@ mod tests {
         assert_eq!(read(b"\xef\xbb\xbf\r\n  one\r\ntwo\rthree \n\n").unwrap(), "one\ntwo\rthree");
         assert_eq!(read(b"---\nname: x\n---\n{{var}}").unwrap(), "---\nname: x\n---\n{{var}}");
         for (bytes, refusal) in [
-            (&b""[..], Refusal::EmptyText),
-            (b"\xef\xbb\xbf \r\n\t", Refusal::EmptyText),
-            (b"a\0b", Refusal::Nul),
-            (b"a\xff", Refusal::NotUtf8),
-            (b"\xed\xa0\x80", Refusal::NotUtf8),
+            (&b""[..], FileRefusal::EmptyText),
+            (b"\xef\xbb\xbf \r\n\t", FileRefusal::EmptyText),
+            (b"a\0b", FileRefusal::Nul),
+            (b"a\xff", FileRefusal::NotUtf8),
+            (b"\xed\xa0\x80", FileRefusal::NotUtf8),
         ] {
             assert_eq!(read(bytes), Err(refusal), "{bytes:?}");
         }
         assert_eq!(read(&vec![b'x'; MAX_TEXT_BYTES]).unwrap().len(), MAX_TEXT_BYTES);
-        assert_eq!(read(&vec![b'x'; MAX_TEXT_BYTES + 1]), Err(Refusal::TooLarge));
+        assert_eq!(read(&vec![b'x'; MAX_TEXT_BYTES + 1]), Err(FileRefusal::TooLarge));
     }
 
     #[test]

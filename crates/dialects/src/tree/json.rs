@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{MAX_DEPTH, Member, Node, NodeKind, Unparsable};
+use super::{MAX_DEPTH, NodeKind, ParseError, TreeMember, TreeNode};
 
 /// The tree of `text`, which is one JSON value: no comments, no trailing commas.
 ///
 /// # Errors
 /// The place where it stops making sense.
-pub fn parse(text: &str) -> Result<Node, Unparsable> {
+pub fn parse(text: &str) -> Result<TreeNode, ParseError> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|why| unparsable(text, 0, &why))?;
     Reader { text }.read(raw, 1)
 }
@@ -51,10 +51,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn read(&self, raw: &'a RawValue, depth: usize) -> Result<Node, Unparsable> {
+    fn read(&self, raw: &'a RawValue, depth: usize) -> Result<TreeNode, ParseError> {
         let at = self.offset(raw);
         if depth > MAX_DEPTH {
-            return Err(Unparsable { at, message: format!("nested deeper than {MAX_DEPTH} levels") });
+            return Err(ParseError { at, message: format!("nested deeper than {MAX_DEPTH} levels") });
         }
         let kind = match raw.get().as_bytes().first() {
             Some(b'{') => self.table(raw, depth)?,
@@ -67,21 +67,21 @@ impl<'a> Reader<'a> {
             Some(b'n') => NodeKind::Null,
             Some(_) | None => NodeKind::Number(self.decode::<Number>(raw)?),
         };
-        Ok(Node { kind, span: at..at + raw.get().len() })
+        Ok(TreeNode { kind, span: at..at + raw.get().len() })
     }
 
-    fn table(&self, raw: &'a RawValue, depth: usize) -> Result<NodeKind, Unparsable> {
+    fn table(&self, raw: &'a RawValue, depth: usize) -> Result<NodeKind, ParseError> {
         let Members(members) = self.decode(raw)?;
         let members = members.into_iter().map(|(key, value)| {
             let at = self.offset(key);
             let span = at..at + key.get().len();
-            Ok(Member { key: self.decode(key)?, span, node: self.read(value, depth + 1)? })
+            Ok(TreeMember { key: self.decode(key)?, span, node: self.read(value, depth + 1)? })
         });
         Ok(NodeKind::Table(members.collect::<Result<_, _>>()?))
     }
 
-    fn decode<T: Deserialize<'a>>(&self, raw: &'a RawValue) -> Result<T, Unparsable> {
-        serde_json::from_str(raw.get()).map_err(|why| Unparsable { at: self.offset(raw), message: plain(&why) })
+    fn decode<T: Deserialize<'a>>(&self, raw: &'a RawValue) -> Result<T, ParseError> {
+        serde_json::from_str(raw.get()).map_err(|why| ParseError { at: self.offset(raw), message: plain(&why) })
     }
 
     fn offset(&self, raw: &RawValue) -> usize {
@@ -90,9 +90,9 @@ impl<'a> Reader<'a> {
 }
 
 /// serde_json counts columns in bytes, from 1; 0 stands for the end of the line before.
-fn unparsable(text: &str, from: usize, why: &serde_json::Error) -> Unparsable {
+fn unparsable(text: &str, from: usize, why: &serde_json::Error) -> ParseError {
     let line: usize = text[from..].split_inclusive('\n').take(why.line().saturating_sub(1)).map(str::len).sum();
-    Unparsable { at: from + line + why.column().saturating_sub(1), message: plain(why) }
+    ParseError { at: from + line + why.column().saturating_sub(1), message: plain(why) }
 }
 
 /// The message without the place, which counts from the start of a part.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, LlmPatch, Substitute,
 };
-use domain::fault::{Breach, Fault};
+use domain::fault::{Fault, ProtocolBreach};
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
-use domain::message::{CallPart, Message, Private, Role};
+use domain::message::{CallPart, Message, ProviderData, Role};
 use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
+use domain::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 use pintle_dialects::process::frame::{Incoming, RpcBody, RpcReply, read_line};
 use pintle_dialects::process::wire::{hear, params, read, welcome};
 use proptest::prelude::*;
@@ -65,20 +65,20 @@ fn reply(result: &str) -> RpcReply {
 }
 
 /// Reads `result` as the reply to `asked`.
-fn heard<C: Checkpoint>(asked: &C, result: &str, strict: bool) -> Result<Heard<C>, Fault> {
+fn heard<C: Checkpoint>(asked: &C, result: &str, strict: bool) -> Result<ParsedVerdict<C>, Fault> {
     read(asked.subject(), &reply(result).body, strict).map(|reply| C::heard(reply).expect("it answers what was asked"))
 }
 
 #[track_caller]
 fn check<C: Checkpoint + PartialEq>(asked: &C, result: &str, verdict: Verdict<C>, warnings: &[&str]) {
     let expected = warnings.iter().map(|warning| (*warning).to_owned()).collect();
-    let expected = Heard { warnings: expected, ..verdict.into() };
+    let expected = ParsedVerdict { warnings: expected, ..verdict.into() };
     assert_eq!(heard(asked, result, false), Ok(expected), "{result}");
     let strict = heard(asked, result, true);
     match warnings.first() {
         None => assert!(strict.is_ok(), "{result}: {strict:?}"),
         Some(first) if result.contains("\"respond\"") && C::KIND == BeforeTool::KIND => {
-            assert_eq!(strict, Err(Fault::Protocol(Breach::Respond((*first).into()))), "{result}");
+            assert_eq!(strict, Err(Fault::Protocol(ProtocolBreach::Respond((*first).into()))), "{result}");
         }
         Some(first) => assert_eq!(strict, Err(Fault::broke(*first)), "{result}"),
     }
@@ -91,7 +91,7 @@ fn check_broke<C: Checkpoint + PartialEq>(asked: &C, result: &str, detail: &str)
 
 #[track_caller]
 fn check_respond(result: &str, detail: &str) {
-    let fault = Fault::Protocol(Breach::Respond(detail.into()));
+    let fault = Fault::Protocol(ProtocolBreach::Respond(detail.into()));
     assert_eq!(heard(&before_tool(), result, false), Err(fault), "{result}");
 }
 
@@ -111,13 +111,13 @@ where
     }
     check(asked, r#"{"action":"modify"}"#, Verdict::Continue, &[]);
     check(asked, &format!(r#"{{"action":"modify","{name}":null}}"#), Verdict::Continue, &[]);
-    let abort = |extent, reason: &str| Verdict::Abort(Abort { extent, reason: Reason::new(reason) });
-    check(asked, r#"{"action":"abort_turn","reason":" r\u0007 "}"#, abort(Extent::Turn, "r"), &[]);
-    check(asked, r#"{"action":"hard_abort"}"#, abort(Extent::Run, ""), &[]);
+    let abort = |abort_scope, reason: &str| Verdict::Abort(Abort { abort_scope, reason: Reason::new(reason) });
+    check(asked, r#"{"action":"abort_turn","reason":" r\u0007 "}"#, abort(AbortScope::Turn, "r"), &[]);
+    check(asked, r#"{"action":"hard_abort"}"#, abort(AbortScope::Run, ""), &[]);
     check(
         asked,
         &format!(r#"{{"{name}":{payload},"action":"abort_turn"}}"#),
-        abort(Extent::Turn, ""),
+        abort(AbortScope::Turn, ""),
         &[&format!("result.{name} is ignored beside \"abort_turn\"")],
     );
     check_unreadable(asked, r#"{"action":5}"#, "result.action: expected a string, got a number");
@@ -136,7 +136,10 @@ where
         &[r#"result.decision is not read; the member is "action""#, "result.zzz is not read"],
     );
     let error = RpcBody::Error { message: "boom".into() };
-    assert_eq!(read(asked.subject(), &error, false).unwrap_err(), Fault::Protocol(Breach::Returned("boom".into())));
+    assert_eq!(
+        read(asked.subject(), &error, false).unwrap_err(),
+        Fault::Protocol(ProtocolBreach::Returned("boom".into()))
+    );
     let empty = read(asked.subject(), &RpcBody::Empty, true).unwrap();
     assert_eq!(C::heard(empty).unwrap().verdict, Verdict::Continue);
 }
@@ -208,7 +211,7 @@ fn a_whole_reply_is_held_against_what_was_sent() {
     };
     let warning = "the id \"7\" should be the number 7";
     let fault = hear(asked.subject(), &sent, &odd, true).unwrap_err();
-    assert_eq!(fault, Fault::Protocol(Breach::Respond(warning.into())));
+    assert_eq!(fault, Fault::Protocol(ProtocolBreach::Respond(warning.into())));
     let heard = BeforeTool::heard(hear(asked.subject(), &sent, &odd, false).unwrap()).unwrap();
     assert_eq!(heard.warnings, [warning]);
 }
@@ -220,7 +223,9 @@ fn a_flood_of_mistakes_is_cut() {
     assert_eq!(heard.warnings.len(), 33);
     assert_eq!(heard.warnings.last().unwrap(), "further likely mistakes are not listed");
     let long = format!(r#"{{"action":"{}"}}"#, "x".repeat(1_000_000));
-    let Err(Fault::Protocol(Breach::Broke(detail))) = self::heard(&before_tool(), &long, false) else { panic!() };
+    let Err(Fault::Protocol(ProtocolBreach::Broke(detail))) = self::heard(&before_tool(), &long, false) else {
+        panic!()
+    };
     assert!(detail.len() < 300, "{detail}");
 }
 

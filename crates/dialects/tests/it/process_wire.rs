@@ -270,7 +270,7 @@ fn a_sub_turn_names_its_parent_in_the_runtime_form() {
     let sent: Value = serde_json::from_slice(&event_params(EventForm::Runtime, &told, 1).unwrap()).unwrap();
     assert_eq!(sent["correlation"], json!({"trace_id": "turn.end", "parent_turn_id": "t0"}));
     assert_eq!(sent["attrs"]["agent_source"], "spawnSubTurn");
-    told.what = domain::checkpoint::Observed::SessionStart;
+    told.what = domain::checkpoint::ObservedEvent::SessionStart;
     assert!(event_params(EventForm::Hook, &told, 1).is_none());
 }
 

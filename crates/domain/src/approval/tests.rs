@@ -13,7 +13,7 @@ fn after(seconds: i64) -> Timestamp {
 }
 
 /// A question about `exec {"cmd": cmd}`, in `state`.
-fn question(id: &str, cmd: &str, state: State) -> Approval {
+fn question(id: &str, cmd: &str, state: ApprovalState) -> Approval {
     let who = Identity::top("main", "s", TurnId::from("t"));
     let (by, why) = (HookName::from("gate"), Reason::new("risky"));
     Approval { state, ..Approval::question(id.into(), &who, &call("exec", cmd), (&by, &why), BEGIN) }
@@ -21,14 +21,14 @@ fn question(id: &str, cmd: &str, state: State) -> Approval {
 
 /// What becomes of a new question about `cmd` after `earlier`, `seconds` into the day.
 fn planned(cmd: &str, earlier: &[Approval], seconds: i64) -> String {
-    match plan(question("new", cmd, State::Waiting), earlier, after(seconds)) {
-        Plan::Stands(Standing::Approved { id }) => format!("approved {id}"),
-        Plan::Stands(Standing::Refused { note }) => format!("refused: {note}"),
-        Plan::Stands(Standing::Expired) => "expired".into(),
-        Plan::Stands(Standing::Waiting(it)) => format!("waiting {}", it.id),
-        Plan::Park { new, void } => {
+    match plan(question("new", cmd, ApprovalState::Waiting), earlier, after(seconds)) {
+        QuestionPlan::Stands(ApprovalStanding::Approved { id }) => format!("approved {id}"),
+        QuestionPlan::Stands(ApprovalStanding::Refused { note }) => format!("refused: {note}"),
+        QuestionPlan::Stands(ApprovalStanding::Expired) => "expired".into(),
+        QuestionPlan::Stands(ApprovalStanding::Waiting(it)) => format!("waiting {}", it.id),
+        QuestionPlan::Park { new, void } => {
             let changed = new.changed_from.as_ref().map(|from| format!(", was {}", from["cmd"])).unwrap_or_default();
-            assert_eq!(Approval { changed_from: None, ..*new }, question("new", cmd, State::Waiting));
+            assert_eq!(Approval { changed_from: None, ..*new }, question("new", cmd, ApprovalState::Waiting));
             format!("park, void {void:?}{changed}")
         }
     }
@@ -36,13 +36,13 @@ fn planned(cmd: &str, earlier: &[Approval], seconds: i64) -> String {
 
 #[test]
 fn a_question_carries_everything_that_it_is_about() {
-    let it = question("a", "ls", State::Waiting);
+    let it = question("a", "ls", ApprovalState::Waiting);
     assert_eq!((it.asked_at, it.expires_at), (BEGIN, after(LIFETIME_SECONDS)));
     assert_eq!((it.tool.as_str(), it.by.as_str(), it.reason.as_str()), ("exec", "gate", "risky"));
     assert_eq!(it.arguments, crate::testing::args("ls"));
     let who = Identity::top("main", "s", TurnId::from("t"));
     assert_eq!(it.digest, Digest::of(&who, &call("exec", "ls")).to_string());
-    assert_ne!(it.digest, question("a", "pwd", State::Waiting).digest);
+    assert_ne!(it.digest, question("a", "pwd", ApprovalState::Waiting).digest);
     assert_eq!(serde_json::from_str::<Approval>(&serde_json::to_string(&it).unwrap()).unwrap(), it);
 }
 
@@ -56,7 +56,7 @@ fn digits_of_a_question_come_back_from_its_json() {
         changed_from,
         answered_by: Some("anna".into()),
         note: "ok".into(),
-        ..question("a", "ls", State::Used)
+        ..question("a", "ls", ApprovalState::Used)
     };
     let text = serde_json::to_string(&it).unwrap();
     assert!(text.contains("0.10000000000000000001") && text.contains("1234567890123456789012"));
@@ -67,40 +67,40 @@ fn digits_of_a_question_come_back_from_its_json() {
 fn the_same_call_finds_what_was_said() {
     let earlier = |state| [Approval { note: "not today".into(), ..question("a", "ls", state) }];
     assert_eq!(planned("ls", &[], 1), "park, void []");
-    assert_eq!(planned("ls", &earlier(State::Waiting), 1), "waiting a");
-    assert_eq!(planned("ls", &earlier(State::Approved), 1), "approved a");
-    assert_eq!(planned("ls", &earlier(State::Refused), 1), "refused: not today");
-    assert_eq!(planned("ls", &earlier(State::Expired), 1), "expired");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Waiting), 1), "waiting a");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Approved), 1), "approved a");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Refused), 1), "refused: not today");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Expired), 1), "expired");
     // What was used or given up is asked again.
-    assert_eq!(planned("ls", &earlier(State::Used), 1), "park, void []");
-    assert_eq!(planned("ls", &earlier(State::Void), 1), "park, void []");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Used), 1), "park, void []");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Void), 1), "park, void []");
     // Time takes questions and leave away, but no refusal.
-    assert_eq!(planned("ls", &earlier(State::Waiting), LIFETIME_SECONDS), "expired");
-    assert_eq!(planned("ls", &earlier(State::Approved), LIFETIME_SECONDS), "expired");
-    assert_eq!(planned("ls", &earlier(State::Approved), LIFETIME_SECONDS - 1), "approved a");
-    assert_eq!(planned("ls", &earlier(State::Refused), LIFETIME_SECONDS), "refused: not today");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Waiting), LIFETIME_SECONDS), "expired");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Approved), LIFETIME_SECONDS), "expired");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Approved), LIFETIME_SECONDS - 1), "approved a");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Refused), LIFETIME_SECONDS), "refused: not today");
     // The newest counts.
-    let both = [question("a", "ls", State::Used), question("b", "ls", State::Approved)];
+    let both = [question("a", "ls", ApprovalState::Used), question("b", "ls", ApprovalState::Approved)];
     assert_eq!(planned("ls", &both, 1), "approved b");
 }
 
 #[test]
 fn a_changed_call_is_asked_anew_and_shows_what_it_was() {
     let earlier = |state| [question("a", "ls", state)];
-    assert_eq!(planned("rm", &earlier(State::Waiting), 1), r#"park, void ["a"], was "ls""#);
-    assert_eq!(planned("rm", &earlier(State::Approved), 1), r#"park, void ["a"], was "ls""#);
+    assert_eq!(planned("rm", &earlier(ApprovalState::Waiting), 1), r#"park, void ["a"], was "ls""#);
+    assert_eq!(planned("rm", &earlier(ApprovalState::Approved), 1), r#"park, void ["a"], was "ls""#);
     // A no stays a no for what it was said to.
-    assert_eq!(planned("rm", &earlier(State::Refused), 1), r#"park, void [], was "ls""#);
-    assert_eq!(planned("rm", &earlier(State::Used), 1), "park, void []");
-    assert_eq!(planned("rm", &earlier(State::Void), 1), "park, void []");
-    assert_eq!(planned("rm", &earlier(State::Expired), 1), "park, void []");
-    assert_eq!(planned("rm", &earlier(State::Waiting), LIFETIME_SECONDS), r#"park, void [], was "ls""#);
+    assert_eq!(planned("rm", &earlier(ApprovalState::Refused), 1), r#"park, void [], was "ls""#);
+    assert_eq!(planned("rm", &earlier(ApprovalState::Used), 1), "park, void []");
+    assert_eq!(planned("rm", &earlier(ApprovalState::Void), 1), "park, void []");
+    assert_eq!(planned("rm", &earlier(ApprovalState::Expired), 1), "park, void []");
+    assert_eq!(planned("rm", &earlier(ApprovalState::Waiting), LIFETIME_SECONDS), r#"park, void [], was "ls""#);
 
-    let back = [question("a", "ls", State::Refused), question("b", "rm", State::Approved)];
+    let back = [question("a", "ls", ApprovalState::Refused), question("b", "rm", ApprovalState::Approved)];
     assert_eq!(planned("ls", &back, 1), "refused: ");
-    let back = [question("a", "ls", State::Void), question("b", "rm", State::Waiting)];
+    let back = [question("a", "ls", ApprovalState::Void), question("b", "rm", ApprovalState::Waiting)];
     assert_eq!(planned("ls", &back, 1), r#"park, void ["b"], was "rm""#);
-    let both = [question("a", "ls", State::Waiting), question("b", "rm", State::Approved)];
+    let both = [question("a", "ls", ApprovalState::Waiting), question("b", "rm", ApprovalState::Approved)];
     assert_eq!(planned("cp", &both, 1), r#"park, void ["a", "b"], was "rm""#);
 }
 
@@ -111,8 +111,9 @@ fn digits_tell_calls_apart() {
         let who = Identity::top("main", "s", TurnId::from("t"));
         Approval::question("a".into(), &who, &call, (&HookName::from("g"), &Reason::new("")), BEGIN)
     };
-    let approved = Approval { state: State::Approved, ..asked(r#"{"n":1,"m":2}"#) };
-    let stands = |text: &str| matches!(plan(asked(text), std::slice::from_ref(&approved), BEGIN), Plan::Stands(_));
+    let approved = Approval { state: ApprovalState::Approved, ..asked(r#"{"n":1,"m":2}"#) };
+    let stands =
+        |text: &str| matches!(plan(asked(text), std::slice::from_ref(&approved), BEGIN), QuestionPlan::Stands(_));
     assert!(stands(r#"{"m":2,"n":1}"#));
     assert!(!stands(r#"{"n":1.0,"m":2}"#));
     assert!(!stands(r#"{"n":1}"#));
@@ -120,7 +121,14 @@ fn digits_tell_calls_apart() {
 
 #[test]
 fn time_passes_without_anybody_writing_it_down() {
-    let states = [State::Waiting, State::Approved, State::Refused, State::Used, State::Void, State::Expired];
+    let states = [
+        ApprovalState::Waiting,
+        ApprovalState::Approved,
+        ApprovalState::Refused,
+        ApprovalState::Used,
+        ApprovalState::Void,
+        ApprovalState::Expired,
+    ];
     let at = |seconds| states.map(|state| question("a", "ls", state).state_at(after(seconds)).word());
     assert_eq!(at(LIFETIME_SECONDS - 1), ["waiting", "approved", "refused", "used", "void", "expired"]);
     assert_eq!(at(LIFETIME_SECONDS), ["expired", "expired", "refused", "used", "void", "expired"]);
@@ -131,17 +139,17 @@ fn time_passes_without_anybody_writing_it_down() {
 
 #[test]
 fn the_first_answer_stands_and_a_second_one_says_why_it_does_nothing() {
-    let says = |approve| Said { approve, by: "anna".into(), note: "fine".into() };
+    let says = |approve| PersonAnswer { approve, by: "anna".into(), note: "fine".into() };
     for (approve, state, text) in [
-        (true, State::Approved, "it was approved already, by anna"),
-        (false, State::Refused, "it was refused already, by anna"),
+        (true, ApprovalState::Approved, "it was approved already, by anna"),
+        (false, ApprovalState::Refused, "it was refused already, by anna"),
     ] {
-        let mut it = question("a", "ls", State::Waiting);
+        let mut it = question("a", "ls", ApprovalState::Waiting);
         it.answer(says(approve), after(1)).unwrap();
         let answered = it.clone();
         assert_eq!((it.state, it.answered_by.as_deref(), it.note.as_str()), (state, Some("anna"), "fine"));
         for second in [true, false] {
-            let said = Said { approve: second, by: "bob".into(), note: "no".into() };
+            let said = PersonAnswer { approve: second, by: "bob".into(), note: "no".into() };
             assert_eq!(it.answer(said, after(2)), Err(text.into()));
             assert_eq!(it, answered);
         }
@@ -152,26 +160,26 @@ fn the_first_answer_stands_and_a_second_one_says_why_it_does_nothing() {
         assert_eq!(it, question("a", "ls", state));
         why
     };
-    assert_eq!(refused(State::Used, 1), "it was approved and used already");
-    assert_eq!(refused(State::Void, 1), "it is void: the call changed or its turn is over");
-    assert_eq!(refused(State::Expired, 1), "it expired at 1970-01-02T00:00:00Z");
-    assert_eq!(refused(State::Waiting, LIFETIME_SECONDS), "it expired at 1970-01-02T00:00:00Z");
-    assert_eq!(refused(State::Approved, LIFETIME_SECONDS), "it expired at 1970-01-02T00:00:00Z");
-    assert_eq!(refused(State::Refused, LIFETIME_SECONDS), "it was refused already");
+    assert_eq!(refused(ApprovalState::Used, 1), "it was approved and used already");
+    assert_eq!(refused(ApprovalState::Void, 1), "it is void: the call changed or its turn is over");
+    assert_eq!(refused(ApprovalState::Expired, 1), "it expired at 1970-01-02T00:00:00Z");
+    assert_eq!(refused(ApprovalState::Waiting, LIFETIME_SECONDS), "it expired at 1970-01-02T00:00:00Z");
+    assert_eq!(refused(ApprovalState::Approved, LIFETIME_SECONDS), "it expired at 1970-01-02T00:00:00Z");
+    assert_eq!(refused(ApprovalState::Refused, LIFETIME_SECONDS), "it was refused already");
 }
 
 #[test]
 fn the_table_cell_by_cell() {
-    use Handling::{AskedHere, Parked, Refused, Runs, WaitsHere};
+    use CallHandling::{AskedHere, Parked, Refused, Runs, WaitsHere};
     // Verdict, then chat, run, resume, mcp, sub-agent: with somebody present, and without.
     let table = [
-        (Came::Allow, [(Runs, Runs), (Runs, Runs), (Runs, Runs), (Runs, Runs), (Runs, Runs)]),
+        (HooksDecision::Allow, [(Runs, Runs), (Runs, Runs), (Runs, Runs), (Runs, Runs), (Runs, Runs)]),
         (
-            Came::Deny,
+            HooksDecision::Deny,
             [(Refused, Refused), (Refused, Refused), (Refused, Refused), (Refused, Refused), (Refused, Refused)],
         ),
         (
-            Came::Ask,
+            HooksDecision::Ask,
             [(AskedHere, Parked), (Parked, Parked), (AskedHere, Parked), (WaitsHere, WaitsHere), (AskedHere, Refused)],
         ),
     ];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Hash, Link, whole_micros};
+use super::{ChainHead, Hash, whole_micros};
 use crate::id::TenantId;
 use crate::json::{self, Object, Value};
 
@@ -19,7 +19,7 @@ const DOMAIN: &str = "pintle audit checkpoint 1\n";
 
 /// One signature over everything up to a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
+pub struct AuditCheckpoint {
     /// Whose chain.
     pub tenant_id: TenantId,
     /// Up to which row.
@@ -30,15 +30,15 @@ pub struct Checkpoint {
     pub at: Timestamp,
     /// Which key signed.
     pub kid: String,
-    /// Ed25519 over [`Checkpoint::message`], in base64.
+    /// Ed25519 over [`AuditCheckpoint::message`], in base64.
     pub signature: String,
 }
 
-impl Checkpoint {
+impl AuditCheckpoint {
     /// A checkpoint over everything up to `head`; `sign` turns the message into a signature of the key `kid`.
     pub fn signed(
         tenant: &TenantId,
-        head: &Link,
+        head: &ChainHead,
         at: Timestamp,
         kid: &str,
         sign: impl FnOnce(&[u8]) -> String,
@@ -50,8 +50,8 @@ impl Checkpoint {
     }
 
     /// The row it names.
-    pub fn link(&self) -> Link {
-        Link { seq: self.seq, hash: self.hash }
+    pub fn link(&self) -> ChainHead {
+        ChainHead { seq: self.seq, hash: self.hash }
     }
 
     /// The bytes that are signed: `pintle audit checkpoint 1`, a line break, and the members `at`, `hash`, `kid`,
@@ -75,7 +75,7 @@ pub fn due(rows: u64, elapsed: Duration) -> bool {
 /// The row at which a chain is cut that begins with row `first`, so that what was signed before `before` is forgotten:
 /// that of the last of `points` within `limit` rows, else of the next one. A chain is cut where a signature stands in
 /// for what is gone, and nowhere else.
-pub fn cut_at(points: &[Checkpoint], (first, before): (u64, Timestamp), limit: usize) -> Option<u64> {
+pub fn cut_at(points: &[AuditCheckpoint], (first, before): (u64, Timestamp), limit: usize) -> Option<u64> {
     let old = points.iter().filter(|point| point.at < before).map(|point| point.seq).max()?;
     let within = first.saturating_add(u64::try_from(limit).unwrap_or(u64::MAX)).saturating_sub(1);
     let places = || points.iter().map(|point| point.seq).filter(|seq| (first..=old).contains(seq));
@@ -95,8 +95,8 @@ mod tests {
     fn a_chain_is_cut_at_an_old_signature_and_not_many_rows_at_once() {
         let at = |second: i64| Timestamp::from_second(second).expect("a small number");
         let point = |seq: u64| {
-            let head = Link { seq, hash: Hash::ZERO };
-            Checkpoint::signed(&TenantId::default_tenant(), &head, at(seq as i64), "k", |_| String::new())
+            let head = ChainHead { seq, hash: Hash::ZERO };
+            AuditCheckpoint::signed(&TenantId::default_tenant(), &head, at(seq as i64), "k", |_| String::new())
         };
         let points = [10, 20, 30, 90].map(point);
         let check = |first: u64, before: i64, limit: usize, cut: Option<u64>| {

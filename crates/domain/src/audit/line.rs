@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, Entry, Hash, MAX_BODY_BYTES, MAX_SEQ};
+use super::{AuditCheckpoint, AuditEntry, Hash, MAX_BODY_BYTES, MAX_SEQ};
 use crate::id::TenantId;
 
 /// Longest line, in bytes without its break: the quotes and backslashes of a body are escaped once more, and the
@@ -20,17 +20,17 @@ const MAX_WHY_CHARS: usize = 300;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum AuditLine {
     /// A row.
-    Entry(Entry),
+    Entry(AuditEntry),
     /// A signature; it stands after its row.
-    Checkpoint(Checkpoint),
+    Checkpoint(AuditCheckpoint),
 }
 
 /// A line that is neither an entry nor a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct LineError {
+pub struct AuditLineError {
     /// Its number, counted from 1.
     pub line: u64,
     /// What is wrong with it.
@@ -75,7 +75,7 @@ struct CheckpointLine {
     signature: String,
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for AuditLine {
     /// The line as it is exported, without a line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = match self {
@@ -107,11 +107,11 @@ impl fmt::Display for Line {
 ///
 /// # Errors
 /// It is too long, no JSON, or not exactly an entry or a checkpoint.
-pub fn read_line(number: u64, bytes: &[u8]) -> Result<Line, LineError> {
-    read(bytes).map_err(|why| LineError { line: number, why })
+pub fn read_line(number: u64, bytes: &[u8]) -> Result<AuditLine, AuditLineError> {
+    read(bytes).map_err(|why| AuditLineError { line: number, why })
 }
 
-fn read(bytes: &[u8]) -> Result<Line, String> {
+fn read(bytes: &[u8]) -> Result<AuditLine, String> {
     if bytes.len() > MAX_LINE_BYTES {
         return Err(too_long());
     }
@@ -121,13 +121,13 @@ fn read(bytes: &[u8]) -> Result<Line, String> {
     }
     // The type is read first, so that everything after it is read with one known shape.
     match from_json::<Tag>(text)?.r#type {
-        Type::Entry => entry(from_json(text)?).map(Line::Entry),
-        Type::Checkpoint => checkpoint(from_json(text)?).map(Line::Checkpoint),
+        Type::Entry => entry(from_json(text)?).map(AuditLine::Entry),
+        Type::Checkpoint => checkpoint(from_json(text)?).map(AuditLine::Checkpoint),
     }
 }
 
-fn entry(line: EntryLine) -> Result<Entry, String> {
-    Ok(Entry {
+fn entry(line: EntryLine) -> Result<AuditEntry, String> {
+    Ok(AuditEntry {
         tenant_id: TenantId::new(word("tenant_id", line.tenant_id)?),
         seq: seq(line.seq)?,
         at: at(&line.at)?,
@@ -138,8 +138,8 @@ fn entry(line: EntryLine) -> Result<Entry, String> {
     })
 }
 
-fn checkpoint(line: CheckpointLine) -> Result<Checkpoint, String> {
-    Ok(Checkpoint {
+fn checkpoint(line: CheckpointLine) -> Result<AuditCheckpoint, String> {
+    Ok(AuditCheckpoint {
         tenant_id: TenantId::new(word("tenant_id", line.tenant_id)?),
         seq: seq(line.seq)?,
         hash: hash("hash", &line.hash)?,
@@ -183,15 +183,15 @@ fn too_long() -> String {
 /// Cuts what is read from a file, in pieces of any size, into lines. No more than one line is kept, and of a line
 /// that is too long nothing. Empty lines are passed over; they count.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct AuditLines {
     number: u64,
     partial: Vec<u8>,
     over: bool,
 }
 
-impl Lines {
+impl AuditLines {
     /// Takes the next piece of the file; `each` gets every line that ends in it.
-    pub fn feed(&mut self, piece: &[u8], mut each: impl FnMut(Result<Line, LineError>)) {
+    pub fn feed(&mut self, piece: &[u8], mut each: impl FnMut(Result<AuditLine, AuditLineError>)) {
         let mut rest = piece;
         while let Some(end) = memchr::memchr(b'\n', rest) {
             self.keep(&rest[..end]);
@@ -202,7 +202,7 @@ impl Lines {
     }
 
     /// The file is over; `each` gets its last line, if it has no break.
-    pub fn end(mut self, mut each: impl FnMut(Result<Line, LineError>)) {
+    pub fn end(mut self, mut each: impl FnMut(Result<AuditLine, AuditLineError>)) {
         if self.over || !self.partial.is_empty() {
             self.end_line(&mut each);
         }
@@ -217,11 +217,11 @@ impl Lines {
         }
     }
 
-    fn end_line(&mut self, each: &mut impl FnMut(Result<Line, LineError>)) {
+    fn end_line(&mut self, each: &mut impl FnMut(Result<AuditLine, AuditLineError>)) {
         self.number += 1;
         let (number, over) = (self.number, std::mem::take(&mut self.over));
         if over {
-            each(Err(LineError { line: number, why: too_long() }));
+            each(Err(AuditLineError { line: number, why: too_long() }));
         } else if !self.partial.is_empty() {
             each(read_line(number, &self.partial));
         }

@@ -18,11 +18,11 @@ fn data(value: Value) -> Object {
     value.as_object().unwrap().clone()
 }
 
-fn two_rows() -> (Entry, Entry, Link) {
+fn two_rows() -> (AuditEntry, AuditEntry, ChainHead) {
     let (first, head) =
-        append(&Link::GENESIS, &tenant(), time(), Kind::Record, data(json!({"hook": "no-rm"}))).unwrap();
+        append(&ChainHead::GENESIS, &tenant(), time(), AuditKind::Record, data(json!({"hook": "no-rm"}))).unwrap();
     let (second, head) =
-        append(&head, &tenant(), time(), Kind::Decision, data(json!({"z": 1.50, "a": "\"\n"}))).unwrap();
+        append(&head, &tenant(), time(), AuditKind::Decision, data(json!({"z": 1.50, "a": "\"\n"}))).unwrap();
     (first, second, head)
 }
 
@@ -35,7 +35,7 @@ fn rows_are_hashed_as_the_page_says() {
     );
     assert!(second.body.contains(r#""data":{"a":"\"\n","z":1.5},"kind":"decision","seq":2,"#), "{}", second.body);
     assert_eq!((first.prev, second.prev), (Hash::ZERO, first.hash));
-    assert_eq!(head, Link { seq: 2, hash: second.hash });
+    assert_eq!(head, ChainHead { seq: 2, hash: second.hash });
     // These are what `printf '%s\n%s' "$prev" "$body" | sha256sum` prints.
     assert_eq!(first.hash.to_string(), "4bc3add559dc17efd9705f789878367058291b846dcfd24f4a31e3d551328cc2");
     assert_eq!(second.hash.to_string(), "1e2738f0b84f5c63159ae9e1476c615b429b0f049abd302dd1c824f6838f2f4e");
@@ -46,7 +46,8 @@ fn rows_are_hashed_as_the_page_says() {
 #[test]
 fn a_checkpoint_signs_all_its_members() {
     let (_, _, head) = two_rows();
-    let point = Checkpoint::signed(&tenant(), &head, time(), "630dcd29", |message| format!("{} bytes", message.len()));
+    let point =
+        AuditCheckpoint::signed(&tenant(), &head, time(), "630dcd29", |message| format!("{} bytes", message.len()));
     let expected = format!(
         "pintle audit checkpoint 1\n{{\"at\":\"2026-01-31T12:00:00.123456Z\",\"hash\":\"{}\",\"kid\":\"630dcd29\",\"seq\":2,\
          \"tenant_id\":\"0193a5b0-7000-7000-8000-000000000002\"}}",
@@ -71,23 +72,23 @@ fn a_checkpoint_is_due_by_rows_or_by_time_and_never_for_nothing() {
 #[test]
 fn what_could_not_be_read_again_is_not_appended() {
     let long = data(json!({"text": "x".repeat(MAX_BODY_BYTES)}));
-    let error = append(&Link::GENESIS, &tenant(), time(), Kind::Record, long).unwrap_err();
+    let error = append(&ChainHead::GENESIS, &tenant(), time(), AuditKind::Record, long).unwrap_err();
     assert!(error.to_string().starts_with("audit record could not be written: 33554"), "{error}");
-    let full = Link { seq: MAX_SEQ, hash: Hash::ZERO };
-    assert_eq!(append(&full, &tenant(), time(), Kind::Trip, Object::new()), Err(AppendError::Full(MAX_SEQ)));
+    let full = ChainHead { seq: MAX_SEQ, hash: Hash::ZERO };
+    assert_eq!(append(&full, &tenant(), time(), AuditKind::Trip, Object::new()), Err(AppendError::Full(MAX_SEQ)));
     // What grows most when it is escaped still fits a line of the longest body.
     let quotes = data(json!({"text": "\"".repeat(5000)}));
-    let (entry, _) = append(&Link::GENESIS, &tenant(), time(), Kind::Record, quotes).unwrap();
-    let (body, line) = (entry.body.len(), Line::Entry(entry).to_string().len());
+    let (entry, _) = append(&ChainHead::GENESIS, &tenant(), time(), AuditKind::Record, quotes).unwrap();
+    let (body, line) = (entry.body.len(), AuditLine::Entry(entry).to_string().len());
     assert!(line - 2 * body < MAX_LINE_BYTES - 2 * MAX_BODY_BYTES, "a body of {body} bytes makes a line of {line}");
 }
 
 #[test]
 fn words_and_hashes_are_read_as_they_are_written() {
-    for kind in Kind::ALL {
+    for kind in AuditKind::ALL {
         assert_eq!(kind.word().parse(), Ok(kind));
     }
-    assert!("Record".parse::<Kind>().is_err());
+    assert!("Record".parse::<AuditKind>().is_err());
     let (first, ..) = two_rows();
     let text = first.hash.to_string();
     assert_eq!(text.parse(), Ok(first.hash));
@@ -99,7 +100,7 @@ fn words_and_hashes_are_read_as_they_are_written() {
 #[test]
 fn bad_lines_are_named_with_what_is_wrong() {
     let (first, ..) = two_rows();
-    let good = Line::Entry(first).to_string();
+    let good = AuditLine::Entry(first).to_string();
     let change = |from: &str, to: &str| good.replacen(from, to, 1);
     let cases = [
         ("{".into(), "EOF while parsing an object at column 1"),
@@ -133,8 +134,8 @@ fn bad_lines_are_named_with_what_is_wrong() {
     assert_eq!(read_line(1, deep.as_bytes()).unwrap_err().why, "EOF while parsing a list at column 1000005");
 }
 
-fn lines(pieces: &[&[u8]]) -> Vec<Result<Line, LineError>> {
-    let (mut lines, mut read) = (Lines::default(), Vec::new());
+fn lines(pieces: &[&[u8]]) -> Vec<Result<AuditLine, AuditLineError>> {
+    let (mut lines, mut read) = (AuditLines::default(), Vec::new());
     for piece in pieces {
         lines.feed(piece, |line| read.push(line));
     }
@@ -145,13 +146,13 @@ fn lines(pieces: &[&[u8]]) -> Vec<Result<Line, LineError>> {
 #[test]
 fn a_line_without_end_is_named_and_the_next_ones_are_read() {
     let (first, second, _) = two_rows();
-    let (first, second) = (Line::Entry(first), Line::Entry(second));
+    let (first, second) = (AuditLine::Entry(first), AuditLine::Entry(second));
     let (a, b) = (first.to_string(), second.to_string());
     let mega = vec![b'x'; 1 << 20];
     let mut pieces: Vec<&[u8]> = vec![a.as_bytes(), b"\n\n"];
     pieces.extend(std::iter::repeat_n(mega.as_slice(), 70));
     pieces.extend([b"\n".as_slice(), b.as_bytes()]);
-    let error = LineError { line: 3, why: format!("longer than {MAX_LINE_BYTES} bytes") };
+    let error = AuditLineError { line: 3, why: format!("longer than {MAX_LINE_BYTES} bytes") };
     assert_eq!(lines(&pieces), [Ok(first), Err(error), Ok(second)]);
 }
 
@@ -163,12 +164,12 @@ proptest! {
         texts in prop::collection::vec(any::<String>(), 1..6),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..9),
     ) {
-        let (mut head, mut written) = (Link::GENESIS, Vec::new());
+        let (mut head, mut written) = (ChainHead::GENESIS, Vec::new());
         for text in &texts {
-            let (entry, next) = append(&head, &tenant(), time(), Kind::Change, data(json!({"text": text}))).unwrap();
+            let (entry, next) = append(&head, &tenant(), time(), AuditKind::Change, data(json!({"text": text}))).unwrap();
             head = next;
-            written.push(Line::Entry(entry));
-            written.push(Line::Checkpoint(Checkpoint::signed(&tenant(), &head, time(), "k", |_| "s".into())));
+            written.push(AuditLine::Entry(entry));
+            written.push(AuditLine::Checkpoint(AuditCheckpoint::signed(&tenant(), &head, time(), "k", |_| "s".into())));
         }
         let file: String = written.iter().map(|line| format!("{line}\n")).collect();
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(file.len())).collect();

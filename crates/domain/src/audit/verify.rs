@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::line::{Line, LineError};
-use super::{Checkpoint, Entry};
+use super::line::{AuditLine, AuditLineError};
+use super::{AuditCheckpoint, AuditEntry};
 use crate::id::TenantId;
 use chain::Chain;
-use row::Examined;
+use row::ExaminedRow;
 
-pub use finding::{Finding, Member};
+pub use finding::{AlteredPart, AuditFinding};
 
 /// Most chains that are followed at once. Each takes little, but a hostile file could name one a line.
 const MAX_TENANTS: usize = 100_000;
@@ -43,7 +43,7 @@ pub enum Proof {
 pub struct Verifier<'a> {
     check: &'a dyn Fn(&str, &[u8], &str) -> Proof,
     chains: BTreeMap<TenantId, Chain>,
-    unreadable: Vec<LineError>,
+    unreadable: Vec<AuditLineError>,
     more_unreadable: u64,
     passed_over: u64,
 }
@@ -55,18 +55,18 @@ impl<'a> Verifier<'a> {
     }
 
     /// The next line of an export.
-    pub fn line(&mut self, line: Result<Line, LineError>) {
+    pub fn line(&mut self, line: Result<AuditLine, AuditLineError>) {
         match line {
-            Ok(Line::Entry(entry)) => self.entry(entry),
-            Ok(Line::Checkpoint(point)) => self.checkpoint(&point),
+            Ok(AuditLine::Entry(entry)) => self.entry(entry),
+            Ok(AuditLine::Checkpoint(point)) => self.checkpoint(&point),
             Err(error) if self.unreadable.len() < MAX_UNREADABLE => self.unreadable.push(error),
             Err(_) => self.more_unreadable += 1,
         }
     }
 
     /// The next row.
-    pub fn entry(&mut self, entry: Entry) {
-        let Examined { tenant, row } = row::examine(entry);
+    pub fn entry(&mut self, entry: AuditEntry) {
+        let ExaminedRow { tenant, row } = row::examine(entry);
         match self.chain(tenant) {
             Some(chain) => chain.row(row),
             None => self.passed_over += 1,
@@ -74,7 +74,7 @@ impl<'a> Verifier<'a> {
     }
 
     /// The next checkpoint.
-    pub fn checkpoint(&mut self, point: &Checkpoint) {
+    pub fn checkpoint(&mut self, point: &AuditCheckpoint) {
         let proof = (self.check)(&point.kid, &point.message(), &point.signature);
         match self.chain(point.tenant_id.clone()) {
             Some(chain) => chain.checkpoint(point, proof),
@@ -88,10 +88,10 @@ impl<'a> Verifier<'a> {
     }
 
     /// What came of it. Nothing follows.
-    pub fn finish(self) -> Report {
+    pub fn finish(self) -> VerifyReport {
         let Self { chains, unreadable, more_unreadable, passed_over, check: _ } = self;
         let tenants = chains.into_iter().map(|(tenant, chain)| chain.finish(tenant)).collect();
-        Report { tenants, unreadable, more_unreadable, passed_over }
+        VerifyReport { tenants, unreadable, more_unreadable, passed_over }
     }
 }
 
@@ -103,11 +103,11 @@ impl fmt::Debug for Verifier<'_> {
 
 /// What came of checking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     /// The chains, by tenant.
     pub tenants: Vec<TenantReport>,
     /// Lines that are neither an entry nor a checkpoint.
-    pub unreadable: Vec<LineError>,
+    pub unreadable: Vec<AuditLineError>,
     /// How many more of them there are.
     pub more_unreadable: u64,
     /// Rows and checkpoints that were not checked, since they belong to more tenants than are followed.
@@ -136,19 +136,19 @@ pub struct TenantReport {
     /// Which these are; the rows after the last checkpoint are always among them.
     pub unproven: Vec<RangeInclusive<u64>>,
     /// What is wrong, by row.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<AuditFinding>,
     /// How many more findings there are.
     pub more_findings: u64,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether nothing is wrong. Rows can still be unproven: see [`TenantReport::unproven`].
     pub fn is_intact(&self) -> bool {
         self.unreadable.is_empty() && self.passed_over == 0 && self.tenants.iter().all(|t| t.findings.is_empty())
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for VerifyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for error in &self.unreadable {
             writeln!(f, "{error}")?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::checkpoint::{CheckpointKind, Duty};
-use crate::fault::{Breach, Fault};
+use crate::fault::{Fault, ProtocolBreach};
 use crate::hook::{Family, Hook, OnFailure};
 
 /// What a fault of `hook` becomes at `at`. A gate may say `continue` for timeouts only, an approver never;
@@ -12,7 +12,7 @@ pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFa
     let stage = hook.stages.get(at);
     let wanted = stage.map_or(OnFailure::default_at(at), |stage| stage.on_failure);
     match (at.duty(), fault) {
-        (_, Fault::Protocol(Breach::Respond(_))) | (Duty::Approver, _) => OnFailure::Close,
+        (_, Fault::Protocol(ProtocolBreach::Respond(_))) | (Duty::Approver, _) => OnFailure::Close,
         (Duty::Gate, Fault::TimedOut { .. }) if wanted == OnFailure::Continue => OnFailure::Continue,
         (Duty::Gate, _) => OnFailure::Close,
         (Duty::Rewriter | Duty::Observer | Duty::Injector, _) if stage.is_some_and(|stage| stage.paired) => {
@@ -28,10 +28,10 @@ pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, detai
     match (at.duty(), hook.family, fault) {
         (Duty::Approver, _, Fault::TimedOut { .. }) => format!("tool approval hook \"{name}\" timed out"),
         (Duty::Approver, _, _) => format!("tool approval hook \"{name}\" failed"),
-        (_, Family::Agent, Fault::TimedOut { after }) => {
+        (_, Family::Rule, Fault::TimedOut { after }) => {
             format!("hook \"{name}\" did not answer within {}", in_words(*after))
         }
-        (_, Family::Agent, _) => match detail {
+        (_, Family::Rule, _) => match detail {
             Some(detail) => format!("hook \"{name}\" failed: {detail}"),
             None => format!("hook \"{name}\" failed: {fault}"),
         },

@@ -11,15 +11,15 @@ use crate::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute,
     UserPromptSubmit,
 };
-use crate::fault::Way;
+use crate::fault::Direction;
 use crate::hook::Family;
 use crate::json::{Object, Rendered};
 use crate::llm::{LlmReply, LlmRequest, ToolDef, Usage};
-use crate::message::{CallPart, Message, Private, Role};
+use crate::message::{CallPart, Message, ProviderData, Role};
 use crate::ruling::KEPT_REWRITING;
 use crate::testing::{Agent, Says, Script, args, call, hook, lines};
 use crate::tool::ToolOutput;
-use crate::verdict::{Abort, Extent, Word};
+use crate::verdict::{Abort, AbortScope, VerdictKind};
 
 mod budget;
 mod faults;
@@ -29,7 +29,7 @@ mod scopes;
 mod verdicts;
 
 /// Plays `script` over `hooks` and tells what it came to.
-fn conclude<C: Says>(hooks: Vec<Hook>, known: Occasion<'static>, subject: C, script: Script) -> Conclusion<C> {
+fn conclude<C: Says>(hooks: Vec<Hook>, known: EventContext<'static>, subject: C, script: Script) -> Conclusion<C> {
     let roster = Arc::new(Roster::new(hooks));
     let mut chain = Chain::new(roster.clone(), known, subject);
     script.play(&mut chain, &roster);
@@ -42,7 +42,7 @@ fn ruled<C: Checkpoint>(ruling: &Ruling<C>) -> String {
         Ruling::Respond { by, .. } => format!("{by} responds"),
         Ruling::Ask { by, .. } => format!("{by} asks"),
         Ruling::Deny(denied) => denied.text(),
-        Ruling::Abort(aborted) => format!("{:?}: {}", aborted.abort.extent, aborted.text()),
+        Ruling::Abort(aborted) => format!("{:?}: {}", aborted.abort.abort_scope, aborted.text()),
     }
 }
 
@@ -92,6 +92,6 @@ fn patch(cmd: &str) -> CallPatch {
     CallPatch { tool: None, arguments: Some(args(cmd)) }
 }
 
-fn abort(extent: Extent, reason: &str) -> Abort {
-    Abort { extent, reason: reason.into() }
+fn abort(abort_scope: AbortScope, reason: &str) -> Abort {
+    Abort { abort_scope, reason: reason.into() }
 }

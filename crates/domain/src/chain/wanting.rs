@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Chain, Pass};
-use crate::checkpoint::{Checkpoint, Facts, Occasion};
-use crate::condition::Seen;
+use crate::checkpoint::{Checkpoint, EventContext, Facts};
+use crate::condition::ConditionInput;
 use crate::fault::Fault;
-use crate::hook::{Hook, State};
+use crate::hook::{Hook, HookState};
 use crate::id::HookName;
 use crate::json::Object;
 use crate::record::{NotRun, PassedOver, Why};
@@ -19,10 +19,10 @@ pub fn wanted(
     hook: &Hook,
     event: &'static str,
     facts: &Facts<'_>,
-    occasion: Occasion<'_>,
+    event_context: EventContext<'_>,
 ) -> Result<Option<Fault>, NotRun> {
-    let (shell, none) = (|| shell(facts, occasion), None);
-    let about = About { facts: *facts, seen: seen(event, facts, occasion, &shell), matching: none };
+    let (shell, none) = (|| shell(facts, event_context), None);
+    let about = EventProfile { facts: *facts, seen: seen(event, facts, event_context, &shell), matching: none };
     about.wanted(hook, 0).map_err(|why| why.of(hook, &about.value()))
 }
 
@@ -31,11 +31,11 @@ impl<C: Checkpoint> Chain<'_, C> {
     /// Those before it are recorded and passed over: mostly all of a row, so little is done for each of them.
     pub(super) fn pass_over(&mut self, roster: &Arc<Roster>) -> Option<(usize, Option<Fault>)> {
         let row = roster.at(C::KIND);
-        let (facts, occasion) = (self.subject.facts(), self.occasion);
-        let shell = || shell(&facts, occasion);
+        let (facts, event_context) = (self.subject.facts(), self.event_context);
+        let shell = || shell(&facts, event_context);
         let matching = roster.matching(C::KIND, &facts);
-        let about = About { facts, seen: seen(C::KIND.name(), &facts, occasion, &shell), matching };
-        let owner = about.facts.tool.and_then(|(tool, _)| self.occasion.known.owner(tool));
+        let about = EventProfile { facts, seen: seen(C::KIND.name(), &facts, event_context, &shell), matching };
+        let owner = about.facts.tool.and_then(|(tool, _)| self.event_context.known.owner(tool));
         let mut over = Vec::new();
         let found = loop {
             let place = match &self.pass {
@@ -65,15 +65,15 @@ impl<C: Checkpoint> Chain<'_, C> {
     fn wants(
         &self,
         (hook, place): (&Hook, usize),
-        about: &About<'_>,
+        about: &EventProfile<'_>,
         owner: Option<&HookName>,
     ) -> Result<Option<Fault>, Why> {
         match hook.state {
-            State::Disabled => return Err(Why::Disabled),
-            State::Untrusted => return Err(Why::Untrusted),
-            State::Armed | State::Broken(_) | State::Tripped { .. } => {}
+            HookState::Disabled => return Err(Why::Disabled),
+            HookState::Untrusted => return Err(Why::Untrusted),
+            HookState::Armed | HookState::Broken(_) | HookState::Tripped { .. } => {}
         }
-        if !hook.scope.covers(self.occasion.known.acting_for()) {
+        if !hook.scope.covers(self.event_context.known.acting_for()) {
             return Err(Why::OutOfScope);
         }
         if owner == Some(&hook.name) || self.subject.owner() == Some(&hook.name) {
@@ -84,15 +84,15 @@ impl<C: Checkpoint> Chain<'_, C> {
 }
 
 /// What the hooks of one event are compared with.
-struct About<'a> {
+struct EventProfile<'a> {
     facts: Facts<'a>,
     /// The same for conditions.
-    seen: Seen<'a>,
+    seen: ConditionInput<'a>,
     /// Which places of the row have a matcher that lets it pass, where that is known.
     matching: Option<Arc<[bool]>>,
 }
 
-impl About<'_> {
+impl EventProfile<'_> {
     /// Whether `hook` wants this, which stands at `place` of the row.
     fn wanted(&self, hook: &Hook, place: usize) -> Result<Option<Fault>, Why> {
         let matches = || match &self.matching {
@@ -127,11 +127,11 @@ impl About<'_> {
 fn seen<'a>(
     event: &'static str,
     facts: &Facts<'a>,
-    Occasion { who, known }: Occasion<'a>,
+    EventContext { who, known }: EventContext<'a>,
     shell: &'a (dyn Fn() -> Arc<ShellFacts> + Sync),
-) -> Seen<'a> {
+) -> ConditionInput<'a> {
     let (tool, raw) = facts.tool.unwrap_or_default();
-    Seen {
+    ConditionInput {
         event,
         tool_name: tool,
         raw_tool_name: raw,
@@ -146,8 +146,8 @@ fn seen<'a>(
 }
 
 /// What the shell text of a call does.
-fn shell(facts: &Facts<'_>, occasion: Occasion<'_>) -> Arc<ShellFacts> {
+fn shell(facts: &Facts<'_>, event_context: EventContext<'_>) -> Arc<ShellFacts> {
     let (tool, _) = facts.tool.unwrap_or_default();
     let empty = Object::new();
-    occasion.known.shell(tool, facts.input.unwrap_or(&empty))
+    event_context.known.shell(tool, facts.input.unwrap_or(&empty))
 }

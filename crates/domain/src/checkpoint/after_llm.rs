@@ -1,10 +1,10 @@
 //! `after_llm`: a model has answered; hooks rewrite the answer before anyone reads it.
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::llm::LlmReply;
 use crate::message::Role;
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
+use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 
 /// A model's answer on its way to the agent.
 ///
@@ -49,7 +49,7 @@ impl Checkpoint for AfterLlm {
         Facts::default()
     }
 
-    fn modify(&mut self, with: LlmReply, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: LlmReply, _by: &HookName, _known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         let usage = self.response.usage;
         // A changed answer is no longer what the provider signed.
         let private = std::mem::take(&mut self.response.private);
@@ -72,14 +72,14 @@ impl Checkpoint for AfterLlm {
     }
 
     fn aborted(why: Reason) -> Option<Verdict<Self>> {
-        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+        Some(Verdict::Abort(Abort { abort_scope: AbortScope::Turn, reason: why }))
     }
 
     fn subject(&self) -> Subject<'_> {
         Subject::AfterLlm(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::AfterLlm(heard) = reply { Some(heard) } else { None }
     }
 

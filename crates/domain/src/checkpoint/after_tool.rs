@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
+use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 
 /// A tool's result on its way to the model and the user.
 ///
@@ -60,7 +60,7 @@ impl Checkpoint for AfterTool {
         Facts::of_call(&self.call)
     }
 
-    fn modify(&mut self, with: ToolOutput, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: ToolOutput, _by: &HookName, _known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         self.result = with;
         Ok(Vec::new())
     }
@@ -70,14 +70,14 @@ impl Checkpoint for AfterTool {
     }
 
     fn aborted(why: Reason) -> Option<Verdict<Self>> {
-        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+        Some(Verdict::Abort(Abort { abort_scope: AbortScope::Turn, reason: why }))
     }
 
     fn subject(&self) -> Subject<'_> {
         Subject::AfterTool(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::AfterTool(heard) = reply { Some(heard) } else { None }
     }
 

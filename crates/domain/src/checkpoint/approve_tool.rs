@@ -1,9 +1,9 @@
 //! `approve_tool`: a tool call passed the gates; approvers approve exactly this call or refuse it.
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::tool::ToolCall;
-use crate::verdict::{Heard, Never, Reason, Verdict};
+use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A call that waits for approval. [`Verdict::Continue`] approves it.
 ///
@@ -39,7 +39,7 @@ impl Checkpoint for ApproveTool {
         Facts::of_call(&self.call)
     }
 
-    fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         match with {}
     }
 
@@ -55,7 +55,7 @@ impl Checkpoint for ApproveTool {
         Subject::ApproveTool(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::ApproveTool(heard) = reply { Some(heard) } else { None }
     }
 

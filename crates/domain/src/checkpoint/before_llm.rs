@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use self::originals::Originals;
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::json::{Object, Rendered};
-use crate::ledger::{Provenance, Source};
+use crate::ledger::{MessageSource, Provenance};
 use crate::llm::{LlmRequest, ToolDef};
 use crate::message::{Lifetime, Message};
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
+use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 
 mod originals;
 
@@ -116,7 +116,7 @@ impl Checkpoint for BeforeLlm {
         Facts::default()
     }
 
-    fn modify(&mut self, with: LlmPatch, by: &HookName, known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: LlmPatch, by: &HookName, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         if let Some(model) = with.model {
             if model.is_empty() {
@@ -144,14 +144,14 @@ impl Checkpoint for BeforeLlm {
     }
 
     fn aborted(why: Reason) -> Option<Verdict<Self>> {
-        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+        Some(Verdict::Abort(Abort { abort_scope: AbortScope::Turn, reason: why }))
     }
 
     fn subject(&self) -> Subject<'_> {
         Subject::BeforeLlm(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::BeforeLlm(heard) = reply { Some(heard) } else { None }
     }
 
@@ -164,7 +164,8 @@ impl Checkpoint for BeforeLlm {
 fn owned(message: Rendered<Message>, by: &HookName) -> Rendered<Message> {
     let mut message = message.get().clone();
     let call = Some(&message.tool_call_id).filter(|id| !id.is_empty()).cloned();
-    let from = Provenance { hook: Some(by.to_string()), tool_call_id: call, ..Provenance::new(Source::Rewriter, 0) };
+    let from =
+        Provenance { hook: Some(by.to_string()), tool_call_id: call, ..Provenance::new(MessageSource::Rewriter, 0) };
     message.private.from = Some(Arc::new(from));
     message.private.lifetime = Lifetime::Passing;
     message.into()

@@ -1,12 +1,12 @@
 //! `before_tool`: a model asks for a tool; hooks rewrite the call, refuse it, or answer in the tool's place.
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
-use crate::fault::{Breach, Fault};
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
+use crate::fault::{Fault, ProtocolBreach};
 use crate::hook::Hook;
 use crate::id::HookName;
 use crate::json::Object;
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Abort, Extent, Heard, Never, Reason, Verdict};
+use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 
 /// A call on its way to a tool.
 ///
@@ -69,7 +69,7 @@ impl CallPatch {
     ///
     /// # Errors
     /// The new name is no tool of this agent.
-    pub fn apply(self, call: &mut ToolCall, known: &dyn Known) -> Result<Vec<String>, String> {
+    pub fn apply(self, call: &mut ToolCall, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         if let Some(name) = self.tool {
             if name.is_empty() {
@@ -100,7 +100,7 @@ impl Checkpoint for BeforeTool {
         Facts::of_call(&self.call)
     }
 
-    fn modify(&mut self, with: CallPatch, _by: &HookName, known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: CallPatch, _by: &HookName, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         let warnings = with.apply(&mut self.call, known)?;
         self.owner = known.owner(&self.call.tool);
         Ok(warnings)
@@ -110,10 +110,10 @@ impl Checkpoint for BeforeTool {
         self.owner.as_ref()
     }
 
-    fn admit(&self, verdict: &Verdict<Self>, hook: &Hook, known: &dyn Known) -> Result<(), Fault> {
+    fn admit(&self, verdict: &Verdict<Self>, hook: &Hook, known: &dyn AgentInfo) -> Result<(), Fault> {
         let Verdict::Respond(substitute) = verdict else { return Ok(()) };
         let may = |tool: &str, owner: Option<&HookName>| owner == Some(&hook.name) || hook.respond.grants(tool);
-        let refuse = |detail: String| Err(Fault::Protocol(Breach::Respond(detail)));
+        let refuse = |detail: String| Err(Fault::Protocol(ProtocolBreach::Respond(detail)));
         if !may(&self.call.tool, self.owner()) {
             return refuse(format!("it may not respond to tool \"{}\"", self.call.tool));
         }
@@ -133,14 +133,14 @@ impl Checkpoint for BeforeTool {
     }
 
     fn aborted(why: Reason) -> Option<Verdict<Self>> {
-        Some(Verdict::Abort(Abort { extent: Extent::Turn, reason: why }))
+        Some(Verdict::Abort(Abort { abort_scope: AbortScope::Turn, reason: why }))
     }
 
     fn subject(&self) -> Subject<'_> {
         Subject::BeforeTool(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::BeforeTool(heard) = reply { Some(heard) } else { None }
     }
 

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::runtime::TurnStatus;
-use super::{Checkpoint as _, CheckpointKind, Facts, Known, Occasion, RuntimeEvent, SubagentStart};
+use super::{AgentInfo, Checkpoint as _, CheckpointKind, EventContext, Facts, RuntimeEvent, SubagentStart};
 use crate::chain::wanted;
-use crate::hook::{Family, Hook, State};
+use crate::hook::{Family, Hook, HookState};
 use crate::id::{AgentId, EventId, HookName, SessionId, agent_uuid};
 use crate::identity::Identity;
 use crate::llm::Usage;
-use crate::record::{NotRun, Outcome};
+use crate::record::{HookOutcome, NotRun};
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 /// One occurrence that observers are told of.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Notice {
     /// Whose.
     pub who: Identity,
     /// What.
-    pub what: Observed,
+    pub what: ObservedEvent,
 }
 
 /// What happened.
@@ -37,7 +37,7 @@ pub struct Notice {
 /// assert_eq!(Observed::SessionStart.checkpoint(), CheckpointKind::SessionStart);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub enum Observed {
+pub enum ObservedEvent {
     /// A session is new; once per session.
     SessionStart,
     /// A tool's result is settled: what went in, what came out.
@@ -85,46 +85,46 @@ pub enum Observed {
 
 impl Notice {
     /// What becomes of `hook`, which is registered for this, if it is not told of it; `None` if it is.
-    pub fn passes_over(&self, hook: &Hook) -> Option<Outcome> {
-        let not_run = |why| Some(Outcome::NotRun(why));
+    pub fn passes_over(&self, hook: &Hook) -> Option<HookOutcome> {
+        let not_run = |why| Some(HookOutcome::NotRun(why));
         match &hook.state {
-            State::Disabled => return not_run(NotRun::Disabled),
-            State::Untrusted => return not_run(NotRun::Untrusted),
+            HookState::Disabled => return not_run(NotRun::Disabled),
+            HookState::Untrusted => return not_run(NotRun::Untrusted),
             // Of what a configuration says nobody can tell what it was to hear.
-            State::Broken(_) if hook.stored.is_none() => return not_run(NotRun::OutOfScope),
-            State::Tripped { since } => return not_run(NotRun::BreakerOpen { since: since.clone() }),
-            State::Armed | State::Broken(_) => {}
+            HookState::Broken(_) if hook.stored.is_none() => return not_run(NotRun::OutOfScope),
+            HookState::Tripped { since } => return not_run(NotRun::BreakerOpen { since: since.clone() }),
+            HookState::Armed | HookState::Broken(_) => {}
         }
         // A rule of the agent family binds those who work for its agents; what it observes is its agents' alone.
-        let above = if hook.family == Family::Agent { &[] } else { self.who.ancestors.as_slice() };
+        let above = if hook.family == Family::Rule { &[] } else { self.who.ancestors.as_slice() };
         let agents: Vec<AgentId> = std::iter::once(&self.who.agent_id).chain(above).cloned().collect();
         if !hook.scope.covers(&agents) {
             return not_run(NotRun::OutOfScope);
         }
-        if let Observed::Runtime(event) = &self.what {
+        if let ObservedEvent::Runtime(event) = &self.what {
             let wanted = hook.events.as_ref().is_none_or(|kinds| kinds.contains(&event.kind()));
             return if wanted { None } else { not_run(NotRun::OutOfScope) };
         }
-        let known = NothingKnown { agent_uuid: agent_uuid(&self.who.tenant_id, self.who.agent_id.as_str()) };
-        let occasion = Occasion { who: &self.who, known: &known };
-        let failed = |fault| Some(Outcome::Failed { fault, became: Word::Continue, took: Duration::ZERO });
-        match wanted(hook, self.what.name(), &self.what.facts(), occasion) {
+        let known = NoAgentInfo { agent_uuid: agent_uuid(&self.who.tenant_id, self.who.agent_id.as_str()) };
+        let event_context = EventContext { who: &self.who, known: &known };
+        let failed = |fault| Some(HookOutcome::Failed { fault, became: VerdictKind::Continue, took: Duration::ZERO });
+        match wanted(hook, self.what.name(), &self.what.facts(), event_context) {
             Err(why) => not_run(why),
             Ok(Some(fault)) => failed(fault),
             Ok(None) => match &hook.state {
-                State::Broken(fault) => failed(fault.clone()),
-                State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => None,
+                HookState::Broken(fault) => failed(fault.clone()),
+                HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => None,
             },
         }
     }
 }
 
 /// What observers' conditions see of an agent: who it is.
-struct NothingKnown {
+struct NoAgentInfo {
     agent_uuid: String,
 }
 
-impl Known for NothingKnown {
+impl AgentInfo for NoAgentInfo {
     fn tool(&self, _name: &str) -> Option<String> {
         None
     }
@@ -142,7 +142,7 @@ impl Known for NothingKnown {
     }
 }
 
-impl Observed {
+impl ObservedEvent {
     /// The checkpoint it belongs to.
     pub fn checkpoint(&self) -> CheckpointKind {
         match self {
@@ -174,7 +174,7 @@ impl Observed {
     }
 }
 
-impl From<RuntimeEvent> for Observed {
+impl From<RuntimeEvent> for ObservedEvent {
     fn from(event: RuntimeEvent) -> Self {
         Self::Runtime(event)
     }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
-use crate::agent_hook::Rights;
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::json::{Object, same_value};
+use crate::rule::Rights;
 use crate::tool::ToolCall;
-use crate::verdict::{Heard, Never, Reason, Verdict};
+use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A call before the gates.
 ///
@@ -45,7 +45,7 @@ impl Checkpoint for PreToolUse {
         Facts::of_call(&self.call)
     }
 
-    fn modify(&mut self, with: Object, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: Object, _by: &HookName, _known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         self.call.arguments = with;
         Ok(Vec::new())
     }
@@ -87,7 +87,7 @@ impl Checkpoint for PreToolUse {
         Subject::PreToolUse(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::PreToolUse(heard) = reply { Some(heard) } else { None }
     }
 

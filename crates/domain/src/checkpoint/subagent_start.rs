@@ -1,10 +1,10 @@
 //! `subagent_start`: an agent is about to delegate to another; gates let it, or block it.
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::{AgentId, HookName};
 use crate::json::Object;
 use crate::tool::ToolCall;
-use crate::verdict::{Heard, Never, Reason, Verdict};
+use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A sub-agent before it begins.
 ///
@@ -62,7 +62,7 @@ impl Checkpoint for SubagentStart {
         Facts { tool, input: Some(&self.input), depth: Some(self.depth), ..Facts::default() }
     }
 
-    fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: Never, _by: &HookName, _known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         match with {}
     }
 
@@ -78,7 +78,7 @@ impl Checkpoint for SubagentStart {
         Subject::SubagentStart(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::SubagentStart(heard) = reply { Some(heard) } else { None }
     }
 

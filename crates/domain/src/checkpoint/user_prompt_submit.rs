@@ -1,9 +1,9 @@
 //! `user_prompt_submit`: every message that can reach the model passes here first.
 
-use super::{Checkpoint, CheckpointKind, Facts, Known, Reply, Snapshot, Subject};
-use crate::agent_hook::Rights;
+use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
-use crate::verdict::{Heard, Never, Reason, Verdict};
+use crate::rule::Rights;
+use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A message on its way to the model.
 ///
@@ -68,7 +68,7 @@ impl Checkpoint for UserPromptSubmit {
         Facts { prompt: Some(&self.prompt), first_prompt, ..Facts::default() }
     }
 
-    fn modify(&mut self, with: String, _by: &HookName, _known: &dyn Known) -> Result<Vec<String>, String> {
+    fn modify(&mut self, with: String, _by: &HookName, _known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         self.prompt = with;
         Ok(Vec::new())
     }
@@ -89,7 +89,7 @@ impl Checkpoint for UserPromptSubmit {
         Subject::UserPromptSubmit(self)
     }
 
-    fn heard(reply: Reply) -> Option<Heard<Self>> {
+    fn heard(reply: Reply) -> Option<ParsedVerdict<Self>> {
         if let Reply::UserPromptSubmit(heard) = reply { Some(heard) } else { None }
     }
 

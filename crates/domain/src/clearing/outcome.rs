@@ -1,11 +1,11 @@
 //! What one tool call came to, in words.
 
-use super::Outcome;
+use super::ClearingOutcome;
 use crate::id::HookName;
 use crate::tool::ToolCall;
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
-impl Outcome {
+impl ClearingOutcome {
     /// The hook that decided, where one did.
     pub fn decided_by(&self) -> Option<&HookName> {
         match self {
@@ -28,12 +28,12 @@ impl Outcome {
     }
 
     /// The word of the whole clearing, for the record.
-    pub fn word(&self) -> Word {
+    pub fn word(&self) -> VerdictKind {
         match self {
-            Self::Run(_) => Word::Continue,
-            Self::Substituted { .. } => Word::Respond,
-            Self::Ask { .. } => Word::Ask,
-            Self::Refused { .. } => Word::Deny,
+            Self::Run(_) => VerdictKind::Continue,
+            Self::Substituted { .. } => VerdictKind::Respond,
+            Self::Ask { .. } => VerdictKind::Ask,
+            Self::Refused { .. } => VerdictKind::Deny,
             Self::Abort { aborted, .. } => aborted.word(),
         }
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{CLEARING, Outcome};
+use super::{CLEARING, ClearingOutcome};
 use crate::chain::GATE_BUDGET;
 use crate::checkpoint::CheckpointKind;
-use crate::record::{EventRecord, Lines, Outcome as Ran, Record, Ruled};
+use crate::record::{EventRecord, EventRuling, HookOutcome as Ran, Record, RecordLines};
 use crate::tool::Digest;
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 /// How long a tool call waits at least for its clearing to be on disk: far above what a store that works takes. Gates
 /// may use their whole budget up and let a call pass all the same, which is then not the fault of the store.
@@ -15,55 +15,60 @@ const LEAST_COMMIT_TIME: Duration = Duration::from_secs(1);
 
 /// One checkpoint of a clearing.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ClearingRow {
     /// Which.
     pub kind: CheckpointKind,
     /// What the loop did after it.
-    pub ruling: Ruled,
+    pub ruling: EventRuling,
     /// One line for every hook that is registered for it.
-    pub hooks: Lines,
+    pub hooks: RecordLines,
 }
 
 /// The rows of a clearing that came to `outcome`: one for each checkpoint that has hooks, and for
 /// a call that gets a `permit` always the decision at the last one. `approval` is the one that a person gave.
-pub fn rows(outcome: &Outcome, permit: Option<Digest>, approval: Option<&str>, mut records: Lines) -> Vec<Row> {
+pub fn rows(
+    outcome: &ClearingOutcome,
+    permit: Option<Digest>,
+    approval: Option<&str>,
+    mut records: RecordLines,
+) -> Vec<ClearingRow> {
     let approved = approval.map(|id| format!("approved by a person ({id})"));
     let (text, decided_at) = match outcome {
-        Outcome::Run(_) => (approved, CheckpointKind::ApproveTool),
-        Outcome::Substituted { .. } => (approved, CheckpointKind::BeforeTool),
-        Outcome::Ask { by, why, .. } => {
+        ClearingOutcome::Run(_) => (approved, CheckpointKind::ApproveTool),
+        ClearingOutcome::Substituted { .. } => (approved, CheckpointKind::BeforeTool),
+        ClearingOutcome::Ask { by, why, .. } => {
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
             (Some(format!("a person must say{why} (hook \"{by}\")")), CheckpointKind::PreToolUse)
         }
-        Outcome::Refused { denied, .. } => (Some(denied.text()), denied.at),
-        Outcome::Abort { aborted, .. } => (Some(aborted.text()), aborted.at),
+        ClearingOutcome::Refused { denied, .. } => (Some(denied.text()), denied.at),
+        ClearingOutcome::Abort { aborted, .. } => (Some(aborted.text()), aborted.at),
     };
-    let substituted = matches!(outcome, Outcome::Substituted { .. });
-    let kept = |kind: CheckpointKind, row: &Lines| {
+    let substituted = matches!(outcome, ClearingOutcome::Substituted { .. });
+    let kept = |kind: CheckpointKind, row: &RecordLines| {
         !row.is_empty() || (kind == CheckpointKind::ApproveTool && permit.is_some())
     };
-    let ruled = |kind: CheckpointKind, row: &Lines| {
+    let ruled = |kind: CheckpointKind, row: &RecordLines| {
         if kind < decided_at {
             let changed = row.whole().any(|record| record.change.is_some());
-            return Ruled::word(if changed { Word::Modify } else { Word::Continue });
+            return EventRuling::word(if changed { VerdictKind::Modify } else { VerdictKind::Continue });
         }
         let permit = permit.filter(|_| kind == CheckpointKind::ApproveTool);
-        Ruled { word: outcome.word(), text: text.clone(), permit, substituted }
+        EventRuling { word: outcome.word(), text: text.clone(), permit, substituted }
     };
     CLEARING
         .into_iter()
         .map(|kind| (kind, records.take(kind)))
         .filter(|(kind, row)| kept(*kind, row))
-        .map(|(kind, hooks)| Row { kind, ruling: ruled(kind, &hooks), hooks })
+        .map(|(kind, hooks)| ClearingRow { kind, ruling: ruled(kind, &hooks), hooks })
         .collect()
 }
 
 /// How long the hook took that answered in the tool's place; nothing if none did.
-pub fn time_of_substitute(records: &Lines) -> Duration {
+pub fn time_of_substitute(records: &RecordLines) -> Duration {
     records
         .whole()
         .find_map(|record| match &record.outcome {
-            Ran::Said { word: Word::Respond, took, .. } => Some(*took),
+            Ran::Said { word: VerdictKind::Respond, took, .. } => Some(*took),
             Ran::Said { .. } | Ran::Failed { .. } | Ran::Told | Ran::NotRun(_) => None,
         })
         .unwrap_or_default()

@@ -8,10 +8,10 @@ use crate::checkpoint::CallPatch;
 use crate::checkpoint::CheckpointKind::{
     ApproveTool as AtApprove, BeforeTool as AtBeforeTool, PreToolUse as AtPreToolUse,
 };
-use crate::hook::{Hook, OnFailure, State};
+use crate::hook::{Hook, HookState, OnFailure};
 use crate::json::Object;
 use crate::testing::{Agent, Script, args, call, hook, lines, said};
-use crate::verdict::{Abort, Extent, Verdict};
+use crate::verdict::{Abort, AbortScope, Verdict};
 
 mod order;
 mod owners;
@@ -39,7 +39,7 @@ impl Case {
         Self { script, ..self }
     }
 
-    fn clear(self, call: ToolCall) -> (Vec<String>, Outcome, Lines) {
+    fn clear(self, call: ToolCall) -> (Vec<String>, ClearingOutcome, RecordLines) {
         let roster = Arc::new(Roster::new(self.hooks));
         let mut clearing = Clearing::new(roster.clone(), Agent::with(&self.owned), call);
         let asked = self.script.play(&mut clearing, &roster);
@@ -56,14 +56,16 @@ impl Case {
     }
 }
 
-fn came_to(outcome: &Outcome) -> String {
+fn came_to(outcome: &ClearingOutcome) -> String {
     let shown = |call: &ToolCall| format!("{} {}", call.tool, crate::json::json!(call.arguments));
     match outcome {
-        Outcome::Run(call) => format!("run {}", shown(call)),
-        Outcome::Substituted { call, by, result } => format!("{by} answers {}: {}", shown(call), result.for_llm),
-        Outcome::Ask { call, by, why } => format!("{by} asks about {}: {why}", shown(call)),
-        Outcome::Refused { denied, .. } => denied.text(),
-        Outcome::Abort { aborted, .. } => aborted.text(),
+        ClearingOutcome::Run(call) => format!("run {}", shown(call)),
+        ClearingOutcome::Substituted { call, by, result } => {
+            format!("{by} answers {}: {}", shown(call), result.for_llm)
+        }
+        ClearingOutcome::Ask { call, by, why } => format!("{by} asks about {}: {why}", shown(call)),
+        ClearingOutcome::Refused { denied, .. } => denied.text(),
+        ClearingOutcome::Abort { aborted, .. } => aborted.text(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HistoryKey, Kept, Signed};
+use super::{HistoryKey, HistoryMessage, SignedContent};
 use crate::json::Rendered;
 use crate::message::{CallPart, Message, Role};
 use crate::skill::Skills;
@@ -26,7 +26,7 @@ pub struct Trust<'a> {
 
 /// One message of a history, at its place.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Admitted {
+pub enum AdmittedMessage {
     /// It stands in the list as it is.
     Message(Message),
     /// Somebody wrote it whom no gate has seen: it must pass one. A block drops it, a rewrite replaces its text.
@@ -34,18 +34,18 @@ pub enum Admitted {
         /// The message, as the user's.
         message: Message,
         /// What it said to be before.
-        was: Option<Withheld>,
+        was: Option<WithheldReason>,
     },
     /// It is left out.
-    Dropped(Withheld),
+    Dropped(WithheldReason),
     /// It stands in the list without what it asked for.
-    Without(Message, Withheld),
+    Without(Message, WithheldReason),
 }
 
 /// Why something of a history did not come in as it was sent, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Withheld {
+pub enum WithheldReason {
     /// The host never sent this system message.
     UnknownSystem,
     /// The session holds no such call.
@@ -58,7 +58,7 @@ pub enum Withheld {
     Rewritten,
 }
 
-impl Withheld {
+impl WithheldReason {
     /// The words for the record.
     pub fn text(self) -> &'static str {
         match self {
@@ -72,23 +72,23 @@ impl Withheld {
 }
 
 /// What is taken in of `history`, in its order.
-pub fn admit(history: Vec<Kept>, trust: &Trust<'_>) -> Vec<Admitted> {
+pub fn admit(history: Vec<HistoryMessage>, trust: &Trust<'_>) -> Vec<AdmittedMessage> {
     let mut admitted = Vec::with_capacity(history.len());
     let mut rest = history.into_iter().peekable();
     while let Some(kept) = rest.next() {
         match kept.role {
-            Role::User if trust.is_signed(&kept) => admitted.push(Admitted::Message(message(kept))),
-            Role::User => admitted.push(Admitted::Gate { message: message(kept), was: None }),
+            Role::User if trust.is_signed(&kept) => admitted.push(AdmittedMessage::Message(message(kept))),
+            Role::User => admitted.push(AdmittedMessage::Gate { message: message(kept), was: None }),
             Role::System if !trust.verify || trust.is_signed(&kept) || trust.is_known(&kept) => {
-                admitted.push(Admitted::Message(message(kept)));
+                admitted.push(AdmittedMessage::Message(message(kept)));
             }
             Role::System => {
                 // Whatever it says of itself, nobody knows it.
                 let message = Message::text(Role::User, kept.content);
-                admitted.push(Admitted::Gate { message, was: Some(Withheld::UnknownSystem) });
+                admitted.push(AdmittedMessage::Gate { message, was: Some(WithheldReason::UnknownSystem) });
             }
-            Role::Tool => admitted.push(Admitted::Dropped(Withheld::UnknownResult)),
-            Role::Assistant if kept.tool_calls.is_empty() => admitted.push(Admitted::Message(message(kept))),
+            Role::Tool => admitted.push(AdmittedMessage::Dropped(WithheldReason::UnknownResult)),
+            Role::Assistant if kept.tool_calls.is_empty() => admitted.push(AdmittedMessage::Message(message(kept))),
             Role::Assistant => {
                 let mut results = Vec::new();
                 while let Some(result) = rest.next_if(|next| next.role == Role::Tool) {
@@ -102,26 +102,28 @@ pub fn admit(history: Vec<Kept>, trust: &Trust<'_>) -> Vec<Admitted> {
 }
 
 /// A message that asks for tools, with the results that follow it: all of it as the session has it, or only its text.
-fn batch(asked: Kept, results: Vec<Kept>, trust: &Trust<'_>) -> Vec<Admitted> {
+fn batch(asked: HistoryMessage, results: Vec<HistoryMessage>, trust: &Trust<'_>) -> Vec<AdmittedMessage> {
     if let Some(held) = trust.batch(&asked.tool_calls, &results) {
-        return held.iter().map(|message| Admitted::Message(message.get().clone())).collect();
+        return held.iter().map(|message| AdmittedMessage::Message(message.get().clone())).collect();
     }
     let message = Message { tool_calls: Vec::new(), ..message(asked) };
     let asked = match message.content.is_empty() {
-        true => Admitted::Dropped(Withheld::UnknownCall),
-        false => Admitted::Without(message, Withheld::UnknownCall),
+        true => AdmittedMessage::Dropped(WithheldReason::UnknownCall),
+        false => AdmittedMessage::Without(message, WithheldReason::UnknownCall),
     };
-    std::iter::once(asked).chain(results.iter().map(|_| Admitted::Dropped(Withheld::UnknownResult))).collect()
+    std::iter::once(asked)
+        .chain(results.iter().map(|_| AdmittedMessage::Dropped(WithheldReason::UnknownResult)))
+        .collect()
 }
 
 impl<'a> Trust<'a> {
-    fn is_signed(&self, kept: &Kept) -> bool {
+    fn is_signed(&self, kept: &HistoryMessage) -> bool {
         let (Some(key), Some(sig)) = (self.key, &kept.sig) else { return false };
-        key.verifies(Signed::of(kept, self.tenant, self.session), sig)
+        key.verifies(SignedContent::of(kept, self.tenant, self.session), sig)
     }
 
     /// Whether it is the text of a hook that the host has.
-    fn is_known(&self, kept: &Kept) -> bool {
+    fn is_known(&self, kept: &HistoryMessage) -> bool {
         self.skills.hooks.iter().any(|hook| {
             Some(&hook.name) == kept.hook.as_ref()
                 && Some(&hook.skill) == kept.skill.as_ref()
@@ -131,10 +133,10 @@ impl<'a> Trust<'a> {
     }
 
     /// The messages of the session that are this batch, to the letter.
-    fn batch(&self, calls: &[CallPart], results: &[Kept]) -> Option<&'a [Rendered<Message>]> {
+    fn batch(&self, calls: &[CallPart], results: &[HistoryMessage]) -> Option<&'a [Rendered<Message>]> {
         let place = self.held.iter().position(|message| message.get().tool_calls == calls)?;
         let held = self.held.get(place..=place + results.len()).filter(|_| results.len() == calls.len())?;
-        let same = |(message, result): (&Rendered<Message>, &Kept)| {
+        let same = |(message, result): (&Rendered<Message>, &HistoryMessage)| {
             let message = message.get();
             let shape = message.role == Role::Tool && message.tool_call_id == result.tool_call_id;
             shape && message.content == result.content
@@ -143,6 +145,6 @@ impl<'a> Trust<'a> {
     }
 }
 
-fn message(kept: Kept) -> Message {
+fn message(kept: HistoryMessage) -> Message {
     Message::text(kept.role, kept.content).of_hook(kept.hook, kept.skill)
 }

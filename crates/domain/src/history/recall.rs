@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Admitted, Kept, Trust, Withheld, admit};
+use super::{AdmittedMessage, HistoryMessage, Trust, WithheldReason, admit};
 use crate::json::Rendered;
-use crate::ledger::{Provenance, Source};
+use crate::ledger::{MessageSource, Provenance};
 use crate::message::{CallPart, Message};
 use crate::turn::KeptMessage;
 
@@ -35,7 +35,7 @@ pub enum HistoryError {
 
 /// What the gates left of one message.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Gated {
+pub enum GatedMessage {
     /// It may stand there, with this text.
     Passed {
         /// The text, as the last gate left it.
@@ -51,23 +51,23 @@ pub enum Gated {
 /// of it in the end.
 #[derive(Debug)]
 pub struct Recall {
-    rest: std::iter::Enumerate<std::vec::IntoIter<Admitted>>,
+    rest: std::iter::Enumerate<std::vec::IntoIter<AdmittedMessage>>,
     /// What the gates are asked about now, and its place.
     asked: Option<(usize, Message)>,
     messages: Vec<Message>,
-    withheld: Vec<Changed>,
+    withheld: Vec<ChangedMessage>,
 }
 
 /// What became of a history that came with a request: the fact that is kept, and from which the same list is made again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recalled {
+pub struct RecalledHistory {
     /// How many of the messages that the session holds begin the list: they came back as they are.
     pub keep: usize,
     /// The messages that follow them.
     pub messages: Vec<RecalledMessage>,
     /// What did not come in as it was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<Changed>,
+    pub withheld: Vec<ChangedMessage>,
 }
 
 /// A message of a history, with what is known of where it comes from.
@@ -85,11 +85,11 @@ pub struct RecalledMessage {
 
 /// One message that did not come in as it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedMessage {
     /// Its place in the history that was sent, from 0.
     pub place: usize,
     /// Why.
-    pub why: Withheld,
+    pub why: WithheldReason,
 }
 
 impl Recall {
@@ -97,7 +97,7 @@ impl Recall {
     ///
     /// # Errors
     /// It is larger than what is taken in.
-    pub fn begin(history: Vec<Kept>, trust: &Trust<'_>) -> Result<Self, HistoryError> {
+    pub fn begin(history: Vec<HistoryMessage>, trust: &Trust<'_>) -> Result<Self, HistoryError> {
         if history.len() > MAX_HISTORY {
             return Err(HistoryError::TooMany(history.len()));
         }
@@ -114,14 +114,14 @@ impl Recall {
         while self.asked.is_none() {
             let (place, admitted) = self.rest.next()?;
             match admitted {
-                Admitted::Message(message) => self.messages.push(message),
-                Admitted::Gate { message, was } => {
-                    self.withheld.extend(was.map(|why| Changed { place, why }));
+                AdmittedMessage::Message(message) => self.messages.push(message),
+                AdmittedMessage::Gate { message, was } => {
+                    self.withheld.extend(was.map(|why| ChangedMessage { place, why }));
                     self.asked = Some((place, message));
                 }
-                Admitted::Dropped(why) => self.withheld.push(Changed { place, why }),
-                Admitted::Without(message, why) => {
-                    self.withheld.push(Changed { place, why });
+                AdmittedMessage::Dropped(why) => self.withheld.push(ChangedMessage { place, why }),
+                AdmittedMessage::Without(message, why) => {
+                    self.withheld.push(ChangedMessage { place, why });
                     self.messages.push(message);
                 }
             }
@@ -130,13 +130,13 @@ impl Recall {
     }
 
     /// The gates ruled on what was asked last.
-    pub fn gated(&mut self, gated: Gated) {
+    pub fn gated(&mut self, gated: GatedMessage) {
         let Some((place, message)) = self.asked.take() else { return };
         match gated {
-            Gated::Refused => self.withheld.push(Changed { place, why: Withheld::Refused }),
-            Gated::Passed { text, notes } => {
+            GatedMessage::Refused => self.withheld.push(ChangedMessage { place, why: WithheldReason::Refused }),
+            GatedMessage::Passed { text, notes } => {
                 if text != message.content {
-                    self.withheld.push(Changed { place, why: Withheld::Rewritten });
+                    self.withheld.push(ChangedMessage { place, why: WithheldReason::Rewritten });
                 }
                 self.messages.push(Message { content: text, ..message });
                 self.messages.extend(notes);
@@ -145,19 +145,19 @@ impl Recall {
     }
 
     /// What came of it, for a session that holds `held`. A message that no gate ruled on does not come in.
-    pub fn finish(mut self, held: &[Rendered<Message>]) -> Recalled {
+    pub fn finish(mut self, held: &[Rendered<Message>]) -> RecalledHistory {
         while self.to_gate().is_some() {
-            self.gated(Gated::Refused);
+            self.gated(GatedMessage::Refused);
         }
         let same = |(held, message): &(&Rendered<Message>, &Message)| stands(held.get(), message);
         let keep = std::iter::zip(held, &self.messages).take_while(same).count();
         let messages = self.messages.into_iter().skip(keep).map(RecalledMessage::from).collect();
-        Recalled { keep, messages, withheld: self.withheld }
+        RecalledHistory { keep, messages, withheld: self.withheld }
     }
 }
 
 /// Everything of it that may be kept, names included.
-fn bytes_of(kept: &Kept) -> usize {
+fn bytes_of(kept: &HistoryMessage) -> usize {
     let part = |part: &CallPart| part.id.len() + part.function.name.len() + part.function.arguments.len();
     let calls: usize = kept.tool_calls.iter().map(part).sum();
     let names = [&kept.hook, &kept.skill].into_iter().flatten().map(String::len).sum::<usize>();
@@ -200,14 +200,14 @@ impl Message {
     /// The same message as the text of `hook` that came back with a history; as it is where no hook is named.
     pub(super) fn of_hook(mut self, hook: Option<String>, skill: Option<String>) -> Self {
         if hook.is_some() {
-            let from = Provenance { skill, hook, ..Provenance::new(Source::HookHistory, 0) };
+            let from = Provenance { skill, hook, ..Provenance::new(MessageSource::HookHistory, 0) };
             self.private.from = Some(Arc::new(from));
         }
         self
     }
 }
 
-impl Recalled {
+impl RecalledHistory {
     /// The list of a session that held `held`.
     pub fn over(self, mut held: Vec<Rendered<Message>>) -> Vec<Rendered<Message>> {
         held.truncate(self.keep);
@@ -217,7 +217,7 @@ impl Recalled {
 
     /// What did not come in as it was sent, one line for each reason; places are counted from 1.
     pub fn told(&self) -> Vec<String> {
-        let mut by_reason: BTreeMap<Withheld, Vec<usize>> = BTreeMap::new();
+        let mut by_reason: BTreeMap<WithheldReason, Vec<usize>> = BTreeMap::new();
         for changed in &self.withheld {
             by_reason.entry(changed.why).or_default().push(changed.place + 1);
         }

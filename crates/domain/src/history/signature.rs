@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-use super::Kept;
+use super::HistoryMessage;
 use crate::json::canonical;
 use crate::ledger::HookChunk;
 use crate::message::Role;
@@ -28,7 +28,7 @@ impl std::fmt::Debug for HistoryKey {
 
 /// What a signature is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Signed<'a> {
+pub struct SignedContent<'a> {
     /// Whose conversation it is.
     pub tenant: &'a str,
     /// The conversation.
@@ -43,9 +43,9 @@ pub struct Signed<'a> {
     pub hook: &'a str,
 }
 
-impl<'a> Signed<'a> {
+impl<'a> SignedContent<'a> {
     /// What a signature on `kept` has to be over.
-    pub fn of(kept: &'a Kept, tenant: &'a str, session: &'a str) -> Self {
+    pub fn of(kept: &'a HistoryMessage, tenant: &'a str, session: &'a str) -> Self {
         let (skill, hook) = (kept.skill.as_deref().unwrap_or_default(), kept.hook.as_deref().unwrap_or_default());
         Self { tenant, session, role: kept.role, content: &kept.content, skill, hook }
     }
@@ -93,13 +93,13 @@ impl HistoryKey {
     }
 
     /// The signature: base64url without padding.
-    pub fn sign(&self, signed: Signed<'_>) -> String {
+    pub fn sign(&self, signed: SignedContent<'_>) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.signs, &[&signed.bytes()]).finalize().into_bytes())
     }
 
     /// Whether `sig` is the signature of this key or of an older one. How much of it is wrong changes nothing in the
     /// time that this takes.
-    pub fn verifies(&self, signed: Signed<'_>, sig: &str) -> bool {
+    pub fn verifies(&self, signed: SignedContent<'_>, sig: &str) -> bool {
         let Ok(sig) = URL_SAFE_NO_PAD.decode(sig) else { return false };
         let bytes = signed.bytes();
         let mut keys = std::iter::once(&self.signs).chain(&self.holds);
@@ -129,19 +129,20 @@ mod tests {
     #[test]
     fn a_signature_holds_for_exactly_what_was_signed() {
         let key = HistoryKey::of(&[7; 32]);
-        let signed = Signed { tenant: "t", session: "s", role: Role::User, content: "hi\u{2028}", skill: "", hook: "" };
+        let signed =
+            SignedContent { tenant: "t", session: "s", role: Role::User, content: "hi\u{2028}", skill: "", hook: "" };
         let sig = key.sign(signed);
         assert_eq!(sig.len(), 43);
         assert!(key.verifies(signed, &sig));
         let others = [
-            Signed { tenant: "u", ..signed },
-            Signed { session: "r", ..signed },
-            Signed { role: Role::System, ..signed },
-            Signed { content: "hi", ..signed },
-            Signed { skill: "a", ..signed },
-            Signed { hook: "a", ..signed },
+            SignedContent { tenant: "u", ..signed },
+            SignedContent { session: "r", ..signed },
+            SignedContent { role: Role::System, ..signed },
+            SignedContent { content: "hi", ..signed },
+            SignedContent { skill: "a", ..signed },
+            SignedContent { hook: "a", ..signed },
             // The border between two members is part of it.
-            Signed { tenant: "ts", session: "", ..signed },
+            SignedContent { tenant: "ts", session: "", ..signed },
         ];
         assert!(others.iter().all(|other| !key.verifies(*other, &sig)));
         assert!(!HistoryKey::of(&[8; 32]).verifies(signed, &sig));

@@ -3,22 +3,22 @@
 use super::*;
 use crate::json::{Rendered, json};
 use crate::ledger::tests::skills;
-use crate::ledger::{Provenance, Source};
+use crate::ledger::{MessageSource, Provenance};
 use crate::message::Message;
 use crate::skill::Skills;
-use crate::turn::{Equipment, Fact, Flow, Step, ToolUse, Turn};
+use crate::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup, TurnStep};
 
-fn text(text: &str) -> Heard {
-    Heard::Text(text.into())
+fn text(text: &str) -> FrontEndEvent {
+    FrontEndEvent::Text(text.into())
 }
 
-fn hook(name: &str) -> Heard {
+fn hook(name: &str) -> FrontEndEvent {
     let (skill, sig) = (Some("alpha".to_owned()), Some("sig".to_owned()));
-    Heard::Hook { name: name.into(), role: Voice::System, content: format!("text of {name}"), skill, sig }
+    FrontEndEvent::Hook { name: name.into(), role: Voice::System, content: format!("text of {name}"), skill, sig }
 }
 
 /// The history, one message a line.
-fn lines(history: &[Kept]) -> Vec<String> {
+fn lines(history: &[HistoryMessage]) -> Vec<String> {
     history.iter().map(|kept| format!("{:?} {}", kept.role, kept.content)).collect()
 }
 
@@ -74,8 +74,8 @@ fn what_was_played_before_a_stop_is_history_and_the_rest_is_lost() {
 
 #[test]
 fn a_request_that_is_taken_back_takes_its_hooks_along() {
-    let said = |role, text: &str| Kept::text(role, text);
-    let own = Kept { hook: Some("check".into()), ..said(Role::User, "as the user") };
+    let said = |role, text: &str| HistoryMessage::text(role, text);
+    let own = HistoryMessage { hook: Some("check".into()), ..said(Role::User, "as the user") };
     let history = vec![
         said(Role::User, "one"),
         own.clone(),
@@ -100,23 +100,23 @@ fn a_request_that_is_taken_back_takes_its_hooks_along() {
 }
 
 /// What came in, one message a line; `#` stands before what must pass a gate, `-` before what was left out.
-fn admitted(history: Vec<Kept>, trust: &Trust<'_>) -> Vec<String> {
+fn admitted(history: Vec<HistoryMessage>, trust: &Trust<'_>) -> Vec<String> {
     let line = |message: &Message| {
         let calls: Vec<&str> = message.tool_calls.iter().map(|part| part.id.as_str()).collect();
         format!("{:?} {}{}", message.role, message.content, calls.join(" "))
     };
-    let one = |admitted: &Admitted| match admitted {
-        Admitted::Message(message) => line(message),
-        Admitted::Gate { message, was } => format!("# {}{}", line(message), was.map_or("", |_| " (was system)")),
-        Admitted::Dropped(why) => format!("- {why:?}"),
-        Admitted::Without(message, why) => format!("{} - {why:?}", line(message)),
+    let one = |admitted: &AdmittedMessage| match admitted {
+        AdmittedMessage::Message(message) => line(message),
+        AdmittedMessage::Gate { message, was } => format!("# {}{}", line(message), was.map_or("", |_| " (was system)")),
+        AdmittedMessage::Dropped(why) => format!("- {why:?}"),
+        AdmittedMessage::Without(message, why) => format!("{} - {why:?}", line(message)),
     };
     admit(history, trust).iter().map(one).collect()
 }
 
-fn signed(key: &HistoryKey, kept: Kept) -> Kept {
-    let sig = key.sign(Signed::of(&kept, "t", "s"));
-    Kept { sig: Some(sig), ..kept }
+fn signed(key: &HistoryKey, kept: HistoryMessage) -> HistoryMessage {
+    let sig = key.sign(SignedContent::of(&kept, "t", "s"));
+    HistoryMessage { sig: Some(sig), ..kept }
 }
 
 #[test]
@@ -124,17 +124,17 @@ fn what_nobody_signed_passes_a_gate_and_what_was_signed_stands() {
     let key = HistoryKey::of(b"k");
     let none = Skills::none();
     let trust = Trust { key: Some(&key), tenant: "t", session: "s", verify: false, skills: &none, held: &[] };
-    let user = |text: &str| Kept::text(Role::User, text);
-    let own = |name: &str| Kept { hook: Some(name.into()), skill: Some("beta".into()), ..user("check") };
+    let user = |text: &str| HistoryMessage::text(Role::User, text);
+    let own = |name: &str| HistoryMessage { hook: Some(name.into()), skill: Some("beta".into()), ..user("check") };
     let history = vec![
         signed(&key, user("mine")),
         user("forged"),
-        Kept { content: "changed".into(), ..signed(&key, user("was")) },
+        HistoryMessage { content: "changed".into(), ..signed(&key, user("was")) },
         signed(&key, own("check")),
-        Kept { hook: Some("other".into()), ..signed(&key, own("check")) },
+        HistoryMessage { hook: Some("other".into()), ..signed(&key, own("check")) },
         own("check"),
-        Kept::text(Role::System, "as sent"),
-        Kept::text(Role::Assistant, "said"),
+        HistoryMessage::text(Role::System, "as sent"),
+        HistoryMessage::text(Role::Assistant, "said"),
     ];
     let expected = ["User mine", "# User forged", "# User changed", "User check", "# User check", "# User check"];
     let came_in = admitted(history.clone(), &trust);
@@ -150,13 +150,17 @@ fn system_messages_can_be_held_to_what_the_host_sent() {
     let key = HistoryKey::of(b"k");
     let known = skills();
     let trust = Trust { key: Some(&key), tenant: "t", session: "s", verify: true, skills: &known, held: &[] };
-    let tone = Kept { hook: Some("tone".into()), skill: Some("alpha".into()), ..Kept::text(Role::System, "tone") };
+    let tone = HistoryMessage {
+        hook: Some("tone".into()),
+        skill: Some("alpha".into()),
+        ..HistoryMessage::text(Role::System, "tone")
+    };
     let history = vec![
         tone.clone(),
-        Kept { content: "tone, and more".into(), ..tone.clone() },
-        signed(&key, Kept { content: "an older tone".into(), ..tone.clone() }),
-        Kept { skill: Some("beta".into()), ..tone },
-        Kept::text(Role::System, "obey"),
+        HistoryMessage { content: "tone, and more".into(), ..tone.clone() },
+        signed(&key, HistoryMessage { content: "an older tone".into(), ..tone.clone() }),
+        HistoryMessage { skill: Some("beta".into()), ..tone },
+        HistoryMessage::text(Role::System, "obey"),
     ];
     assert_eq!(
         admitted(history, &trust),
@@ -181,9 +185,13 @@ fn calls_and_results_come_in_as_the_session_has_them_or_not_at_all() {
         Message::tool("c2", "two").into(),
     ];
     let trust = Trust { key: None, tenant: "t", session: "s", verify: false, skills: &none, held: &held };
-    let asks = |text: &str, ids: &[&str]| Kept { tool_calls: calls(ids), ..Kept::text(Role::Assistant, text) };
-    let result = |id: &str, text: &str| Kept { tool_call_id: id.into(), ..Kept::text(Role::Tool, text) };
-    let check = |history: Vec<Kept>, expected: &[&str]| assert_eq!(admitted(history, &trust), expected);
+    let asks = |text: &str, ids: &[&str]| HistoryMessage {
+        tool_calls: calls(ids),
+        ..HistoryMessage::text(Role::Assistant, text)
+    };
+    let result =
+        |id: &str, text: &str| HistoryMessage { tool_call_id: id.into(), ..HistoryMessage::text(Role::Tool, text) };
+    let check = |history: Vec<HistoryMessage>, expected: &[&str]| assert_eq!(admitted(history, &trust), expected);
     let both = || asks("both", &["c1", "c2"]);
     check(vec![both(), result("c1", "one"), result("c2", "two")], &["Assistant bothc1 c2", "Tool one", "Tool two"]);
     let without = "Assistant both - UnknownCall";
@@ -197,19 +205,19 @@ fn calls_and_results_come_in_as_the_session_has_them_or_not_at_all() {
 
 #[test]
 fn own_members_never_become_part_of_a_message() {
-    let kept: Kept = crate::json::from_value(json!({
+    let kept: HistoryMessage = crate::json::from_value(json!({
         "role": "system", "content": "tone", "_hook": "tone", "_skill": "alpha", "_sig": "x", "_mine": {"n": 1}, "id": 4
     }))
     .unwrap();
     let none = Skills::none();
     let trust = Trust { key: None, tenant: "", session: "", verify: false, skills: &none, held: &[] };
     let admitted = admit(vec![kept], &trust);
-    let Admitted::Message(message) = &admitted[0] else { panic!("{admitted:?}") };
+    let AdmittedMessage::Message(message) = &admitted[0] else { panic!("{admitted:?}") };
     assert_eq!(json!(message), json!({"role": "system", "content": "tone"}));
     let from = Provenance::of(message);
     assert_eq!(
         (from.origin, from.hook.as_deref(), from.skill.as_deref()),
-        (Source::HookHistory, Some("tone"), Some("alpha"))
+        (MessageSource::HookHistory, Some("tone"), Some("alpha"))
     );
 }
 
@@ -218,17 +226,19 @@ fn request(front: &mut FrontEnd, skills: Skills, ask: &str) -> Vec<String> {
     let none = Skills::none();
     let trust = Trust { key: None, tenant: "", session: "", verify: false, skills: &none, held: &[] };
     let history = admit(front.history().to_vec(), &trust).into_iter().map(|admitted| match admitted {
-        Admitted::Message(message) | Admitted::Gate { message, .. } | Admitted::Without(message, _) => message.into(),
-        Admitted::Dropped(why) => panic!("{why:?}"),
+        AdmittedMessage::Message(message)
+        | AdmittedMessage::Gate { message, .. }
+        | AdmittedMessage::Without(message, _) => message.into(),
+        AdmittedMessage::Dropped(why) => panic!("{why:?}"),
     });
     let mut turn = Turn::new(history.collect(), Message::text(Role::User, ask), 3);
-    let with = Equipment { skills, flow: Flow::Direct, tools: ToolUse::Own };
+    let with = TurnSetup { skills, flow: TurnFlow::Direct, tools: ToolUse::Own };
     turn.apply(Fact::Equipped { with: Box::new(with) });
-    assert!(matches!(turn.next(), Step::CallModel { .. }));
+    assert!(matches!(turn.next(), TurnStep::CallModel { .. }));
     front.asked(ask, None);
     for chunk in turn.to_announce() {
         let (name, skill) = (chunk.name.clone(), Some(chunk.skill.clone()));
-        front.hear(Heard::Hook { name, role: chunk.role, content: chunk.content.clone(), skill, sig: None });
+        front.hear(FrontEndEvent::Hook { name, role: chunk.role, content: chunk.content.clone(), skill, sig: None });
     }
     front.hear(text("answer"));
     play(front, 9);

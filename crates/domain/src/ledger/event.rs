@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::{MsgId, Provenance};
 use crate::checkpoint::CheckpointKind;
-use crate::hook::{Family, Hook, Scope, Stages, State};
+use crate::hook::{Family, Hook, HookState, Scope, Stages};
 use crate::id::HookName;
-use crate::matcher::Respond;
+use crate::matcher::RespondTools;
 use crate::message::Role;
-use crate::record::{NotRun, Outcome, Record};
+use crate::record::{HookOutcome, NotRun, Record};
 use crate::skill::{SkillHook, Skills, Timing};
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 /// Bytes of text that make a token, about: the usual share for English.
 const BYTES_A_TOKEN: usize = 4;
@@ -23,7 +23,7 @@ pub fn tokens(bytes: usize) -> usize {
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum LedgerEvent {
     /// A point was reached for which hooks are registered.
     Injected {
         /// Which.
@@ -35,7 +35,7 @@ pub enum Event {
         /// The first call of a model that sees what went in; 0 is the planning call.
         first_call: u32,
         /// One line for every hook of that timing, in order.
-        lines: Vec<Line>,
+        lines: Vec<InjectionOutcome>,
     },
     /// Texts were taken out.
     Removed {
@@ -57,16 +57,16 @@ pub enum Event {
 
 /// What became of one hook at its point.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct InjectionOutcome {
     /// Its place in [`Skills::hooks`].
     pub hook: usize,
     /// The message that it became, or why none.
-    pub went: Result<Arc<Provenance>, Why>,
+    pub went: Result<Arc<Provenance>, NotInjectedReason>,
 }
 
 /// Why a text did not go in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum NotInjectedReason {
     /// The request switched its skill off.
     Disabled,
     /// It is about other tools than this one.
@@ -84,12 +84,12 @@ pub struct Removal {
     /// The first and the last call that saw it, if any did.
     pub seen: Option<(u32, u32)>,
     /// What that means for the requests that follow.
-    pub wire: Wire,
+    pub wire: RemovalEffect,
 }
 
 /// What becomes of a text in the requests that follow, once it was taken out of its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wire {
+pub enum RemovalEffect {
     /// It is not sent again.
     #[default]
     Removed,
@@ -112,9 +112,9 @@ impl Timing {
     }
 }
 
-impl Event {
+impl LedgerEvent {
     /// Notes what became of each text that was taken out; a ledger does not know how its list is sent.
-    pub fn settle(&mut self, wire: impl Fn(MsgId) -> Wire) {
+    pub fn settle(&mut self, wire: impl Fn(MsgId) -> RemovalEffect) {
         let settled = |removal: &mut Removal| removal.wire = removal.message.msg_id.map(&wire).unwrap_or_default();
         match self {
             Self::Injected { .. } | Self::PromptInjected { .. } => {}
@@ -127,7 +127,7 @@ impl Event {
     pub fn records(&self, skills: &Skills) -> (CheckpointKind, Vec<Record>) {
         match self {
             Self::Injected { timing, first_call, lines, .. } => {
-                let line = |line: &Line| {
+                let line = |line: &InjectionOutcome| {
                     let hook = &skills.hooks[line.hook];
                     Record::of(&hook.registered(), timing.checkpoint(), outcome(hook, line, *first_call))
                 };
@@ -145,7 +145,7 @@ impl Event {
                 (timing.checkpoint(), lines.iter().filter_map(line).collect())
             }
             Self::PromptInjected { message, .. } | Self::PromptRemoved(Removal { message, .. }) => {
-                let planning = message.prompt == Some(super::Builtin::PlanningPrompt);
+                let planning = message.prompt == Some(super::HostPrompt::PlanningPrompt);
                 let at = if planning { CheckpointKind::BeforePlanning } else { CheckpointKind::BeforeEachAgent };
                 (at, Vec::new())
             }
@@ -174,11 +174,11 @@ impl Event {
 }
 
 fn named(message: &Provenance) -> &'static str {
-    message.prompt.map_or("prompt", super::Builtin::word)
+    message.prompt.map_or("prompt", super::HostPrompt::word)
 }
 
-fn said(reason: String) -> Outcome {
-    Outcome::Said { word: Word::Inject, reason: Some(reason), took: Duration::ZERO }
+fn said(reason: String) -> HookOutcome {
+    HookOutcome::Said { word: VerdictKind::Inject, reason: Some(reason), took: Duration::ZERO }
 }
 
 fn size(bytes: usize) -> String {
@@ -191,7 +191,7 @@ fn call(number: u32) -> String {
     if number == 0 { "the planning call".to_owned() } else { format!("call {number}") }
 }
 
-fn outcome(hook: &SkillHook, line: &Line, first_call: u32) -> Outcome {
+fn outcome(hook: &SkillHook, line: &InjectionOutcome, first_call: u32) -> HookOutcome {
     match &line.went {
         Ok(from) => {
             let id = from.msg_id.map(|id| id.to_string()).unwrap_or_default();
@@ -201,13 +201,13 @@ fn outcome(hook: &SkillHook, line: &Line, first_call: u32) -> Outcome {
             };
             said(format!("{id} as {role}, {}, from {} on", size(hook.content.len()), call(first_call)))
         }
-        Err(Why::Disabled) => Outcome::NotRun(NotRun::Disabled),
-        Err(Why::Filter { names }) => {
+        Err(NotInjectedReason::Disabled) => HookOutcome::NotRun(NotRun::Disabled),
+        Err(NotInjectedReason::Filter { names }) => {
             // Mostly the model wrote the tool's own name.
             let mut names = names.clone();
             names.dedup();
             let (pattern, value) = (hook.tool_filter.join(", ").into(), names.join(", ").into());
-            Outcome::NotRun(NotRun::Matcher { pattern, value })
+            HookOutcome::NotRun(NotRun::Matcher { pattern, value })
         }
     }
 }
@@ -223,9 +223,9 @@ impl std::fmt::Display for Removal {
             Some((first, last)) => write!(f, "taken out, seen by {} to {}", call(first), call(last))?,
         }
         f.write_str(match self.wire {
-            Wire::Removed => "",
-            Wire::Expired => "; expired on the wire",
-            Wire::Frozen => "; frozen on the wire",
+            RemovalEffect::Removed => "",
+            RemovalEffect::Expired => "; expired on the wire",
+            RemovalEffect::Frozen => "; frozen on the wire",
         })
     }
 }
@@ -238,10 +238,10 @@ impl SkillHook {
             family: Family::Skill,
             origin: format!("skill {}", self.skill),
             priority: 0,
-            state: State::Armed,
+            state: HookState::Armed,
             scope: Scope::Everyone,
             matcher: None,
-            respond: Respond::Any,
+            respond: RespondTools::Any,
             events: None,
             stages: Stages::default(),
             stored: None,

@@ -28,7 +28,7 @@ impl fmt::Display for MsgId {
 /// Who brought a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum MessageSource {
     /// The user.
     User,
     /// The model.
@@ -52,7 +52,7 @@ pub enum Source {
 /// A prompt of the host's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Builtin {
+pub enum HostPrompt {
     /// Ends the list of the planning call.
     PlanningPrompt,
     /// Ends the list of the first call of the loop.
@@ -61,7 +61,7 @@ pub enum Builtin {
     AgentLoopPrompt,
 }
 
-impl Builtin {
+impl HostPrompt {
     /// Its name in listings.
     pub fn word(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Builtin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     /// Who brought it.
-    pub origin: Source,
+    pub origin: MessageSource,
     /// Its identity, if a ledger put it in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msg_id: Option<MsgId>,
@@ -91,7 +91,7 @@ pub struct Provenance {
     pub timing: Option<Timing>,
     /// Which prompt of the host's own it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Builtin>,
+    pub prompt: Option<HostPrompt>,
     /// The round in which it came; 0 before the first, or where nobody knows.
     pub round: u32,
     /// The call of a tool that it answers or is about.
@@ -104,7 +104,7 @@ pub struct Provenance {
 
 impl Provenance {
     /// Of something that `origin` brought in `round`.
-    pub fn new(origin: Source, round: u32) -> Self {
+    pub fn new(origin: MessageSource, round: u32) -> Self {
         Self {
             origin,
             msg_id: None,
@@ -125,11 +125,11 @@ impl Provenance {
         }
         let hook = message.origin == FROM_HOOK;
         let origin = match message.role {
-            Role::System | Role::User if hook => Source::Hook,
-            Role::System => Source::Builtin,
-            Role::User => Source::User,
-            Role::Assistant => Source::Model,
-            Role::Tool => Source::Tool,
+            Role::System | Role::User if hook => MessageSource::Hook,
+            Role::System => MessageSource::Builtin,
+            Role::User => MessageSource::User,
+            Role::Assistant => MessageSource::Model,
+            Role::Tool => MessageSource::Tool,
         };
         let call = Some(&message.tool_call_id).filter(|id| !id.is_empty());
         Self { tool_call_id: call.cloned(), ..Self::new(origin, 0) }

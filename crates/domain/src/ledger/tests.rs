@@ -36,7 +36,7 @@ pub(crate) fn written(list: &[Rendered<Message>]) -> String {
 }
 
 struct Trace {
-    list: List,
+    list: MessageList,
     ledger: Ledger,
     frames: Vec<String>,
 }
@@ -52,14 +52,14 @@ impl Trace {
     }
 
     fn inject(&mut self, timing: Timing) {
-        let at = Point { timing, round: 1, first_call: 1, call: None };
+        let at = InjectionPoint { timing, round: 1, first_call: 1, call: None };
         self.frames.extend(self.ledger.inject(&mut self.list, at).into_iter().map(|chunk| chunk.name));
     }
 
     fn after(&mut self, id: &str, tool: &str) {
         let names = [tool];
-        let call = Some(Called { id, names: &names });
-        let at = Point { timing: Timing::AfterToolCall, round: 1, first_call: 2, call };
+        let call = Some(CalledTool { id, names: &names });
+        let at = InjectionPoint { timing: Timing::AfterToolCall, round: 1, first_call: 2, call };
         assert!(self.ledger.inject(&mut self.list, at).is_empty());
     }
 
@@ -67,7 +67,7 @@ impl Trace {
         self.ledger.remove(&mut self.list, timing);
     }
 
-    fn prompt(&mut self, which: Builtin, text: &str) -> Option<MsgId> {
+    fn prompt(&mut self, which: HostPrompt, text: &str) -> Option<MsgId> {
         self.ledger.inject_prompt(&mut self.list, (which, text), 1)
     }
 
@@ -87,7 +87,7 @@ fn trace_a_to_the_letter() {
     at.says("S0 U1 tone#1");
     assert_eq!(at.frames, ["tone"]);
     at.inject(Timing::BeforePlanning);
-    let plan = at.prompt(Builtin::PlanningPrompt, "PLAN");
+    let plan = at.prompt(HostPrompt::PlanningPrompt, "PLAN");
     at.says("S0 U1 tone#1 plan-tip#2 PLAN#3");
     at.ledger.remove_prompt(&mut at.list, plan);
     at.remove(Timing::BeforePlanning);
@@ -96,7 +96,7 @@ fn trace_a_to_the_letter() {
     at.remove(Timing::BeforeEachAgent);
     at.inject(Timing::BeforeEachAgent);
     at.inject(Timing::BeforeFirstAgent);
-    let step = at.prompt(Builtin::FirstStepPrompt, "FIRST");
+    let step = at.prompt(HostPrompt::FirstStepPrompt, "FIRST");
     at.says("S0 U1 tone#1 P0 check#4 goal#5 FIRST#6");
     at.push(Role::Assistant, "A1");
     at.push(Role::Tool, "T1");
@@ -107,7 +107,7 @@ fn trace_a_to_the_letter() {
     at.says("S0 U1 tone#1 P0 check#4 goal#5 A1 T1 trunc#7 cite#8");
     at.remove(Timing::BeforeEachAgent);
     at.inject(Timing::BeforeEachAgent);
-    let step = at.prompt(Builtin::AgentLoopPrompt, "LOOP");
+    let step = at.prompt(HostPrompt::AgentLoopPrompt, "LOOP");
     at.says("S0 U1 tone#1 P0 goal#5 A1 T1 trunc#7 cite#8 check#9 LOOP#10");
     at.push(Role::Assistant, "A2");
     at.push(Role::Tool, "T2");
@@ -117,7 +117,7 @@ fn trace_a_to_the_letter() {
     at.ledger.remove_prompt(&mut at.list, step);
     at.remove(Timing::BeforeEachAgent);
     at.inject(Timing::BeforeEachAgent);
-    let step = at.prompt(Builtin::AgentLoopPrompt, "LOOP");
+    let step = at.prompt(HostPrompt::AgentLoopPrompt, "LOOP");
     at.says("S0 U1 tone#1 P0 goal#5 A1 T1 A2 T2 cite#11 check#12 LOOP#13");
     at.ledger.remove_prompt(&mut at.list, step);
     at.push(Role::Assistant, "A3");
@@ -134,7 +134,7 @@ fn what_goes_is_known_by_identity_and_not_by_content() {
     at.push(Role::User, "check");
     at.push(Role::System, "STEP");
     at.inject(Timing::BeforeEachAgent);
-    let step = at.prompt(Builtin::FirstStepPrompt, "STEP");
+    let step = at.prompt(HostPrompt::FirstStepPrompt, "STEP");
     at.push(Role::User, "check");
     at.says("S0 U1 check STEP check#1 STEP#2 check");
     at.remove(Timing::BeforeEachAgent);
@@ -143,7 +143,7 @@ fn what_goes_is_known_by_identity_and_not_by_content() {
     // What is gone is gone, and an empty prompt has no place.
     at.remove(Timing::BeforeEachAgent);
     at.ledger.remove_prompt(&mut at.list, step);
-    assert_eq!(at.prompt(Builtin::FirstStepPrompt, ""), None);
+    assert_eq!(at.prompt(HostPrompt::FirstStepPrompt, ""), None);
     at.ledger.remove_prompt(&mut at.list, None);
     at.says("S0 U1 check STEP check");
     at.inject(Timing::BeforeEachAgent);
@@ -176,7 +176,7 @@ fn every_hook_of_a_point_leaves_one_line_with_what_it_cost_and_who_saw_it() {
     at.after("c1", "web_fetch");
     at.ledger.called(2);
     at.ledger.called(3);
-    at.prompt(Builtin::AgentLoopPrompt, "go on");
+    at.prompt(HostPrompt::AgentLoopPrompt, "go on");
     at.ledger.finalize(&mut at.list);
     at.says("S0 U1");
     let told: Vec<String> = at.ledger.take_events().iter().flat_map(|event| lines(event, &skills)).collect();
@@ -198,11 +198,11 @@ fn every_hook_of_a_point_leaves_one_line_with_what_it_cost_and_who_saw_it() {
 fn what_became_of_a_text_on_the_wire_stands_in_its_line() {
     let mut at = Trace::new();
     at.after("c1", "read_file");
-    at.prompt(Builtin::AgentLoopPrompt, "go on");
+    at.prompt(HostPrompt::AgentLoopPrompt, "go on");
     at.ledger.called(2);
     at.ledger.finalize(&mut at.list);
     let mut events = at.ledger.take_events();
-    let wires = [Wire::Frozen, Wire::Expired, Wire::Removed];
+    let wires = [RemovalEffect::Frozen, RemovalEffect::Expired, RemovalEffect::Removed];
     let fate = |id: MsgId| wires[id.to_string()[1..].parse::<usize>().unwrap() - 1];
     events.iter_mut().for_each(|event| event.settle(fate));
     let told: Vec<String> = events[2..].iter().flat_map(|event| lines(event, &skills())).collect();
@@ -227,14 +227,18 @@ fn a_point_names_the_texts_that_were_in_force_also_where_none_went_in() {
     assert_eq!(texts, vec![Some(format!("snapshot {}", self::skills().hash)); 2]);
 }
 
-fn lines(event: &Event, skills: &Skills) -> Vec<String> {
-    use crate::record::{NotRun, Outcome};
+fn lines(event: &LedgerEvent, skills: &Skills) -> Vec<String> {
+    use crate::record::{HookOutcome, NotRun};
     let (at, records) = event.records(skills);
-    let said = |outcome: &Outcome| match outcome {
-        Outcome::Said { word: crate::verdict::Word::Inject, reason, .. } => reason.clone().unwrap_or_default(),
-        Outcome::NotRun(NotRun::Disabled) => "disabled".into(),
-        Outcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{value} is none of {pattern}"),
-        Outcome::Said { .. } | Outcome::Failed { .. } | Outcome::Told | Outcome::NotRun(_) => format!("{outcome:?}"),
+    let said = |outcome: &HookOutcome| match outcome {
+        HookOutcome::Said { word: crate::verdict::VerdictKind::Inject, reason, .. } => {
+            reason.clone().unwrap_or_default()
+        }
+        HookOutcome::NotRun(NotRun::Disabled) => "disabled".into(),
+        HookOutcome::NotRun(NotRun::Matcher { pattern, value }) => format!("{value} is none of {pattern}"),
+        HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
+            format!("{outcome:?}")
+        }
     };
     let hooks = records.iter().map(|record| {
         assert_eq!((record.family, record.checkpoint), (crate::hook::Family::Skill, at));
@@ -249,7 +253,7 @@ fn where_a_message_comes_from_stands_beside_it() {
     let mut at = Trace::new();
     at.inject(Timing::AfterUserInput);
     at.after("c1", "read_file");
-    at.prompt(Builtin::PlanningPrompt, "PLAN");
+    at.prompt(HostPrompt::PlanningPrompt, "PLAN");
     let from = |at: &Trace, n: usize| crate::json::json!(Provenance::of(at.list[n].get()));
     let hash = skills().hash;
     assert_eq!(from(&at, 0), crate::json::json!({"origin": "builtin", "round": 0}));

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::*;
-use crate::span::{SpanKey, Status, TraceKey};
+use crate::span::{SpanKey, SpanStatus, TraceKey};
 
 fn span(tenant: &str, decision: &'static str, took_ms: u64) -> Span {
     let (handler_type, event, took) = ("command", "pre_tool_use", Duration::from_millis(took_ms));
@@ -14,8 +14,8 @@ fn span(tenant: &str, decision: &'static str, took_ms: u64) -> Span {
         name: String::new(),
         start: Timestamp::UNIX_EPOCH,
         end: Timestamp::UNIX_EPOCH,
-        status: Status::Completed,
-        about: About::Hook { handler_type, event, decision, tenant: TenantId::from(tenant), took },
+        status: SpanStatus::Completed,
+        about: SpanSubject::Hook { handler_type, event, decision, tenant: TenantId::from(tenant), took },
         attributes: Vec::new(),
     }
 }
@@ -26,7 +26,7 @@ fn numbers_are_told_as_prometheus_reads_them() {
     measures.count(&span("a", "allow", 1));
     measures.count(&span("a", "allow", 3));
     measures.count(&span("a", "block", 70_000));
-    measures.count(&Span { about: About::Turn, ..span("a", "allow", 1) });
+    measures.count(&Span { about: SpanSubject::Turn, ..span("a", "allow", 1) });
     measures.drop_one(&TenantId::from("b\"\\\n"), "http");
     let expected = "\
 # HELP hooks_executions_total How often hooks ran.
@@ -58,7 +58,8 @@ hooks_executions_total{tenant_id=\"a\",handler_type=\"command\",event=\"pre_tool
 fn that_nothing_was_dropped_is_told_too() {
     let text = text(&Measures::default().metrics());
     assert!(text.ends_with("# TYPE hooks_async_dropped_total counter\nhooks_async_dropped_total 0\n"), "{text}");
-    let gauge = Metric { name: BREAKERS_OPEN, help: "Open.", unit: "1", rows: Rows::Gauges(vec![(Labels::new(), -1)]) };
+    let gauge =
+        Metric { name: BREAKERS_OPEN, help: "Open.", unit: "1", rows: MetricRows::Gauges(vec![(Labels::new(), -1)]) };
     let expected = "# HELP hooks_breakers_open Open.\n# TYPE hooks_breakers_open gauge\nhooks_breakers_open -1\n";
     assert_eq!(super::text(&[gauge]), expected);
 }
@@ -71,7 +72,7 @@ fn a_flood_of_tenants_makes_no_flood_of_rows() {
     }
     assert_eq!(measures.tenants().count(), MAX_TENANTS);
     let metrics = measures.metrics();
-    let Rows::Counters(rows) = &metrics[0].rows else { panic!("executions are counted") };
+    let MetricRows::Counters(rows) = &metrics[0].rows else { panic!("executions are counted") };
     assert_eq!(rows.len(), MAX_TENANTS + 1);
     let others = rows.iter().find(|(labels, _)| labels[0].1 == OTHERS);
     assert_eq!(others.map(|(_, number)| *number), Some(5));

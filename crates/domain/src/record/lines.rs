@@ -7,14 +7,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{NotRun, Outcome, Record};
+use super::{HookOutcome, NotRun, Record};
 use crate::checkpoint::CheckpointKind;
 use crate::hook::Hook;
 use crate::roster::Roster;
 
 /// One line for every hook that is registered for an event, in running order.
 #[derive(Clone, Debug, Default)]
-pub struct Lines(Vec<Line>);
+pub struct RecordLines(Vec<Line>);
 
 #[derive(Clone, Debug)]
 enum Line {
@@ -76,7 +76,7 @@ impl PassedOver {
 
     fn line(&self, (number, why): (usize, Why)) -> Record {
         let hook = self.roster.hook(number);
-        let outcome = Outcome::NotRun(why.of(hook, &self.value));
+        let outcome = HookOutcome::NotRun(why.of(hook, &self.value));
         Record { again: self.again, ..Record::of(hook, self.checkpoint, outcome) }
     }
 }
@@ -104,7 +104,7 @@ impl Line {
     }
 }
 
-impl Lines {
+impl RecordLines {
     /// No lines, with room for some.
     pub(crate) fn new() -> Self {
         Self::default()
@@ -138,8 +138,8 @@ impl Lines {
     }
 
     /// All of them, each written out.
-    pub fn iter(&self) -> Iter<'_> {
-        Iter { lines: self.0.iter(), over: None }
+    pub fn iter(&self) -> RecordLinesIter<'_> {
+        RecordLinesIter { lines: self.0.iter(), over: None }
     }
 
     /// All of them, each written out, to be kept.
@@ -193,15 +193,15 @@ impl Lines {
     }
 }
 
-/// Goes through [`Lines`].
+/// Goes through [`RecordLines`].
 #[derive(Debug)]
-pub struct Iter<'a> {
+pub struct RecordLinesIter<'a> {
     lines: std::slice::Iter<'a, Line>,
     /// Whose lines are being written out.
     over: Option<(&'a PassedOver, std::slice::Iter<'a, (usize, Why)>)>,
 }
 
-impl<'a> Iterator for Iter<'a> {
+impl<'a> Iterator for RecordLinesIter<'a> {
     type Item = Cow<'a, Record>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -220,22 +220,22 @@ impl<'a> Iterator for Iter<'a> {
     }
 }
 
-impl<'a> IntoIterator for &'a Lines {
+impl<'a> IntoIterator for &'a RecordLines {
     type Item = Cow<'a, Record>;
-    type IntoIter = Iter<'a>;
+    type IntoIter = RecordLinesIter<'a>;
 
-    fn into_iter(self) -> Iter<'a> {
+    fn into_iter(self) -> RecordLinesIter<'a> {
         self.iter()
     }
 }
 
-impl From<Vec<Record>> for Lines {
+impl From<Vec<Record>> for RecordLines {
     fn from(records: Vec<Record>) -> Self {
         records.into_iter().collect()
     }
 }
 
-impl FromIterator<Record> for Lines {
+impl FromIterator<Record> for RecordLines {
     fn from_iter<I: IntoIterator<Item = Record>>(records: I) -> Self {
         Self(records.into_iter().map(Line::Whole).collect())
     }

@@ -4,74 +4,90 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::message::{CallPart, Role};
-use crate::turn::{Answer, OUTCOME_UNKNOWN, Origin};
+use crate::turn::{MessageSender, ModelAnswer, OUTCOME_UNKNOWN};
 
-fn opened() -> Entry {
-    Entry::Opened { by: "pid 1".into() }
+fn opened() -> JournalEntry {
+    JournalEntry::Opened { by: "pid 1".into() }
 }
 
-fn closed(cause: Cause) -> Entry {
-    Entry::Closed { cause }
+fn closed(cause: ReleaseReason) -> JournalEntry {
+    JournalEntry::Closed { cause }
 }
 
 fn kept(role: Role, text: &str) -> KeptMessage {
     Message::text(role, text).into()
 }
 
-fn begun(turn: &str, prompts: &[&str]) -> Entry {
+fn begun(turn: &str, prompts: &[&str]) -> JournalEntry {
     let prompts = prompts.iter().map(|text| kept(Role::User, text)).collect();
-    Entry::Turn(Fact::Begun { turn_id: turn.into(), prompts, max_iterations: 5 })
+    JournalEntry::Turn(Fact::Begun { turn_id: turn.into(), prompts, max_iterations: 5 })
 }
 
-fn queued(text: &str) -> Entry {
-    Entry::Turn(Fact::Queued(Waiting { message: kept(Role::User, text), from: Origin::Person, notes: Vec::new() }))
+fn queued(text: &str) -> JournalEntry {
+    JournalEntry::Turn(Fact::Queued(WaitingMessage {
+        message: kept(Role::User, text),
+        from: MessageSender::Person,
+        notes: Vec::new(),
+    }))
 }
 
-fn text(iteration: u32, text: &str) -> Entry {
+fn text(iteration: u32, text: &str) -> JournalEntry {
     let message = kept(Role::Assistant, text);
-    Entry::Turn(Fact::Replied { iteration, message, read_only: Vec::new(), terminal: false, owners: BTreeMap::new() })
+    JournalEntry::Turn(Fact::Replied {
+        iteration,
+        message,
+        read_only: Vec::new(),
+        terminal: false,
+        owners: BTreeMap::new(),
+    })
 }
 
 /// The model asks for one call of each of `tools`.
-fn asks(iteration: u32, tools: &[&str]) -> Entry {
+fn asks(iteration: u32, tools: &[&str]) -> JournalEntry {
     let tool_calls = tools.iter().map(|tool| CallPart::new(tool, tool, "{}")).collect();
     let message = Message { tool_calls, ..Message::text(Role::Assistant, "") }.into();
-    Entry::Turn(Fact::Replied { iteration, message, read_only: Vec::new(), terminal: false, owners: BTreeMap::new() })
+    JournalEntry::Turn(Fact::Replied {
+        iteration,
+        message,
+        read_only: Vec::new(),
+        terminal: false,
+        owners: BTreeMap::new(),
+    })
 }
 
-fn used(place: usize) -> Entry {
+fn used(place: usize) -> JournalEntry {
     let (tool, digest) = ("exec".into(), "d".into());
-    Entry::Turn(Fact::Used { place, read_only: false, tool, digest, rewritten: None })
+    JournalEntry::Turn(Fact::Used { place, read_only: false, tool, digest, rewritten: None })
 }
 
-fn answered(place: usize, text: &str) -> Entry {
-    Entry::Turn(Fact::Answered { place, answer: Answer::not_run(text) })
+fn answered(place: usize, text: &str) -> JournalEntry {
+    JournalEntry::Turn(Fact::Answered { place, answer: ModelAnswer::not_run(text) })
 }
 
-fn ended(status: TurnStatus, roll_back: bool) -> Entry {
-    Entry::Turn(Fact::Ended { status, roll_back, error: None, reply: String::new() })
+fn ended(status: TurnStatus, roll_back: bool) -> JournalEntry {
+    JournalEntry::Turn(Fact::Ended { status, roll_back, error: None, reply: String::new() })
 }
 
-fn compacted(upto: usize, summary: &str) -> Entry {
-    Entry::Turn(Fact::Compacted { upto, summary: Some(kept(Role::System, summary)) })
+fn compacted(upto: usize, summary: &str) -> JournalEntry {
+    JournalEntry::Turn(Fact::Compacted { upto, summary: Some(kept(Role::System, summary)) })
 }
 
 /// The conversation, what waits and the open turn: `one two | waiting | t1`.
-fn came_to(entries: &[Entry]) -> String {
+fn came_to(entries: &[JournalEntry]) -> String {
     let session = Session::fold(entries.to_vec());
     let texts = |message: &Rendered<Message>| match &message.get().tool_calls[..] {
         [] => message.get().content.clone(),
         calls => format!("[{}]", calls.iter().map(|part| part.id.as_str()).collect::<Vec<_>>().join(" ")),
     };
     let messages: Vec<String> = session.messages().iter().map(texts).collect();
-    let queue: Vec<&str> = session.queue().iter().map(Waiting::text).collect();
+    let queue: Vec<&str> = session.queue().iter().map(WaitingMessage::text).collect();
     let inbox: Vec<&str> =
-        session.open().map(|open| open.turn.waiting().map(Waiting::text).collect()).unwrap_or_default();
+        session.open().map(|open| open.turn.waiting().map(WaitingMessage::text).collect()).unwrap_or_default();
     let open = session.open().map_or("-".to_owned(), |open| format!("{} {:?}", open.turn_id, inbox));
     format!("{} | {} | {open}", messages.join(", "), queue.join(", "))
 }
 
-fn check(entries: &[Entry], expected: &str) {
+fn check(entries: &[JournalEntry], expected: &str) {
     assert_eq!(came_to(entries), expected);
     // Entries that come one by one come to the same.
     let mut session = Session::default();
@@ -84,18 +100,18 @@ fn check(entries: &[Entry], expected: &str) {
 
 #[test]
 fn an_opening_is_held_until_it_is_closed() {
-    let held = |entries: &[Entry]| {
+    let held = |entries: &[JournalEntry]| {
         let session = Session::fold(entries.to_vec());
-        (session.has_begun(), session.is_held(), session.last_cause().map(Cause::word))
+        (session.has_begun(), session.is_held(), session.last_cause().map(ReleaseReason::word))
     };
     assert_eq!(held(&[]), (false, false, None));
     assert_eq!(held(&[opened()]), (true, true, None));
     for (cause, word) in [
-        (Cause::Done, "done"),
-        (Cause::Failed, "failed"),
-        (Cause::Interrupted, "interrupted"),
-        (Cause::Waiting, "waiting"),
-        (Cause::Killed, "killed"),
+        (ReleaseReason::Done, "done"),
+        (ReleaseReason::Failed, "failed"),
+        (ReleaseReason::Interrupted, "interrupted"),
+        (ReleaseReason::Waiting, "waiting"),
+        (ReleaseReason::Killed, "killed"),
     ] {
         assert_eq!(held(&[opened(), closed(cause)]), (true, false, Some(word)));
         assert_eq!(serde_json::to_string(&cause).unwrap(), format!("\"{word}\""));
@@ -103,7 +119,10 @@ fn an_opening_is_held_until_it_is_closed() {
     }
     // An opening that nobody closed was that of a process which was killed.
     assert_eq!(held(&[opened(), opened()]), (true, true, Some("killed")));
-    assert_eq!(held(&[opened(), closed(Cause::Killed), opened(), closed(Cause::Done)]), (true, false, Some("done")));
+    assert_eq!(
+        held(&[opened(), closed(ReleaseReason::Killed), opened(), closed(ReleaseReason::Done)]),
+        (true, false, Some("done"))
+    );
 }
 
 #[test]
@@ -114,7 +133,7 @@ fn turns_follow_one_another() {
     let both = [first, second.to_vec()].concat();
     check(&both, "hi, hello, and, then, [a b] |  | t2 []");
     assert_eq!(Session::fold(both.clone()).open().unwrap().prompt, "and\n\nthen");
-    let rest = [text(2, "done"), ended(TurnStatus::Completed, false), closed(Cause::Done)];
+    let rest = [text(2, "done"), ended(TurnStatus::Completed, false), closed(ReleaseReason::Done)];
     check(&[both, rest.to_vec()].concat(), "hi, hello, and, then, [a b], ra, rb, done |  | -");
 }
 
@@ -135,7 +154,8 @@ fn what_is_queued_outside_a_turn_waits_for_the_next_one_and_is_taken_once() {
 
 #[test]
 fn what_is_queued_in_a_turn_and_not_taken_waits_for_the_next_one() {
-    let turn = vec![begun("t1", &["hi"]), queued("one"), queued("two"), Entry::Turn(Fact::Injected { count: 1 })];
+    let turn =
+        vec![begun("t1", &["hi"]), queued("one"), queued("two"), JournalEntry::Turn(Fact::Injected { count: 1 })];
     check(&turn, "hi, one |  | t1 [\"two\"]");
     let end = [text(1, "hello"), queued("three"), ended(TurnStatus::Completed, false)];
     let ended = [turn, end.to_vec()].concat();
@@ -153,7 +173,7 @@ fn a_killed_turn_stands_open_and_can_be_ended_by_whoever_comes_next() {
         answered(0, "ra"),
         queued("wait"),
         used(1),
-        closed(Cause::Killed),
+        closed(ReleaseReason::Killed),
         opened(),
     ];
     check(&killed, "hi, [a b c] |  | t1 [\"wait\"]");
@@ -172,7 +192,7 @@ fn a_turn_that_was_killed_goes_on_from_its_journal() {
     let entries = vec![begun("t1", &["hi"]), asks(1, &["a"]), used(0), answered(0, "ra")];
     let mut session = Session::fold(entries);
     let open = session.open_mut().unwrap();
-    assert_eq!(open.turn.next(), crate::turn::Step::CallModel { iteration: 2, terminal: false });
+    assert_eq!(open.turn.next(), crate::turn::TurnStep::CallModel { iteration: 2, terminal: false });
     session.apply(text(2, "done"));
     session.apply(ended(TurnStatus::Completed, false));
     assert_eq!(session.messages().len(), 4);
@@ -182,8 +202,13 @@ fn a_turn_that_was_killed_goes_on_from_its_journal() {
 #[test]
 fn a_roll_back_goes_to_where_the_turn_began_and_drops_what_waited() {
     let before = vec![begun("t1", &["hi"]), text(1, "hello"), ended(TurnStatus::Completed, false)];
-    let turn =
-        [begun("t2", &["more"]), queued("a"), Entry::Turn(Fact::Injected { count: 1 }), queued("b"), asks(1, &["x"])];
+    let turn = [
+        begun("t2", &["more"]),
+        queued("a"),
+        JournalEntry::Turn(Fact::Injected { count: 1 }),
+        queued("b"),
+        asks(1, &["x"]),
+    ];
     let aborted = [before, turn.to_vec(), vec![used(0), ended(TurnStatus::Aborted, true)]].concat();
     check(&aborted, "hi, hello |  | -");
     check(&[aborted, vec![queued("c")]].concat(), "hi, hello | c | -");
@@ -215,26 +240,31 @@ fn a_compaction_outside_a_turn_parts_no_call_from_its_answer() {
     assert_eq!(cut(3), "sum, done |  | -");
     assert_eq!(cut(4), "sum |  | -");
     assert_eq!(cut(99), "sum |  | -");
-    let dropped = Entry::Turn(Fact::Compacted { upto: 3, summary: None });
+    let dropped = JournalEntry::Turn(Fact::Compacted { upto: 3, summary: None });
     check(&[entries, vec![dropped]].concat(), "done |  | -");
 }
 
 #[test]
 fn what_belongs_to_no_turn_changes_nothing() {
-    let strays =
-        [text(1, "x"), answered(0, "x"), used(0), ended(TurnStatus::Aborted, true), Entry::Turn(Fact::Interrupted)];
+    let strays = [
+        text(1, "x"),
+        answered(0, "x"),
+        used(0),
+        ended(TurnStatus::Aborted, true),
+        JournalEntry::Turn(Fact::Interrupted),
+    ];
     check(&strays, " |  | -");
     check(&[vec![queued("a")], strays.to_vec()].concat(), " | a | -");
 }
 
 #[test]
 fn texts_that_stand_for_a_while_only_are_nothing_that_was_said() {
-    let with = crate::turn::Equipment {
+    let with = crate::turn::TurnSetup {
         skills: crate::ledger::tests::skills(),
-        flow: crate::turn::Flow::Direct,
+        flow: crate::turn::TurnFlow::Direct,
         tools: crate::turn::ToolUse::Own,
     };
-    let equipped = Entry::Turn(Fact::Equipped { with: Box::new(with) });
+    let equipped = JournalEntry::Turn(Fact::Equipped { with: Box::new(with) });
     let mut session = Session::fold([begun("t1", &["hi"]), equipped, asks(1, &["x"])]);
     let said = |session: &Session| -> Vec<String> { session.said().map(|message| message.content.clone()).collect() };
     assert_eq!(session.messages().len(), 5);

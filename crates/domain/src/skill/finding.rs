@@ -31,7 +31,7 @@ impl Severity {
 /// What was found: the letter says about what, `S` a skill, `F` a manifest, `E` an entry that is skipped, `W` one that is
 /// kept, `M` the `SKILL.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Code {
+pub enum FindingCode {
     /// The name of an enabled skill is not one plain path component.
     S1,
     /// An enabled skill does not exist.
@@ -104,7 +104,7 @@ pub enum Code {
     M4,
 }
 
-impl Code {
+impl FindingCode {
     /// How bad it is.
     pub fn severity(self) -> Severity {
         match self {
@@ -146,7 +146,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for FindingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
@@ -155,7 +155,7 @@ impl fmt::Display for Code {
 /// Why a file of a skill is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum FileRefusal {
     /// Its name is none that a file may have here.
     Name,
     /// It is not there.
@@ -176,7 +176,7 @@ pub enum Refusal {
     Unreadable,
 }
 
-impl Refusal {
+impl FileRefusal {
     /// The word in findings.
     pub fn word(self) -> &'static str {
         match self {
@@ -212,7 +212,7 @@ impl Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What it is.
-    pub code: Code,
+    pub code: FindingCode,
     /// How bad it is.
     pub severity: Severity,
     /// The skill, as the configuration names it.
@@ -237,7 +237,7 @@ pub struct Finding {
 
 impl Finding {
     /// Something about the whole skill called `skill`.
-    pub fn new(code: Code, skill: &str, message: impl Into<String>) -> Self {
+    pub fn new(code: FindingCode, skill: &str, message: impl Into<String>) -> Self {
         Self {
             code,
             severity: code.severity(),
@@ -303,9 +303,10 @@ mod tests {
 
     #[test]
     fn a_finding_says_where_how_bad_and_what_was_meant() {
-        let plain = Finding::new(Code::S2, "alpha", "there is no such skill");
+        let plain = Finding::new(FindingCode::S2, "alpha", "there is no such skill");
         assert_eq!(plain.to_string(), "skill `alpha`: warning S2: there is no such skill");
-        let mut placed = Finding::new(Code::E6, "alpha", "there is no timing `befor_planning`").of("a/hooks.json");
+        let mut placed =
+            Finding::new(FindingCode::E6, "alpha", "there is no timing `befor_planning`").of("a/hooks.json");
         placed = placed.at((3, 7)).instead("a timing", "befor_planning");
         placed.nearest = Some("before_planning".into());
         assert_eq!(
@@ -321,8 +322,11 @@ mod tests {
     #[test]
     fn what_is_lost_is_an_error_and_what_is_kept_is_not() {
         assert!(Severity::Error > Severity::Warning && Severity::Warning > Severity::Notice);
-        assert_eq!([Code::E8, Code::W8, Code::F5].map(|code| code.severity().word()), ["error", "warning", "notice"]);
-        let word = crate::json::to_value(Refusal::NotUtf8).unwrap();
-        assert_eq!(word, Refusal::NotUtf8.word());
+        assert_eq!(
+            [FindingCode::E8, FindingCode::W8, FindingCode::F5].map(|code| code.severity().word()),
+            ["error", "warning", "notice"]
+        );
+        let word = crate::json::to_value(FileRefusal::NotUtf8).unwrap();
+        assert_eq!(word, FileRefusal::NotUtf8.word());
     }
 }

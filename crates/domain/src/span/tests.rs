@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::agent_hook::{HandlerType, Instead, Rights};
-use crate::breaker::Policy;
+use crate::breaker::BreakerPolicy;
 use crate::checkpoint::runtime::TurnStatus;
-use crate::checkpoint::{Notice, Observed, RuntimeEvent};
+use crate::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
 use crate::fault::Fault;
 use crate::id::{EventId, HookId, TraceId};
-use crate::record::{Lines, Ruled};
+use crate::record::{EventRuling, RecordLines};
+use crate::rule::{Fallback, HandlerType, Rights};
 use crate::testing::hook;
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -33,17 +33,17 @@ fn event(who: Identity, kind: CheckpointKind, hooks: Vec<Record>) -> EventRecord
         tool: who.tool_call_id.as_ref().map(|_| "exec".to_owned()),
         who,
         input: None,
-        ruling: Ruled::word(Word::Continue),
-        hooks: Lines::from(hooks),
+        ruling: EventRuling::word(VerdictKind::Continue),
+        hooks: RecordLines::from(hooks),
     }
 }
 
-fn ran(name: &str, kind: CheckpointKind, outcome: Outcome) -> Record {
+fn ran(name: &str, kind: CheckpointKind, outcome: HookOutcome) -> Record {
     Record::of(&hook(name, &[kind]), kind, outcome)
 }
 
 fn stored(record: Record, handler: HandlerType) -> Record {
-    let stored = Stored {
+    let stored = RuleDetails {
         id: HookId::from("0193a5b0-7000-7000-8000-0000000000bb"),
         version: 3,
         tenant: TenantId::default_tenant(),
@@ -51,14 +51,14 @@ fn stored(record: Record, handler: HandlerType) -> Record {
         created_at: String::new(),
         condition: None,
         rights: Rights::Nothing,
-        breaker: Policy::ALL[0],
-        on_trip: Instead::Block,
+        breaker: BreakerPolicy::ALL[0],
+        on_trip: Fallback::Block,
     };
-    Record { family: Family::Agent, stored: Some(Arc::new(stored)), ..record }
+    Record { family: Family::Rule, stored: Some(Arc::new(stored)), ..record }
 }
 
-fn said(word: Word, reason: Option<&str>, took: Duration) -> Outcome {
-    Outcome::Said { word, reason: reason.map(str::to_owned), took }
+fn said(word: VerdictKind, reason: Option<&str>, took: Duration) -> HookOutcome {
+    HookOutcome::Said { word, reason: reason.map(str::to_owned), took }
 }
 
 /// The span in a line: name, parent, status, decision, and the attributes that differ between hooks.
@@ -77,8 +77,8 @@ fn shown(span: &Span) -> String {
         .iter()
         .filter(|(name, _)| wanted.contains(name))
         .map(|(name, value)| match value {
-            Value::Text(text) => format!("{name}={text}"),
-            Value::Number(number) => format!("{name}={number}"),
+            AttributeValue::Text(text) => format!("{name}={text}"),
+            AttributeValue::Number(number) => format!("{name}={number}"),
         })
         .collect();
     let (name, status) = (&span.name, span.status.word());
@@ -101,24 +101,24 @@ fn check(record: Record, expected: Option<&str>) {
 fn every_run_leaves_a_span_and_nothing_else_does() {
     use CheckpointKind::{BeforeLlm, PostToolUse, PreToolUse};
     check(
-        stored(ran("g", PreToolUse, said(Word::Continue, None, MS * 7)), HandlerType::Command),
+        stored(ran("g", PreToolUse, said(VerdictKind::Continue, None, MS * 7)), HandlerType::Command),
         Some(
             "hook.command.pre_tool_use < call c1 [0..7] completed metadata.decision=allow \
              hook_id=0193a5b0-7000-7000-8000-0000000000bb hook_version=3 tool_name=exec",
         ),
     );
     check(
-        ran("g", PreToolUse, said(Word::Deny, Some("mail ann@example.org"), MS)),
+        ran("g", PreToolUse, said(VerdictKind::Deny, Some("mail ann@example.org"), MS)),
         Some(
             "hook.process.pre_tool_use < call c1 [0..1] completed metadata.decision=block tool_name=exec \
              reason=mail [REDACTED]",
         ),
     );
     check(
-        ran("g", BeforeLlm, said(Word::Modify, None, MS)),
+        ran("g", BeforeLlm, said(VerdictKind::Modify, None, MS)),
         Some("hook.process.before_llm < turn [0..1] completed metadata.decision=allow tool_name=exec"),
     );
-    let failed = |fault| Outcome::Failed { fault, became: Word::Deny, took: MS * 2 };
+    let failed = |fault| HookOutcome::Failed { fault, became: VerdictKind::Deny, took: MS * 2 };
     let account =
         |detail: &str| Some(Box::new(Account { detail: Some(detail.into()), retry: 2, ..Account::default() }));
     let broken = stored(ran("g", PostToolUse, failed(Fault::Panicked)), HandlerType::Http);
@@ -139,15 +139,15 @@ fn every_run_leaves_a_span_and_nothing_else_does() {
         )),
     );
     check(
-        ran("g", PostToolUse, Outcome::NotRun(NotRun::Dropped)),
+        ran("g", PostToolUse, HookOutcome::NotRun(NotRun::Dropped)),
         Some(
             "hook.process.post_tool_use < call c1 [0..0] error metadata.decision=error tool_name=exec error=queue full",
         ),
     );
-    check(ran("g", PostToolUse, Outcome::Told), None);
-    check(ran("g", PreToolUse, Outcome::NotRun(NotRun::Disabled)), None);
+    check(ran("g", PostToolUse, HookOutcome::Told), None);
+    check(ran("g", PreToolUse, HookOutcome::NotRun(NotRun::Disabled)), None);
     let event = event(Identity { is_test: true, ..who(None) }, PreToolUse, vec![]);
-    assert_eq!(of_hook(&event, &ran("g", PreToolUse, said(Word::Continue, None, MS)), at(0)), None);
+    assert_eq!(of_hook(&event, &ran("g", PreToolUse, said(VerdictKind::Continue, None, MS)), at(0)), None);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_trace_that_began_outside_goes_on() {
 }
 
 fn notice(who: &Identity, seconds: i64, event: RuntimeEvent) -> Notice {
-    Notice { event_id: EventId::fresh(), at: at(seconds), who: who.clone(), what: Observed::Runtime(event) }
+    Notice { event_id: EventId::fresh(), at: at(seconds), who: who.clone(), what: ObservedEvent::Runtime(event) }
 }
 
 fn turn_start() -> RuntimeEvent {
@@ -239,12 +239,12 @@ fn all(spans: &[Span]) -> Vec<String> {
 
 #[test]
 fn a_turn_holds_calls_and_these_hold_hooks() {
-    let mut traces = Traces::default();
+    let mut traces = OpenSpans::default();
     let (turn, first, second) = (who(None), who(Some("c1")), who(Some("c2")));
     assert_eq!(all(&traces.noticed(&notice(&turn, 0, turn_start()))), [""; 0]);
     // Two rows of one clearing: the hooks of the second were asked behind those of the first.
-    let before = ran("a", CheckpointKind::BeforeTool, said(Word::Continue, None, MS * 3));
-    let gate = ran("b", CheckpointKind::PreToolUse, said(Word::Continue, None, MS * 4));
+    let before = ran("a", CheckpointKind::BeforeTool, said(VerdictKind::Continue, None, MS * 3));
+    let gate = ran("b", CheckpointKind::PreToolUse, said(VerdictKind::Continue, None, MS * 4));
     let rows = [
         event(first.clone(), CheckpointKind::BeforeTool, vec![before]),
         event(first.clone(), CheckpointKind::PreToolUse, vec![gate]),
@@ -276,8 +276,8 @@ fn a_turn_holds_calls_and_these_hold_hooks() {
 
 #[test]
 fn every_hook_has_a_parent_in_the_end() {
-    let mut traces = Traces::default();
-    let record = ran("a", CheckpointKind::BeforeLlm, said(Word::Continue, None, MS));
+    let mut traces = OpenSpans::default();
+    let record = ran("a", CheckpointKind::BeforeLlm, said(VerdictKind::Continue, None, MS));
     // A host that tells nobody of its turns.
     traces.concluded(at(1), &[event(who(None), CheckpointKind::BeforeLlm, vec![record])]);
     assert_eq!(all(&traces.finish(at(2))), ["turn < nothing [1000..2000] unfinished"]);
@@ -292,11 +292,11 @@ fn every_hook_has_a_parent_in_the_end() {
 
 #[test]
 fn a_message_that_is_refused_makes_a_turn_that_is_over() {
-    let mut traces = Traces::default();
+    let mut traces = OpenSpans::default();
     let kind = CheckpointKind::UserPromptSubmit;
     let refused = |who: Identity| {
-        let record = ran("a", kind, said(Word::Deny, None, MS));
-        EventRecord { ruling: Ruled::word(Word::Deny), ..event(who, kind, vec![record]) }
+        let record = ran("a", kind, said(VerdictKind::Deny, None, MS));
+        EventRecord { ruling: EventRuling::word(VerdictKind::Deny), ..event(who, kind, vec![record]) }
     };
     let hook = "hook.process.user_prompt_submit < turn [1000..1001] completed metadata.decision=block";
     let over = traces.concluded(at(1), &[refused(who(None))]);
@@ -311,7 +311,7 @@ fn a_message_that_is_refused_makes_a_turn_that_is_over() {
 
 #[test]
 fn a_sub_agent_works_below_the_call_that_began_it() {
-    let mut traces = Traces::default();
+    let mut traces = OpenSpans::default();
     let parent = who(Some("c1"));
     let child = Identity {
         turn_id: TurnId::from("t2"),
@@ -336,7 +336,7 @@ fn a_sub_agent_works_below_the_call_that_began_it() {
 
 #[test]
 fn what_is_open_is_bounded() {
-    let mut traces = Traces::default();
+    let mut traces = OpenSpans::default();
     let turn = |number: usize| Identity { turn_id: TurnId::from(&*format!("n{number}")), ..who(None) };
     for number in 0..MAX_OPEN_TURNS {
         assert_eq!(traces.noticed(&notice(&turn(number), number as i64, turn_start())), []);
@@ -358,7 +358,7 @@ fn what_is_open_is_bounded() {
 
 #[test]
 fn a_clock_that_was_set_back_makes_no_span_end_before_it_began() {
-    let mut traces = Traces::default();
+    let mut traces = OpenSpans::default();
     traces.noticed(&notice(&who(None), 10, turn_start()));
     let over = traces.noticed(&notice(&who(None), 3, turn_end(TurnStatus::Completed, 1)));
     assert_eq!(all(&over), ["turn < nothing [10000..10000] completed"]);

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{About, Span, SpanKey, Status, TraceKey, Value, between, earlier, identity, of_hook};
+use super::{AttributeValue, Span, SpanKey, SpanStatus, SpanSubject, TraceKey, between, earlier, identity, of_hook};
 use crate::checkpoint::runtime::TurnStatus;
-use crate::checkpoint::{CheckpointKind, Notice, Observed, RuntimeEvent};
+use crate::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use crate::execution::redacted;
 use crate::id::{CallId, TenantId, TurnId};
 use crate::identity::Identity;
 use crate::record::EventRecord;
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 /// How many turns are kept open at most: far more than one host works at a time. Beyond, the oldest is told as it is.
 pub const MAX_OPEN_TURNS: usize = 1024;
@@ -24,17 +24,17 @@ pub const MAX_OPEN_TURNS: usize = 1024;
 pub const MAX_OPEN_CALLS: usize = 256;
 
 /// The status of a span whose end nobody saw.
-const UNFINISHED: Status = Status::Open("unfinished");
+const UNFINISHED: SpanStatus = SpanStatus::Open("unfinished");
 
 /// The status of a turn whose message was refused.
-const BLOCKED: Status = Status::Open("blocked");
+const BLOCKED: SpanStatus = SpanStatus::Open("blocked");
 
 /// The status of a call that did not run.
-const SKIPPED: Status = Status::Open("skipped");
+const SKIPPED: SpanStatus = SpanStatus::Open("skipped");
 
 /// The open spans of this process.
 #[derive(Debug, Default)]
-pub struct Traces {
+pub struct OpenSpans {
     turns: BTreeMap<Whose, Turn>,
     /// The calls for which sub-agents work that have not begun their turn yet.
     below: BTreeMap<Whose, SpanKey>,
@@ -62,8 +62,8 @@ struct Call {
 /// How something ended that was open.
 struct End<'a> {
     at: Timestamp,
-    status: Status,
-    more: &'a [(&'static str, Value)],
+    status: SpanStatus,
+    more: &'a [(&'static str, AttributeValue)],
 }
 
 impl Turn {
@@ -90,7 +90,7 @@ impl Turn {
             start: self.start,
             end: end.at.max(self.start),
             status: end.status.clone(),
-            about: About::Turn,
+            about: SpanSubject::Turn,
             attributes,
         });
         spans
@@ -113,13 +113,13 @@ impl Call {
             start,
             end: end.at.max(start),
             status: end.status.clone(),
-            about: About::Call,
+            about: SpanSubject::Call,
             attributes,
         })
     }
 }
 
-impl Traces {
+impl OpenSpans {
     /// What is over now that observers were told of `notice`.
     pub fn noticed(&mut self, notice: &Notice) -> Vec<Span> {
         let (who, at) = (&notice.who, notice.at);
@@ -127,11 +127,11 @@ impl Traces {
             return Vec::new();
         }
         match &notice.what {
-            Observed::Runtime(event) => self.happened(who, at, event),
-            Observed::SessionStart
-            | Observed::PostToolUse { .. }
-            | Observed::SubagentStop { .. }
-            | Observed::Stop { .. } => Vec::new(),
+            ObservedEvent::Runtime(event) => self.happened(who, at, event),
+            ObservedEvent::SessionStart
+            | ObservedEvent::PostToolUse { .. }
+            | ObservedEvent::SubagentStop { .. }
+            | ObservedEvent::Stop { .. } => Vec::new(),
         }
     }
 
@@ -145,9 +145,9 @@ impl Traces {
             RuntimeEvent::TurnEnd { status, iterations, duration, .. } => {
                 let mut over = self.open_turn(who, earlier(at, *duration)).1;
                 let status = match status {
-                    TurnStatus::Completed => Status::Completed,
-                    TurnStatus::Error => Status::Error(None),
-                    TurnStatus::Aborted => Status::Open("aborted"),
+                    TurnStatus::Completed => SpanStatus::Completed,
+                    TurnStatus::Error => SpanStatus::Error(None),
+                    TurnStatus::Aborted => SpanStatus::Open("aborted"),
                 };
                 let end = End { at, status, more: &[("iterations", u64::from(*iterations).into())] };
                 over.extend(self.turns.remove(&whose(who)).into_iter().flat_map(|turn| turn.over(&end)));
@@ -155,7 +155,7 @@ impl Traces {
             }
             RuntimeEvent::ToolExecStart { tool, .. } => self.open_call(who, at, tool),
             RuntimeEvent::ToolExecEnd { tool, duration, is_error, hook, .. } => {
-                let status = if *is_error { Status::Error(None) } else { Status::Completed };
+                let status = if *is_error { SpanStatus::Error(None) } else { SpanStatus::Completed };
                 self.end_call(who, (tool, *duration), &End { at, status, more: &by(hook.as_deref()) })
             }
             RuntimeEvent::ToolExecSkipped { tool, reason, hook, .. } => {
@@ -280,8 +280,10 @@ fn is_cleared_at(kind: CheckpointKind) -> bool {
 /// Whether the message that a turn was to begin with was refused. One that comes in later is of a round.
 fn is_refused_at_the_door(event: &EventRecord) -> bool {
     let shuts = match event.ruling.word {
-        Word::Deny | Word::AbortTurn | Word::HardAbort => true,
-        Word::Inject | Word::Continue | Word::Modify | Word::Respond | Word::Ask => false,
+        VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => true,
+        VerdictKind::Inject | VerdictKind::Continue | VerdictKind::Modify | VerdictKind::Respond | VerdictKind::Ask => {
+            false
+        }
     };
     shuts && event.checkpoint == CheckpointKind::UserPromptSubmit && event.who.iteration == 0
 }
@@ -291,6 +293,6 @@ fn whose(who: &Identity) -> Whose {
 }
 
 /// Which hook answered or refused, where one did.
-fn by(hook: Option<&str>) -> Vec<(&'static str, Value)> {
+fn by(hook: Option<&str>) -> Vec<(&'static str, AttributeValue)> {
     hook.map(|hook| ("hook_name", hook.into())).into_iter().collect()
 }

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Done, StoreError};
-use crate::agent_hook::{AgentHook, Decision};
-use crate::audit::{Checkpoint, Entry};
-use crate::breaker::Run;
+use super::{OnKept, StoreError};
+use crate::audit::{AuditCheckpoint, AuditEntry};
+use crate::breaker::BreakerRun;
 use crate::checkpoint::CheckpointKind;
 use crate::execution::Execution;
 use crate::id::{HookId, TenantId};
 use crate::json::Value;
+use crate::rule::{Decision, Rule};
 
 /// Everything that is needed to put rules in force.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,18 +18,18 @@ pub struct StoredRules {
     /// Counts the changes.
     pub epoch: u64,
     /// All hooks, those that are switched off among them.
-    pub hooks: Vec<AgentHook>,
+    pub hooks: Vec<Rule>,
     /// Circuit breakers of global hooks that are open for one tenant.
-    pub trips: Vec<Trip>,
+    pub trips: Vec<OpenBreaker>,
     /// Runs that are pending.
-    pub runs: Vec<(HookId, TenantId, Run)>,
+    pub runs: Vec<(HookId, TenantId, BreakerRun)>,
     /// All tenants.
     pub tenants: Vec<Tenant>,
 }
 
 /// A circuit breaker of a global hook that is open for one tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trip {
+pub struct OpenBreaker {
     /// Which hook.
     pub hook_id: HookId,
     /// For whom.
@@ -62,13 +62,13 @@ pub struct Actor {
 
 /// One change of a rule.
 #[derive(Clone, Debug, PartialEq)]
-pub enum HookChange {
+pub enum RuleChange {
     /// A new row. Its version is 1.
-    Create(Box<AgentHook>),
+    Create(Box<Rule>),
     /// Another content of the row with this id; its version becomes one more.
     Update {
         /// As it is to be; version and times are the store's.
-        hook: Box<AgentHook>,
+        hook: Box<Rule>,
         /// The version that must be there.
         if_version: Option<u32>,
         /// The word of the change log: `updated`, `toggled`, `reset`, `disabled`.
@@ -80,7 +80,7 @@ pub enum HookChange {
 
 /// What a change left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct RuleChangeResult {
     /// The epoch after it.
     pub epoch: u64,
     /// The version of each row that was changed, in the order of the changes; 0 for one that is gone.
@@ -109,19 +109,19 @@ pub struct LoggedChange {
 }
 
 /// Called when rules may have changed. Must not block, and must hold nothing of the store.
-pub type Heard = Box<dyn Fn() + Send + Sync>;
+pub type OnRulesChanged = Box<dyn Fn() + Send + Sync>;
 
 /// Somebody listens for changes of rules, until this is dropped.
-pub trait Listening: Send + Sync {
+pub trait RuleSubscription: Send + Sync {
     /// Whether every change is told now. Otherwise only who looks at the epoch notices one.
     fn is_told(&self) -> bool;
 }
 
 /// Nobody tells anything.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Untold;
+pub struct NullSubscription;
 
-impl Listening for Untold {
+impl RuleSubscription for NullSubscription {
     fn is_told(&self) -> bool {
         false
     }
@@ -129,7 +129,7 @@ impl Listening for Untold {
 
 /// Keeps rules. Every method blocks, shortly. A write is one transaction: the rows, the change log, the audit chain and
 /// the epoch.
-pub trait HookStore: Send + Sync {
+pub trait RuleStore: Send + Sync {
     /// Everything that is needed to put rules in force.
     ///
     /// # Errors
@@ -144,23 +144,23 @@ pub trait HookStore: Send + Sync {
 
     /// Calls `heard` whenever some process changed rules, and whenever one may have done so unheard, until what is
     /// returned is dropped. Never blocks. Stores that are told of nothing never call it.
-    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
         drop(heard);
-        Box::new(Untold)
+        Box::new(NullSubscription)
     }
 
     /// The row `id`.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError>;
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError>;
 
     /// Carries `changes` out, all or none.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] for a row that is not there, [`StoreError::Conflict`] with `version conflict: have N` or
     /// for an id that is taken; or the store cannot do it.
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError>;
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError>;
 
     /// The newest `limit` changes of a hook, newest first.
     ///
@@ -184,7 +184,7 @@ pub trait HookStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot do it.
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), StoreError>;
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError>;
 
     /// All tenants, the sentinel among them.
     ///
@@ -212,7 +212,7 @@ pub struct ExecutionQuery {
     pub decision: Option<Decision>,
     /// In which session.
     pub session: Option<String>,
-    /// Of which agent, by the id that stored hooks know.
+    /// Of which agent, by the id that rules know.
     pub agent: Option<String>,
     /// Not before.
     pub since: Option<Timestamp>,
@@ -228,7 +228,7 @@ pub struct ExecutionQuery {
 pub trait ExecutionStore: Send + Sync {
     /// Hands executions over that are part of no event: of hooks that only observe. Never blocks. A fault of the store
     /// that may pass is waited out, as by [`RecordStore::keep_patiently`](super::RecordStore::keep_patiently).
-    fn keep_executions(&self, executions: Vec<Execution>, done: Done);
+    fn keep_executions(&self, executions: Vec<Execution>, done: OnKept);
 
     /// The executions that `query` asks for, newest first, without the detail of faults.
     ///
@@ -299,19 +299,19 @@ pub trait AuditStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError>;
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
 
     /// The checkpoints of `tenant` of the rows from `from_seq` on, at most `limit`, in order.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError>;
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditCheckpoint>, StoreError>;
 
     /// The last checkpoint of `tenant`.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError>;
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<AuditCheckpoint>, StoreError>;
 
     /// The tenants that have entries.
     ///
@@ -350,7 +350,7 @@ pub struct OutboxJob {
 /// Keeps jobs. Methods but the first block.
 pub trait OutboxStore: Send + Sync {
     /// Hands jobs over. Never blocks.
-    fn enqueue(&self, jobs: Vec<OutboxJob>, done: Done);
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: OnKept);
 
     /// The oldest `limit` jobs that are due, taken by this process until `until`.
     ///

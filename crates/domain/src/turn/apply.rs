@@ -1,6 +1,9 @@
 //! Facts taken into a turn: told by its driver, or read from a journal.
 
-use super::{Answer, Call, DELIVERED, End, Fact, KeptMessage, OUTCOME_UNKNOWN, Phase, Slot, Step, Then, Turn, Waiting};
+use super::{
+    Call, DELIVERED, Fact, KeptMessage, ModelAnswer, OUTCOME_UNKNOWN, Phase, Slot, Then, Turn, TurnEnd, TurnStep,
+    WaitingMessage,
+};
 use crate::checkpoint::runtime::TurnStatus;
 use crate::json::Rendered;
 use crate::message::{Message, Role};
@@ -37,17 +40,17 @@ impl Turn {
             Fact::Answered { place, answer } => self.take_answer(place, answer),
             Fact::Compacted { upto, summary } => self.compact(upto, summary),
             Fact::Ended { status, roll_back, error, reply } => {
-                self.take_end(End { status, reply, error, roll_back, stopped_by: None });
+                self.take_end(TurnEnd { status, reply, error, roll_back, stopped_by: None });
             }
         }
     }
 
-    fn take_end(&mut self, end: End) {
+    fn take_end(&mut self, end: TurnEnd) {
         // What waited when the batch was closed is not known any more; that it was closed as delivered is.
         let silent = end.status == TurnStatus::Completed && end.reply.is_empty();
         let delivered = silent && self.phase == Phase::Batch(Then::Round) && self.all_handled();
         self.end(end);
-        while !matches!(self.next(), Step::End(_)) {
+        while !matches!(self.next(), TurnStep::End(_)) {
             self.forget_running();
         }
         if delivered {
@@ -59,7 +62,7 @@ impl Turn {
     fn inject(&mut self, count: usize) {
         self.close_if_answered();
         if matches!(self.phase, Phase::Round | Phase::Over) {
-            let taken: Vec<Waiting> = self.inbox.drain(..count.min(self.inbox.len())).collect();
+            let taken: Vec<WaitingMessage> = self.inbox.drain(..count.min(self.inbox.len())).collect();
             self.take_in(taken);
         }
     }
@@ -67,7 +70,7 @@ impl Turn {
     /// A turn that is over has no call that runs.
     fn forget_running(&mut self) {
         for place in self.running() {
-            self.take_answer(place, Answer::not_run(OUTCOME_UNKNOWN));
+            self.take_answer(place, ModelAnswer::not_run(OUTCOME_UNKNOWN));
         }
     }
 
@@ -91,7 +94,7 @@ impl Turn {
         if self.batch.is_empty() {
             self.close_loop();
             self.phase = Phase::Over;
-            self.end(End::completed(text));
+            self.end(TurnEnd::completed(text));
         }
     }
 
@@ -111,7 +114,7 @@ impl Turn {
         }
     }
 
-    fn take_answer(&mut self, place: usize, answer: Answer) {
+    fn take_answer(&mut self, place: usize, answer: ModelAnswer) {
         if let Some(slot) = self.batch.get_mut(place)
             && !matches!(slot.state, Call::Answered(_))
         {

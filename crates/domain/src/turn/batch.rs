@@ -1,6 +1,6 @@
 //! The end of a batch: its results join the conversation.
 
-use super::{Answer, CANCELLED, Call, DELIVERED, End, Phase, Slot, Then, Turn};
+use super::{CANCELLED, Call, DELIVERED, ModelAnswer, Phase, Slot, Then, Turn, TurnEnd};
 use crate::json::Rendered;
 use crate::message::{Message, Role};
 
@@ -15,7 +15,9 @@ impl Turn {
         for slot in std::mem::take(&mut self.batch) {
             let answer = match slot.state {
                 Call::Answered(answer) => answer,
-                Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => Answer::not_run(&rest),
+                Call::Waiting | Call::Clearing | Call::Cleared { .. } | Call::Running { .. } => {
+                    ModelAnswer::not_run(&rest)
+                }
             };
             self.executions.extend(answer.execution);
             last.clone_from(&answer.text);
@@ -34,12 +36,12 @@ impl Turn {
             self.close_loop();
         }
         match then {
-            Then::Answer => self.ending = Some(End::completed(last)),
-            Then::LastWords(text) => self.ending = Some(End::completed(text)),
+            Then::Answer => self.ending = Some(TurnEnd::completed(last)),
+            Then::LastWords(text) => self.ending = Some(TurnEnd::completed(text)),
             Then::Round if handled && !self.interrupted && self.inbox.is_empty() => {
                 self.close_loop();
                 self.messages.push(Message::text(Role::Assistant, DELIVERED).into());
-                self.ending = Some(End::completed(""));
+                self.ending = Some(TurnEnd::completed(""));
             }
             Then::Round => self.phase = Phase::Round,
         }
@@ -67,21 +69,22 @@ impl Turn {
 
     /// The calls that the end of the turn cuts off, and in which gates replaced something, each with the answer that it
     /// has then: told as a fact, it lets go of what was there before.
-    pub fn cut_off(&self) -> Vec<(usize, Answer)> {
+    pub fn cut_off(&self) -> Vec<(usize, ModelAnswer)> {
         let is_cut = |slot: &Slot| matches!(slot.state, Call::Waiting | Call::Clearing | Call::Cleared { .. });
         let rewritten = |slot: &Slot| slot.rewritten.clone().filter(|_| is_cut(slot));
         if self.ending.is_none() {
             return Vec::new();
         }
-        let of =
-            |(place, slot)| Some((place, Answer { rewritten: Some(rewritten(slot)?), ..Answer::not_run(self.rest()) }));
+        let of = |(place, slot)| {
+            Some((place, ModelAnswer { rewritten: Some(rewritten(slot)?), ..ModelAnswer::not_run(self.rest()) }))
+        };
         self.batch.iter().enumerate().filter_map(of).collect()
     }
 
     /// What calls leave for the model that the end of the turn cuts off.
     fn rest(&self) -> &str {
         match &self.ending {
-            Some(End { error: Some((_, text)), .. }) => text,
+            Some(TurnEnd { error: Some((_, text)), .. }) => text,
             Some(_) | None => CANCELLED,
         }
     }

@@ -3,11 +3,11 @@
 use crate::checkpoint::RuntimeEvent;
 use crate::checkpoint::runtime::{InterruptKind, TurnStatus};
 use crate::ruling::Aborted;
-use crate::verdict::Extent;
+use crate::verdict::AbortScope;
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct End {
+pub struct TurnEnd {
     /// The word of `turn_end`.
     pub status: TurnStatus,
     /// What the user reads at the end; empty when the results went out already or nothing came of it.
@@ -20,7 +20,7 @@ pub struct End {
     pub stopped_by: Option<Aborted>,
 }
 
-impl End {
+impl TurnEnd {
     fn with(status: TurnStatus) -> Self {
         Self { status, reply: String::new(), error: None, roll_back: false, stopped_by: None }
     }
@@ -47,9 +47,9 @@ impl End {
 
     /// A hook stopped the turn, or the whole run.
     pub fn stopped(by: Aborted) -> Self {
-        let end = match by.abort.extent {
-            Extent::Turn => Self::failed(format!("hook.{}", by.at.name()), by.text()),
-            Extent::Run => Self::hard_aborted(),
+        let end = match by.abort.abort_scope {
+            AbortScope::Turn => Self::failed(format!("hook.{}", by.at.name()), by.text()),
+            AbortScope::Run => Self::hard_aborted(),
         };
         Self { stopped_by: Some(by), ..end }
     }

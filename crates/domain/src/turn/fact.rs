@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Equipment};
+use super::{ModelAnswer, TurnSetup};
 use crate::checkpoint::runtime::TurnStatus;
-use crate::history::Recalled;
+use crate::history::RecalledHistory;
 use crate::id::{AgentId, HookName, TurnId};
 use crate::json::Value;
 use crate::ledger::MsgId;
-use crate::message::{CallPart, Message, Private};
+use crate::message::{CallPart, Message, ProviderData};
 
 /// Something that happened in a turn. Its JSON is what a session's journal keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ use crate::message::{CallPart, Message, Private};
 pub enum Fact {
     /// The request brought the conversation along: that is what the session holds from now on. Only right before
     /// [`Fact::Begun`].
-    Recalled(Recalled),
+    Recalled(RecalledHistory),
     /// The turn began with these messages, after the gates. Waiting messages that are among them wait no longer.
     Begun {
         /// The turn.
@@ -31,7 +31,7 @@ pub enum Fact {
     /// What the turn has beside its conversation; only right after [`Fact::Begun`].
     Equipped {
         /// That.
-        with: Box<Equipment>,
+        with: Box<TurnSetup>,
     },
     /// The model said its plan, and that passed the hooks.
     Planned {
@@ -46,7 +46,7 @@ pub enum Fact {
         upto: MsgId,
     },
     /// A message passed the gates and waits for the next poll.
-    Queued(Waiting),
+    Queued(WaitingMessage),
     /// The oldest `count` of the waiting messages entered the conversation.
     Injected {
         /// How many.
@@ -97,7 +97,7 @@ pub enum Fact {
         /// The place of the call in its batch.
         place: usize,
         /// The answer.
-        answer: Answer,
+        answer: ModelAnswer,
     },
     /// The oldest `upto` messages gave way to a summary of them, or fewer where that would part a call from its answer.
     Compacted {
@@ -126,7 +126,7 @@ impl Fact {
     /// again: nobody needs what was there before.
     pub fn settles(&self) -> Option<(usize, &str)> {
         match self {
-            Self::Used { place, rewritten, .. } | Self::Answered { place, answer: Answer { rewritten, .. } } => {
+            Self::Used { place, rewritten, .. } | Self::Answered { place, answer: ModelAnswer { rewritten, .. } } => {
                 rewritten.as_deref().map(|arguments| (*place, arguments))
             }
             Self::Recalled(_)
@@ -174,17 +174,17 @@ impl From<Message> for KeptMessage {
 
 impl From<KeptMessage> for Message {
     fn from(kept: KeptMessage) -> Self {
-        Self { private: Private::of(kept.private), ..kept.message }
+        Self { private: ProviderData::of(kept.private), ..kept.message }
     }
 }
 
 /// A message that waits to enter the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct WaitingMessage {
     /// The message.
     pub message: KeptMessage,
     /// Who sent it.
-    pub from: Origin,
+    pub from: MessageSender,
     /// What hooks want the model to read after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<KeptMessage>,
@@ -193,7 +193,7 @@ pub struct Waiting {
 /// Who sent a waiting message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum MessageSender {
     /// A person.
     Person,
     /// A sub-agent that worked in the background.
@@ -205,9 +205,9 @@ pub enum Origin {
     },
 }
 
-impl Waiting {
+impl WaitingMessage {
     /// A message that waits alone.
-    pub fn new(message: Message, from: Origin) -> Self {
+    pub fn new(message: Message, from: MessageSender) -> Self {
         Self { message: message.into(), from, notes: Vec::new() }
     }
 

@@ -2,14 +2,14 @@
 
 /// Why a call of a batch is not even cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
+pub enum SkipReason {
     /// A message came in while the batch was worked.
     Steering,
     /// Somebody wants the turn to come to an end.
     Graceful,
 }
 
-impl Skip {
+impl SkipReason {
     /// The tool message.
     pub fn text(self) -> &'static str {
         match self {

@@ -28,28 +28,30 @@ fn calls(tools: &[&str]) -> LlmReply {
     LlmReply::calls(tools.iter().enumerate().map(|(i, tool)| CallPart::new(&format!("c{i}"), tool, "{}")).collect())
 }
 
-fn answer(text: &str) -> Answer {
+fn answer(text: &str) -> ModelAnswer {
     let execution = ToolExecution { name: text.into(), success: true, error_summary: None };
-    Answer { execution: Some(execution), ..Answer::not_run(text) }
+    ModelAnswer { execution: Some(execution), ..ModelAnswer::not_run(text) }
 }
 
-fn handled(text: &str) -> Answer {
-    Answer { handled: true, ..answer(text) }
+fn handled(text: &str) -> ModelAnswer {
+    ModelAnswer { handled: true, ..answer(text) }
 }
 
 /// The next step, as short words: `inject a, b`, `model 2`, `clear 0 exec`, `skip 0: …`, `start 0`, `await 0`, `end …`.
 fn step(turn: &mut Turn) -> String {
     match turn.next() {
-        Step::Inject { waiting } => {
-            format!("inject {}", waiting.iter().map(Waiting::text).collect::<Vec<_>>().join(", "))
+        TurnStep::Inject { waiting } => {
+            format!("inject {}", waiting.iter().map(WaitingMessage::text).collect::<Vec<_>>().join(", "))
         }
-        Step::Plan => "plan".into(),
-        Step::CallModel { iteration, terminal } => format!("model {iteration}{}", if terminal { " last" } else { "" }),
-        Step::Skip { call, why, .. } => format!("skip {call}: {}", why.reason()),
-        Step::Clear { call, part } => format!("clear {call} {}", part.function.name),
-        Step::Start { call } => format!("start {call}"),
-        Step::Await { call } => format!("await {call}"),
-        Step::End(end) => match end.error {
+        TurnStep::Plan => "plan".into(),
+        TurnStep::CallModel { iteration, terminal } => {
+            format!("model {iteration}{}", if terminal { " last" } else { "" })
+        }
+        TurnStep::Skip { call, why, .. } => format!("skip {call}: {}", why.reason()),
+        TurnStep::Clear { call, part } => format!("clear {call} {}", part.function.name),
+        TurnStep::Start { call } => format!("start {call}"),
+        TurnStep::Await { call } => format!("await {call}"),
+        TurnStep::End(end) => match end.error {
             Some((stage, text)) => format!("end {:?} {stage}: {text}", end.status),
             None => format!("end {:?} {:?}{}", end.status, end.reply, if end.roll_back { " back" } else { "" }),
         },
@@ -58,18 +60,22 @@ fn step(turn: &mut Turn) -> String {
 
 /// A message of a person.
 fn says(text: &str) -> Fact {
-    Fact::Queued(Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person, notes: Vec::new() })
+    Fact::Queued(WaitingMessage {
+        message: Message::text(Role::User, text).into(),
+        from: MessageSender::Person,
+        notes: Vec::new(),
+    })
 }
 
 /// What a sub-agent brought.
 fn brings(text: &str) -> Fact {
-    let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
-    Fact::Queued(Waiting { message: Message::text(Role::User, text).into(), from, notes: Vec::new() })
+    let from = MessageSender::Subturn { agent: "helper".into(), turn_id: "t2".into() };
+    Fact::Queued(WaitingMessage { message: Message::text(Role::User, text).into(), from, notes: Vec::new() })
 }
 
 /// The messages that wait.
 fn waits(turn: &Turn) -> Vec<&str> {
-    turn.waiting().map(Waiting::text).collect()
+    turn.waiting().map(WaitingMessage::text).collect()
 }
 
 /// Reports the next step, which must be `expected`, as a driver to which everything succeeds.
@@ -77,12 +83,12 @@ fn report(turn: &mut Turn, expected: &str) {
     let seen = turn.next();
     assert_eq!(step(turn), expected);
     match seen {
-        Step::Inject { waiting } => turn.apply(Fact::Injected { count: waiting.len() }),
-        Step::Skip { call, why, .. } => turn.answered(call, Answer::not_run(why.text())),
-        Step::Clear { call, part } => turn.cleared(call, part.function.name.starts_with("read")),
-        Step::Start { call } => turn.started(call),
-        Step::Await { call } => turn.answered(call, answer(&format!("r{call}"))),
-        Step::Plan | Step::CallModel { .. } | Step::End(_) => panic!("nobody reports {expected} like this"),
+        TurnStep::Inject { waiting } => turn.apply(Fact::Injected { count: waiting.len() }),
+        TurnStep::Skip { call, why, .. } => turn.answered(call, ModelAnswer::not_run(why.text())),
+        TurnStep::Clear { call, part } => turn.cleared(call, part.function.name.starts_with("read")),
+        TurnStep::Start { call } => turn.started(call),
+        TurnStep::Await { call } => turn.answered(call, answer(&format!("r{call}"))),
+        TurnStep::Plan | TurnStep::CallModel { .. } | TurnStep::End(_) => panic!("nobody reports {expected} like this"),
     }
 }
 

@@ -2,21 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Phase, Turn, Waiting};
+use super::{Call, Phase, Turn, WaitingMessage};
 use crate::json::Rendered;
-use crate::ledger::{Builtin, Called, Event, HookChunk, Ledger, List, MsgId, Point, Provenance, Source};
+use crate::ledger::{
+    CalledTool, HookChunk, HostPrompt, InjectionPoint, Ledger, LedgerEvent, MessageList, MessageSource, MsgId,
+    Provenance,
+};
 use crate::message::{CallPart, Message};
 use crate::planning::StepPrompts;
 use crate::skill::{Skills, Timing};
-use crate::turn::{End, KeptMessage, Origin};
+use crate::turn::{KeptMessage, MessageSender, TurnEnd};
 
 /// What a turn has beside its conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Equipment {
+pub struct TurnSetup {
     /// The texts of skills in force for it.
     pub skills: Skills,
     /// How it goes.
-    pub flow: Flow,
+    pub flow: TurnFlow,
     /// Which tools there are for it.
     pub tools: ToolUse,
 }
@@ -24,7 +27,7 @@ pub struct Equipment {
 /// How a turn goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Flow {
+pub enum TurnFlow {
     /// Straight into the loop.
     Direct,
     /// With a planning call first, where there are tools, and with a prompt of the host's own at each step.
@@ -47,7 +50,7 @@ pub enum ToolUse {
 #[derive(Clone, Debug)]
 pub(super) struct Texts {
     ledger: Ledger,
-    flow: Flow,
+    flow: TurnFlow,
     tools: ToolUse,
     way: Way,
     /// Whether everything that belongs to the coming call stands in the list.
@@ -71,48 +74,48 @@ enum Way {
 
 impl Texts {
     /// The texts of a turn whose list is `list` when it begins.
-    fn new(list: &mut List, equipment: Equipment) -> Self {
-        let Equipment { skills, flow, tools } = equipment;
+    fn new(list: &mut MessageList, equipment: TurnSetup) -> Self {
+        let TurnSetup { skills, flow, tools } = equipment;
         let way = match (tools, &flow) {
-            (ToolUse::Own, Flow::Planned(_)) => Way::Planning,
-            (ToolUse::Own, Flow::Direct) => Way::Loop,
+            (ToolUse::Own, TurnFlow::Planned(_)) => Way::Planning,
+            (ToolUse::Own, TurnFlow::Direct) => Way::Loop,
             (ToolUse::None | ToolUse::Off, _) => Way::Single,
         };
         let ledger = Ledger::new(skills);
         let mut texts = Self { ledger, flow, tools, way, open: false, first: true, prompt: None, chunks: Vec::new() };
         let first_call = u32::from(way != Way::Planning);
-        texts.inject(list, Point { timing: Timing::AfterUserInput, round: 0, first_call, call: None });
+        texts.inject(list, InjectionPoint { timing: Timing::AfterUserInput, round: 0, first_call, call: None });
         texts
     }
 
-    fn inject(&mut self, list: &mut List, at: Point<'_>) {
+    fn inject(&mut self, list: &mut MessageList, at: InjectionPoint<'_>) {
         self.chunks.extend(self.ledger.inject(list, at));
     }
 
-    fn inject_prompt(&mut self, list: &mut List, which: Builtin, round: u32) {
-        let Flow::Planned(prompts) = &self.flow else { return };
+    fn inject_prompt(&mut self, list: &mut MessageList, which: HostPrompt, round: u32) {
+        let TurnFlow::Planned(prompts) = &self.flow else { return };
         let text = match which {
-            Builtin::PlanningPrompt => &prompts.planning,
-            Builtin::FirstStepPrompt => &prompts.first_step,
-            Builtin::AgentLoopPrompt => &prompts.agent_loop,
+            HostPrompt::PlanningPrompt => &prompts.planning,
+            HostPrompt::FirstStepPrompt => &prompts.first_step,
+            HostPrompt::AgentLoopPrompt => &prompts.agent_loop,
         };
         self.prompt = self.ledger.inject_prompt(list, (which, text), round);
     }
 
-    fn remove_prompt(&mut self, list: &mut List) {
+    fn remove_prompt(&mut self, list: &mut MessageList) {
         self.ledger.remove_prompt(list, self.prompt.take());
     }
 
-    fn open_planning(&mut self, list: &mut List) {
+    fn open_planning(&mut self, list: &mut MessageList) {
         if std::mem::replace(&mut self.open, true) {
             return;
         }
-        self.inject(list, Point { timing: Timing::BeforePlanning, round: 0, first_call: 0, call: None });
-        self.inject_prompt(list, Builtin::PlanningPrompt, 0);
+        self.inject(list, InjectionPoint { timing: Timing::BeforePlanning, round: 0, first_call: 0, call: None });
+        self.inject_prompt(list, HostPrompt::PlanningPrompt, 0);
         self.ledger.called(0);
     }
 
-    fn close_planning(&mut self, list: &mut List) {
+    fn close_planning(&mut self, list: &mut MessageList) {
         if std::mem::take(&mut self.open) {
             self.remove_prompt(list);
             self.ledger.remove(list, Timing::BeforePlanning);
@@ -120,7 +123,7 @@ impl Texts {
         self.way = Way::Loop;
     }
 
-    fn open_round(&mut self, list: &mut List, round: u32) {
+    fn open_round(&mut self, list: &mut MessageList, round: u32) {
         if self.way == Way::Planning {
             self.close_planning(list);
         }
@@ -128,14 +131,14 @@ impl Texts {
             return;
         }
         if self.way == Way::Loop {
-            let at = |timing| Point { timing, round, first_call: round, call: None };
+            let at = |timing| InjectionPoint { timing, round, first_call: round, call: None };
             self.ledger.remove(list, Timing::BeforeEachAgent);
             self.inject(list, at(Timing::BeforeEachAgent));
             let which = if std::mem::take(&mut self.first) {
                 self.inject(list, at(Timing::BeforeFirstAgent));
-                Builtin::FirstStepPrompt
+                HostPrompt::FirstStepPrompt
             } else {
-                Builtin::AgentLoopPrompt
+                HostPrompt::AgentLoopPrompt
             };
             self.inject_prompt(list, which, round);
         }
@@ -143,7 +146,7 @@ impl Texts {
     }
 
     /// The call of this round has its answer, and what it asked for is done.
-    fn close_round(&mut self, list: &mut List) {
+    fn close_round(&mut self, list: &mut MessageList) {
         self.remove_prompt(list);
         self.open = false;
         if self.way == Way::Single {
@@ -152,7 +155,7 @@ impl Texts {
     }
 
     /// No further call follows.
-    fn close_loop(&mut self, list: &mut List) {
+    fn close_loop(&mut self, list: &mut MessageList) {
         self.remove_prompt(list);
         if self.way == Way::Loop {
             self.ledger.remove(list, Timing::BeforeFirstAgent);
@@ -163,7 +166,7 @@ impl Texts {
 
 impl Turn {
     /// Gives the turn what it has beside its conversation. Only before its first step.
-    pub(super) fn equip(&mut self, equipment: Equipment) {
+    pub(super) fn equip(&mut self, equipment: TurnSetup) {
         if self.texts.is_none() && self.phase == Phase::Round && self.iteration == 0 {
             self.texts = Some(Box::new(Texts::new(&mut self.messages, equipment)));
         }
@@ -181,11 +184,11 @@ impl Turn {
 
     /// Whether texts that are nobody's message may stand in the requests of the turn.
     pub fn may_have_texts(&self) -> bool {
-        self.texts.as_ref().is_some_and(|it| !it.ledger.skills().is_empty() || it.flow != Flow::Direct)
+        self.texts.as_ref().is_some_and(|it| !it.ledger.skills().is_empty() || it.flow != TurnFlow::Direct)
     }
 
     /// What happened to texts since this was asked last, oldest first.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         self.texts.as_mut().map(|texts| texts.ledger.take_events()).unwrap_or_default()
     }
 
@@ -238,9 +241,9 @@ impl Turn {
             // A call that was passed over is about nothing.
             let Some(tool) = tool else { continue };
             let names = [tool.as_str(), part.function.name.as_str()];
-            let call = Some(Called { id: &part.id, names: &names });
+            let call = Some(CalledTool { id: &part.id, names: &names });
             let (round, first_call) = (self.iteration, self.iteration + 1);
-            texts.inject(list, Point { timing: Timing::AfterToolCall, round, first_call, call });
+            texts.inject(list, InjectionPoint { timing: Timing::AfterToolCall, round, first_call, call });
         }
         texts.close_round(list);
     }
@@ -262,7 +265,7 @@ impl Turn {
         self.phase = Phase::Round;
         if !need_tool {
             self.phase = Phase::Over;
-            self.end(End::completed(text));
+            self.end(TurnEnd::completed(text));
         }
     }
 
@@ -287,13 +290,13 @@ impl Turn {
     }
 
     /// Messages that waited enter the conversation. A prompt of the host's own stays behind them.
-    pub(super) fn take_in(&mut self, taken: Vec<Waiting>) {
+    pub(super) fn take_in(&mut self, taken: Vec<WaitingMessage>) {
         let prompt = self.texts.as_ref().and_then(|texts| texts.prompt);
         let last = self.messages.pop_if(|message| prompt.is_some() && message.get().id() == prompt);
         for waiting in taken {
             let source = match waiting.from {
-                Origin::Person => Source::Steering,
-                Origin::Subturn { .. } => Source::Subagent,
+                MessageSender::Person => MessageSource::Steering,
+                MessageSender::Subturn { .. } => MessageSource::Subagent,
             };
             let from = std::sync::Arc::new(Provenance::new(source, self.iteration + 1));
             for mut message in waiting.into_messages() {
@@ -313,7 +316,7 @@ impl Turn {
         for message in self.messages.iter_mut().filter(|message| message.get().id().is_some()) {
             let mut kept = message.get().clone();
             if let Some(from) = &kept.private.from {
-                let from = Provenance { origin: Source::HookHistory, msg_id: None, ..(**from).clone() };
+                let from = Provenance { origin: MessageSource::HookHistory, msg_id: None, ..(**from).clone() };
                 kept.private.from = Some(std::sync::Arc::new(from));
             }
             *message = Rendered::new(kept);

@@ -1,6 +1,6 @@
 //! What a front end keeps: the vectors that every reducer must agree with.
 
-use pintle_domain::history::{FrontEnd, Heard, Kept};
+use pintle_domain::history::{FrontEnd, FrontEndEvent, HistoryMessage};
 use pintle_domain::json::{Value, json};
 use pintle_domain::skill::Voice;
 
@@ -20,20 +20,20 @@ fn given(event: &Value, key: &str) -> Option<String> {
     event[key].as_str().map(str::to_owned)
 }
 
-fn hook(event: &Value) -> Heard {
+fn hook(event: &Value) -> FrontEndEvent {
     let role = if event["role"] == "user" { Voice::User } else { Voice::System };
     let (skill, sig) = (given(event, "skill"), given(event, "sig"));
-    Heard::Hook { name: text(event, "name"), role, content: text(event, "content"), skill, sig }
+    FrontEndEvent::Hook { name: text(event, "name"), role, content: text(event, "content"), skill, sig }
 }
 
 /// What comes of `events`: what was played, and the history.
-fn play(start: &Value, events: &[Value]) -> (Vec<Option<String>>, Vec<Kept>) {
+fn play(start: &Value, events: &[Value]) -> (Vec<Option<String>>, Vec<HistoryMessage>) {
     let mut front = FrontEnd::with(pintle_domain::json::from_value(start.clone()).unwrap());
     let mut played = Vec::new();
     for event in events {
         match event["type"].as_str().unwrap() {
             "asked" => front.asked(text(event, "text"), given(event, "sig")),
-            "text" => front.hear(Heard::Text(text(event, "content"))),
+            "text" => front.hear(FrontEndEvent::Text(text(event, "content"))),
             "hook" => front.hear(hook(event)),
             "play" => played.push(front.play_next()),
             "flush" => front.flush(),

@@ -1,11 +1,11 @@
 //! Whole sessions from a seed: the loop of the agent in small, with everything that can go wrong in it.
 
-use pintle_domain::approval::{LIFETIME_SECONDS, Mode};
+use pintle_domain::approval::{ApprovalMode, LIFETIME_SECONDS};
 use pintle_domain::checkpoint::runtime::TurnStatus;
 use pintle_domain::id::TurnId;
 use pintle_domain::identity::Identity;
-use pintle_domain::session::{Cause, Entry, Session};
-use pintle_domain::turn::{End, Fact, Waiting};
+use pintle_domain::session::{JournalEntry, ReleaseReason, Session};
+use pintle_domain::turn::{Fact, TurnEnd, WaitingMessage};
 
 use super::disk::Disk;
 use super::worker::{Went, Worker, World};
@@ -65,7 +65,7 @@ const WILD: Plans = Plans { prompts: 4, wild: true, at: None, traced: false };
 struct Day {
     world: World,
     plans: Plans,
-    mode: Mode,
+    mode: ApprovalMode,
     /// How many steps the longest turn took.
     steps: usize,
     /// How many texts there were.
@@ -82,7 +82,7 @@ impl Day {
         if let Some(agent) = ruled {
             roster = with_rule(&roster, agent);
         }
-        let mode = *dice.pick(&[Mode::Chat, Mode::Run, Mode::Resume, Mode::Mcp]);
+        let mode = *dice.pick(&[ApprovalMode::Chat, ApprovalMode::Run, ApprovalMode::Resume, ApprovalMode::Mcp]);
         let (present, trace) = (dice.once_in(2), plans.traced.then(Vec::new));
         let world = World {
             dice,
@@ -114,7 +114,7 @@ impl Day {
             }
         }
         self.nothing_is_lost(root.session());
-        root.close(&mut self.world, Cause::Done);
+        root.close(&mut self.world, ReleaseReason::Done);
         self.world.disk.is_settled();
         self
     }
@@ -164,9 +164,9 @@ impl Day {
                 root.tell(&mut self.world, Fact::Interrupted);
                 self.steer(&mut root);
             }
-            Interrupt::Cancel => root.end(End::cancelled()),
-            Interrupt::Hard => root.end(End::hard_aborted()),
-            Interrupt::Failure => root.end(End::failed("llm", "the provider is gone")),
+            Interrupt::Cancel => root.end(TurnEnd::cancelled()),
+            Interrupt::Hard => root.end(TurnEnd::hard_aborted()),
+            Interrupt::Failure => root.end(TurnEnd::failed("llm", "the provider is gone")),
             Interrupt::Kill => return self.kill(root),
         }
         root
@@ -187,23 +187,25 @@ impl Day {
             if session != "root" {
                 let (status, error) = (TurnStatus::Aborted, None);
                 let ended = Fact::Ended { status, roll_back: false, error, reply: String::new() };
-                let opened = Entry::Opened { by: "pid 2".into() };
-                let closed = |cause| Entry::Closed { cause };
-                for entry in [closed(Cause::Killed), opened, Entry::Turn(ended), closed(Cause::Done)] {
+                let opened = JournalEntry::Opened { by: "pid 2".into() };
+                let closed = |cause| JournalEntry::Closed { cause };
+                for entry in
+                    [closed(ReleaseReason::Killed), opened, JournalEntry::Turn(ended), closed(ReleaseReason::Done)]
+                {
                     self.world.disk.append(&session, entry);
                 }
             }
         }
         let mut root = self.open();
         if self.world.dice.once_in(4) {
-            root.end(End::cancelled());
+            root.end(TurnEnd::cancelled());
         }
         root
     }
 
     /// Persons answer, or let it be; then somebody resumes the turn from its journal.
     fn resume_parked(&mut self, root: Worker) -> Worker {
-        root.close(&mut self.world, Cause::Waiting);
+        root.close(&mut self.world, ReleaseReason::Waiting);
         if self.world.dice.once_in(2) {
             self.world.now += u64::try_from(LIFETIME_SECONDS).expect("a day has seconds") * 1_000;
         }
@@ -221,7 +223,7 @@ impl Day {
     /// Every message that passed the gates stands in the conversation or waits, and does so once.
     fn nothing_is_lost(&self, session: &Session) {
         let in_conversation = session.messages().iter().map(|message| message.get().content.as_str());
-        let found: Vec<&str> = in_conversation.chain(session.queue().iter().map(Waiting::text)).collect();
+        let found: Vec<&str> = in_conversation.chain(session.queue().iter().map(WaitingMessage::text)).collect();
         for text in &self.said {
             let times = found.iter().filter(|it| **it == text).count();
             assert!(times == 1 || (times == 0 && self.world.lossy), "`{text}` is there {times} times: {found:?}");

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_domain::chain::{Asks, Chain};
-use pintle_domain::checkpoint::{Checkpoint, CheckpointKind, Duty, Facts, Known, Reply, Snapshot, Subject};
-use pintle_domain::clearing::{CLEARING, Clearing, Outcome, Question};
-use pintle_domain::fault::{Breach, Fault};
-use pintle_domain::hook::{Hook, OnFailure, State};
+use pintle_domain::chain::{Chain, HookMachine};
+use pintle_domain::checkpoint::{AgentInfo, Checkpoint, CheckpointKind, Duty, Facts, Reply, Snapshot, Subject};
+use pintle_domain::clearing::{ApprovalQuestion, CLEARING, Clearing, ClearingOutcome};
+use pintle_domain::fault::{Fault, ProtocolBreach};
+use pintle_domain::hook::{Hook, HookState, OnFailure};
 use pintle_domain::id::TurnId;
 use pintle_domain::identity::Identity;
-use pintle_domain::record::{Outcome as Ran, Record};
+use pintle_domain::record::{HookOutcome as Ran, Record};
 use pintle_domain::roster::Roster;
 use pintle_domain::ruling::Ruling;
 use pintle_domain::tool::{Digest, ToolCall};
-use pintle_domain::verdict::{Verdict, Word};
+use pintle_domain::verdict::{Verdict, VerdictKind};
 
 use super::world::{Agent, Dice, answer, told};
 
@@ -45,7 +45,7 @@ impl Asked {
 
 /// Answers at random until nobody is left to ask, or until `cancelled` says so: then everyone is cancelled.
 pub(crate) fn play(
-    asks: &mut impl Asks,
+    asks: &mut impl HookMachine,
     dice: &mut impl Dice,
     mut took: impl FnMut() -> Duration,
     mut cancelled: impl FnMut() -> bool,
@@ -89,7 +89,7 @@ pub(crate) struct Cleared {
     pub(crate) log: Vec<Asked>,
     /// What a person said yes to.
     pub(crate) approved: Vec<ToolCall>,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ClearingOutcome,
     pub(crate) records: Vec<Record>,
 }
 
@@ -116,9 +116,9 @@ impl Cleared {
         call: ToolCall,
         dice: &mut D,
         mut cancelled: impl FnMut() -> bool,
-        mut person: impl FnMut(&mut D, Question<'_>) -> Said,
+        mut person: impl FnMut(&mut D, ApprovalQuestion<'_>) -> Said,
     ) -> Self {
-        let mut clearing = Clearing::new(roster.clone(), agent.occasion(), call);
+        let mut clearing = Clearing::new(roster.clone(), agent.event_context(), call);
         let (mut log, mut approved) = (Vec::new(), Vec::new());
         loop {
             log.extend(play(&mut clearing, dice, || Duration::ZERO, &mut cancelled));
@@ -140,8 +140,8 @@ impl Cleared {
     /// Whether this may have an effect.
     fn lets_pass(&self) -> Option<&ToolCall> {
         match &self.outcome {
-            Outcome::Run(call) | Outcome::Substituted { call, .. } => Some(call),
-            Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort { .. } => None,
+            ClearingOutcome::Run(call) | ClearingOutcome::Substituted { call, .. } => Some(call),
+            ClearingOutcome::Ask { .. } | ClearingOutcome::Refused { .. } | ClearingOutcome::Abort { .. } => None,
         }
     }
 
@@ -149,14 +149,15 @@ impl Cleared {
     pub(crate) fn passes_only_what_was_seen(&self) {
         let Some(call) = self.lets_pass() else { return };
         let denied = |asked: &Asked| {
-            asked.answer.as_ref().is_ok_and(|reply| told(reply).0 == asked.kind && told(reply).1 > Word::Ask)
+            asked.answer.as_ref().is_ok_and(|reply| told(reply).0 == asked.kind && told(reply).1 > VerdictKind::Ask)
         };
         assert!(!self.log.iter().any(denied), "a refused call passes: {:?}", self.outcome);
         let judges: &[CheckpointKind] = match self.outcome {
-            Outcome::Run(_) => &[CheckpointKind::PreToolUse, CheckpointKind::ApproveTool],
-            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort { .. } => {
-                &[CheckpointKind::PreToolUse]
-            }
+            ClearingOutcome::Run(_) => &[CheckpointKind::PreToolUse, CheckpointKind::ApproveTool],
+            ClearingOutcome::Substituted { .. }
+            | ClearingOutcome::Ask { .. }
+            | ClearingOutcome::Refused { .. }
+            | ClearingOutcome::Abort { .. } => &[CheckpointKind::PreToolUse],
         };
         for kind in judges {
             for number in self.roster.at(*kind).iter().filter(|number| self.applies(**number, call)) {
@@ -170,7 +171,8 @@ impl Cleared {
     /// What a hook wanted a person to say about does not pass unless one said yes to exactly that.
     pub(crate) fn nothing_passes_unasked(&self) {
         let Some(call) = self.lets_pass() else { return };
-        let asks = |asked: &&Asked| asked.answer.as_ref().is_ok_and(|reply| told(reply) == (asked.kind, Word::Ask));
+        let asks =
+            |asked: &&Asked| asked.answer.as_ref().is_ok_and(|reply| told(reply) == (asked.kind, VerdictKind::Ask));
         let said_yes = |call: &ToolCall| self.approved.iter().any(|yes| digest(yes) == digest(call));
         for asked in self.log.iter().filter(asks) {
             assert!(!self.approved.is_empty(), "a question was forgotten: {:?}", self.outcome);
@@ -188,7 +190,7 @@ impl Cleared {
         let facts = Facts::of_call(call);
         let owns = self.agent.owner(&call.tool).as_ref() == Some(&hook.name);
         let covers = hook.scope.covers(&self.agent.acting_for);
-        hook.state == State::Armed && covers && (owns || hook.matches(&facts))
+        hook.state == HookState::Armed && covers && (owns || hook.matches(&facts))
     }
 
     /// The owner of a tool is asked only about what the gates let pass.
@@ -236,11 +238,11 @@ impl Cleared {
 
     /// The outcome is at least as strict as everything that was said.
     pub(crate) fn the_strictest_wins(&self) {
-        let outcome = self.outcome.word().max(Word::Modify);
+        let outcome = self.outcome.word().max(VerdictKind::Modify);
         for asked in &self.log {
             let Ok(reply) = &asked.answer else { continue };
             let (kind, word) = told(reply);
-            if word == Word::Ask && !self.approved.is_empty() {
+            if word == VerdictKind::Ask && !self.approved.is_empty() {
                 continue;
             }
             assert!(kind != asked.kind || outcome >= word, "{word:?} was weakened to {outcome:?}");
@@ -289,7 +291,7 @@ pub(crate) fn chain<C: Checkpoint>(
     dice: &mut impl Dice,
     cancelled: impl FnMut() -> bool,
 ) -> (C, Ruling<C>) {
-    let mut chain = Chain::new(roster.clone(), agent.occasion(), subject);
+    let mut chain = Chain::new(roster.clone(), agent.event_context(), subject);
     let log = play(&mut chain, dice, || Duration::ZERO, cancelled);
     let conclusion = chain.conclude();
     let word = conclusion.ruling.word(true);
@@ -314,7 +316,7 @@ pub(crate) fn one_record_each(roster: &Roster, kind: CheckpointKind, records: &[
 }
 
 /// Every fault left its record, and none became an answer that its hook does not allow.
-pub(crate) fn faults_stay_shut(roster: &Roster, log: &[Asked], records: &[Record], ruling: Word) {
+pub(crate) fn faults_stay_shut(roster: &Roster, log: &[Asked], records: &[Record], ruling: VerdictKind) {
     for asked in log {
         let Err(fault) = &asked.answer else { continue };
         let name = &roster.hook(asked.hook).name;
@@ -327,7 +329,7 @@ pub(crate) fn faults_stay_shut(roster: &Roster, log: &[Asked], records: &[Record
     for record in records {
         let Ran::Failed { fault, became, .. } = &record.outcome else { continue };
         let hook = roster.hooks().iter().find(|hook| hook.name == record.hook).expect("hooks leave records");
-        if *became == Word::Continue {
+        if *became == VerdictKind::Continue {
             assert!(may_go_on(hook, record.checkpoint, fault), "{fault:?} of {} became an allow", record.hook);
         } else {
             assert!(ruling >= *became, "{fault:?} of {} became {became:?}, then {ruling:?}", record.hook);
@@ -342,7 +344,7 @@ fn may_go_on(hook: &Hook, kind: CheckpointKind, fault: &Fault) -> bool {
     match kind.duty() {
         Duty::Approver => false,
         Duty::Gate => says_so && matches!(fault, Fault::TimedOut { .. }),
-        Duty::Rewriter if matches!(fault, Fault::Protocol(Breach::Respond(_))) => false,
+        Duty::Rewriter if matches!(fault, Fault::Protocol(ProtocolBreach::Respond(_))) => false,
         // A turn that is ending anyway is not aborted; only what may run a tool stays shut.
         Duty::Rewriter if *fault == Fault::Cancelled && kind != CheckpointKind::BeforeTool => true,
         Duty::Rewriter => says_so || stage.paired,

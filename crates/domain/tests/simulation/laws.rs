@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use pintle_domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Known, PreToolUse, SubagentStart,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, PreToolUse, SubagentStart,
     UserPromptSubmit,
 };
 use pintle_domain::clearing::{CLEARING, Clearing};
 use pintle_domain::json::Object;
 use pintle_domain::llm::{LlmReply, LlmRequest};
 use pintle_domain::message::{Message, Role};
-use pintle_domain::record::{Outcome as Ran, Record};
+use pintle_domain::record::{HookOutcome as Ran, Record};
 use pintle_domain::tool::ToolOutput;
-use pintle_domain::turn::{Answer, End, Fact, Origin, Step, Turn, Waiting};
+use pintle_domain::turn::{Fact, MessageSender, ModelAnswer, Turn, TurnEnd, TurnStep, WaitingMessage};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
 
@@ -92,7 +92,7 @@ fn timed(tape: &Bytes, took: impl FnMut() -> Duration) -> String {
     let roster = roster(&mut dice);
     let agent = Agent::random(&mut dice, &roster);
     let call = call(&mut dice, &agent);
-    let mut clearing = Clearing::new(roster, agent.occasion(), call);
+    let mut clearing = Clearing::new(roster, agent.event_context(), call);
     let log = play(&mut clearing, &mut dice, took, || false);
     let asked: Vec<_> = log.iter().map(|asked| (asked.hook, asked.kind)).collect();
     let (outcome, records) = clearing.conclude();
@@ -109,8 +109,8 @@ fn forget_duration(record: &mut Record) {
 }
 
 /// A message of a person.
-pub(crate) fn waiting(text: &str) -> Waiting {
-    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person, notes: Vec::new() }
+pub(crate) fn waiting(text: &str) -> WaitingMessage {
+    WaitingMessage { message: Message::text(Role::User, text).into(), from: MessageSender::Person, notes: Vec::new() }
 }
 
 /// What a driver of a turn, right or wrong, does next.
@@ -125,11 +125,11 @@ fn drive(turn: &mut Turn, dice: &mut Tape<'_>) {
             turn.apply(Fact::Compacted { upto: dice.below(9) as usize, summary });
         }
         23 => turn.started(call),
-        20 => turn.end(End::cancelled()),
-        21 => turn.end(End::failed("hook.after_tool", "hook aborted turn during after_tool: no")),
-        22 => turn.end(End::hard_aborted()),
-        0..=8 => turn.answered(call, Answer::not_run("done")),
-        9 => turn.answered(call, Answer { handled: true, ..Answer::not_run("shown") }),
+        20 => turn.end(TurnEnd::cancelled()),
+        21 => turn.end(TurnEnd::failed("hook.after_tool", "hook aborted turn during after_tool: no")),
+        22 => turn.end(TurnEnd::hard_aborted()),
+        0..=8 => turn.answered(call, ModelAnswer::not_run("done")),
+        9 => turn.answered(call, ModelAnswer { handled: true, ..ModelAnswer::not_run("shown") }),
         10..=13 => turn.cleared(call, dice.once_in(2)),
         14..=18 => turn.replied(LlmReply::calls(parts(dice)), "m", |tool| tool.starts_with("read")),
         19 => turn.replied(LlmReply::text("hello"), "m", |_| false),
@@ -196,13 +196,13 @@ proptest! {
         let mut dice = Tape(tape.0.iter());
         let limit = dice.below(4);
         let mut turn = Turn::new(Vec::new(), Message::text(Role::User, "hi"), limit);
-        let mut ended: Option<End> = None;
+        let mut ended: Option<TurnEnd> = None;
         for _ in 0..50 {
             let step = turn.next();
             messages_pair(&turn, ended.is_none());
             match (step, &ended) {
-                (Step::End(end), Some(first)) => prop_assert_eq!(&end, first),
-                (Step::End(end), None) => ended = Some(end),
+                (TurnStep::End(end), Some(first)) => prop_assert_eq!(&end, first),
+                (TurnStep::End(end), None) => ended = Some(end),
                 (step, Some(_)) => prop_assert!(false, "{:?} after the end", step),
                 (_, None) => {}
             }

@@ -8,9 +8,12 @@ use pintle_domain::json::Rendered;
 use pintle_domain::llm::LlmReply;
 use pintle_domain::message::{Message, Role};
 use pintle_domain::planning::StepPrompts;
-use pintle_domain::session::{Entry, Session};
+use pintle_domain::session::{JournalEntry, Session};
 use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
-use pintle_domain::turn::{Answer, End, Equipment, Fact, Flow, OUTCOME_UNKNOWN, Origin, Step, ToolUse, Turn, Waiting};
+use pintle_domain::turn::{
+    Fact, MessageSender, ModelAnswer, OUTCOME_UNKNOWN, ToolUse, Turn, TurnEnd, TurnFlow, TurnSetup, TurnStep,
+    WaitingMessage,
+};
 use proptest::prelude::*;
 
 use super::laws::{config, messages_pair, waiting};
@@ -24,7 +27,7 @@ const ROUNDS: u32 = 3;
 #[derive(Debug, PartialEq)]
 struct Looks {
     messages: Vec<Rendered<Message>>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingMessage>,
 }
 
 /// A turn that is worked by its live methods, and what its driver keeps of it on the way.
@@ -32,11 +35,11 @@ struct Kept<'a> {
     dice: Tape<'a>,
     turn: Turn,
     /// Each entry with what the turn looked like after it; nothing once it was to end and the journal did not know.
-    journal: Vec<(Entry, Option<Looks>)>,
+    journal: Vec<(JournalEntry, Option<Looks>)>,
     /// What the driver knows of the calls that were cleared: whether they change nothing.
     cleared: BTreeMap<usize, bool>,
     stopped: bool,
-    ended: Option<End>,
+    ended: Option<TurnEnd>,
     texts: u32,
 }
 
@@ -48,7 +51,7 @@ fn looks(turn: &Turn) -> Looks {
 }
 
 impl Kept<'_> {
-    fn live(tape: &Bytes) -> Vec<(Entry, Option<Looks>)> {
+    fn live(tape: &Bytes) -> Vec<(JournalEntry, Option<Looks>)> {
         let mut dice = Tape(tape.0.iter());
         let (before, limit) = (dice.below(3), dice.below(ROUNDS) + 1);
         let mut session = Session::default();
@@ -76,7 +79,7 @@ impl Kept<'_> {
 
     fn keep(&mut self, fact: Fact) {
         let looks = (self.ended.is_none() && !self.stopped).then(|| looks(&self.turn));
-        self.journal.push((Entry::Turn(fact), looks));
+        self.journal.push((JournalEntry::Turn(fact), looks));
     }
 
     /// Tells the turn a fact that has no method of its own, and keeps it.
@@ -88,9 +91,9 @@ impl Kept<'_> {
     fn something_comes_in(&mut self) {
         match self.dice.below(24) {
             20 | 21 => {
-                let from = Origin::Subturn { agent: "a".into(), turn_id: "t2".into() };
+                let from = MessageSender::Subturn { agent: "a".into(), turn_id: "t2".into() };
                 self.texts += 1;
-                let found = Waiting { from, ..waiting(&format!("text {}", self.texts)) };
+                let found = WaitingMessage { from, ..waiting(&format!("text {}", self.texts)) };
                 self.tell(Fact::Queued(found));
             }
             16..=19 => {
@@ -99,58 +102,58 @@ impl Kept<'_> {
             }
             22 => self.tell(Fact::Interrupted),
             23 => match self.dice.below(4) {
-                0 => self.stop(End::cancelled()),
-                1 => self.stop(End::hard_aborted()),
-                2 => self.stop(End::failed("hook.before_tool", "no further")),
-                _ => self.stop(End::failed("llm", "gone")),
+                0 => self.stop(TurnEnd::cancelled()),
+                1 => self.stop(TurnEnd::hard_aborted()),
+                2 => self.stop(TurnEnd::failed("hook.before_tool", "no further")),
+                _ => self.stop(TurnEnd::failed("llm", "gone")),
             },
             _ => {}
         }
     }
 
-    fn stop(&mut self, end: End) {
+    fn stop(&mut self, end: TurnEnd) {
         self.stopped = true;
         self.turn.end(end);
     }
 
     fn step(&mut self) {
         let step = self.turn.next();
-        if let Step::End(end) = &step {
+        if let TurnStep::End(end) = &step {
             self.ended = Some(end.clone());
         }
         if let Some(upto) = self.turn.to_announce().last().map(|chunk| chunk.id) {
             self.tell(Fact::Announced { upto });
         }
         match step {
-            Step::Inject { waiting } => self.tell(Fact::Injected { count: waiting.len() }),
-            Step::Plan => self.plan(),
-            Step::CallModel { .. } => self.call_model(),
-            Step::Skip { call, why, .. } => self.answered(call, Answer::not_run(why.text())),
-            Step::Clear { call, .. } => match self.dice.below(4) {
-                3 => self.answered(call, Answer { handled: true, ..Answer::not_run("substituted") }),
-                2 => self.answered(call, Answer::not_run("denied").about("exec")),
+            TurnStep::Inject { waiting } => self.tell(Fact::Injected { count: waiting.len() }),
+            TurnStep::Plan => self.plan(),
+            TurnStep::CallModel { .. } => self.call_model(),
+            TurnStep::Skip { call, why, .. } => self.answered(call, ModelAnswer::not_run(why.text())),
+            TurnStep::Clear { call, .. } => match self.dice.below(4) {
+                3 => self.answered(call, ModelAnswer { handled: true, ..ModelAnswer::not_run("substituted") }),
+                2 => self.answered(call, ModelAnswer::not_run("denied").about("exec")),
                 _ => {
                     let read_only = self.dice.once_in(2);
                     self.cleared.insert(call, read_only);
                     self.turn.cleared(call, read_only);
                 }
             },
-            Step::Start { call } => {
+            TurnStep::Start { call } => {
                 self.turn.started(call);
                 let read_only = self.cleared[&call];
                 let (tool, digest) = ("exec".into(), "d".into());
                 self.keep(Fact::Used { place: call, read_only, tool, digest, rewritten: None });
             }
-            Step::Await { call } => {
+            TurnStep::Await { call } => {
                 let execution = Some(ToolExecution { name: "exec".into(), success: true, error_summary: None });
                 let handled = self.dice.once_in(2);
-                self.answered(call, Answer { handled, execution, ..Answer::not_run("done") }.about("read"));
+                self.answered(call, ModelAnswer { handled, execution, ..ModelAnswer::not_run("done") }.about("read"));
             }
-            Step::End(_) => {}
+            TurnStep::End(_) => {}
         }
     }
 
-    fn answered(&mut self, place: usize, answer: Answer) {
+    fn answered(&mut self, place: usize, answer: ModelAnswer) {
         self.turn.answered(place, answer.clone());
         self.keep(Fact::Answered { place, answer });
     }
@@ -160,7 +163,7 @@ impl Kept<'_> {
             self.tell(Fact::Compacted { upto: self.turn.messages().len() / 2, summary: None });
         }
         match self.dice.below(8) {
-            7 => self.stop(End::cancelled()),
+            7 => self.stop(TurnEnd::cancelled()),
             6 => {
                 self.texts += 1;
                 self.tell(Fact::Queued(waiting(&format!("text {}", self.texts))));
@@ -200,19 +203,19 @@ impl Kept<'_> {
         let waiting = self.turn.take_waiting();
         let looks =
             Looks { messages: self.turn.take_messages(), waiting: if end.roll_back { Vec::new() } else { waiting } };
-        let End { status, roll_back, error, reply, .. } = end;
-        self.journal.push((Entry::Turn(Fact::Ended { status, roll_back, error, reply }), Some(looks)));
+        let TurnEnd { status, roll_back, error, reply, .. } = end;
+        self.journal.push((JournalEntry::Turn(Fact::Ended { status, roll_back, error, reply }), Some(looks)));
     }
 }
 
 /// Texts and a flow for about two turns in three. Some texts stay, some do not.
-fn equipment(dice: &mut Tape<'_>) -> Option<Equipment> {
+fn equipment(dice: &mut Tape<'_>) -> Option<TurnSetup> {
     let tools = match dice.below(6) {
         0 | 1 => return None,
         2 => ToolUse::None,
         _ => ToolUse::Own,
     };
-    let flow = if dice.once_in(2) { Flow::Direct } else { Flow::Planned(StepPrompts::default()) };
+    let flow = if dice.once_in(2) { TurnFlow::Direct } else { TurnFlow::Planned(StepPrompts::default()) };
     let hook = |number: u32| SkillHook {
         skill: "s".into(),
         name: format!("h{number}"),
@@ -222,11 +225,11 @@ fn equipment(dice: &mut Tape<'_>) -> Option<Equipment> {
         persistent: dice.once_in(2),
         tool_filter: if dice.once_in(3) { vec!["exec".into()] } else { Vec::new() },
     };
-    Some(Equipment { skills: Skills::new((0..4).map(hook).collect()), flow, tools })
+    Some(TurnSetup { skills: Skills::new((0..4).map(hook).collect()), flow, tools })
 }
 
 /// So many turns of before.
-fn earlier(turns: u32) -> impl Iterator<Item = Entry> {
+fn earlier(turns: u32) -> impl Iterator<Item = JournalEntry> {
     (0..turns).flat_map(|n| {
         let said = |role, text: &str| Message::text(role, format!("{text} {n}")).into();
         let (turn_id, prompts) = (TurnId::from("t0"), vec![said(Role::User, "before")]);
@@ -238,7 +241,7 @@ fn earlier(turns: u32) -> impl Iterator<Item = Entry> {
             Fact::Replied { iteration: 1, message, read_only, terminal: false, owners },
             Fact::Ended { status, roll_back: false, error, reply },
         ]
-        .map(Entry::Turn)
+        .map(JournalEntry::Turn)
     })
 }
 
@@ -246,28 +249,28 @@ fn earlier(turns: u32) -> impl Iterator<Item = Entry> {
 fn go_on(session: &mut Session, used: &BTreeSet<(u32, usize)>) {
     let turn = &mut session.open_mut().expect("a turn stands open").turn;
     for place in turn.running() {
-        turn.answered(place, Answer::not_run(OUTCOME_UNKNOWN));
+        turn.answered(place, ModelAnswer::not_run(OUTCOME_UNKNOWN));
     }
     for _ in 0..100 {
         let round = turn.iteration();
         match turn.next() {
-            Step::Inject { waiting } => turn.apply(Fact::Injected { count: waiting.len() }),
-            Step::Plan => {
+            TurnStep::Inject { waiting } => turn.apply(Fact::Injected { count: waiting.len() }),
+            TurnStep::Plan => {
                 let message = Message::text(Role::Assistant, "plan").into();
                 turn.apply(Fact::Planned { message, need_tool: true });
             }
-            Step::CallModel { .. } => turn.replied(LlmReply::text("the end"), "m", |_| false),
-            Step::Skip { call, why, .. } => turn.answered(call, Answer::not_run(why.text())),
-            Step::Clear { call, .. } => turn.cleared(call, false),
-            Step::Start { call } => {
+            TurnStep::CallModel { .. } => turn.replied(LlmReply::text("the end"), "m", |_| false),
+            TurnStep::Skip { call, why, .. } => turn.answered(call, ModelAnswer::not_run(why.text())),
+            TurnStep::Clear { call, .. } => turn.cleared(call, false),
+            TurnStep::Start { call } => {
                 assert!(!used.contains(&(round, call)), "call {call} of round {round} runs twice");
                 turn.started(call);
             }
-            Step::Await { call } => turn.answered(call, Answer::not_run("done")),
-            Step::End(end) => {
+            TurnStep::Await { call } => turn.answered(call, ModelAnswer::not_run("done")),
+            TurnStep::End(end) => {
                 messages_pair(turn, false);
-                let End { status, roll_back, error, reply, .. } = end;
-                session.apply(Entry::Turn(Fact::Ended { status, roll_back, error, reply }));
+                let TurnEnd { status, roll_back, error, reply, .. } = end;
+                session.apply(JournalEntry::Turn(Fact::Ended { status, roll_back, error, reply }));
                 return;
             }
         }
@@ -278,7 +281,7 @@ fn go_on(session: &mut Session, used: &BTreeSet<(u32, usize)>) {
 /// Every text that came in so far stands in the conversation or waits, once; a compaction may have taken it.
 fn nothing_is_lost(session: &Session, texts: u32, compacted: bool) {
     let in_conversation = session.messages().iter().map(|message| message.get().content.as_str());
-    let found: Vec<&str> = in_conversation.chain(session.queue().iter().map(Waiting::text)).collect();
+    let found: Vec<&str> = in_conversation.chain(session.queue().iter().map(WaitingMessage::text)).collect();
     for text in (1..=texts).map(|n| format!("text {n}")).chain(["prompt".into()]) {
         let times = found.iter().filter(|it| **it == text).count();
         assert!(times == 1 || (times == 0 && compacted), "`{text}` is there {times} times: {found:?}");
@@ -295,12 +298,12 @@ proptest! {
         let (mut texts, mut compacted, mut round, mut used) = (0, false, 0, BTreeSet::new());
         for (at, (entry, live)) in journal.iter().enumerate() {
             match entry {
-                Entry::Turn(Fact::Queued(_)) => texts += 1,
-                Entry::Turn(Fact::Compacted { .. }) => compacted = true,
-                Entry::Turn(Fact::Replied { iteration, .. }) => round = *iteration,
-                Entry::Turn(Fact::Used { place, .. }) => prop_assert!(used.insert((round, *place))),
-                Entry::Turn(Fact::Begun { turn_id, .. }) if turn_id.as_str() == "t0" => round = 0,
-                Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => {}
+                JournalEntry::Turn(Fact::Queued(_)) => texts += 1,
+                JournalEntry::Turn(Fact::Compacted { .. }) => compacted = true,
+                JournalEntry::Turn(Fact::Replied { iteration, .. }) => round = *iteration,
+                JournalEntry::Turn(Fact::Used { place, .. }) => prop_assert!(used.insert((round, *place))),
+                JournalEntry::Turn(Fact::Begun { turn_id, .. }) if turn_id.as_str() == "t0" => round = 0,
+                JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
             }
             session.apply(entry.clone());
             let folded = match session.open() {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use pintle_domain::approval::Mode;
+use pintle_domain::approval::ApprovalMode;
 use pintle_domain::checkpoint::runtime::{ToolExecution, TurnStatus};
-use pintle_domain::checkpoint::{AfterLlm, AfterTool, BeforeLlm, Known, SubagentStart, UserPromptSubmit};
-use pintle_domain::clearing::{Outcome, Question};
+use pintle_domain::checkpoint::{AfterLlm, AfterTool, AgentInfo, BeforeLlm, SubagentStart, UserPromptSubmit};
+use pintle_domain::clearing::{ApprovalQuestion, ClearingOutcome};
 use pintle_domain::id::{CallId, SessionId, TurnId};
 use pintle_domain::identity::Identity;
 use pintle_domain::json::Object;
@@ -16,9 +16,11 @@ use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
 use pintle_domain::message::{CallPart, Message, Role};
 use pintle_domain::roster::Roster;
 use pintle_domain::ruling::Ruling;
-use pintle_domain::session::{Cause, Entry, Session};
+use pintle_domain::session::{JournalEntry, ReleaseReason, Session};
 use pintle_domain::tool::{Digest, ToolCall, ToolOutput};
-use pintle_domain::turn::{Answer, End, Fact, KeptMessage, OUTCOME_UNKNOWN, Origin, Step, Turn, Waiting};
+use pintle_domain::turn::{
+    Fact, KeptMessage, MessageSender, ModelAnswer, OUTCOME_UNKNOWN, Turn, TurnEnd, TurnStep, WaitingMessage,
+};
 
 use super::disk::Disk;
 use super::evidence::{Cleared, chain};
@@ -82,13 +84,13 @@ pub(crate) enum Went {
     On,
     /// A call waits for a person who is not there.
     Parked,
-    Over(End),
+    Over(TurnEnd),
 }
 
 /// One process and the session that it works.
 pub(crate) struct Worker {
     who: Identity,
-    mode: Mode,
+    mode: ApprovalMode,
     session: Session,
     agent: Agent,
     /// The places of the batch that were cleared, whatever came of it.
@@ -100,12 +102,12 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// Opens the session of `who`; whatever its last process left behind is settled first.
-    pub(crate) fn open(world: &mut World, who: Identity, mode: Mode) -> Self {
+    pub(crate) fn open(world: &mut World, who: Identity, mode: ApprovalMode) -> Self {
         let name = who.session_id.as_str();
         if world.disk.fold(name).is_held() {
-            world.disk.append(name, Entry::Closed { cause: Cause::Killed });
+            world.disk.append(name, JournalEntry::Closed { cause: ReleaseReason::Killed });
         }
-        world.disk.append(name, Entry::Opened { by: "pid 1".into() });
+        world.disk.append(name, JournalEntry::Opened { by: "pid 1".into() });
         let acting_for = [vec![who.agent_id.clone()], who.ancestors.clone()].concat();
         let agent = Agent { owners: BTreeMap::new(), acting_for };
         let session = world.disk.fold(name);
@@ -116,7 +118,7 @@ impl Worker {
             worker.agent.owners = open.turn.owners().clone();
             for place in worker.turn().running() {
                 let execution = ToolExecution { name: "?".into(), success: false, error_summary: None };
-                let answer = Answer { execution: Some(execution), ..Answer::not_run(OUTCOME_UNKNOWN) };
+                let answer = ModelAnswer { execution: Some(execution), ..ModelAnswer::not_run(OUTCOME_UNKNOWN) };
                 world.note(|| answer.text.clone());
                 worker.tell(world, Fact::Answered { place, answer });
             }
@@ -124,8 +126,8 @@ impl Worker {
         worker
     }
 
-    pub(crate) fn close(self, world: &mut World, cause: Cause) {
-        world.disk.append(self.who.session_id.as_str(), Entry::Closed { cause });
+    pub(crate) fn close(self, world: &mut World, cause: ReleaseReason) {
+        world.disk.append(self.who.session_id.as_str(), JournalEntry::Closed { cause });
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -139,7 +141,7 @@ impl Worker {
     /// Writes the fact down, and then lets it happen.
     pub(crate) fn tell(&mut self, world: &mut World, fact: Fact) {
         world.lossy |= matches!(fact, Fact::Compacted { .. } | Fact::Ended { roll_back: true, .. });
-        let entry = Entry::Turn(fact);
+        let entry = JournalEntry::Turn(fact);
         world.disk.append(self.who.session_id.as_str(), entry.clone());
         self.session.apply(entry);
     }
@@ -174,15 +176,15 @@ impl Worker {
     pub(crate) fn steer(&mut self, world: &mut World, text: &str) -> bool {
         let Some(text) = self.gated(world, text) else { return false };
         let message = Message::text(Role::User, text).into();
-        self.tell(world, Fact::Queued(Waiting { message, from: Origin::Person, notes: Vec::new() }));
+        self.tell(world, Fact::Queued(WaitingMessage { message, from: MessageSender::Person, notes: Vec::new() }));
         true
     }
 
     /// The turn ends, and so do those of its sub-agents.
-    pub(crate) fn end(&mut self, end: End) {
+    pub(crate) fn end(&mut self, end: TurnEnd) {
         for running in self.running.values_mut() {
             if let Running::Child { child, .. } = running {
-                child.end(if end.roll_back { End::hard_aborted() } else { End::cancelled() });
+                child.end(if end.roll_back { TurnEnd::hard_aborted() } else { TurnEnd::cancelled() });
             }
         }
         if let Some(open) = self.session.open_mut() {
@@ -195,25 +197,25 @@ impl Worker {
         let step = self.turn().next();
         let (now, depth) = (world.now, self.who.depth);
         world.note(|| format!("{now} {depth} {step:?}"));
-        messages_pair(self.turn(), !matches!(step, Step::End(_)));
+        messages_pair(self.turn(), !matches!(step, TurnStep::End(_)));
         match step {
-            Step::Inject { waiting } => self.tell(world, Fact::Injected { count: waiting.len() }),
-            Step::Plan => unreachable!("no turn of the day plans"),
-            Step::CallModel { iteration, terminal } => self.call_model(world, iteration, terminal),
-            Step::Skip { call, why, .. } => self.answer(world, call, Answer::not_run(why.text())),
-            Step::Clear { call, part } => return self.clear(world, call, &part),
-            Step::Start { call } => self.start(world, call),
-            Step::Await { call } => self.wait(world, call),
-            Step::End(end) => return self.over(world, end),
+            TurnStep::Inject { waiting } => self.tell(world, Fact::Injected { count: waiting.len() }),
+            TurnStep::Plan => unreachable!("no turn of the day plans"),
+            TurnStep::CallModel { iteration, terminal } => self.call_model(world, iteration, terminal),
+            TurnStep::Skip { call, why, .. } => self.answer(world, call, ModelAnswer::not_run(why.text())),
+            TurnStep::Clear { call, part } => return self.clear(world, call, &part),
+            TurnStep::Start { call } => self.start(world, call),
+            TurnStep::Await { call } => self.wait(world, call),
+            TurnStep::End(end) => return self.over(world, end),
         }
         Went::On
     }
 
-    fn over(&mut self, world: &mut World, end: End) -> Went {
+    fn over(&mut self, world: &mut World, end: TurnEnd) -> Went {
         assert!(self.running.is_empty(), "the turn ended under a running tool");
         let used = world.disk.used(self.who.session_id.as_str());
         assert_eq!(self.turn().executions().len(), used, "an effect that nobody is told of");
-        assert_eq!(self.turn().next(), Step::End(end.clone()), "two ends of one turn");
+        assert_eq!(self.turn().next(), TurnStep::End(end.clone()), "two ends of one turn");
         let (status, roll_back, error, reply) = (end.status, end.roll_back, end.error.clone(), end.reply.clone());
         self.tell(world, Fact::Ended { status, roll_back, error, reply });
         let folded = world.disk.fold(self.who.session_id.as_str());
@@ -222,7 +224,7 @@ impl Worker {
         Went::Over(end)
     }
 
-    fn answer(&mut self, world: &mut World, place: usize, answer: Answer) {
+    fn answer(&mut self, world: &mut World, place: usize, answer: ModelAnswer) {
         self.tell(world, Fact::Answered { place, answer });
     }
 
@@ -243,17 +245,17 @@ impl Worker {
         let (asked, ruling) = chain(&world.roster, &self.agent, subject, &mut world.dice, || cancel);
         match ruling {
             Ruling::Proceed => {}
-            Ruling::Abort(aborted) => return self.end(End::stopped(aborted)),
+            Ruling::Abort(aborted) => return self.end(TurnEnd::stopped(aborted)),
             Ruling::Deny(denied) => panic!("before_llm cannot deny: {denied:?}"),
             Ruling::Ask { why: never, .. } | Ruling::Respond { with: never, .. } => match never {},
         }
         let offers = |name: &String| asked.request.tools.iter().any(|tool| tool.get().function.name == *name);
         assert!(asked.owners.keys().all(offers), "somebody owns what nobody was offered");
         if asked.request.messages.is_empty() {
-            return self.end(End::failed("llm", "no messages are left to send"));
+            return self.end(TurnEnd::failed("llm", "no messages are left to send"));
         }
         if cancel {
-            return self.end(End::cancelled());
+            return self.end(TurnEnd::cancelled());
         }
         self.agent.owners = asked.owners;
         self.read_reply(world, iteration, terminal);
@@ -261,7 +263,7 @@ impl Worker {
 
     fn read_reply(&mut self, world: &mut World, iteration: u32, terminal: bool) {
         let response = match world.dice.below(if terminal { 12 } else { 6 }) {
-            1 => return self.end(End::failed("llm", "the provider refused")),
+            1 => return self.end(TurnEnd::failed("llm", "the provider refused")),
             2..=5 => LlmReply { content: "let me see".into(), ..LlmReply::calls(self.asked_for(world)) },
             _ => LlmReply::text(format!("reply {iteration}")),
         };
@@ -276,7 +278,7 @@ impl Worker {
                 let owners = self.agent.owners.clone();
                 self.tell(world, Fact::Replied { iteration, message, read_only, terminal, owners });
             }
-            Ruling::Abort(aborted) => self.end(End::stopped(aborted)),
+            Ruling::Abort(aborted) => self.end(TurnEnd::stopped(aborted)),
             Ruling::Deny(denied) => panic!("after_llm cannot deny: {denied:?}"),
             Ruling::Ask { why: never, .. } | Ruling::Respond { with: never, .. } => match never {},
         }
@@ -305,7 +307,7 @@ impl Worker {
         let alone = self.running.is_empty() || read_only(raw);
         assert!(alone && self.running.values().all(|it| read_only(&it.call().tool)), "clearing beside a writing call");
         let Some(tool) = self.agent.tool(raw) else {
-            self.answer(world, place, Answer::not_run(format!("tool \"{raw}\" not found")));
+            self.answer(world, place, ModelAnswer::not_run(format!("tool \"{raw}\" not found")));
             return Went::On;
         };
         let (id, arguments) = (CallId::from(part.id.as_str()), part.arguments().expect("models write JSON here"));
@@ -322,14 +324,14 @@ impl Worker {
         };
         let same = answers.clone();
         let World { disk, present, .. } = world;
-        let person = |dice: &mut fastrand::Rng, question: Question<'_>| {
+        let person = |dice: &mut fastrand::Rng, question: ApprovalQuestion<'_>| {
             ask_person(disk, dice, &who, question, (mode, *present, now))
         };
         let cleared = Cleared::play((&world.roster, &self.agent), call, &mut answers, cancelled, person);
         cleared.holds();
         world.note(|| format!("{:?}", cleared.outcome));
         if left == 0 {
-            self.end(End::cancelled());
+            self.end(TurnEnd::cancelled());
         }
         let went = self.take_outcome(world, place, cleared.outcome);
         if went == Went::Parked {
@@ -338,20 +340,20 @@ impl Worker {
         went
     }
 
-    fn take_outcome(&mut self, world: &mut World, place: usize, outcome: Outcome) -> Went {
+    fn take_outcome(&mut self, world: &mut World, place: usize, outcome: ClearingOutcome) -> Went {
         match outcome {
-            Outcome::Run(call) => {
+            ClearingOutcome::Run(call) => {
                 self.permitted(world, &call);
                 self.turn().cleared(place, read_only(&call.tool));
                 self.permits.insert(place, call);
             }
-            Outcome::Substituted { call, result, .. } => {
+            ClearingOutcome::Substituted { call, result, .. } => {
                 self.permitted(world, &call);
                 self.answer(world, place, answered(result));
             }
-            Outcome::Ask { .. } => return self.park(world),
-            Outcome::Refused { denied, .. } => self.answer(world, place, Answer::not_run(denied.text())),
-            Outcome::Abort { aborted, .. } => self.end(End::stopped(aborted)),
+            ClearingOutcome::Ask { .. } => return self.park(world),
+            ClearingOutcome::Refused { denied, .. } => self.answer(world, place, ModelAnswer::not_run(denied.text())),
+            ClearingOutcome::Abort { aborted, .. } => self.end(TurnEnd::stopped(aborted)),
         }
         Went::On
     }
@@ -372,7 +374,7 @@ impl Worker {
         if self.turn().is_ending() {
             return Went::On;
         }
-        assert_ne!(self.mode, Mode::Subagent, "a sub-agent is parked");
+        assert_ne!(self.mode, ApprovalMode::Subagent, "a sub-agent is parked");
         while let Some(place) = self.running.keys().next().copied() {
             self.wait(world, place);
         }
@@ -412,11 +414,11 @@ impl Worker {
             depth,
             ..self.who.clone()
         };
-        let mut child = Worker::open(world, who, Mode::Subagent);
+        let mut child = Worker::open(world, who, ApprovalMode::Subagent);
         if child.begin(world, "look") {
             return Running::Child { call, child: Box::new(child) };
         }
-        child.close(world, Cause::Done);
+        child.close(world, ReleaseReason::Done);
         Running::Tool { call, done_at: world.now }
     }
 
@@ -436,7 +438,7 @@ impl Worker {
                         continue;
                     }
                     if world.dice.once_in(60) {
-                        child.end(End::cancelled());
+                        child.end(TurnEnd::cancelled());
                     }
                     if let Went::Over(end) = child.step(world) {
                         self.child_ended(world, place, &end);
@@ -452,12 +454,15 @@ impl Worker {
         }
     }
 
-    fn child_ended(&mut self, world: &mut World, place: usize, end: &End) {
+    fn child_ended(&mut self, world: &mut World, place: usize, end: &TurnEnd) {
         let Some(Running::Child { call, child }) = self.running.remove(&place) else { panic!("a child ended") };
-        child.close(world, if end.status == TurnStatus::Completed { Cause::Done } else { Cause::Failed });
+        child.close(
+            world,
+            if end.status == TurnStatus::Completed { ReleaseReason::Done } else { ReleaseReason::Failed },
+        );
         if end.roll_back {
             // The whole run stops, root and all.
-            self.end(End::hard_aborted());
+            self.end(TurnEnd::hard_aborted());
         }
         self.settle(world, place, call, &end.reply);
     }
@@ -470,13 +475,13 @@ impl Worker {
             Ruling::Proceed => answered(settled.result),
             Ruling::Abort(aborted) => {
                 let text = aborted.text();
-                self.end(End::stopped(aborted));
-                Answer::not_run(text)
+                self.end(TurnEnd::stopped(aborted));
+                ModelAnswer::not_run(text)
             }
             Ruling::Deny(denied) => panic!("after_tool cannot deny: {denied:?}"),
             Ruling::Ask { why: never, .. } | Ruling::Respond { with: never, .. } => match never {},
         };
-        self.answer(world, place, Answer { execution, ..answer });
+        self.answer(world, place, ModelAnswer { execution, ..answer });
     }
 }
 
@@ -485,6 +490,6 @@ fn read_only(tool: &str) -> bool {
     tool.starts_with("read") || tool == "delegate"
 }
 
-fn answered(result: ToolOutput) -> Answer {
-    Answer { handled: result.response_handled, ..Answer::not_run(result.for_llm) }
+fn answered(result: ToolOutput) -> ModelAnswer {
+    ModelAnswer { handled: result.response_handled, ..ModelAnswer::not_run(result.for_llm) }
 }

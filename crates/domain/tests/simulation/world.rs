@@ -6,20 +6,20 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use pintle_domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CallPatch, Checkpoint, CheckpointKind, Duty,
-    Known, LlmPatch, Occasion, PreToolUse, Reply, SubagentStart, Substitute, UserPromptSubmit,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CallPatch, Checkpoint,
+    CheckpointKind, Duty, EventContext, LlmPatch, PreToolUse, Reply, SubagentStart, Substitute, UserPromptSubmit,
 };
-use pintle_domain::fault::{Breach, Fault, Way};
-use pintle_domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use pintle_domain::fault::{Direction, Fault, ProtocolBreach};
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use pintle_domain::id::{AgentId, CallId, HookName, TurnId};
 use pintle_domain::identity::Identity;
 use pintle_domain::json::{Object, Rendered};
 use pintle_domain::llm::{LlmReply, ToolDef};
-use pintle_domain::matcher::{Matcher, Respond};
+use pintle_domain::matcher::{Matcher, RespondTools};
 use pintle_domain::message::{CallPart, Message, Role};
 use pintle_domain::roster::Roster;
 use pintle_domain::tool::{ToolCall, ToolOutput};
-use pintle_domain::verdict::{Abort, Extent, Verdict};
+use pintle_domain::verdict::{Abort, AbortScope, Verdict};
 
 /// Where randomness comes from.
 pub(crate) trait Dice {
@@ -91,13 +91,13 @@ impl Agent {
 
 impl Agent {
     /// An event of this agent. Who it is concerns no rule that is played here.
-    pub(crate) fn occasion(&self) -> Occasion<'_> {
+    pub(crate) fn event_context(&self) -> EventContext<'_> {
         static WHO: LazyLock<Identity> = LazyLock::new(|| Identity::top("main", "s", TurnId::from("t")));
-        Occasion { who: &WHO, known: self }
+        EventContext { who: &WHO, known: self }
     }
 }
 
-impl Known for Agent {
+impl AgentInfo for Agent {
     fn tool(&self, name: &str) -> Option<String> {
         let name = if name == "bash" { "exec" } else { name };
         (TOOLS.contains(&name) || self.owners.contains_key(name)).then(|| name.to_owned())
@@ -136,10 +136,11 @@ static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
     ["^exec$", "read", "^web_", "b"].iter().map(|p| Matcher::compile(p).expect("a good pattern")).collect()
 });
 
-static GRANTS: LazyLock<Vec<Respond>> = LazyLock::new(|| {
-    let only =
-        |globs: &[&str]| Respond::only(&globs.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("good globs");
-    vec![Respond::Any, only(&[]), only(&["web_*", "read_a"])]
+static GRANTS: LazyLock<Vec<RespondTools>> = LazyLock::new(|| {
+    let only = |globs: &[&str]| {
+        RespondTools::only(&globs.iter().map(ToString::to_string).collect::<Vec<_>>()).expect("good globs")
+    };
+    vec![RespondTools::Any, only(&[]), only(&["web_*", "read_a"])]
 });
 
 /// Up to [`MAX_HOOKS`] hooks, each at several checkpoints, in any state, with settings that no configuration
@@ -163,10 +164,10 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
         origin: String::new(),
         priority: [-1, 0, 1][dice.below(3) as usize],
         state: match dice.below(20) {
-            17 => State::Disabled,
-            18 => State::Untrusted,
-            19 => State::Broken(fault),
-            _ => State::Armed,
+            17 => HookState::Disabled,
+            18 => HookState::Untrusted,
+            19 => HookState::Broken(fault),
+            _ => HookState::Armed,
         },
         matcher: dice.once_in(3).then(|| dice.pick(&MATCHERS).clone()),
         respond: dice.pick(&GRANTS).clone(),
@@ -196,10 +197,10 @@ pub(crate) fn with_rule(roster: &Roster, agent: &str) -> Arc<Roster> {
         family: Family::Process,
         origin: String::new(),
         priority: 2,
-        state: State::Broken(Fault::CannotStart { detail: "a rule".into() }),
+        state: HookState::Broken(Fault::CannotStart { detail: "a rule".into() }),
         scope: Scope::Agents([AgentId::from(agent)].into()),
         matcher: Some(Matcher::compile("^write$").expect("a good pattern")),
-        respond: Respond::Any,
+        respond: RespondTools::Any,
         events: None,
         media_dir: None,
         stages,
@@ -224,7 +225,7 @@ pub(crate) fn input(dice: &mut impl Dice) -> Object {
 }
 
 /// A call of any tool that `known` knows.
-pub(crate) fn call(dice: &mut impl Dice, known: &dyn Known) -> ToolCall {
+pub(crate) fn call(dice: &mut impl Dice, known: &dyn AgentInfo) -> ToolCall {
     let raw = *dice.pick(&ASKED_FOR);
     let tool = known.tool(raw).unwrap_or_else(|| "exec".into());
     ToolCall { id: CallId::from("c1"), tool, raw_tool: raw.into(), arguments: input(dice) }
@@ -247,11 +248,11 @@ fn fault(dice: &mut impl Dice) -> Fault {
     let detail = || "why".to_owned();
     match dice.below(12) {
         0 => Fault::TimedOut { after: Duration::from_secs(5) },
-        1 => Fault::Protocol(Breach::Returned(detail())),
+        1 => Fault::Protocol(ProtocolBreach::Returned(detail())),
         2 => Fault::broke(detail()),
-        3 => Fault::Protocol(Breach::Respond(detail())),
+        3 => Fault::Protocol(ProtocolBreach::Respond(detail())),
         4 => Fault::Unreadable { detail: detail() },
-        5 => Fault::TooLarge { way: Way::Reply, limit: 1 },
+        5 => Fault::TooLarge { way: Direction::Reply, limit: 1 },
         6 => Fault::CannotStart { detail: detail() },
         7 => Fault::BadExit { status: 3 },
         8 => Fault::Killed { signal: 9 },
@@ -293,7 +294,7 @@ fn reply(dice: &mut impl Dice, kind: CheckpointKind, goes_on: bool) -> Reply {
 }
 
 fn abort(dice: &mut impl Dice) -> Abort {
-    Abort { extent: *dice.pick(&[Extent::Turn, Extent::Run]), reason: "stop".into() }
+    Abort { abort_scope: *dice.pick(&[AbortScope::Turn, AbortScope::Run]), reason: "stop".into() }
 }
 
 fn prompt_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<UserPromptSubmit> {
@@ -382,7 +383,7 @@ fn result_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<AfterTool> {
 }
 
 /// The checkpoint that `reply` answers, and the word of its verdict.
-pub(crate) fn told(reply: &Reply) -> (CheckpointKind, pintle_domain::verdict::Word) {
+pub(crate) fn told(reply: &Reply) -> (CheckpointKind, pintle_domain::verdict::VerdictKind) {
     match reply {
         Reply::UserPromptSubmit(heard) => (UserPromptSubmit::KIND, heard.verdict.told().0),
         Reply::BeforeLlm(heard) => (BeforeLlm::KIND, heard.verdict.told().0),

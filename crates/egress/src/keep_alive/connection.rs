@@ -46,7 +46,7 @@ pub(super) struct Connection {
 
 /// Why a request had no response head.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub(super) enum NoResponse {
     /// Nothing of it was sent: here it is again.
     Unsent(Box<Request<Full<Bytes>>>),
     /// It may have arrived.
@@ -72,12 +72,12 @@ impl Connection {
     }
 
     /// Sends a request and waits for the head of its response.
-    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unanswered> {
+    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, NoResponse> {
         let answered = self.sender.try_send_request(request);
         let (driver, ended) = (&mut self.driver, &mut self.ended);
         drive(self.relay.clone(), (driver, ended), answered).await.map_err(|mut error| match error.take_message() {
-            Some(request) => Unanswered::Unsent(Box::new(request)),
-            None => Unanswered::Lost(error.into_error()),
+            Some(request) => NoResponse::Unsent(Box::new(request)),
+            None => NoResponse::Lost(error.into_error()),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::approval::Approval;
-use domain::clearing::{Aside, Clearing, Outcome, Question, Row, rows, time_of_substitute};
+use domain::clearing::{ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute};
 use domain::id::HookName;
 use domain::identity::Identity;
 use domain::json::Object;
@@ -12,7 +12,7 @@ use domain::ruling::Aborted;
 use domain::tool::{Digest, ToolCall, ToolOutput};
 
 use super::{Dispatcher, Ids, TurnCx, blank, has_stored};
-use crate::approvals::{Told, nobody_to_ask};
+use crate::approvals::{QuestionResult, nobody_to_ask};
 use crate::permit::Permit;
 
 /// The refusal of a call whose clearing could not be written down.
@@ -23,7 +23,7 @@ pub const NOT_RECORDED: &str = "audit record could not be written";
 #[must_use = "a clearance nobody reads is a gate nobody closes"]
 pub enum Clearance {
     /// It may run, with what the gates left beside that.
-    Run(Permit, Aside),
+    Run(Permit, GateNotes),
     /// A hook answered in the tool's place.
     Substituted {
         /// The call that the result belongs to.
@@ -35,7 +35,7 @@ pub enum Clearance {
         /// How long it took.
         took: Duration,
         /// What the gates left beside that.
-        aside: Aside,
+        gate_notes: GateNotes,
     },
     /// A person must say, and nobody has yet: the question is in the store. Clear the same call again later.
     Waiting {
@@ -70,8 +70,8 @@ impl Clearance {
     /// The arguments as the gates left them, and whether these are others than the model's.
     pub fn left(&self) -> (&Object, bool) {
         match self {
-            Self::Run(permit, aside) => (&permit.call().arguments, aside.rewritten),
-            Self::Substituted { call, aside, .. } => (&call.arguments, aside.rewritten),
+            Self::Run(permit, gate_notes) => (&permit.call().arguments, gate_notes.rewritten),
+            Self::Substituted { call, gate_notes, .. } => (&call.arguments, gate_notes.rewritten),
             Self::Waiting { approval, rewritten } => (&approval.arguments, *rewritten),
             Self::Refused { call, rewritten, .. } | Self::Abort { call, rewritten, .. } => {
                 (&call.arguments, *rewritten)
@@ -97,31 +97,34 @@ impl Dispatcher {
         let mut ids = Ids::default();
         let set = self.current.set();
         let began = self.evidence.moment();
-        let mut clearing = Clearing::new(set.roster().clone(), cx.occasion(), call);
+        let mut clearing = Clearing::new(set.roster().clone(), cx.event_context(), call);
         let mut person = Person::Unasked;
         loop {
             self.drive((cx, &set), &mut ids, &mut clearing).await;
             let Some(question) = clearing.question() else { break };
             match ask_person(cx, question).await {
-                Told::Yes { id } => {
+                QuestionResult::Yes { id } => {
                     person = Person::Approved { id };
                     clearing.approved();
                 }
-                Told::No(text) => clearing.refused(&text),
-                Told::Later(waiting) => {
+                QuestionResult::No(text) => clearing.refused(&text),
+                QuestionResult::Later(waiting) => {
                     person = Person::Waiting(waiting);
                     break;
                 }
             }
         }
-        let aside = clearing.take_aside();
+        let gate_notes = clearing.take_gate_notes();
         let (outcome, records) = clearing.conclude();
         self.tell_faults(cx, &records);
         self.current.live.count(&cx.who, &set, &records);
         let took = time_of_substitute(&records);
         let digest = match &outcome {
-            Outcome::Run(call) => Some(Digest::of(&cx.who, call)),
-            Outcome::Substituted { .. } | Outcome::Ask { .. } | Outcome::Refused { .. } | Outcome::Abort { .. } => None,
+            ClearingOutcome::Run(call) => Some(Digest::of(&cx.who, call)),
+            ClearingOutcome::Substituted { .. }
+            | ClearingOutcome::Ask { .. }
+            | ClearingOutcome::Refused { .. }
+            | ClearingOutcome::Abort { .. } => None,
         };
         let approval = match &person {
             Person::Approved { id } => Some(id.as_str()),
@@ -131,7 +134,7 @@ impl Dispatcher {
         let about = outcome.call();
         let tool = about.tool.clone();
         let input = || Some(about.arguments.clone());
-        let kept = |Row { kind, ruling, hooks }| EventRecord {
+        let kept = |ClearingRow { kind, ruling, hooks }| EventRecord {
             input: if has_stored(&hooks) { input() } else { None },
             tool: Some(tool.clone()),
             ruling,
@@ -140,49 +143,51 @@ impl Dispatcher {
         };
         let events: Vec<EventRecord> = rows.into_iter().map(kept).collect();
         self.evidence.concluded(began, &events);
-        self.settle(&cx.who, (outcome, person), (digest, took, aside), events).await
+        self.settle(&cx.who, (outcome, person), (digest, took, gate_notes), events).await
     }
 
     async fn settle(
         &self,
         who: &Identity,
-        (outcome, person): (Outcome, Person),
-        (digest, took, aside): (Option<Digest>, Duration, Aside),
+        (outcome, person): (ClearingOutcome, Person),
+        (digest, took, gate_notes): (Option<Digest>, Duration, GateNotes),
         events: Vec<EventRecord>,
     ) -> Clearance {
-        if let (Outcome::Run(call), Some(digest)) = (&outcome, digest) {
+        if let (ClearingOutcome::Run(call), Some(digest)) = (&outcome, digest) {
             let call = call.clone();
             return match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(who.clone(), call, digest), aside),
+                Ok(()) => Clearance::Run(Permit::grant(who.clone(), call, digest), gate_notes),
                 Err(error) => {
                     // Only the log has the detail: it may name a path of the user's.
                     tracing::error!("{NOT_RECORDED}: {error}");
-                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten: aside.rewritten }
+                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten: gate_notes.rewritten }
                 }
             };
         }
         self.evidence.keep(events).await;
-        let rewritten = aside.rewritten;
+        let rewritten = gate_notes.rewritten;
         match (outcome, person) {
-            (Outcome::Run(call), _) => Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten },
-            (Outcome::Substituted { call, by, result }, _) => {
-                Clearance::Substituted { call, output: result, by, took, aside }
+            (ClearingOutcome::Run(call), _) => {
+                Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten }
             }
-            (Outcome::Ask { .. }, Person::Waiting(approval)) => Clearance::Waiting { approval, rewritten },
-            (Outcome::Ask { call, by, why }, Person::Unasked | Person::Approved { .. }) => {
+            (ClearingOutcome::Substituted { call, by, result }, _) => {
+                Clearance::Substituted { call, output: result, by, took, gate_notes }
+            }
+            (ClearingOutcome::Ask { .. }, Person::Waiting(approval)) => Clearance::Waiting { approval, rewritten },
+            (ClearingOutcome::Ask { call, by, why }, Person::Unasked | Person::Approved { .. }) => {
                 Clearance::Refused { call, text: nobody_to_ask(why.as_str()), by: Some(by), rewritten }
             }
-            (Outcome::Refused { call, denied }, _) => {
+            (ClearingOutcome::Refused { call, denied }, _) => {
                 Clearance::Refused { call, text: denied.text(), by: Some(denied.by), rewritten }
             }
-            (Outcome::Abort { aborted, call }, _) => Clearance::Abort { aborted, call, rewritten },
+            (ClearingOutcome::Abort { aborted, call }, _) => Clearance::Abort { aborted, call, rewritten },
         }
     }
 }
 
-async fn ask_person(cx: &TurnCx, question: Question<'_>) -> Told {
+async fn ask_person(cx: &TurnCx, question: ApprovalQuestion<'_>) -> QuestionResult {
     match &cx.approvals {
         Some(approvals) => approvals.put(&cx.who, question, &cx.cancel).await,
-        None => Told::No(nobody_to_ask(question.why.as_str())),
+        None => QuestionResult::No(nobody_to_ask(question.why.as_str())),
     }
 }

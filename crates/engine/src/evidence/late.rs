@@ -7,7 +7,7 @@ use domain::store::StoreError;
 
 /// Between whoever waits for records and the store that writes them: of the two, one speaks first.
 #[derive(Debug, Default)]
-pub(super) struct Late(Mutex<Known>);
+pub(super) struct AcknowledgementRace(Mutex<Known>);
 
 #[derive(Debug, Default)]
 enum Known {
@@ -20,7 +20,7 @@ enum Known {
     GivenUp(Vec<EventRecord>),
 }
 
-impl Late {
+impl AcknowledgementRace {
     /// The store says how it went. What comes back is not written and has to be.
     #[must_use = "what is not kept leaves no evidence"]
     pub(super) fn hear(&self, how: &Result<(), StoreError>) -> Vec<EventRecord> {

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use domain::chain::GATE_BUDGET;
 use domain::checkpoint::CheckpointKind;
 use domain::id::TurnId;
-use domain::record::Outcome;
-use domain::store::{Idle, RoomSoon};
+use domain::record::HookOutcome;
+use domain::store::{IdleStore, RoomSoon};
 use futures_util::future::{join, join_all};
 use testkit::conformance::store::{event, hook as hook_record};
 use testkit::log::Log;
@@ -22,7 +22,7 @@ const ROOM: usize = 4;
 /// Writes a batch when it is told to.
 struct Slow {
     room: Arc<Semaphore>,
-    queue: Mutex<VecDeque<(usize, Done)>>,
+    queue: Mutex<VecDeque<(usize, OnKept)>>,
 }
 
 impl Slow {
@@ -45,7 +45,7 @@ impl Slow {
 }
 
 impl RecordStore for Slow {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.queue.lock().unwrap().push_back((records.len(), done));
     }
 
@@ -63,11 +63,11 @@ impl RecordStore for Slow {
 struct Unoccupied;
 
 impl RecordStore for Unoccupied {
-    fn keep(&self, _records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, _records: Vec<EventRecord>, done: OnKept) {
         done(Err(StoreError::Unavailable("this was to be written in place".into())));
     }
 
-    fn idle(&self) -> Option<Box<dyn Idle + '_>> {
+    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
         Some(Box::new(Self))
     }
 
@@ -76,7 +76,7 @@ impl RecordStore for Unoccupied {
     }
 }
 
-impl Idle for Unoccupied {
+impl IdleStore for Unoccupied {
     fn write(self: Box<Self>, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>> {
         // Somebody else has the file where there is more than one record.
         if records.len() == 1 { Ok(Ok(())) } else { Err(records) }
@@ -168,7 +168,7 @@ async fn every_record_that_is_lost_is_counted() {
 /// A record of the gates of a call, which took `seconds` and let it pass.
 fn cleared_in(seconds: u64) -> EventRecord {
     let took = Duration::from_secs(seconds);
-    let said = Outcome::Said { word: Word::Continue, reason: None, took };
+    let said = HookOutcome::Said { word: VerdictKind::Continue, reason: None, took };
     EventRecord { hooks: [hook_record("gate", said)].into_iter().collect(), ..event(&TurnId::from("t")) }
 }
 

@@ -2,10 +2,10 @@
 
 use domain::json::{Number, Value};
 
-use dialects::process::config::{At, Problem};
+use dialects::process::config::{EntryProblem, MemberPart};
 
 use super::diagnostic::dotted;
-use super::document::{Document, Node, NodeKind};
+use super::document::{Document, NodeKind, TreeNode};
 
 /// How much of a wrong value a message repeats, in characters.
 const SHOWN_CHARS: usize = 60;
@@ -13,7 +13,7 @@ const SHOWN_CHARS: usize = 60;
 /// What the schema says about a document.
 pub(super) struct Checked {
     /// Everything that it does not allow; paths start at the root.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<EntryProblem>,
     /// The keys that hold `null`: as if they were not there.
     pub(super) absent: Vec<Vec<String>>,
 }
@@ -33,7 +33,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn value(&mut self, node: &Node, schema: &'a Value) {
+    fn value(&mut self, node: &TreeNode, schema: &'a Value) {
         let mut branches = Vec::new();
         self.branches(schema, &mut branches);
         if branches.iter().any(|branch| branch.get("type").is_none()) {
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn inside(&mut self, node: &Node, schema: &'a Value) {
+    fn inside(&mut self, node: &TreeNode, schema: &'a Value) {
         match &node.kind {
             NodeKind::Table(_) => self.table(node, schema),
             NodeKind::List(items) => {
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn table(&mut self, node: &Node, schema: &'a Value) {
+    fn table(&mut self, node: &TreeNode, schema: &'a Value) {
         let known = schema.get("properties").and_then(Value::as_object);
         let others = schema.get("additionalProperties");
         for member in node.members() {
@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn member(&mut self, node: &Node, schema: &'a Value) {
+    fn member(&mut self, node: &TreeNode, schema: &'a Value) {
         match (&node.kind, schema) {
             // Whatever a table of the user's own holds is left to it.
             (_, Value::Bool(true)) => {}
@@ -112,14 +112,15 @@ impl<'a> Walk<'a> {
     fn unknown(&mut self, key: &str, known: Vec<&str>) {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let message = format!("unknown key \"{}\"", dotted(&path));
-        let mut problem = Problem { at: At::Key, ..Problem::new(&path, message).meant(key, known.iter().copied()) };
+        let mut problem =
+            EntryProblem { at: MemberPart::Key, ..EntryProblem::new(&path, message).meant(key, known.iter().copied()) };
         if problem.nearest.is_none() {
             problem.message = format!("{}; known here: {}", problem.message, known.join(", "));
         }
         self.found.problems.push(problem);
     }
 
-    fn wrong(&mut self, node: &Node, branches: &[&Value]) {
+    fn wrong(&mut self, node: &TreeNode, branches: &[&Value]) {
         let mut expected: Vec<&str> = branches.iter().flat_map(|branch| types(branch)).filter_map(named).collect();
         expected.dedup();
         self.say(format!("expected {}, got {}", expected.join(" or "), shown(node)));
@@ -141,7 +142,12 @@ impl<'a> Walk<'a> {
     }
 
     fn say(&mut self, message: String) {
-        self.found.problems.push(Problem { path: self.path.clone(), at: At::Value, message, nearest: None });
+        self.found.problems.push(EntryProblem {
+            path: self.path.clone(),
+            at: MemberPart::Value,
+            message,
+            nearest: None,
+        });
     }
 }
 
@@ -153,7 +159,7 @@ fn types(schema: &Value) -> Vec<&str> {
     }
 }
 
-fn fits(node: &Node, schema: &Value) -> bool {
+fn fits(node: &TreeNode, schema: &Value) -> bool {
     types(schema).into_iter().any(|kind| match (&node.kind, kind) {
         (NodeKind::Bool(_), "boolean")
         | (NodeKind::Number(_), "number")
@@ -179,7 +185,7 @@ fn named(kind: &str) -> Option<&'static str> {
     }
 }
 
-fn shown(node: &Node) -> String {
+fn shown(node: &TreeNode) -> String {
     match &node.kind {
         NodeKind::Null => "null".into(),
         NodeKind::Bool(value) => value.to_string(),

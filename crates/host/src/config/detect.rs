@@ -9,7 +9,7 @@ use providers::capabilities::Overrides;
 use url::Url;
 
 use super::places::Env;
-use super::{Config, Named, ProviderConfig, ProviderKind, ToolMode};
+use super::{Config, NamedRef, ProviderConfig, ProviderConfigKind, ToolMode};
 use crate::error::HostError;
 
 /// Asks whether an Ollama answers at an address, and for the names of the models that it has.
@@ -30,7 +30,7 @@ struct Known {
     key: &'static str,
     base_url: &'static str,
     model: &'static str,
-    kind: fn(Option<Url>) -> ProviderKind,
+    kind: fn(Option<Url>) -> ProviderConfigKind,
 }
 
 /// In the order in which they are looked for. The models are small ones that call tools well.
@@ -40,14 +40,14 @@ const KNOWN: [Known; 2] = [
         key: "OPENAI_API_KEY",
         base_url: "OPENAI_BASE_URL",
         model: "gpt-5-mini",
-        kind: |base_url| ProviderKind::OpenAi { base_url, tool_mode: ToolMode::Native },
+        kind: |base_url| ProviderConfigKind::OpenAi { base_url, tool_mode: ToolMode::Native },
     },
     Known {
         name: "anthropic",
         key: "ANTHROPIC_API_KEY",
         base_url: "ANTHROPIC_BASE_URL",
         model: "claude-haiku-4-5",
-        kind: |base_url| ProviderKind::Anthropic { base_url },
+        kind: |base_url| ProviderConfigKind::Anthropic { base_url },
     },
 ];
 
@@ -63,7 +63,7 @@ pub(super) fn add(config: &mut Config, env: &Env, probe: Option<&Probe<'_>>) -> 
     let Some((name, provider, model)) = found else { return Ok(()) };
     config.providers.insert(name.to_owned(), provider);
     let text = format!("{name}/{model}");
-    config.default_model.get_or_insert(Named { text, place: None, path: Vec::new() });
+    config.default_model.get_or_insert(NamedRef { text, place: None, path: Vec::new() });
     Ok(())
 }
 
@@ -91,7 +91,7 @@ impl Known {
 fn ollama(probe: &Probe<'_>) -> Option<(&'static str, ProviderConfig, String)> {
     let model = probe(OLLAMA)?.into_iter().next()?;
     let base_url = Url::parse(&format!("http://{OLLAMA}/v1")).ok();
-    let kind = ProviderKind::OpenAi { base_url, tool_mode: ToolMode::Native };
+    let kind = ProviderConfigKind::OpenAi { base_url, tool_mode: ToolMode::Native };
     Some((
         "ollama",
         ProviderConfig { vision: kind.sees(), kind, api_key_env: None, takes: Overrides::default() },

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
+pub struct Location {
     /// The file.
     pub file: PathBuf,
     /// Its line, from 1.
@@ -16,7 +16,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
@@ -26,7 +26,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// Where.
-    pub place: Place,
+    pub place: Location,
     /// The keys that lead there, with dots; empty for the whole file.
     pub path: String,
     /// What was expected and what stands there.

@@ -6,11 +6,11 @@ mod toml;
 
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::{At, Problem};
-use dialects::tree::{Lines, Unparsable, json};
-pub use dialects::tree::{MAX_DEPTH, Member, Node, NodeKind};
+use dialects::process::config::{EntryProblem, MemberPart};
+use dialects::tree::{LineIndex, ParseError, json};
+pub use dialects::tree::{MAX_DEPTH, NodeKind, TreeMember, TreeNode};
 
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Diagnostic, Location};
 
 /// The largest file that is read. Real ones stay below a hundredth of it.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
@@ -21,10 +21,10 @@ pub struct Document {
     /// The file.
     pub file: PathBuf,
     /// What is written in it.
-    pub root: Node,
+    pub root: TreeNode,
     /// Keys that stand twice in one table; paths start at the root.
-    pub twice: Vec<Problem>,
-    lines: Lines,
+    pub twice: Vec<EntryProblem>,
+    lines: LineIndex,
 }
 
 impl Document {
@@ -35,13 +35,14 @@ impl Document {
     pub fn parse(file: &Path, bytes: &[u8]) -> Result<Self, Diagnostic> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let lossy = String::from_utf8_lossy(bytes);
-        let lines = Lines::new(&lossy);
+        let lines = LineIndex::new(&lossy);
         let parsed = match std::str::from_utf8(bytes) {
-            Err(why) => Err(Unparsable { at: why.valid_up_to(), message: "not valid UTF-8".into() }),
+            Err(why) => Err(ParseError { at: why.valid_up_to(), message: "not valid UTF-8".into() }),
             Ok(text) if file.extension().is_some_and(|extension| extension == "json") => json::parse(text),
             Ok(text) => toml::parse(text),
         };
-        let not_a_table = |root: &Node| Unparsable { at: root.span.start, message: "expected a table of keys".into() };
+        let not_a_table =
+            |root: &TreeNode| ParseError { at: root.span.start, message: "expected a table of keys".into() };
         match parsed.and_then(|root| if root.is_table() { Ok(root) } else { Err(not_a_table(&root)) }) {
             Ok(root) => {
                 let mut twice = Vec::new();
@@ -59,7 +60,7 @@ impl Document {
     }
 
     /// The place of what `path` leads to, or of the deepest part of it that is there.
-    pub fn place(&self, path: &[String], at: At) -> Place {
+    pub fn place(&self, path: &[String], at: MemberPart) -> Location {
         let (mut node, mut key) = (&self.root, None);
         let mut found = 0;
         for step in path {
@@ -69,21 +70,21 @@ impl Document {
         }
         let whole = found == path.len();
         // A table is best shown by its key: in TOML its own span may be all over the file.
-        let by_key = !whole || at == At::Key || node.is_table();
+        let by_key = !whole || at == MemberPart::Key || node.is_table();
         let start = key.filter(|_| by_key).map_or(node.span.start, |span| span.start);
         place(&self.lines, &self.file, start)
     }
 }
 
 /// The place of the byte at `at`.
-fn place(lines: &Lines, file: &Path, at: usize) -> Place {
+fn place(lines: &LineIndex, file: &Path, at: usize) -> Location {
     let (line, column) = lines.place(at);
-    Place { file: file.to_owned(), line, column }
+    Location { file: file.to_owned(), line, column }
 }
 
 /// Adds the keys that stand twice in one table of `node`, which `path` leads to.
-fn find_twice(node: &Node, path: &mut Vec<String>, found: &mut Vec<Problem>) {
-    let (members, items): (&[Member], &[Node]) = match &node.kind {
+fn find_twice(node: &TreeNode, path: &mut Vec<String>, found: &mut Vec<EntryProblem>) {
+    let (members, items): (&[TreeMember], &[TreeNode]) = match &node.kind {
         NodeKind::Table(members) => (members, &[]),
         NodeKind::List(items) => (&[], items),
         NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => {
@@ -95,7 +96,7 @@ fn find_twice(node: &Node, path: &mut Vec<String>, found: &mut Vec<Problem>) {
         path.push(member.key.clone());
         if !seen.insert(&member.key) {
             let message = format!("duplicate key \"{}\"", member.key);
-            found.push(Problem { path: path.clone(), at: At::Key, message, nearest: None });
+            found.push(EntryProblem { path: path.clone(), at: MemberPart::Key, message, nearest: None });
         }
         find_twice(&member.node, path, found);
         path.pop();
@@ -111,7 +112,7 @@ fn find_twice(node: &Node, path: &mut Vec<String>, found: &mut Vec<Problem>) {
 mod tests {
     use super::*;
 
-    fn place(file: &str, text: &str, path: &[&str], at: At) -> String {
+    fn place(file: &str, text: &str, path: &[&str], at: MemberPart) -> String {
         let document = Document::parse(Path::new(file), text.as_bytes()).unwrap();
         let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
         document.place(&path, at).to_string()
@@ -120,15 +121,15 @@ mod tests {
     #[test]
     fn keys_and_values_know_their_place_in_both_forms() {
         let toml = "# ü\n[a.\"b c\"]\nd = [1, { e = 'ü' , f = 2 }]\n";
-        assert_eq!(place("x.toml", toml, &["a", "b c"], At::Key), "x.toml:2:4");
-        assert_eq!(place("x.toml", toml, &["a", "b c", "d"], At::Key), "x.toml:3:1");
-        assert_eq!(place("x.toml", toml, &["a", "b c", "d", "0"], At::Value), "x.toml:3:6");
-        assert_eq!(place("x.toml", toml, &["a", "b c", "d", "1", "f"], At::Value), "x.toml:3:25");
-        assert_eq!(place("x.toml", toml, &["a", "b c", "gone"], At::Value), "x.toml:2:4");
+        assert_eq!(place("x.toml", toml, &["a", "b c"], MemberPart::Key), "x.toml:2:4");
+        assert_eq!(place("x.toml", toml, &["a", "b c", "d"], MemberPart::Key), "x.toml:3:1");
+        assert_eq!(place("x.toml", toml, &["a", "b c", "d", "0"], MemberPart::Value), "x.toml:3:6");
+        assert_eq!(place("x.toml", toml, &["a", "b c", "d", "1", "f"], MemberPart::Value), "x.toml:3:25");
+        assert_eq!(place("x.toml", toml, &["a", "b c", "gone"], MemberPart::Value), "x.toml:2:4");
         let json = "{\"a\": {\n  \"b c\" : {\"d\": [1, {\"e\": \"ü\", \"f\": 2}]}}}";
-        assert_eq!(place("x.json", json, &["a", "b c"], At::Value), "x.json:2:3");
-        assert_eq!(place("x.json", json, &["a", "b c", "d", "1", "f"], At::Value), "x.json:2:37");
-        assert_eq!(place("x.json", json, &["gone"], At::Value), "x.json:1:1");
+        assert_eq!(place("x.json", json, &["a", "b c"], MemberPart::Value), "x.json:2:3");
+        assert_eq!(place("x.json", json, &["a", "b c", "d", "1", "f"], MemberPart::Value), "x.json:2:37");
+        assert_eq!(place("x.json", json, &["gone"], MemberPart::Value), "x.json:1:1");
     }
 
     #[test]
@@ -165,7 +166,7 @@ mod tests {
         let document = Document::parse(Path::new("x.json"), br#"{"a": [{"b": 1, "b": 2}]}"#).unwrap();
         assert_eq!(document.twice.len(), 1);
         assert_eq!(document.twice[0].path, ["a", "0", "b"]);
-        assert_eq!(document.place(&document.twice[0].path, At::Key).to_string(), "x.json:1:17");
+        assert_eq!(document.place(&document.twice[0].path, MemberPart::Key).to_string(), "x.json:1:17");
         assert_eq!(document.root.to_json().to_string(), r#"{"a":[{"b":1}]}"#);
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::{Around, At, Defaults, Problem};
+use dialects::process::config::{Defaults, EntryContext, EntryProblem, MemberPart};
 use domain::json::Value;
 
 use super::check::check;
 use super::diagnostic::{Diagnostic, dotted};
-use super::document::{Document, Member, Node, NodeKind};
+use super::document::{Document, NodeKind, TreeMember, TreeNode};
 use super::places;
 use super::raw::{RawConfig, cached_schema};
 use crate::error::HostError;
@@ -70,8 +70,10 @@ impl Layer {
             bad: BTreeMap::new(),
         };
         // A switched-off entry is only checked for keys: its values are of no consequence.
-        let (counts, moot): (Vec<_>, Vec<_>) =
-            checked.problems.into_iter().partition(|problem| problem.at == At::Key || !layer.is_off(&problem.path));
+        let (counts, moot): (Vec<_>, Vec<_>) = checked
+            .problems
+            .into_iter()
+            .partition(|problem| problem.at == MemberPart::Key || !layer.is_off(&problem.path));
         let mut dropped: BTreeSet<EntryPath> = moot.into_iter().map(|problem| problem.path).collect();
         dropped.extend(checked.absent);
         dropped.extend(counts.iter().map(|problem| problem.path.clone()));
@@ -101,7 +103,7 @@ impl Layer {
     }
 
     /// Adds a diagnostic; the entry that it is about, if any, is then bad.
-    pub(super) fn report(&mut self, problem: Problem) {
+    pub(super) fn report(&mut self, problem: EntryProblem) {
         let entry = entry_of(&problem.path);
         let place = self.document.place(&problem.path, problem.at);
         let guard = problem.path.first().is_some_and(|section| section == "hooks") && !self.is_off(&problem.path);
@@ -119,7 +121,7 @@ impl Layer {
     }
 
     /// Adds a diagnostic that leaves the entry in force.
-    pub(super) fn remark(&mut self, problem: Problem) {
+    pub(super) fn remark(&mut self, problem: EntryProblem) {
         let bad = self.bad.clone();
         self.report(problem);
         self.bad = bad;
@@ -131,21 +133,21 @@ impl Layer {
     }
 
     /// The members of a table of entries, the first of two that have the same name.
-    pub(super) fn entries(&self, table: &[&str]) -> Vec<&Member> {
+    pub(super) fn entries(&self, table: &[&str]) -> Vec<&TreeMember> {
         let mut seen = BTreeSet::new();
-        let members = self.document.root.at(table).map_or(&[][..], Node::members);
+        let members = self.document.root.at(table).map_or(&[][..], TreeNode::members);
         let there = members.iter().filter(|member| !matches!(member.node.kind, NodeKind::Null));
         there.filter(|member| seen.insert(&member.key)).collect()
     }
 
     /// Where an entry stands, for the reader of hooks.
-    pub(super) fn around<'a>(&'a self, name: &'a str, origin: &'a str) -> Around<'a> {
-        Around { name, origin, folder: &self.folder, defaults: self.defaults }
+    pub(super) fn around<'a>(&'a self, name: &'a str, origin: &'a str) -> EntryContext<'a> {
+        EntryContext { name, origin, folder: &self.folder, defaults: self.defaults }
     }
 
     /// The place of an entry, as text.
     pub(super) fn origin(&self, path: &[String]) -> String {
-        self.document.place(path, At::Key).to_string()
+        self.document.place(path, MemberPart::Key).to_string()
     }
 
     /// Whether the entry that `path` leads into is switched off: a hook by itself or with its whole file, an MCP server
@@ -167,12 +169,12 @@ impl Layer {
 
     /// The JSON of the entry at `path`.
     pub(super) fn value(&self, path: &[&str]) -> Value {
-        self.document.root.at(path).map_or(Value::Null, Node::to_json)
+        self.document.root.at(path).map_or(Value::Null, TreeNode::to_json)
     }
 }
 
 /// `enabled` defaults to false. A value that is no boolean does not switch a guard off.
-fn off(enabled: Option<&Node>) -> bool {
+fn off(enabled: Option<&TreeNode>) -> bool {
     enabled.is_none_or(|enabled| matches!(enabled.kind, NodeKind::Bool(false) | NodeKind::Null))
 }
 

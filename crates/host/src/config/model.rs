@@ -3,7 +3,7 @@
 use dialects::process::config::nearest;
 
 use super::diagnostic::dotted;
-use super::{AgentConfig, Config, Named};
+use super::{AgentConfig, Config, NamedRef};
 use crate::error::HostError;
 
 /// The agent that is meant where several are there and none is the default.
@@ -20,7 +20,7 @@ pub struct ModelRef {
 
 /// Why a model cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unresolved {
+pub struct ModelRefError {
     /// What was expected and what stands there.
     pub message: String,
     /// The provider that was probably meant.
@@ -64,7 +64,7 @@ impl Config {
     /// # Errors
     /// One of them cannot be resolved, or there is none.
     pub fn models(&self, agent: &AgentConfig, named: Option<&str>) -> Result<Vec<ModelRef>, HostError> {
-        let flag = named.map(|text| Named { text: text.to_owned(), place: None, path: vec!["--model".to_owned()] });
+        let flag = named.map(|text| NamedRef { text: text.to_owned(), place: None, path: vec!["--model".to_owned()] });
         let first = flag.as_ref().or(agent.model.as_ref()).or(self.default_model.as_ref());
         let Some(first) = first else { return Err(self.no_model(agent)) };
         std::iter::once(first).chain(&agent.fallbacks).map(|named| self.resolve(named)).collect()
@@ -74,16 +74,16 @@ impl Config {
     ///
     /// # Errors
     /// It has no slash, or there is no such provider.
-    pub fn look_up(&self, text: &str) -> Result<ModelRef, Unresolved> {
+    pub fn look_up(&self, text: &str) -> Result<ModelRef, ModelRefError> {
         let Some((provider, model)) = text.split_once('/').filter(|(_, model)| !model.is_empty()) else {
             let message = format!("expected PROVIDER/MODEL, got \"{text}\"");
-            return Err(Unresolved { message, nearest: None });
+            return Err(ModelRefError { message, nearest: None });
         };
         if self.providers.contains_key(provider) {
             return Ok(ModelRef { provider: provider.to_owned(), model: model.to_owned() });
         }
         if let Some(why) = self.broken.get(&dotted(&["providers", provider])) {
-            return Err(Unresolved {
+            return Err(ModelRefError {
                 message: format!("the provider \"{provider}\" is not loaded: {why}"),
                 nearest: None,
             });
@@ -94,10 +94,10 @@ impl Config {
         if nearest.is_none() && !known.is_empty() {
             message = format!("{message} with one of {}", known.join(", "));
         }
-        Err(Unresolved { message, nearest })
+        Err(ModelRefError { message, nearest })
     }
 
-    fn resolve(&self, named: &Named) -> Result<ModelRef, HostError> {
+    fn resolve(&self, named: &NamedRef) -> Result<ModelRef, HostError> {
         self.look_up(&named.text).map_err(|why| {
             let place = named.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
             let path = if named.path.is_empty() { String::new() } else { format!("{}: ", shown(&named.path)) };

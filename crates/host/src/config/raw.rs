@@ -29,7 +29,7 @@ pub struct RawConfig {
     /// Settings of the built-in tools.
     pub tools: Option<RawTools>,
     /// Rules that are kept in the store or in files, and how they run.
-    pub agent_hooks: Option<RawAgentHooks>,
+    pub agent_hooks: Option<RawRules>,
     /// What kind of host this is.
     pub gateway: Option<RawGateway>,
     /// Where skills are.
@@ -277,7 +277,8 @@ pub struct RawAllow {
 /// Rules that are kept in the store or in files, and how they run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RawAgentHooks {
+#[schemars(rename = "RawAgentHooks")]
+pub struct RawRules {
     /// A folder of files with rules (`*.toml`, `*.json`), relative to the folder of this file.
     pub dir: Option<String>,
     /// Built-in rules that are forced off, by id.
@@ -305,7 +306,7 @@ pub struct RawAgentHooks {
     /// The model of judges whose hook names none that this host has.
     pub prompt: Option<RawJudge>,
     /// Requests of hooks.
-    pub http: Option<RawHookHttp>,
+    pub http: Option<RawRuleHttp>,
 }
 
 /// Which model to ask.
@@ -321,15 +322,17 @@ pub struct RawJudge {
 /// Requests of hooks.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RawHookHttp {
+#[schemars(rename = "RawHookHttp")]
+pub struct RawRuleHttp {
     /// Exceptions to the rule that private addresses are out of reach.
-    pub allow: Option<Vec<RawHookAllow>>,
+    pub allow: Option<Vec<RawRuleAllow>>,
 }
 
 /// An exception for hooks: a host or a network, on all usual ports or on those named, for some tenants.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RawHookAllow {
+#[schemars(rename = "RawHookAllow")]
+pub struct RawRuleAllow {
     /// A host name, as in a URL.
     pub host: Option<String>,
     /// A network such as `10.1.0.0/16`, or a single address.

@@ -15,7 +15,7 @@ use super::detect;
 use super::diagnostic::{Diagnostic, dotted};
 use super::layer::Layer;
 use super::places::Env;
-use super::trust::{Seal, Standing, TrustStore, entries};
+use super::trust::{SpawnSeal, TrustStanding, TrustStore, entries};
 use super::{Config, LoadOptions};
 use crate::error::HostError;
 
@@ -24,9 +24,9 @@ pub(super) struct Trusted {
     /// The file.
     pub(super) layer: Layer,
     /// How its entries stand, by their path; `None` where the whole file is trusted for its place.
-    standings: Option<BTreeMap<String, Standing>>,
+    standings: Option<BTreeMap<String, TrustStanding>>,
     /// The seals of its entries, by their path; none where the whole file is trusted for its place.
-    seals: BTreeMap<String, Seal>,
+    seals: BTreeMap<String, SpawnSeal>,
 }
 
 impl Trusted {
@@ -44,32 +44,32 @@ impl Trusted {
             let path = entry.path.clone();
             standings.insert(path.clone(), store.check(&file, &entry, search_path.as_deref()));
             if let Some(digest) = store.digest(&file, &path) {
-                seals.insert(path, Seal::new(entry, digest.to_owned(), search_path.clone()));
+                seals.insert(path, SpawnSeal::new(entry, digest.to_owned(), search_path.clone()));
             }
         }
         // A stranger's agents do contribute; of everything else that is left out nobody needs to know the mistakes.
         layer.forget(|path| {
             let entries = standings.iter().filter(|(entry, _)| within(path, entry));
             let entry = entries.max_by_key(|(entry, _)| entry.len());
-            entry.is_some_and(|(entry, standing)| *standing == Standing::Unknown && !entry.starts_with("agents."))
+            entry.is_some_and(|(entry, standing)| *standing == TrustStanding::Unknown && !entry.starts_with("agents."))
         });
         Self { layer, standings: Some(standings), seals }
     }
 
     /// How the entry at `path` stands. What is not an entry of its own stands as its section does.
-    fn standing(&self, path: &str) -> Standing {
+    fn standing(&self, path: &str) -> TrustStanding {
         match &self.standings {
-            None => Standing::Trusted,
-            Some(standings) => standings.get(path).cloned().unwrap_or(Standing::Unknown),
+            None => TrustStanding::Trusted,
+            Some(standings) => standings.get(path).cloned().unwrap_or(TrustStanding::Unknown),
         }
     }
 
     fn is_trusted(&self, path: &str) -> bool {
-        self.standing(path) == Standing::Trusted
+        self.standing(path) == TrustStanding::Trusted
     }
 
     /// The seal that is checked before every spawn, for a file that is trusted by its content.
-    fn seal(&self, path: &str) -> Option<Seal> {
+    fn seal(&self, path: &str) -> Option<SpawnSeal> {
         self.seals.get(path).cloned()
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use domain::fault::Fault;
-use domain::hook::{Hook, State};
+use domain::hook::{Hook, HookState};
 use proptest::prelude::*;
 use providers::capabilities::MidSystem;
 
@@ -42,12 +42,12 @@ fn files(folder: &Path, extensions: &[&str]) -> BTreeSet<PathBuf> {
 /// One line for each hook: its state, and what it does where.
 fn outline(hook: &Hook) -> String {
     let state = match &hook.state {
-        State::Armed => "armed".to_owned(),
-        State::Disabled => "disabled".to_owned(),
-        State::Untrusted => "untrusted".to_owned(),
-        State::Tripped { since } => format!("tripped since {since}"),
-        State::Broken(Fault::CannotStart { .. }) => "broken".to_owned(),
-        State::Broken(other) => format!("broken otherwise: {other}"),
+        HookState::Armed => "armed".to_owned(),
+        HookState::Disabled => "disabled".to_owned(),
+        HookState::Untrusted => "untrusted".to_owned(),
+        HookState::Tripped { since } => format!("tripped since {since}"),
+        HookState::Broken(Fault::CannotStart { .. }) => "broken".to_owned(),
+        HookState::Broken(other) => format!("broken otherwise: {other}"),
     };
     let mut line = format!("hook {} {state}", hook.name);
     for kind in hook.stages.kinds() {
@@ -146,7 +146,7 @@ fn every_key_of_a_whole_configuration_arrives() {
     assert_eq!(config.providers["play"].script(), Some(&folder.join("replies.toml")));
     assert_eq!(
         config.providers["local"].kind,
-        ProviderKind::OpenAi {
+        ProviderConfigKind::OpenAi {
             base_url: Some(Url::parse("http://127.0.0.1:8000/v1").unwrap()),
             tool_mode: ToolMode::JsonSchema
         }
@@ -202,7 +202,7 @@ fn models_see_images_where_that_is_likely_or_said() {
 
 #[test]
 fn every_key_of_a_process_arrives() {
-    use dialects::process::config::{EventForm, Mode};
+    use dialects::process::config::{ChildMode, EventForm};
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let loaded = &config.hooks[1];
     assert_eq!((loaded.hook.priority, loaded.hook.origin.as_str()), (3, "valid/whole.toml:49:18"));
@@ -213,7 +213,7 @@ fn every_key_of_a_process_arrives() {
         dir: folder().join("valid/plugins"),
         env: [("MODE".into(), "a".into())].into(),
         inherit_env: vec!["WEATHER_TOKEN".into()],
-        modes: vec![Mode::Observe, Mode::Llm, Mode::Tool, Mode::Approve],
+        modes: vec![ChildMode::Observe, ChildMode::Llm, ChildMode::Tool, ChildMode::Approve],
         start_timeout: Duration::from_secs(1),
         observer_timeout: Duration::from_millis(100),
         max_frame_bytes: 1 << 20,

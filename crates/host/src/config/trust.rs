@@ -1,11 +1,11 @@
 //! How far a file that was merely found is trusted: entry by entry, by content.
 //!
 //! [`covers`] says what an entry is made of: its own text in normal form, the program that it runs, and the files
-//! in its command that the user can write. [`TrustStore`] keeps what was accepted. A [`Seal`] checks it once more
+//! in its command that the user can write. [`TrustStore`] keeps what was accepted. A [`SpawnSeal`] checks it once more
 //! before every spawn. Files that those files import are not covered.
 
 mod coverage;
-mod shelf;
+mod file;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use domain::fault::Fault;
 use domain::json::{Object, Value, json};
 
-pub use self::coverage::{Coverage, Part, covers};
-pub use self::shelf::{Accepted, TrustStore};
+pub use self::coverage::{Coverage, CoveredPart, covers};
+pub use self::file::{AcceptedEntry, TrustStore};
 use super::diagnostic::dotted;
 use super::layer::{ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
@@ -28,18 +28,18 @@ const SECTIONS: [&str; 8] = ["audit", "store", "tools", "agent_hooks", "gateway"
 
 /// Something in a file that is accepted or not.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TrustEntry {
     /// The keys that lead to it, with dots.
     pub path: String,
     /// What is written there, together with what else of the file decides what it does.
     pub value: Value,
     /// What it runs, if it runs something.
-    pub command: Option<Command>,
+    pub command: Option<EntryCommand>,
 }
 
 /// What an entry runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct EntryCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// The working directory.
@@ -50,7 +50,7 @@ pub struct Command {
 
 /// How an entry stands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
+pub enum TrustStanding {
     /// Accepted as it is.
     Trusted,
     /// Never accepted.
@@ -70,7 +70,7 @@ pub struct Survey {
     /// The file.
     pub file: PathBuf,
     /// Its entries, and how each stands.
-    pub entries: Vec<(Entry, Standing)>,
+    pub entries: Vec<(TrustEntry, TrustStanding)>,
     search_path: Option<OsString>,
 }
 
@@ -108,14 +108,14 @@ pub fn accept(home: &Path, survey: &Survey) -> Result<(), HostError> {
     let mut store = TrustStore::open(home)?;
     let accepted = survey.entries.iter().map(|(entry, _)| {
         let coverage = covers(entry, survey.search_path.as_deref());
-        (entry.path.clone(), Accepted::new(coverage, entry.value.clone()))
+        (entry.path.clone(), AcceptedEntry::new(coverage, entry.value.clone()))
     });
     store.accept(&survey.file, accepted.collect());
     store.save()
 }
 
 /// Everything in `layer` that is accepted or not.
-pub(super) fn entries(layer: &Layer) -> Vec<Entry> {
+pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
     let mut found = Vec::new();
     for table in ENTRY_TABLES {
         for member in layer.entries(table) {
@@ -124,14 +124,14 @@ pub(super) fn entries(layer: &Layer) -> Vec<Entry> {
             let entry = match table {
                 ["hooks", "processes"] => {
                     let command = command(&written, layer);
-                    Entry { path, value: hook_value(written, layer), command: Some(command) }
+                    TrustEntry { path, value: hook_value(written, layer), command: Some(command) }
                 }
                 MCP_SERVERS => {
                     let command = written.get("command").is_some().then(|| command(&written, layer));
-                    Entry { path, value: written, command }
+                    TrustEntry { path, value: written, command }
                 }
-                ["hooks", _] => Entry { path, value: hook_value(written, layer), command: None },
-                _ => Entry { path, value: written, command: None },
+                ["hooks", _] => TrustEntry { path, value: hook_value(written, layer), command: None },
+                _ => TrustEntry { path, value: written, command: None },
             };
             found.push(entry);
         }
@@ -142,11 +142,11 @@ pub(super) fn entries(layer: &Layer) -> Vec<Entry> {
             if section == RULES {
                 cover_files(&mut value, layer);
             }
-            found.push(Entry { path: section.to_owned(), value, command: None });
+            found.push(TrustEntry { path: section.to_owned(), value, command: None });
         }
     }
     if layer.document.root.get("hooks").is_some() {
-        found.push(Entry { path: "hooks".to_owned(), value: settings(layer), command: None });
+        found.push(TrustEntry { path: "hooks".to_owned(), value: settings(layer), command: None });
     }
     found
 }
@@ -203,10 +203,10 @@ pub fn is_changed_text(why: &str) -> bool {
     why == CHANGED
 }
 
-fn command(written: &Value, layer: &Layer) -> Command {
+fn command(written: &Value, layer: &Layer) -> EntryCommand {
     let texts = |key: &str| written.get(key).and_then(Value::as_array).into_iter().flatten();
     let dir = written.get("dir").and_then(Value::as_str).unwrap_or_default();
-    Command {
+    EntryCommand {
         argv: texts("command").filter_map(Value::as_str).map(str::to_owned).collect(),
         dir: layer.folder.join(dir),
         path: written.get("env").and_then(|env| env.get("PATH")).and_then(Value::as_str).map(OsString::from),
@@ -215,14 +215,14 @@ fn command(written: &Value, layer: &Layer) -> Command {
 
 /// What has to be the same at every spawn as it was when the configuration was loaded.
 #[derive(Clone, Debug)]
-pub struct Seal {
-    entry: Entry,
+pub struct SpawnSeal {
+    entry: TrustEntry,
     digest: String,
     search_path: Option<OsString>,
 }
 
-impl Seal {
-    pub(super) fn new(entry: Entry, digest: String, search_path: Option<OsString>) -> Self {
+impl SpawnSeal {
+    pub(super) fn new(entry: TrustEntry, digest: String, search_path: Option<OsString>) -> Self {
         Self { entry, digest, search_path }
     }
 
@@ -242,16 +242,16 @@ impl Seal {
 }
 
 /// What is called before every spawn of a hook, restarts included.
-pub type SpawnCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type SealCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The check before every spawn; a hook that is trusted for its place has nothing to check.
-pub fn before_spawn(seal: Option<&Seal>) -> SpawnCheck {
+pub fn before_spawn(seal: Option<&SpawnSeal>) -> SealCheck {
     match seal.cloned() {
         Some(seal) => Arc::new(move || seal.check()),
         None => Arc::new(|| Ok(())),
     }
 }
 
-fn search_path<'a>(command: &'a Command, inherited: Option<&'a OsStr>) -> Option<&'a OsStr> {
+fn search_path<'a>(command: &'a EntryCommand, inherited: Option<&'a OsStr>) -> Option<&'a OsStr> {
     command.path.as_deref().or(inherited)
 }

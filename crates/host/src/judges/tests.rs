@@ -7,7 +7,7 @@ use domain::message::CallPart;
 use providers::scripted::Scripted;
 use providers::{Delta, Secret};
 use rules::judge;
-use rules::reply::{Decision, OnInjection, decide};
+use rules::reply::{Decision, InjectionEffect, decide};
 
 use super::*;
 use crate::config::{Env, LoadOptions, Loaded, load};
@@ -21,9 +21,9 @@ fn judges(toml: &str) -> ModelJudges {
 
 fn spec(name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url) = match &provider.kind {
-        ProviderKind::OpenAi { base_url, .. } => (providers::ProviderKind::OpenAi, base_url.clone()),
-        ProviderKind::Anthropic { base_url } => (providers::ProviderKind::Anthropic, base_url.clone()),
-        ProviderKind::Scripted { .. } => (providers::ProviderKind::Scripted, None),
+        ProviderConfigKind::OpenAi { base_url, .. } => (providers::WireKind::OpenAi, base_url.clone()),
+        ProviderConfigKind::Anthropic { base_url } => (providers::WireKind::Anthropic, base_url.clone()),
+        ProviderConfigKind::Scripted { .. } => (providers::WireKind::Scripted, None),
     };
     ProviderSpec { base_url: base_url.map(String::from), ..ProviderSpec::new(name, kind) }
 }
@@ -46,7 +46,7 @@ fn judges_with(
 /// Who is asked for `model`, the provider first if the hook names one (`provider:model`).
 fn chosen(judges: &ModelJudges, model: &str, settings: &JudgeSettings) -> String {
     let (provider, model) = model.split_once(':').map_or((None, model), |(provider, model)| (Some(provider), model));
-    match judges.choose(&Wanted { provider, model, settings }) {
+    match judges.choose(&JudgeChoice { provider, model, settings }) {
         Ok(Chosen { served, model }) => format!("{} {model}", served.name),
         Err(why) => why,
     }
@@ -189,10 +189,10 @@ fn served_by(provider: Arc<dyn Provider>, model: &str) -> ModelJudges {
     judges
 }
 
-async fn judged(judges: &ModelJudges) -> Result<Judged, String> {
+async fn judged(judges: &ModelJudges) -> Result<Judgement, String> {
     let question = judge::request("No `rm`.", "pre_tool_use", "exec", None, 7).unwrap();
     let settings = JudgeSettings::default();
-    judges.judge(Wanted { provider: None, model: "haiku", settings: &settings }, question).await
+    judges.judge(JudgeChoice { provider: None, model: "haiku", settings: &settings }, question).await
 }
 
 fn refused(message: &str) -> Result<LlmReply, ProviderError> {
@@ -215,10 +215,10 @@ async fn a_script_judges() {
         "usage": {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13},
     }]});
     let script = Scripted::from_json(&script.to_string(), "test").unwrap();
-    let Judged { reply, model } = judged(&served_by(Arc::new(script), "small")).await.unwrap();
+    let Judgement { reply, model } = judged(&served_by(Arc::new(script), "small")).await.unwrap();
     assert_eq!(model, "p/small");
     assert_eq!(reply.usage.map(|usage| usage.total_tokens), Some(13));
-    let said = decide(&reply, OnInjection::Block).unwrap();
+    let said = decide(&reply, InjectionEffect::Block).unwrap();
     assert_eq!((said.decision, said.reason.as_deref()), (Decision::Block, Some("it deletes")));
 }
 
@@ -282,11 +282,11 @@ async fn a_failure_that_may_pass_is_tried_once_more_unless_that_takes_long() {
 async fn a_provider_that_cannot_be_had_says_why() {
     let judges = judges_with(P, BTreeMap::new(), |name, _| ProviderSpec {
         api_key: Some(Secret::new("sk\nlong")),
-        ..ProviderSpec::new(name, providers::ProviderKind::OpenAi)
+        ..ProviderSpec::new(name, providers::WireKind::OpenAi)
     });
     let question = judge::request("No.", "pre_tool_use", "exec", None, 7).unwrap();
     let settings = JudgeSettings::default();
-    let wanted = Wanted { provider: Some("p"), model: "gpt-4.1", settings: &settings };
+    let wanted = JudgeChoice { provider: Some("p"), model: "gpt-4.1", settings: &settings };
     let why = judges.judge(wanted, question).await.unwrap_err();
     assert!(why.starts_with("providers.p: provider `p`: the key holds a character"), "{why}");
     assert!(!why.contains("long"), "{why}");

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use domain::agent_hook::{AGENT_EVENTS, AgentHook, Edition, IN_FILE};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, OnFailure, Stage};
 use domain::id::{AgentId, HookId, TenantId};
 use domain::json::Value;
+use domain::rule::{AGENT_EVENTS, Edition, IN_FILE, Rule};
 use domain::store::Tenant;
 use egress::Egress;
-use engine::set::Mounted;
+use engine::hook_set::Mounted;
 use jiff::Timestamp;
-use rules::cache::{Beside, Guarded, stub};
+use rules::cache::{ExtraHook, GuardedEvents, stub};
 use rules::condition::compile_matcher;
-use rules::record::{self, Around, Birth, Checks, KnownAgent, Lang};
+use rules::record::{self, Checks, ConfiguredAgent, Lang, NewRow, RecordContext};
 
-use super::meant::Meant;
+use super::meant::IntendedScope;
 use super::{RuleFile, passed_over, read};
-use crate::config::{AgentHooksConfig, Diagnostic, Place};
-use crate::stored_rules::check_script;
+use crate::config::{Diagnostic, Location, RulesConfig};
+use crate::host_rules::check_script;
 
 /// The three checkpoints at which a rule that nobody can read keeps everything shut.
 pub const GATES: [CheckpointKind; 3] =
@@ -41,9 +41,9 @@ const NO_RULES: &str = "is not read: rules stand in files that end in .toml or .
 const UNKNOWN: &str = "";
 
 /// What files are read against.
-pub struct Reader<'a> {
+pub struct FileContext<'a> {
     /// The folders, and what requests may reach.
-    pub config: &'a AgentHooksConfig,
+    pub config: &'a RulesConfig,
     /// The edition.
     pub edition: Edition,
     /// The agents of the host.
@@ -51,33 +51,33 @@ pub struct Reader<'a> {
     /// All tenants.
     pub tenants: &'a [Tenant],
     /// The rules of the store.
-    pub stored: &'a [AgentHook],
+    pub stored: &'a [Rule],
     /// Encrypts the secrets of a row.
-    pub seal: &'a dyn Fn(AgentHook) -> Result<AgentHook, String>,
+    pub seal: &'a dyn Fn(Rule) -> Result<Rule, String>,
 }
 
 /// What the folders hold.
 #[derive(Default)]
-pub struct Filed {
+pub struct FiledRules {
     /// The rules that are in order.
-    pub good: Vec<Good>,
+    pub good: Vec<GoodRule>,
     /// What is not.
-    pub bad: Vec<Bad>,
+    pub bad: Vec<FileProblem>,
     /// What is allowed and probably not meant.
     pub odd: Vec<Diagnostic>,
 }
 
 /// A rule that is in order.
-pub struct Good {
+pub struct GoodRule {
     /// As it was written.
-    pub plain: AgentHook,
+    pub plain: Rule,
     /// With its secrets encrypted.
-    pub kept: AgentHook,
+    pub kept: Rule,
 }
 
 /// A folder, a file or a record that is not in order.
 #[derive(Clone, Debug)]
-pub struct Bad {
+pub struct FileProblem {
     /// What is wrong, and where.
     pub diagnostic: Diagnostic,
     origin: String,
@@ -86,25 +86,25 @@ pub struct Bad {
     /// The record; null if it is about more than one.
     record: Value,
     /// Whose turns it was to be about.
-    meant: Meant,
+    meant: IntendedScope,
 }
 
-impl Bad {
+impl FileProblem {
     /// Something is wrong that is about more than one record: every gate stays shut.
     pub fn whole(name: &str, origin: &str, diagnostic: Diagnostic) -> Self {
         let diagnostic = Diagnostic { guard: true, ..diagnostic };
-        let meant = Meant::EVERYONE;
+        let meant = IntendedScope::EVERYONE;
         Self { diagnostic, origin: origin.to_owned(), name: name.to_owned(), record: Value::Null, meant }
     }
 
     /// The same where the message says all.
     pub fn somewhere(name: &str, origin: &str, message: String) -> Self {
-        let place = Place { file: PathBuf::new(), line: 1, column: 1 };
+        let place = Location { file: PathBuf::new(), line: 1, column: 1 };
         let diagnostic = Diagnostic { place, path: String::new(), message, nearest: None, guard: true };
         Self::whole(name, origin, diagnostic)
     }
 
-    fn record(file: &str, (record, meant): (&Value, Meant), diagnostic: Diagnostic) -> Self {
+    fn record(file: &str, (record, meant): (&Value, IntendedScope), diagnostic: Diagnostic) -> Self {
         let name = record.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or(file);
         let (origin, name, record) = (format!("{FILE}{file}"), name.to_owned(), record.clone());
         let mut bad = Self { diagnostic, origin, name, record, meant };
@@ -139,7 +139,7 @@ impl Bad {
     }
 
     /// Whether `hook`, which was in force, may be what it was to be.
-    pub fn may_mean(&self, hook: &AgentHook) -> bool {
+    pub fn may_mean(&self, hook: &Rule) -> bool {
         let of_its_file = hook.file().is_some_and(|file| self.origin == format!("{FILE}{file}"));
         let of_some_file = self.origin.starts_with(FILE);
         !of_some_file || (of_its_file && (self.record.is_null() || self.name == hook.name))
@@ -164,15 +164,15 @@ impl Bad {
 
     /// What keeps shut what it was to guard, and for which tenant: its own gate, tools and agents as far as they can be
     /// read, else all of them.
-    pub fn stub(&self) -> Option<Beside> {
+    pub fn stub(&self) -> Option<ExtraHook> {
         let guarded = self.guarded();
-        (!guarded.is_empty()).then(|| Beside { tenant: self.meant.tenant.clone(), mounted: self.shut(guarded) })
+        (!guarded.is_empty()).then(|| ExtraHook { tenant: self.meant.tenant.clone(), mounted: self.shut(guarded) })
     }
 
     fn shut(&self, kinds: Vec<CheckpointKind>) -> Mounted {
         let of_its_gate = Some(self.text("matcher")).filter(|pattern| !pattern.is_empty() && self.event().is_some());
         let matcher = of_its_gate.and_then(|pattern| compile_matcher(pattern).ok());
-        let guarded = Guarded { kinds, matcher, scope: self.meant.scope.clone() };
+        let guarded = GuardedEvents { kinds, matcher, scope: self.meant.scope.clone() };
         stub((self.name.as_str(), self.origin.as_str()), &self.line(), guarded)
     }
 
@@ -187,16 +187,18 @@ impl Bad {
     }
 }
 
-impl Reader<'_> {
+impl FileContext<'_> {
     /// Reads all folders. A rule of a later one that has the id of an earlier one is none: what a user has is not
     /// changed by what is found in a project.
-    pub fn read(&self) -> Filed {
-        let mut filed = Filed::default();
+    pub fn read(&self) -> FiledRules {
+        let mut filed = FiledRules::default();
         let mut seen: BTreeMap<HookId, PathBuf> = BTreeMap::new();
         for dir in &self.config.dirs {
             match read(dir) {
                 Ok(files) => files.into_iter().for_each(|file| self.one(dir, file, (&mut filed, &mut seen))),
-                Err(why) => filed.bad.push(Bad::somewhere("a folder of rules", &dir.display().to_string(), why)),
+                Err(why) => {
+                    filed.bad.push(FileProblem::somewhere("a folder of rules", &dir.display().to_string(), why))
+                }
             }
             filed.odd.extend(overlooked(dir));
         }
@@ -208,12 +210,12 @@ impl Reader<'_> {
         &self,
         dir: &Path,
         RuleFile { name, read }: RuleFile,
-        (filed, seen): (&mut Filed, &mut BTreeMap<HookId, PathBuf>),
+        (filed, seen): (&mut FiledRules, &mut BTreeMap<HookId, PathBuf>),
     ) {
         let records = match read {
             Ok(records) => records,
             Err(unread) => {
-                filed.bad.push(Bad::whole(&name, &format!("{FILE}{name}"), unread.diagnostic()));
+                filed.bad.push(FileProblem::whole(&name, &format!("{FILE}{name}"), unread.diagnostic()));
                 return;
             }
         };
@@ -234,31 +236,37 @@ impl Reader<'_> {
                 }
                 Err(why) => {
                     let record = &records.all()[index];
-                    let meant = Meant::of(record, self.tenants, self.agents);
-                    filed.bad.push(Bad::record(&name, (record, meant), records.diagnostic(index, &why)));
+                    let meant = IntendedScope::of(record, self.tenants, self.agents);
+                    filed.bad.push(FileProblem::record(&name, (record, meant), records.diagnostic(index, &why)));
                 }
             }
         }
     }
 
-    fn good(&self, mut hook: AgentHook, (file, dir): (&str, &Path)) -> Result<Good, String> {
+    fn good(&self, mut hook: Rule, (file, dir): (&str, &Path)) -> Result<GoodRule, String> {
         hook.metadata.insert(IN_FILE.to_owned(), Value::from(file));
         hook.metadata.insert(IN_FOLDER.to_owned(), Value::from(folder_of(dir)));
         let kept = (self.seal)(hook.clone())?;
-        Ok(Good { plain: hook, kept })
+        Ok(GoodRule { plain: hook, kept })
     }
 
-    fn judged(&self, name: &str, whole: &Value, good: &[Good]) -> Vec<Result<record::Read, record::BadRecord>> {
+    fn judged(
+        &self,
+        name: &str,
+        whole: &Value,
+        good: &[GoodRule],
+    ) -> Vec<Result<record::ValidRecord, record::FileRecordError>> {
         let egress = Egress::new(self.config.http_allow.clone());
-        let birth = Birth { id: HookId::fresh(), at: Timestamp::now().to_string(), by: Some(format!("{FILE}{name}")) };
-        let known: Vec<KnownAgent> = self.tenants.iter().flat_map(|tenant| self.agents_of(tenant)).collect();
+        let new_row =
+            NewRow { id: HookId::fresh(), at: Timestamp::now().to_string(), by: Some(format!("{FILE}{name}")) };
+        let known: Vec<ConfiguredAgent> = self.tenants.iter().flat_map(|tenant| self.agents_of(tenant)).collect();
         // Rows of files are counted as they stand in the files.
         let stored = || self.stored.iter().filter(|hook| hook.file().is_none());
         let held = |tenant: &TenantId| {
             let rows = stored().chain(good.iter().map(|good| &good.plain));
-            rows.filter(|hook| hook.tenant_id == *tenant && hook.source == domain::agent_hook::Source::User).count()
+            rows.filter(|hook| hook.tenant_id == *tenant && hook.source == domain::rule::Source::User).count()
         };
-        let around = Around {
+        let around = RecordContext {
             tenant: &TenantId::default_tenant(),
             is_master: true,
             edition: self.edition,
@@ -266,7 +274,7 @@ impl Reader<'_> {
             agents: &known,
             tenants: self.tenants,
             held: &held,
-            birth: &birth,
+            new_row: &new_row,
             checks: Checks {
                 url: &|tenant, url| {
                     let slug = self.slug(tenant);
@@ -286,15 +294,15 @@ impl Reader<'_> {
         (*tenant != TenantId::sentinel()).then(|| known().unwrap_or(UNKNOWN))
     }
 
-    fn agents_of(&self, tenant: &Tenant) -> impl Iterator<Item = KnownAgent> {
-        self.agents.iter().map(|agent| KnownAgent::new(&tenant.id, agent.as_str()))
+    fn agents_of(&self, tenant: &Tenant) -> impl Iterator<Item = ConfiguredAgent> {
+        self.agents.iter().map(|agent| ConfiguredAgent::new(&tenant.id, agent.as_str()))
     }
 }
 
 /// What `dir` lacks, or has and nobody reads: whoever wrote it believes that it guards something.
 fn overlooked(dir: &Path) -> Vec<Diagnostic> {
     let about = |file: &Path, message: &str| {
-        let place = Place { file: file.to_owned(), line: 1, column: 1 };
+        let place = Location { file: file.to_owned(), line: 1, column: 1 };
         Diagnostic { place, path: String::new(), message: message.to_owned(), nearest: None, guard: true }
     };
     match dir.try_exists() {
@@ -316,7 +324,7 @@ pub fn folder_of(dir: &Path) -> String {
 mod tests {
     use std::fs;
 
-    use domain::agent_hook::{HandlerType, HookScope};
+    use domain::rule::{HandlerType, HookScope};
     use egress::Allow;
     use tempfile::TempDir;
 
@@ -326,7 +334,7 @@ mod tests {
                         config.command = 'true'\n";
 
     /// Folders with one file of rules each.
-    fn folders(files: &[&str]) -> (TempDir, AgentHooksConfig) {
+    fn folders(files: &[&str]) -> (TempDir, RulesConfig) {
         let root = tempfile::tempdir().unwrap();
         let one = |(number, text): (usize, &&str)| {
             let dir = root.path().join(number.to_string());
@@ -335,20 +343,20 @@ mod tests {
             dir
         };
         let dirs = files.iter().enumerate().map(one).collect();
-        (root, AgentHooksConfig { dirs, ..AgentHooksConfig::default() })
+        (root, RulesConfig { dirs, ..RulesConfig::default() })
     }
 
-    fn filed_beside(config: &AgentHooksConfig, stored: &[AgentHook]) -> Filed {
+    fn filed_extra(config: &RulesConfig, stored: &[Rule]) -> FiledRules {
         filed_at(Edition::Lite, config, stored)
     }
 
-    fn filed_at(edition: Edition, config: &AgentHooksConfig, stored: &[AgentHook]) -> Filed {
+    fn filed_at(edition: Edition, config: &RulesConfig, stored: &[Rule]) -> FiledRules {
         let tenant =
             |id: TenantId, slug: &str| Tenant { id, slug: slug.into(), name: slug.into(), created_at: String::new() };
         let acme = TenantId::from("0193a5b0-7000-7000-8000-00000000000a");
         let tenants = [tenant(TenantId::default_tenant(), "default"), tenant(acme, "acme")];
         let agents = [AgentId::from("main")];
-        Reader { config, edition, agents: &agents, tenants: &tenants, stored, seal: &Ok }.read()
+        FileContext { config, edition, agents: &agents, tenants: &tenants, stored, seal: &Ok }.read()
     }
 
     #[test]
@@ -361,7 +369,7 @@ mod tests {
         fs::write(second.join("THIRD.TOML"), RULE.replace("guard", "third")).unwrap();
         let gone = root.path().join("hook.d");
         let dirs = [config.dirs.as_slice(), std::slice::from_ref(&gone)].concat();
-        let filed = filed_beside(&AgentHooksConfig { dirs, ..config.clone() }, &[]);
+        let filed = filed_extra(&RulesConfig { dirs, ..config.clone() }, &[]);
         let odd: Vec<String> = filed.odd.iter().map(ToString::to_string).collect();
         let unread = |name: &str| format!("{}:1:1: {NO_RULES}", second.join(name).display());
         let missing = format!("{}:1:1: {NO_FOLDER}", gone.display());
@@ -369,7 +377,7 @@ mod tests {
         assert_eq!((filed.good.len(), filed.bad.len()), (3, 0));
     }
 
-    fn said(filed: &Filed) -> Vec<String> {
+    fn said(filed: &FiledRules) -> Vec<String> {
         let bad = filed.bad.iter().map(|bad| bad.line().rsplit_once('/').map(|(_, rest)| rest.to_owned()));
         bad.map(Option::unwrap_or_default).collect()
     }
@@ -378,7 +386,7 @@ mod tests {
     fn what_a_user_has_is_not_changed_by_what_is_found() {
         let other = RULE.replace("'true'", "'exit 2'");
         let (root, config) = folders(&[RULE, &other]);
-        let filed = filed_beside(&config, &[]);
+        let filed = filed_extra(&config, &[]);
         let kept: Vec<&Value> = filed.good.iter().map(|good| &good.kept.config["command"]).collect();
         assert_eq!(kept, [&Value::from("true")]);
         let first = root.path().join("0/rules.toml");
@@ -395,7 +403,7 @@ mod tests {
     fn what_is_wrong_says_where_and_shuts_what_it_was_to_guard() {
         let check = |text: &str, line: &str, shut: &[CheckpointKind]| {
             let (_root, config) = folders(&[text]);
-            let filed = filed_beside(&config, &[]);
+            let filed = filed_extra(&config, &[]);
             assert_eq!(said(&filed), [line], "{text}");
             let stub = filed.bad[0].stub();
             let kinds: Vec<CheckpointKind> = stub.iter().flat_map(|stub| stub.mounted.hook.stages.kinds()).collect();
@@ -428,7 +436,7 @@ mod tests {
         let (_root, config) =
             folders(&[&http, &http.replace("scope", "tenant = 'acme'\nscope").replace("guard", "other")]);
         let acme = Allow::cidr("10.0.0.0/8", vec![443]).unwrap().for_tenants(&["acme".to_owned()]).unwrap();
-        let config = AgentHooksConfig { http_allow: vec![acme], ..config };
+        let config = RulesConfig { http_allow: vec![acme], ..config };
         let filed = filed_at(Edition::Standard, &config, &[]);
         assert_eq!(filed.good.iter().map(|good| good.plain.name.as_str()).collect::<Vec<_>>(), ["other"]);
         assert!(filed.bad[0].line().contains("IP 10.1.2.3 is in a blocked range"), "{}", filed.bad[0].line());
@@ -439,7 +447,7 @@ mod tests {
         let bad = RULE.replace("'tenant'", "'everywhere'");
         let of = |text: &str| {
             let (root, config) = folders(&[text]);
-            let mut bad = filed_beside(&config, &[]).bad.remove(0);
+            let mut bad = filed_extra(&config, &[]).bad.remove(0);
             bad.diagnostic.place.file = PathBuf::from("rules.toml");
             drop(root);
             bad
@@ -456,13 +464,13 @@ mod tests {
             (from..from + 500).map(|number| RULE.replace("guard", &format!("guard {number}"))).collect()
         };
         let (_root, config) = folders(&[&many(0), &many(500)]);
-        let filed = filed_beside(&config, &[]);
+        let filed = filed_extra(&config, &[]);
         assert_eq!((filed.good.len(), filed.bad.len()), (record::MAX_HOOKS, 0));
         // One more, whoever made it.
         let mut own = filed.good[0].plain.clone();
         own.metadata.clear();
         assert_eq!((own.handler_type, own.scope), (HandlerType::Command, HookScope::Tenant));
-        let filed = filed_beside(&config, &[own, filed.good[1].kept.clone()]);
+        let filed = filed_extra(&config, &[own, filed.good[1].kept.clone()]);
         assert_eq!((filed.good.len(), filed.bad.len()), (record::MAX_HOOKS - 1, 1), "{:?}", said(&filed));
     }
 }

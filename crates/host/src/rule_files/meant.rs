@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use dialects::process::config::nearest;
-use domain::agent_hook::HookScope;
 use domain::hook::Scope;
 use domain::id::{AgentId, TenantId, agent_uuid};
 use domain::json::Value;
+use domain::rule::HookScope;
 use domain::store::Tenant;
 
 /// The tenant of a record that names none.
@@ -17,14 +17,14 @@ const MAX_COMPARED_BYTES: usize = 64;
 
 /// Whose turns a record was to be about, as far as it can be read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Meant {
+pub(super) struct IntendedScope {
     /// Of which tenant; none if it was everybody's, or nobody can say.
     pub tenant: Option<TenantId>,
     /// Of which agents.
     pub scope: Scope,
 }
 
-impl Meant {
+impl IntendedScope {
     /// Everybody's.
     pub(super) const EVERYONE: Self = Self { tenant: None, scope: Scope::Everyone };
 
@@ -82,11 +82,11 @@ mod tests {
 
     const ACME: &str = "0193a5b0-7000-7000-8000-00000000000a";
 
-    fn meant(record: Value) -> Meant {
+    fn meant(record: Value) -> IntendedScope {
         let tenant =
             |id: TenantId, slug: &str| Tenant { id, slug: slug.into(), name: slug.into(), created_at: String::new() };
         let tenants = [tenant(TenantId::default_tenant(), "default"), tenant(TenantId::from(ACME), "acme")];
-        Meant::of(&record, &tenants, &["coder", "main"].map(AgentId::from))
+        IntendedScope::of(&record, &tenants, &["coder", "main"].map(AgentId::from))
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
                 None => Scope::Everyone,
                 Some(agents) => Scope::Agents(agents.iter().map(|agent| AgentId::from(*agent)).collect()),
             };
-            let expected = Meant { tenant: tenant.map(TenantId::from), scope };
+            let expected = IntendedScope { tenant: tenant.map(TenantId::from), scope };
             assert_eq!(meant(record.clone()), expected, "{record}");
         };
         let own = Some(domain::id::DEFAULT_TENANT);

@@ -4,12 +4,12 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::At;
+use dialects::process::config::MemberPart;
 use domain::json::Value;
 use rules::record;
 
 use crate::config::document::Document;
-use crate::config::{Diagnostic, Place, diagnostic::dotted};
+use crate::config::{Diagnostic, Location, diagnostic::dotted};
 use crate::error::HostError;
 
 /// Largest file that is read, in bytes: a thousand hooks with long scripts.
@@ -41,7 +41,7 @@ enum Form {
 
 /// A file with records.
 #[derive(Debug)]
-pub struct Records {
+pub struct RecordsFile {
     records: Vec<Value>,
     /// All of the file.
     whole: Value,
@@ -55,14 +55,14 @@ pub struct Records {
 
 /// Why a file with records cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
+pub struct RecordsError {
     file: PathBuf,
     /// Line and column; none if it is about the whole file.
     at: Option<(usize, usize)>,
     message: String,
 }
 
-impl Unread {
+impl RecordsError {
     pub(super) fn new(file: &Path, message: impl Into<String>) -> Self {
         Self { file: file.to_owned(), at: None, message: message.into() }
     }
@@ -70,12 +70,12 @@ impl Unread {
     /// The same for a linter, and for whoever starts.
     pub fn diagnostic(self) -> Diagnostic {
         let (line, column) = self.at.unwrap_or((1, 1));
-        let place = Place { file: self.file, line, column };
+        let place = Location { file: self.file, line, column };
         Diagnostic { place, path: String::new(), message: self.message, nearest: None, guard: true }
     }
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for RecordsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
             Some((line, column)) => write!(f, "{}:{line}:{column}: {}", self.file.display(), self.message),
@@ -84,13 +84,13 @@ impl fmt::Display for Unread {
     }
 }
 
-impl From<Unread> for HostError {
-    fn from(unread: Unread) -> Self {
+impl From<RecordsError> for HostError {
+    fn from(unread: RecordsError) -> Self {
         Self::usage(unread.to_string())
     }
 }
 
-impl Records {
+impl RecordsFile {
     /// Reads `file`, or standard input for `-`.
     ///
     /// # Errors
@@ -111,24 +111,24 @@ impl Records {
     ///
     /// # Errors
     /// It is not there, or it does not parse.
-    pub fn open(file: &Path) -> Result<Self, Unread> {
+    pub fn open(file: &Path) -> Result<Self, RecordsError> {
         Self::of_bytes(file, std::fs::File::open(file).and_then(bounded))
     }
 
-    fn of_bytes(name: &Path, bytes: std::io::Result<Vec<u8>>) -> Result<Self, Unread> {
-        let bytes = bytes.map_err(|why| Unread::new(name, why.to_string()))?;
+    fn of_bytes(name: &Path, bytes: std::io::Result<Vec<u8>>) -> Result<Self, RecordsError> {
+        let bytes = bytes.map_err(|why| RecordsError::new(name, why.to_string()))?;
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(Unread::new(name, format!("longer than {MAX_BYTES} bytes")));
+            return Err(RecordsError::new(name, format!("longer than {MAX_BYTES} bytes")));
         }
         let text = String::from_utf8(bytes).map_err(|why| {
             let at = why.utf8_error().valid_up_to();
-            Unread::new(name, format!("not valid UTF-8, from byte {at} on"))
+            RecordsError::new(name, format!("not valid UTF-8, from byte {at} on"))
         })?;
         Self::parse(name, &text)
     }
 
     /// Reads the records of `text`, which is what the file `name` holds.
-    fn parse(name: &Path, text: &str) -> Result<Self, Unread> {
+    fn parse(name: &Path, text: &str) -> Result<Self, RecordsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let form = form(name, text);
         let bare = form == Form::Json && text.trim_start().starts_with('[');
@@ -141,9 +141,9 @@ impl Records {
             Form::Json => "file.json",
             Form::Toml => "file.toml",
         };
-        let at = |place: &Place, message: String| {
+        let at = |place: &Location, message: String| {
             let place = shifted(name, shift, place);
-            Unread { at: Some((place.line, place.column)), ..Unread::new(name, message) }
+            RecordsError { at: Some((place.line, place.column)), ..RecordsError::new(name, message) }
         };
         let document =
             Document::parse(Path::new(suffix), whole.as_bytes()).map_err(|found| at(&found.place, found.said()))?;
@@ -151,7 +151,7 @@ impl Records {
             return Err(at(&document.place(&twice.path, twice.at), twice.message.clone()));
         }
         let value = document.root.to_json();
-        let found = record::records(&value).map_err(|refused| Unread::new(name, refused.message))?;
+        let found = record::records(&value).map_err(|refused| RecordsError::new(name, refused.message))?;
         let under = value.get(TABLES).is_some_and(Value::is_array).then_some(TABLES);
         let records = found.into_iter().cloned().collect();
         Ok(Self { records, whole: value, under, document, shift, name: name.to_owned() })
@@ -172,7 +172,7 @@ impl Records {
         let only = (self.records.len() == 1).then_some(0);
         match index.or(only).filter(|index| *index < self.records.len()) {
             Some(index) => {
-                let Place { file, line, column } = self.place(&self.path(index, message), message);
+                let Location { file, line, column } = self.place(&self.path(index, message), message);
                 format!("{}:{line}:{column}: {message}", file.display())
             }
             None => format!("{}: {message}", self.name.display()),
@@ -199,8 +199,8 @@ impl Records {
         path
     }
 
-    fn place(&self, path: &[String], message: &str) -> Place {
-        let at = if message.contains("unknown field") { At::Key } else { At::Value };
+    fn place(&self, path: &[String], message: &str) -> Location {
+        let at = if message.contains("unknown field") { MemberPart::Key } else { MemberPart::Value };
         shifted(&self.name, self.shift, &self.document.place(path, at))
     }
 }
@@ -249,31 +249,31 @@ fn form(name: &Path, text: &str) -> Form {
     if json { Form::Json } else { Form::Toml }
 }
 
-fn alone(name: &Path, text: &str) -> Result<(), Unread> {
+fn alone(name: &Path, text: &str) -> Result<(), RecordsError> {
     domain::json::parse(text).map(drop).map_err(|why| {
         let placed = why.rsplit_once(" at line ").and_then(|(what, place)| {
             let (line, column) = place.split_once(" column ")?;
             Some((what, (line.parse().ok()?, column.parse().ok()?)))
         });
         match placed {
-            Some((what, at)) => Unread { at: Some(at), ..Unread::new(name, what) },
-            None => Unread::new(name, why),
+            Some((what, at)) => RecordsError { at: Some(at), ..RecordsError::new(name, what) },
+            None => RecordsError::new(name, why),
         }
     })
 }
 
 /// A place of the document as one of the file `name`.
-fn shifted(name: &Path, shift: usize, place: &Place) -> Place {
+fn shifted(name: &Path, shift: usize, place: &Location) -> Location {
     let off = if place.line == 1 { shift } else { 0 };
-    Place { file: name.to_owned(), line: place.line, column: place.column.saturating_sub(off).max(1) }
+    Location { file: name.to_owned(), line: place.line, column: place.column.saturating_sub(off).max(1) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(name: &str, text: &str) -> Records {
-        Records::parse(Path::new(name), text).unwrap()
+    fn parsed(name: &str, text: &str) -> RecordsFile {
+        RecordsFile::parse(Path::new(name), text).unwrap()
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn what_is_no_document_says_where() {
         let check = |name: &str, text: &str, expected: &str| {
-            let error = Records::parse(Path::new(name), text).unwrap_err().to_string();
+            let error = RecordsFile::parse(Path::new(name), text).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         };
         check("a.json", "[\n {\"name\": }]", "a.json:2:11: expected value");
@@ -313,8 +313,8 @@ mod tests {
         for (name, text) in [("a.json", "[]"), ("a.toml", "")] {
             let file = folder.path().join(name);
             std::fs::write(&file, text).unwrap();
-            assert!(Records::open(&file).unwrap().all().is_empty());
-            let error = Records::read(file.to_str().unwrap()).unwrap_err();
+            assert!(RecordsFile::open(&file).unwrap().all().is_empty());
+            let error = RecordsFile::read(file.to_str().unwrap()).unwrap_err();
             assert_eq!(
                 (error.kind, error.message),
                 (crate::error::ErrorKind::Usage, format!("{}: there is no record in it", file.display()))

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::agent_hook::AGENT_EVENTS;
 use domain::checkpoint::CheckpointKind;
-use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use domain::id::HookName;
 use domain::json::Value;
-use domain::matcher::Respond;
-use engine::set::{Absent, Mounted};
+use domain::matcher::RespondTools;
+use domain::rule::AGENT_EVENTS;
+use engine::hook_set::{Mounted, NullHandler};
 use rules::record::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS};
 
 use super::filed::{FILE, GATES};
@@ -33,7 +33,7 @@ pub fn strangers(folders: &[PathBuf]) -> Vec<Hook> {
 
 /// `stranger` as it is mounted: nothing runs it.
 pub fn mounted(stranger: &Hook) -> Mounted {
-    Mounted { hook: Arc::new(stranger.clone()), handler: Arc::new(Absent) }
+    Mounted { hook: Arc::new(stranger.clone()), handler: Arc::new(NullHandler) }
 }
 
 fn of_folder(folder: &Path) -> Vec<Hook> {
@@ -74,13 +74,13 @@ fn stranger(name: &str, origin: &str, kinds: &[CheckpointKind], record: &Value) 
     let priority = record.get("priority").and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
     Hook {
         name: HookName::from(name),
-        family: Family::Agent,
+        family: Family::Rule,
         origin: origin.to_owned(),
         priority: priority.unwrap_or_default(),
-        state: if is_off { State::Disabled } else { State::Untrusted },
+        state: if is_off { HookState::Disabled } else { HookState::Untrusted },
         scope: Scope::Everyone,
         matcher: None,
-        respond: Respond::Any,
+        respond: RespondTools::Any,
         events: None,
         media_dir: None,
         stages,

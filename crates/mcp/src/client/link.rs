@@ -28,13 +28,13 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// The way to one life of a server, open at most once.
 pub(super) struct Link {
-    pub(super) door: Door,
+    pub(super) door: LinkTransport,
     /// None behind a URL.
     pub(super) process: Option<Process>,
 }
 
 /// What messages go through.
-pub(super) enum Door {
+pub(super) enum LinkTransport {
     Pipes(Box<Wire<RoleClient, pipe::Receiver>>),
     Http(Box<StreamableHttpClientTransport<Exact>>),
 }
@@ -63,7 +63,9 @@ impl Link {
         let checked = tasks.spawn_blocking(move || check()).await;
         checked.map_err(|_| "the check before its start panicked".to_owned())??;
         match &spec.transport {
-            Transport::Http { url } => Ok(Self { door: Door::Http(Box::new(http::open(url)?)), process: None }),
+            Transport::Http { url } => {
+                Ok(Self { door: LinkTransport::Http(Box::new(http::open(url)?)), process: None })
+            }
             Transport::Stdio { command, dir, vars } => {
                 let launch = Launch { argv: command.clone(), dir: dir.clone(), vars: vars.clone() };
                 let (child, pipes) = Child::start(&launch).await?;
@@ -73,13 +75,13 @@ impl Link {
                 let writer = tasks.spawn(writer.write_on(stop.clone()));
                 let stderr = tasks.spawn(listen(pipes.stderr, spec.name.clone(), stop.clone()));
                 let process = Process { child, writer, stderr, stop };
-                Ok(Self { door: Door::Pipes(Box::new(wire)), process: Some(process) })
+                Ok(Self { door: LinkTransport::Pipes(Box::new(wire)), process: Some(process) })
             }
         }
     }
 }
 
-impl Door {
+impl LinkTransport {
     /// Shakes hands.
     pub(super) async fn greet(self, visitor: Visitor) -> Result<RunningService<RoleClient, Visitor>, Trouble> {
         let greeted = match self {
@@ -112,7 +114,7 @@ impl Process {
     }
 
     /// Ends what is left of the group and everything that served it. Says how the child ended.
-    pub(super) async fn bury(mut self) -> String {
+    pub(super) async fn reap(mut self) -> String {
         let end = self.child.end_group().await;
         let words = Instant::now() + LAST_WORDS;
         if tokio::time::timeout_at(words, finished(&mut self.stderr)).await.is_err() {

@@ -36,7 +36,7 @@ pub(super) enum Phase {
     /// It is being started; the text is what the last one ended in, if there was one.
     Starting(Option<String>),
     /// There is.
-    Up(Line),
+    Up(ServerLine),
     /// The last one ended for this cause; the next is due at that time.
     Down(String, Instant),
     /// There never will be again.
@@ -45,7 +45,7 @@ pub(super) enum Phase {
 
 /// The way to one life of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct ServerLine {
     pub(super) peer: Peer<RoleClient>,
     /// Counts the lives.
     pub(super) life: u64,
@@ -209,7 +209,7 @@ impl Shared {
         tool: &str,
         arguments: &Object,
         deadline: Instant,
-    ) -> Result<Option<(Line, RequestHandle<RoleClient>)>, Unanswered> {
+    ) -> Result<Option<(ServerLine, RequestHandle<RoleClient>)>, Unanswered> {
         let line = self.line(deadline).await?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(exact::theirs(arguments.clone()));
         let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject(exact::meta(arguments)));
@@ -226,7 +226,7 @@ impl Shared {
 
     /// The way to the server. Waits for one that is being started, or due before `deadline`; not for another one if
     /// that fails as well.
-    async fn line(&self, deadline: Instant) -> Result<Line, Unanswered> {
+    async fn line(&self, deadline: Instant) -> Result<ServerLine, Unanswered> {
         let mut phases = self.phase.subscribe();
         let mut was_down = false;
         loop {

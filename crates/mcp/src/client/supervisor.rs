@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::link::{Link, Process, Trouble};
 use super::listing;
-use super::shared::{CALL_TIMEOUT, Line, Phase, Shared};
+use super::shared::{CALL_TIMEOUT, Phase, ServerLine, Shared};
 use super::visitor::Visitor;
 
 /// How long the output of a child that ended is still read: an answer written before the end counts, and whoever else
@@ -27,9 +27,9 @@ type Running = RunningService<RoleClient, Visitor>;
 /// Runs until the server is closed.
 pub(super) fn supervise(shared: Arc<Shared>, tasks: TaskTracker) -> impl Future<Output = ()> + Send {
     // Made before the first poll: a task may be dropped without ever having run.
-    let farewell = Farewell(shared);
+    let exit_notifier = ExitNotifier(shared);
     async move {
-        let shared = farewell.0.clone();
+        let shared = exit_notifier.0.clone();
         let mut supervisor =
             Supervisor { shared: shared.clone(), tasks, restarts: Restarts::default(), life: 0, told: None };
         while let Some(due) = supervisor.one_life().await {
@@ -44,9 +44,9 @@ pub(super) fn supervise(shared: Arc<Shared>, tasks: TaskTracker) -> impl Future<
 }
 
 /// Says when supervision is over, also when its task panics or goes down with its runtime.
-struct Farewell(Arc<Shared>);
+struct ExitNotifier(Arc<Shared>);
 
-impl Drop for Farewell {
+impl Drop for ExitNotifier {
     fn drop(&mut self) {
         self.0.closing.cancel();
         self.0.publish(Phase::Closed);
@@ -64,7 +64,7 @@ struct Supervisor {
 }
 
 /// How the use of a link ended.
-enum End {
+enum LinkEnd {
     /// The child ended.
     Left,
     /// It is of no use for this cause.
@@ -103,30 +103,30 @@ impl Supervisor {
         &self,
         greeting: impl Future<Output = Result<Running, Trouble>> + Send,
         process: Option<&mut Process>,
-    ) -> Result<Running, End> {
+    ) -> Result<Running, LinkEnd> {
         let limit = self.shared.spec.start_timeout;
         let mut greeting = pin!(timeout(limit, greeting));
         let mut process = process;
         let greeted = tokio::select! {
             biased;
-            () = self.shared.closing.cancelled() => return Err(End::Closing),
+            () = self.shared.closing.cancelled() => return Err(LinkEnd::Closing),
             greeted = &mut greeting => greeted,
-            () = gone(process.as_deref_mut()) => return Err(End::Left),
+            () = gone(process.as_deref_mut()) => return Err(LinkEnd::Left),
         };
         match greeted {
             Ok(Ok(running)) => Ok(running),
             Ok(Err(why)) => Err(self.judge(why, process).await),
-            Err(_elapsed) => Err(End::Useless(format!("it did not shake hands within {limit:?}"))),
+            Err(_elapsed) => Err(LinkEnd::Useless(format!("it did not shake hands within {limit:?}"))),
         }
     }
 
     /// A child that is ending closes its pipes first, so what broke off is seen before its end.
-    async fn judge(&self, trouble: Trouble, process: Option<&mut Process>) -> End {
+    async fn judge(&self, trouble: Trouble, process: Option<&mut Process>) -> LinkEnd {
         match trouble {
-            Trouble::Refused(why) => End::Useless(why),
+            Trouble::Refused(why) => LinkEnd::Useless(why),
             Trouble::Cut(why) => match timeout(DRAIN, gone(process)).await {
-                Ok(()) => End::Left,
-                Err(_elapsed) => End::Useless(why),
+                Ok(()) => LinkEnd::Left,
+                Err(_elapsed) => LinkEnd::Useless(why),
             },
         }
     }
@@ -138,7 +138,7 @@ impl Supervisor {
         changed: &Notify,
         process: Option<&mut Process>,
         up: &mut bool,
-    ) -> End {
+    ) -> LinkEnd {
         let stop = running.cancellation_token();
         let peer = running.peer().clone();
         let mut process = process;
@@ -146,13 +146,13 @@ impl Supervisor {
         let deadline = Instant::now() + self.shared.spec.start_timeout;
         let listed = tokio::select! {
             biased;
-            () = self.shared.closing.cancelled() => Err(End::Closing),
+            () = self.shared.closing.cancelled() => Err(LinkEnd::Closing),
             listed = timeout_at(deadline, listing::list(&peer, &self.shared)) => match listed {
                 Ok(Ok(tools)) => Ok(tools),
                 Ok(Err(why)) => Err(self.judge(why, process.as_deref_mut()).await),
-                Err(_elapsed) => Err(End::Useless("it did not list its tools in time".into())),
+                Err(_elapsed) => Err(LinkEnd::Useless("it did not list its tools in time".into())),
             },
-            () = gone(process.as_deref_mut()) => Err(End::Left),
+            () = gone(process.as_deref_mut()) => Err(LinkEnd::Left),
         };
         let end = match listed {
             Err(end) => end,
@@ -161,9 +161,9 @@ impl Supervisor {
                 let trouble = self.rise(tools, &peer);
                 tokio::select! {
                     biased;
-                    () = self.shared.closing.cancelled() => End::Closing,
-                    () = gone(process.as_deref_mut()) => End::Left,
-                    () = trouble.cancelled() => End::Useless("it could not be reached any more".into()),
+                    () = self.shared.closing.cancelled() => LinkEnd::Closing,
+                    () = gone(process.as_deref_mut()) => LinkEnd::Left,
+                    () = trouble.cancelled() => LinkEnd::Useless("it could not be reached any more".into()),
                     _quit = &mut over => {
                         let trouble = Trouble::Cut("it closed its output and stayed".into());
                         return self.judge(trouble, process).await;
@@ -172,7 +172,7 @@ impl Supervisor {
                 }
             }
         };
-        if matches!(end, End::Left) && timeout(DRAIN, &mut over).await.is_ok() {
+        if matches!(end, LinkEnd::Left) && timeout(DRAIN, &mut over).await.is_ok() {
             return end;
         }
         stop.cancel();
@@ -189,7 +189,7 @@ impl Supervisor {
         tracing::debug!(mcp = %self.shared.spec.name, tools = tools.len(), "a server is up");
         self.shared.set_tools(tools);
         let trouble = CancellationToken::new();
-        self.shared.publish(Phase::Up(Line { peer: peer.clone(), life: self.life, trouble: trouble.clone() }));
+        self.shared.publish(Phase::Up(ServerLine { peer: peer.clone(), life: self.life, trouble: trouble.clone() }));
         trouble
     }
 
@@ -208,31 +208,31 @@ impl Supervisor {
     }
 
     /// Sees off what is left of a life. Answers why the server is down; `None` if it is being closed.
-    async fn end(&self, end: End, process: Option<Process>, up: bool) -> Option<String> {
+    async fn end(&self, end: LinkEnd, process: Option<Process>, up: bool) -> Option<String> {
         let before = if up { "" } else { " before it listed its tools" };
         match end {
-            End::Closing => {
+            LinkEnd::Closing => {
                 self.shared.publish(Phase::Closed);
                 if let Some(mut process) = process {
                     if !process.leaves().await {
                         tracing::info!(mcp = %self.shared.spec.name, "it did not leave and is killed");
                     }
-                    process.bury().await;
+                    process.reap().await;
                 }
                 None
             }
-            End::Left => {
+            LinkEnd::Left => {
                 let end = match process {
-                    Some(process) => process.bury().await,
+                    Some(process) => process.reap().await,
                     None => "the connection ended".into(),
                 };
                 Some(format!("it {end}{before}"))
             }
-            End::Useless(cause) => {
+            LinkEnd::Useless(cause) => {
                 self.shared.publish(Phase::Starting(Some(cause.clone())));
                 if let Some(mut process) = process {
                     process.leaves().await;
-                    process.bury().await;
+                    process.reap().await;
                 }
                 Some(cause)
             }

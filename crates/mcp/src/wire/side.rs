@@ -19,7 +19,7 @@ use super::exact;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// A message that rmcp cannot take.
-pub(crate) struct Unread {
+pub(crate) struct UnreadableMessage {
     /// What is wrong with it.
     pub(crate) why: String,
     /// What its sender is told, if it waits for an answer.
@@ -42,10 +42,14 @@ pub(crate) trait Side: ServiceRole {
     fn sent(memory: &mut Self::Memory, message: &TxJsonRpcMessage<Self>);
 
     /// Reads a message, with every number as it is written.
-    fn read(memory: &mut Self::Memory, value: Value) -> Result<RxJsonRpcMessage<Self>, Unread>;
+    fn read(memory: &mut Self::Memory, value: Value) -> Result<RxJsonRpcMessage<Self>, UnreadableMessage>;
 
     /// What stands for a line that was too long, if its ends tell whom it answers or who waits for an answer.
-    fn too_long(memory: &mut Self::Memory, ends: Ends<'_>, limit: usize) -> Result<RxJsonRpcMessage<Self>, Unread>;
+    fn too_long(
+        memory: &mut Self::Memory,
+        ends: Ends<'_>,
+        limit: usize,
+    ) -> Result<RxJsonRpcMessage<Self>, UnreadableMessage>;
 
     /// Waits at the end of the input for what is still to be sent. Starts anew, with the time that is left, when it is
     /// dropped and called again.
@@ -54,7 +58,7 @@ pub(crate) trait Side: ServiceRole {
 
 /// Requests of ours that wait for an answer.
 #[derive(Default)]
-pub(crate) struct Asked(HashMap<RequestId, Reading>);
+pub(crate) struct PendingRequests(HashMap<RequestId, Reading>);
 
 /// What becomes of a result.
 #[derive(Clone, Copy, PartialEq)]
@@ -66,9 +70,9 @@ enum Reading {
 }
 
 impl Side for RoleClient {
-    type Memory = Asked;
+    type Memory = PendingRequests;
 
-    fn sent(memory: &mut Asked, message: &ClientJsonRpcMessage) {
+    fn sent(memory: &mut PendingRequests, message: &ClientJsonRpcMessage) {
         match message {
             JsonRpcMessage::Request(request) => {
                 let of_tools =
@@ -86,8 +90,8 @@ impl Side for RoleClient {
         }
     }
 
-    fn read(memory: &mut Asked, mut value: Value) -> Result<ServerJsonRpcMessage, Unread> {
-        let unread = |why: String| Unread { why, answer: None };
+    fn read(memory: &mut PendingRequests, mut value: Value) -> Result<ServerJsonRpcMessage, UnreadableMessage> {
+        let unread = |why: String| UnreadableMessage { why, answer: None };
         if value.get("method").is_none()
             && let Some(id) = value.get("id").filter(|id| !id.is_null())
         {
@@ -110,28 +114,32 @@ impl Side for RoleClient {
         domain::json::from_value(value).map_err(|error| unread(error.to_string()))
     }
 
-    fn too_long(memory: &mut Asked, ends: Ends<'_>, limit: usize) -> Result<ServerJsonRpcMessage, Unread> {
-        let unread = || Unread { why: "nobody knows whom it answers".into(), answer: None };
+    fn too_long(
+        memory: &mut PendingRequests,
+        ends: Ends<'_>,
+        limit: usize,
+    ) -> Result<ServerJsonRpcMessage, UnreadableMessage> {
+        let unread = || UnreadableMessage { why: "nobody knows whom it answers".into(), answer: None };
         let id = RequestId::Number(ends.id("\"result\"").ok_or_else(unread)?);
         memory.0.remove(&id).ok_or_else(unread)?;
         let why = format!("its reply is longer than {limit} bytes");
         Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
     }
 
-    async fn linger(_memory: &mut Asked) {}
+    async fn linger(_memory: &mut PendingRequests) {}
 }
 
 /// Requests that wait for our answer.
 #[derive(Default)]
-pub(crate) struct Answering {
+pub(crate) struct PendingReplies {
     open: HashSet<RequestId>,
     until: Option<Instant>,
 }
 
 impl Side for RoleServer {
-    type Memory = Answering;
+    type Memory = PendingReplies;
 
-    fn sent(memory: &mut Answering, message: &ServerJsonRpcMessage) {
+    fn sent(memory: &mut PendingReplies, message: &ServerJsonRpcMessage) {
         match message {
             JsonRpcMessage::Response(response) => drop(memory.open.remove(&response.id)),
             JsonRpcMessage::Error(error) => drop(error.id.as_ref().map(|id| memory.open.remove(id))),
@@ -139,11 +147,11 @@ impl Side for RoleServer {
         }
     }
 
-    fn read(memory: &mut Answering, mut value: Value) -> Result<ClientJsonRpcMessage, Unread> {
+    fn read(memory: &mut PendingReplies, mut value: Value) -> Result<ClientJsonRpcMessage, UnreadableMessage> {
         let id = value.get("id").cloned();
         let asks = value.get("method").is_some() && id.is_some();
         let arguments = arguments(&mut value);
-        let mut message: ClientJsonRpcMessage = domain::json::from_value(value).map_err(|error| Unread {
+        let mut message: ClientJsonRpcMessage = domain::json::from_value(value).map_err(|error| UnreadableMessage {
             why: error.to_string(),
             answer: asks.then(|| {
                 let error =
@@ -172,16 +180,20 @@ impl Side for RoleServer {
         Ok(message)
     }
 
-    fn too_long(_memory: &mut Answering, ends: Ends<'_>, limit: usize) -> Result<ClientJsonRpcMessage, Unread> {
+    fn too_long(
+        _memory: &mut PendingReplies,
+        ends: Ends<'_>,
+        limit: usize,
+    ) -> Result<ClientJsonRpcMessage, UnreadableMessage> {
         let why = format!("the request is longer than {limit} bytes");
         let answer = ends.id("\"params\"").map(|id| {
             let error = json!({"code": ErrorCode::INVALID_REQUEST.0, "message": why});
             json!({"jsonrpc": "2.0", "id": id, "error": error})
         });
-        Err(Unread { why, answer })
+        Err(UnreadableMessage { why, answer })
     }
 
-    async fn linger(memory: &mut Answering) {
+    async fn linger(memory: &mut PendingReplies) {
         let until = *memory.until.get_or_insert_with(|| Instant::now() + LINGER);
         if !memory.open.is_empty() {
             tokio::time::sleep_until(until).await;
@@ -250,12 +262,12 @@ mod tests {
             sent,
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{DIGITS}}}}}"#)
         );
-        let mut server = Answering::default();
+        let mut server = PendingReplies::default();
         let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
         let ClientRequest::CallToolRequest(heard) = request.request else { panic!() };
         assert_eq!(exact::arguments(heard.params.arguments.unwrap()).to_string(), DIGITS);
 
-        let mut client = Asked::default();
+        let mut client = PendingRequests::default();
         RoleClient::sent(&mut client, &call(7));
         let reply = format!(r#"{{"result":{{"structuredContent":{DIGITS}}},"jsonrpc":"2.0","id":7}}"#);
         let Ok(JsonRpcMessage::Response(response)) = RoleClient::read(&mut client, parse(&reply)) else { panic!() };
@@ -265,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_request_that_cannot_be_read_is_answered() {
-        let mut server = Answering::default();
+        let mut server = PendingReplies::default();
         let bad = parse(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
         let answer = match RoleServer::read(&mut server, bad) {
             Ok(message) => domain::json::to_value(message).unwrap(),
@@ -277,7 +289,7 @@ mod tests {
     #[test]
     fn an_answer_finds_its_question_however_its_id_is_written() {
         let check = |answer: &str| {
-            let mut client = Asked::default();
+            let mut client = PendingRequests::default();
             RoleClient::sent(&mut client, &call(7));
             match RoleClient::read(&mut client, parse(answer)) {
                 Ok(message) => domain::json::to_value(message).unwrap().to_string(),
@@ -298,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_too_long_is_an_error_of_its_call() {
-        let mut client = Asked::default();
+        let mut client = PendingRequests::default();
         (1..=2).for_each(|id| RoleClient::sent(&mut client, &call(id)));
         let mut check = |head: &str, tail: &str| {
             let ends = Ends { head: head.as_bytes(), tail: tail.as_bytes() };
@@ -320,7 +332,7 @@ mod tests {
     fn a_request_that_is_too_long_is_answered() {
         let ends =
             Ends { head: br#"{"method":"tools/call","params":{"id":1"#, tail: br#"x"},"jsonrpc":"2.0","id":6}"# };
-        let Err(unread) = RoleServer::too_long(&mut Answering::default(), ends, 10) else { panic!() };
+        let Err(unread) = RoleServer::too_long(&mut PendingReplies::default(), ends, 10) else { panic!() };
         let error = r#"{"code":-32600,"message":"the request is longer than 10 bytes"}"#;
         assert_eq!(unread.answer, Some(parse(&format!(r#"{{"jsonrpc":"2.0","id":6,"error":{error}}}"#))));
     }

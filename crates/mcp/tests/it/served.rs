@@ -11,7 +11,7 @@ use domain::json::{Object, Value, json};
 use domain::llm::ToolDef;
 use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
-use pintle_mcp::{Error, Offered, Served, serve};
+use pintle_mcp::{OfferedTool, ServeError, ToolSource, serve};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -73,10 +73,10 @@ struct Probe {
     withdrawn: Notify,
 }
 
-impl Served for Probe {
-    fn tools(&self) -> Vec<Offered> {
+impl ToolSource for Probe {
+    fn tools(&self) -> Vec<OfferedTool> {
         let names = ["echo", "wait", "slow", "panic"];
-        let tool = |name| Offered {
+        let tool = |name| OfferedTool {
             definition: ToolDef::new(name, "", json!({"type": "object"})),
             annotations: Annotations::default(),
         };
@@ -110,7 +110,7 @@ struct Hand {
     probe: Arc<Probe>,
     to: WriteHalf<DuplexStream>,
     from: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    serving: JoinHandle<Result<(), Error>>,
+    serving: JoinHandle<Result<(), ServeError>>,
 }
 
 impl Hand {

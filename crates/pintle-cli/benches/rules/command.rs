@@ -4,10 +4,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
 use domain::json::json;
+use domain::rule::HandlerType;
 use futures_util::future::join;
 use rules::payload;
 use tokio::io::AsyncWriteExt as _;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use cel::{Context, Program, Value as Cel};
-use domain::agent_hook::AgentHook;
-use domain::condition::{Condition as _, Seen};
+use domain::condition::{Condition as _, ConditionInput};
 use domain::json::Object;
+use domain::rule::Rule;
 use rules::condition::{Compiled, compile};
 
 use crate::against::Target;
@@ -39,8 +39,8 @@ fn all() -> impl Iterator<Item = &'static str> {
     EXPRESSIONS.into_iter().cycle().take(HOOKS)
 }
 
-fn rows() -> Vec<AgentHook> {
-    let row = |(number, expression): (usize, &str)| AgentHook {
+fn rows() -> Vec<Rule> {
+    let row = |(number, expression): (usize, &str)| Rule {
         if_expr: expression.to_owned(),
         ..unreached(&format!("guard-{number}"))
     };
@@ -73,7 +73,7 @@ fn bare(times: usize) -> anyhow::Result<Duration> {
         all().map(|text| compile(text).map_err(anyhow::Error::msg)).collect::<Result<_, _>>()?;
     let (cx, call) = (turn(), call());
     let shell = || Arc::default();
-    let seen = Seen {
+    let seen = ConditionInput {
         event: "pre_tool_use",
         tool_name: &call.tool,
         raw_tool_name: &call.raw_tool,

@@ -1,17 +1,17 @@
-//! The SQLite store behind the ports of the rulebook and the handlers, with a count of what is asked of it.
+//! The SQLite store behind the ports of the rule cache and the handlers, with a count of what is asked of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 use anyhow::Context as _;
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
 use domain::record::EventRecord;
+use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, Changed, Done, HookChange, HookStore, LoggedChange, RecordQuery, RecordStore, RoomSoon,
-    StoreError, StoredEvent, StoredRules, Tenant,
+    Actor, Budget, BudgetStore, LoggedChange, OnKept, RecordQuery, RecordStore, RoomSoon, RuleChange, RuleChangeResult,
+    RuleStore, StoreError, StoredEvent, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 use store::Store;
@@ -47,7 +47,7 @@ impl Counted {
 }
 
 impl RecordStore for Counted {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         self.store.keep(records, done);
     }
 
@@ -60,7 +60,7 @@ impl RecordStore for Counted {
     }
 }
 
-impl HookStore for Counted {
+impl RuleStore for Counted {
     fn rules(&self) -> Result<StoredRules, StoreError> {
         self.asked().rules()
     }
@@ -69,11 +69,11 @@ impl HookStore for Counted {
         self.asked().epoch()
     }
 
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
         self.asked().hook(id)
     }
 
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
         self.asked().change(changes, by)
     }
 
@@ -89,7 +89,7 @@ impl HookStore for Counted {
         self.asked().reset(id, tenant, by)
     }
 
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), StoreError> {
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError> {
         self.asked().keep_run(id, tenant, run, now)
     }
 

@@ -1,19 +1,19 @@
-//! A host with stored hooks, wired as the program wires it.
+//! A host with rules, wired as the program wires it.
 
 use std::fs;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use domain::agent_hook::AgentHook;
 use domain::id::AgentId;
-use domain::store::{Actor, HookChange, HookStore as _, RecordStore};
+use domain::rule::Rule;
+use domain::store::{Actor, RecordStore, RuleChange, RuleStore as _};
 use egress::{Egress, KeepAlive, Resolver};
-use engine::{Dispatcher, Engine, Forgetful};
+use engine::{Dispatcher, Engine, NullStore};
 use host::config::{Env, LoadOptions, load};
-use host::stored_rules::Grounds;
-use rules::cache::Rulebook;
-use rules::handler::Parts;
-use rules::http::Exchange;
+use host::host_rules::RuleEnvironment;
+use rules::cache::RuleCache;
+use rules::handler::RuleServices;
+use rules::http::HttpSender;
 use tempfile::TempDir;
 
 use crate::counted::Counted;
@@ -33,8 +33,8 @@ const REPLIES: &str = r#"{ "replies": [{ "text": "Nobody asked." }] }"#;
 /// What differs between hosts.
 #[derive(Default)]
 pub(crate) struct Plan {
-    /// The stored hooks.
-    pub(crate) rows: Vec<AgentHook>,
+    /// The rules.
+    pub(crate) rows: Vec<Rule>,
     /// More of the configuration.
     pub(crate) config: String,
     /// Resolves names in the place of the system.
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
 pub(crate) struct Host {
     engine: Engine,
     /// Counts what becomes of hooks, as in the program: nobody else holds it.
-    _rulebook: Arc<Rulebook>,
+    _rulebook: Arc<RuleCache>,
     pub(crate) store: Arc<Counted>,
     _folder: TempDir,
 }
@@ -67,26 +67,26 @@ impl Host {
         let options = LoadOptions { config: Some(&file), home: Some(&home), ..LoadOptions::default() };
         let loaded = load(&env, &options).map_err(said)?;
         anyhow::ensure!(loaded.diagnostics.is_empty(), "the configuration: {:?}", loaded.diagnostics);
-        let grounds = Grounds::of(&loaded.config, &env).map_err(said)?;
-        let store = grounds.open_store(&loaded.config).map_err(said)?;
+        let rule_env = RuleEnvironment::of(&loaded.config, &env).map_err(said)?;
+        let store = rule_env.open_store(&loaded.config).map_err(said)?;
         let by = Actor { name: "bench".into(), at: jiff::Timestamp::now() };
-        let creates = plan.rows.into_iter().map(|row| HookChange::Create(Box::new(row))).collect();
+        let creates = plan.rows.into_iter().map(|row| RuleChange::Create(Box::new(row))).collect();
         store.change(creates, &by)?;
         let counted = Arc::new(Counted::new(store.clone()));
-        let records: Arc<dyn RecordStore> = if plan.forgets { Arc::new(Forgetful) } else { counted.clone() };
+        let records: Arc<dyn RecordStore> = if plan.forgets { Arc::new(NullStore) } else { counted.clone() };
         let engine = Engine::new(records, Vec::new());
-        let parts = grounds.parts((&loaded.config, &env), (&engine, &store), None);
+        let parts = rule_env.parts((&loaded.config, &env), (&engine, &store), None);
         let parts = Arc::into_inner(parts).context("nobody else has the parts yet")?;
-        let mut parts = Parts { budgets: counted.clone(), ..parts };
+        let mut parts = RuleServices { budgets: counted.clone(), ..parts };
         if let Some(resolver) = plan.resolver {
             let egress = Egress::new(loaded.config.agent_hooks.http_allow.clone()).with_resolver(resolver);
-            parts.exchange = Exchange::new(KeepAlive::new(egress), parts.deadlines.clone());
+            parts.exchange = HttpSender::new(KeepAlive::new(egress), parts.deadlines.clone());
         }
         let agents = Arc::new(|| vec![AgentId::from("main")]);
         // Whoever looks for changes of other processes asks the store each second; no call waits for that.
-        let (rulebook, read) = Rulebook::open(counted.clone(), engine.live().clone(), Arc::new(parts), agents);
+        let (rule_cache, read) = RuleCache::open(counted.clone(), engine.live().clone(), Arc::new(parts), agents);
         read?;
-        Ok(Self { engine, _rulebook: rulebook, store: counted, _folder: folder })
+        Ok(Self { engine, _rulebook: rule_cache, store: counted, _folder: folder })
     }
 
     /// The hooks in force, for one turn.

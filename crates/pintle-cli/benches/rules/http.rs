@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
-use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
 use domain::json::json;
+use domain::rule::HandlerType;
 use egress::{Resolver, SystemResolver};
 use futures_util::future::BoxFuture;
 use rules::payload;

@@ -1,9 +1,9 @@
-//! What a call costs whose gates are stored hooks: the whole dispatch, against the least that anybody could pay for what
+//! What a call costs whose gates are rules: the whole dispatch, against the least that anybody could pay for what
 //! the hooks do.
 //!
 //! `cargo bench -p pintle-cli --bench rules` measures, anything else runs each case once. The host is the program's own but
-//! for its agents: the SQLite store, the rulebook over it, the handlers with all they need. Every round counts what is
-//! asked of the store, and one question fails the run.
+//! for its agents: the SQLite store, the rule cache over it, the handlers with all they need. Every round counts what
+//! is asked of the store, and one question fails the run.
 
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::agent_hook::AgentHook;
+use domain::rule::Rule;
 
 use crate::host::{Host, Plan};
 use crate::report::{Report, shown};
@@ -22,9 +22,9 @@ const CLEARINGS: usize = 100;
 const PATTERNS: [&str; 5] =
     ["^write_file_#$", "^(read|edit)_#$", "^mcp__server_#__", "(?i)^deploy_#", "delete.*#|remove.*#"];
 
-fn rows() -> Vec<AgentHook> {
+fn rows() -> Vec<Rule> {
     let patterns = PATTERNS.into_iter().cycle().take(HOOKS).enumerate();
-    let row = |(number, pattern): (usize, &str)| AgentHook {
+    let row = |(number, pattern): (usize, &str)| Rule {
         matcher: pattern.replace('#', &number.to_string()),
         ..unreached(&format!("guard-{number}"))
     };

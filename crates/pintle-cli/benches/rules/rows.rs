@@ -1,18 +1,18 @@
-//! Rows of stored hooks.
+//! Rows of rules.
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, json};
+use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 
 /// What is asked of hooks that are not to be reached.
 pub(crate) const UNREACHED: &str = "function handle(event) { return { decision: 'block', reason: 'it was reached' }; }";
 
 /// A gate before tools, of the default tenant, that is run in this way.
-pub(crate) fn gate(name: &str, handler_type: HandlerType, config: &Value) -> AgentHook {
+pub(crate) fn gate(name: &str, handler_type: HandlerType, config: &Value) -> Rule {
     let at = jiff::Timestamp::now().to_string();
-    AgentHook {
+    Rule {
         id: HookId::fresh(),
         tenant_id: TenantId::default_tenant(),
         agent_ids: Vec::new(),
@@ -24,14 +24,14 @@ pub(crate) fn gate(name: &str, handler_type: HandlerType, config: &Value) -> Age
         matcher: String::new(),
         if_expr: String::new(),
         timeout_ms: 5000,
-        on_timeout: Instead::Block,
+        on_timeout: Fallback::Block,
         priority: 0,
         enabled: true,
         version: 1,
         source: Source::User,
         may_rewrite: false,
-        breaker: Policy::All,
-        on_trip: Instead::Block,
+        breaker: BreakerPolicy::All,
+        on_trip: Fallback::Block,
         tripped_at: None,
         disabled_reason: String::new(),
         metadata: domain::json::Object::new(),
@@ -42,6 +42,6 @@ pub(crate) fn gate(name: &str, handler_type: HandlerType, config: &Value) -> Age
 }
 
 /// A gate whose handler would refuse the call: it is never to be asked.
-pub(crate) fn unreached(name: &str) -> AgentHook {
+pub(crate) fn unreached(name: &str) -> Rule {
     gate(name, HandlerType::Script, &json!({ "source": UNREACHED }))
 }

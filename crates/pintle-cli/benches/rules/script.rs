@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
-use domain::agent_hook::HandlerType;
 use domain::checkpoint::{PreToolUse, Subject};
 use domain::id::EventId;
 use domain::json::{Object, json};
+use domain::rule::HandlerType;
 use domain::shell::ShellFacts;
 use rquickjs::{Context, Function, Runtime, Value};
 use rules::payload;

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use domain::approval::{Approval, Said, State};
+use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::json::Object;
 use domain::store::{ApprovalQuery, ApprovalStore as _, StoreError};
 use similar::{ChangeTag, TextDiff};
@@ -81,7 +81,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         .map_err(failed)?;
     found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
     if !args.all {
-        found.retain(|approval| approval.state == State::Waiting);
+        found.retain(|approval| approval.state == ApprovalState::Waiting);
     }
     let text = match (args.json, found.is_empty()) {
         (true, _) => serde_json::to_string_pretty(&found).map_err(|error| CliError::failed(error.to_string()))? + "\n",
@@ -115,20 +115,20 @@ fn line(approval: &Approval) -> String {
 fn answered(approval: &Approval) -> String {
     let Some(by) = &approval.answered_by else { return String::new() };
     let word = match approval.state {
-        State::Waiting | State::Approved | State::Refused => "",
-        State::Used | State::Void | State::Expired => ", approved",
+        ApprovalState::Waiting | ApprovalState::Approved | ApprovalState::Refused => "",
+        ApprovalState::Used | ApprovalState::Void | ApprovalState::Expired => ", approved",
     };
     let note = Some(&approval.note).filter(|note| !note.is_empty());
     let note = note.map(|note| format!(": {}", clean(&clip(note)))).unwrap_or_default();
     format!("{word} by {}{note}", clean(by))
 }
 
-fn style_of(state: State) -> Style {
+fn style_of(state: ApprovalState) -> Style {
     match state {
-        State::Waiting => NOTE,
-        State::Approved | State::Used => GOOD,
-        State::Refused => BAD,
-        State::Void | State::Expired => DIM,
+        ApprovalState::Waiting => NOTE,
+        ApprovalState::Approved | ApprovalState::Used => GOOD,
+        ApprovalState::Refused => BAD,
+        ApprovalState::Void | ApprovalState::Expired => DIM,
     }
 }
 
@@ -144,7 +144,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let now = jiff::Timestamp::now();
     let approval = find(&store, &args.id)?;
     terminal::say(&whole(&approval))?;
-    let said = Said { approve, by: person(), note: args.note.clone() };
+    let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer(&approval.id, said, now).map_err(failed)?;
     let session = word(answered.session_id.as_str());
     let outcome = match approve {

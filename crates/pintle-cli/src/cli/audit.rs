@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use clap::Subcommand;
 use dialects::process::config::nearest;
 use domain::id::TenantId;
-use domain::store::{AuditStore as _, HookStore as _, StoreError};
+use domain::store::{AuditStore as _, RuleStore as _, StoreError};
 use store::Store;
 
 use super::Global;

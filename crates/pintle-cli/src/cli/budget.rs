@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT};
 use domain::json::json;
-use domain::store::{Budget, BudgetStore as _, HookStore as _, Tenant};
+use domain::store::{Budget, BudgetStore as _, RuleStore as _, Tenant};
 use store::Store;
 
 use super::audit::{failed, no_tenant};

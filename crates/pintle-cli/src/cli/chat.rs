@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::Conversation;
-use agent::driver::Ending;
+use agent::driver::TurnEnding;
 use clap::Args;
-use domain::approval::{Approval, Mode};
-use domain::session::Cause;
+use domain::approval::{Approval, ApprovalMode};
+use domain::session::ReleaseReason;
 use engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
@@ -19,13 +19,13 @@ use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::operator;
 use crate::timeline::{Timeline, clip};
-use host::crew::Member;
 use host::host::Host;
-use host::reload::{Wanted, reload};
+use host::ready_agent::ReadyAgent;
+use host::reload::{ConversationSource, reload};
 
 mod ask;
 mod command;
-mod desk;
+mod console;
 mod input;
 mod keys;
 mod line;
@@ -34,8 +34,8 @@ mod watch;
 mod work;
 
 use command::Command;
-use desk::{Desk, Order};
-use input::{Awaited, Input, Sent};
+use console::{ChatConsole, PersonOrder};
+use input::{Input, InputPurpose, SentLine};
 use screen::{Front, Screen};
 use watch::Changes;
 use work::Task;
@@ -99,7 +99,7 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     let (asker, questions) = ask::channel();
     // What the agent started does not answer for the person.
     let present = Input::sees_keys() && operator::require().is_ok();
-    host.ask_in(Mode::Chat, present.then_some(asker));
+    host.ask_in(ApprovalMode::Chat, present.then_some(asker));
     let (agent, model) = (args.agent.as_deref(), args.model.as_deref());
     session::servers(&host, agent).await?;
     let member = host.runner(agent, model)?;
@@ -107,15 +107,15 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     let conversation = session::conversation(&host, args.session.as_deref())?;
     let stops = Stops::listen(false)?;
     let input = Input::open(&screen)?;
-    let wanted = Wanted { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };
-    let desk = Desk::new(screen, input, stops, (host.store.clone(), questions));
+    let wanted = ConversationSource { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };
+    let console = ChatConsole::new(screen, input, stops, (host.store.clone(), questions));
     let mut chat = Chat {
         global,
         wanted,
         host,
         member,
         conversation,
-        desk,
+        console,
         changes,
         cancel: CancellationToken::new(),
         interactive: io::stdin().is_terminal(),
@@ -125,10 +125,10 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     };
     chat.greet();
     let code = chat.converse().await;
-    let Chat { host, conversation, desk, cancel, .. } = chat;
+    let Chat { host, conversation, console, cancel, .. } = chat;
     cancel.cancel();
     // The terminal is the person's again, and the session another process's, before the hooks take their time to end.
-    drop((desk, conversation));
+    drop((console, conversation));
     host.close().await;
     Ok(code)
 }
@@ -136,11 +136,11 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
 /// A conversation that is held.
 struct Chat<'a> {
     global: &'a Global,
-    wanted: Wanted<'a>,
+    wanted: ConversationSource<'a>,
     host: Host,
-    member: Member,
+    member: ReadyAgent,
     conversation: Conversation,
-    desk: Desk,
+    console: ChatConsole,
     changes: Changes,
     /// Ends everything that was begun in it.
     cancel: CancellationToken,
@@ -177,18 +177,20 @@ impl Chat<'_> {
     fn greet(&mut self) {
         let settings = self.member.settings();
         let (key, agent, model) = (clean(self.conversation.key.as_str()), &settings.id, &settings.model);
-        self.desk.note(&format!("session {key}, agent {}, model {}", clean(agent.as_str()), clean(model)));
-        match (self.interactive, self.desk.is_keys()) {
-            (true, true) => self.desk.note("Esc stops an answer, Ctrl-D ends the conversation, /help shows the rest."),
-            (true, false) => self.desk.note("Ctrl-C stops an answer, Ctrl-D ends the conversation."),
+        self.console.note(&format!("session {key}, agent {}, model {}", clean(agent.as_str()), clean(model)));
+        match (self.interactive, self.console.is_keys()) {
+            (true, true) => {
+                self.console.note("Esc stops an answer, Ctrl-D ends the conversation, /help shows the rest.")
+            }
+            (true, false) => self.console.note("Ctrl-C stops an answer, Ctrl-D ends the conversation."),
             (false, _) => {}
         }
         self.left = self.conversation.queue().len();
         if let Some(open) = self.conversation.open_turn() {
             let why = match self.conversation.last_cause() {
-                Some(Cause::Waiting) => "waits for a person",
-                Some(Cause::Killed) | None => "was left by a process that died",
-                Some(Cause::Done | Cause::Failed | Cause::Interrupted) => "was left open",
+                Some(ReleaseReason::Waiting) => "waits for a person",
+                Some(ReleaseReason::Killed) | None => "was left by a process that died",
+                Some(ReleaseReason::Done | ReleaseReason::Failed | ReleaseReason::Interrupted) => "was left open",
             };
             let what = if self.interactive {
                 "/resume goes on with it; a message begins anew"
@@ -196,12 +198,12 @@ impl Chat<'_> {
                 "a message begins anew"
             };
             let prompt = clip(&open.prompt);
-            self.desk.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));
+            self.console.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));
         } else if self.left > 0 {
             let resume = if self.interactive { "/resume works them now; else they" } else { "they" };
             let messages =
                 if self.left == 1 { "1 message waits".into() } else { format!("{} messages wait", self.left) };
-            self.desk.note(&format!("{messages} from before: {resume} go with the next message"));
+            self.console.note(&format!("{messages} from before: {resume} go with the next message"));
         }
     }
 
@@ -222,24 +224,24 @@ impl Chat<'_> {
 
     /// Waits for what comes next.
     async fn next(&mut self) -> Next {
-        self.desk.await_now(Awaited::Message);
+        self.console.await_now(InputPurpose::Message);
         self.prompt();
         loop {
             // A change comes before a line that was typed ahead.
             let happened = tokio::select! {
                 biased;
                 () = self.changes.next() => return Next::Changed,
-                happened = self.desk.next() => happened,
+                happened = self.console.next() => happened,
                 () = tokio::time::sleep(LOOK_EVERY) => match self.came_in().await {
                     Some(task) => return Next::Work(task),
                     None => continue,
                 },
             };
-            let next = match self.desk.heed(happened).await {
+            let next = match self.console.heed(happened).await {
                 None => None,
-                Some(Order::Say(sent)) => self.said(sent).await,
-                Some(Order::End) => self.end().await,
-                Some(Order::Stop | Order::EndProgram) => Some(Next::Over(INTERRUPTED)),
+                Some(PersonOrder::Say(sent)) => self.said(sent).await,
+                Some(PersonOrder::End) => self.end().await,
+                Some(PersonOrder::Stop | PersonOrder::EndProgram) => Some(Next::Over(INTERRUPTED)),
             };
             if let Some(next) = next {
                 return next;
@@ -249,15 +251,15 @@ impl Chat<'_> {
 
     /// A prompt, where the terminal edits its lines by itself.
     fn prompt(&self) {
-        if self.interactive && !self.desk.is_keys() {
-            self.desk.screen.bare_prompt();
+        if self.interactive && !self.console.is_keys() {
+            self.console.screen.bare_prompt();
         }
     }
 
     /// What a line asks for.
-    async fn said(&mut self, sent: Sent) -> Option<Next> {
-        if self.desk.is_keys() {
-            self.desk.screen.keep(screen::Prompt::Message, &sent.text);
+    async fn said(&mut self, sent: SentLine) -> Option<Next> {
+        if self.console.is_keys() {
+            self.console.screen.keep(screen::Prompt::Message, &sent.text);
         }
         if sent.text.trim().is_empty() {
             self.prompt();
@@ -267,12 +269,12 @@ impl Chat<'_> {
             None => return Some(Next::Work(Task::Say(sent))),
             Some(Command::Resume) if self.conversation.open_turn().is_some() => return Some(Next::Work(Task::Resume)),
             Some(Command::Resume) if !self.conversation.queue().is_empty() => return Some(Next::Work(Task::GoOn)),
-            Some(Command::Resume) => self.desk.note("there is nothing to go on with"),
+            Some(Command::Resume) => self.console.note("there is nothing to go on with"),
             Some(Command::Quit) => return self.end().await,
-            Some(Command::Help) => self.desk.note(Command::HELP),
+            Some(Command::Help) => self.console.note(Command::HELP),
             Some(Command::Unknown(word)) => {
                 let word = clean(&word);
-                self.desk.note(&format!("there is no command /{word}; see /help"));
+                self.console.note(&format!("there is no command /{word}; see /help"));
             }
         }
         self.prompt();
@@ -286,23 +288,23 @@ impl Chat<'_> {
             if waiting <= self.left {
                 return None;
             }
-            self.desk.note("what a sub-agent brought has come in");
+            self.console.note("what a sub-agent brought has come in");
             return Some(Task::GoOn);
         }
         let parked = self.parked.as_mut().filter(|parked| parked.open)?;
         let became = ask::became(self.host.store.clone(), parked.id.clone()).await?;
         parked.open = false;
-        self.desk.note(&format!("{became}: /resume goes on"));
+        self.console.note(&format!("{became}: /resume goes on"));
         None
     }
 
     /// Works `task`, and then what came in meanwhile. Returns the exit code if the conversation is over.
     async fn work(&mut self, mut task: Task) -> Option<u8> {
         loop {
-            let worked = work::work(&mut self.desk, &self.member, &mut self.conversation, task, &self.cancel).await;
+            let worked = work::work(&mut self.console, &self.member, &mut self.conversation, task, &self.cancel).await;
             let ending = worked.report.map(|report| report.ending);
             self.parked = None;
-            if let Some(Ending::Waiting(approval)) = &ending {
+            if let Some(TurnEnding::Waiting(approval)) = &ending {
                 self.park(approval);
             }
             if worked.end_program {
@@ -312,11 +314,11 @@ impl Chat<'_> {
                 return Some(WAITING);
             }
             self.left = self.conversation.queue().len();
-            let stopped = matches!(ending, None | Some(Ending::Cancelled));
+            let stopped = matches!(ending, None | Some(TurnEnding::Cancelled));
             if stopped || self.left == 0 || self.conversation.open_turn().is_some() {
                 return None;
             }
-            self.desk.note("going on with what has come in meanwhile");
+            self.console.note("going on with what has come in meanwhile");
             task = Task::GoOn;
         }
     }
@@ -329,7 +331,7 @@ impl Chat<'_> {
             steps.pop();
             steps.push("then /resume goes on here".into());
         }
-        steps.iter().for_each(|step| self.desk.note(step));
+        steps.iter().for_each(|step| self.console.note(step));
         self.parked = Some(Parked { id: approval.id.clone(), open: true });
     }
 
@@ -342,18 +344,18 @@ impl Chat<'_> {
             return Some(Next::Over(self.last_code()));
         }
         self.warned = true;
-        self.desk.note("sub-agents still work in the background; the same again stops them");
-        self.desk.go_on();
+        self.console.note("sub-agents still work in the background; the same again stops them");
+        self.console.go_on();
         None
     }
 
     /// Waits until what sub-agents bring is there: then it begins a turn.
     async fn wait_for_sub_agents(&mut self) -> Next {
-        self.desk.end();
+        self.console.end();
         if self.member.at_work() > 0 && self.rest().await.is_err() {
             return Next::Over(INTERRUPTED);
         }
-        self.desk.await_now(Awaited::Message);
+        self.console.await_now(InputPurpose::Message);
         match self.came_in().await {
             Some(task) => Next::Work(task),
             None => Next::Over(self.last_code()),
@@ -362,8 +364,8 @@ impl Chat<'_> {
 
     /// Waits until no sub-agent works, unless somebody wants the program to end.
     async fn rest(&mut self) -> Result<(), Interrupted> {
-        self.desk.note("sub-agents still work in the background; Ctrl-C stops them");
-        self.desk.await_now(Awaited::Steering);
+        self.console.note("sub-agents still work in the background; Ctrl-C stops them");
+        self.console.await_now(InputPurpose::Steering);
         let at_rest = async {
             self.member.at_rest().await;
             // What it brought stands in the conversation a moment after a sub-agent is at rest.
@@ -373,9 +375,9 @@ impl Chat<'_> {
         loop {
             let happened = tokio::select! {
                 () = &mut at_rest => return Ok(()),
-                happened = self.desk.next() => happened,
+                happened = self.console.next() => happened,
             };
-            if let Some(Order::Stop | Order::EndProgram) = self.desk.heed(happened).await {
+            if let Some(PersonOrder::Stop | PersonOrder::EndProgram) = self.console.heed(happened).await {
                 return Err(Interrupted);
             }
         }
@@ -387,7 +389,8 @@ impl Chat<'_> {
             return 0;
         }
         let (key, flags) = (session::word(self.conversation.key.as_str()), session::flags(self.global));
-        self.desk.note(&format!("a turn waits in this session; to go on with it: pintle sessions resume {key}{flags}"));
+        self.console
+            .note(&format!("a turn waits in this session; to go on with it: pintle sessions resume {key}{flags}"));
         WAITING
     }
 
@@ -412,9 +415,9 @@ impl Chat<'_> {
                 if let Err(error) = self.changes.follow(&self.host) {
                     terminal::complain(&error);
                 }
-                self.desk.note("the changed configuration is in force");
+                self.console.note("the changed configuration is in force");
                 for key in later {
-                    self.desk.note(&format!("warning: {} takes effect at the next start", prose(&key)));
+                    self.console.note(&format!("warning: {} takes effect at the next start", prose(&key)));
                 }
             }
             Err(error) => terminal::complain(&error.into()),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::Helm;
+use agent::TurnHandle;
 use clap::Args;
 use engine::Watcher;
 use tokio_util::sync::CancellationToken;
@@ -70,18 +70,18 @@ async fn turn(global: &Global) -> Result<u8, CliError> {
     let runner = host.runner(None, None)?;
     session::ready(&host, true).await?;
     let mut conversation = session::conversation(&host, None)?;
-    let outlet = Arc::new(AtTheEnd::default());
+    let user_output = Arc::new(AtTheEnd::default());
     let cancel = CancellationToken::new();
-    let helm = Helm::new(&cancel);
+    let turn_handle = TurnHandle::new(&cancel);
     let mut stops = Stops::listen(true)?;
-    let turn = runner.turn(&mut conversation, PROMPT, outlet.clone(), &helm);
+    let turn = runner.turn(&mut conversation, PROMPT, user_output.clone(), &turn_handle);
     let (report, _asked) = stops.work(turn, &cancel).await;
     host.close().await;
     let (code, complaint) = session::verdict(&report);
     if let Some(complaint) = complaint {
         terminal::note(&complaint);
     }
-    terminal::say(&terminal::foreign(&format!("\n{}", outlet.text(&report.reply))))?;
+    terminal::say(&terminal::foreign(&format!("\n{}", user_output.text(&report.reply))))?;
     Ok(code)
 }
 

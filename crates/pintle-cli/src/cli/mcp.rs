@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use agent::media::{MediaStore, Scope};
-use agent::{Conversation, Helm, Outlet, Runner};
+use agent::media::{MediaScope, MediaStore};
+use agent::{Conversation, Runner, TurnHandle, UserOutput};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use domain::approval::{Mode, Said};
+use domain::approval::{ApprovalMode, PersonAnswer};
 use domain::id::{SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value};
@@ -18,7 +18,7 @@ use domain::message::CallPart;
 use domain::store::{ApprovalQuery, ApprovalStore as _, StoreError};
 use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
-use mcp::{Offered, Served};
+use mcp::{OfferedTool, ToolSource};
 use store::Store;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -61,13 +61,13 @@ pub(super) fn run(global: &Global, args: &McpArgs) -> Result<u8, CliError> {
 async fn serve(global: &Global, args: &McpArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(true)?;
     let mut host = session::open_hooks(global, Vec::new())?;
-    host.ask_in(Mode::Mcp, None);
+    host.ask_in(ApprovalMode::Mcp, None);
     let runner = host.worker(args.agent.as_deref())?;
     session::ready(&host, args.strict).await?;
     let (calls, waiting) = mpsc::channel(MAX_AHEAD);
-    let counter = Arc::new(Counter { offered: offered(&runner), calls });
+    let counter = Arc::new(CallQueue { offered: offered(&runner), calls });
     let (media, store) = (host.files.store(), host.store.clone());
-    let clerk = Clerk { runner, media, store, stop: CancellationToken::new() };
+    let clerk = CallWorker { runner, media, store, stop: CancellationToken::new() };
     let (stop, tasks) = (clerk.stop.clone(), TaskTracker::new());
     tasks.spawn(clerk.work(waiting));
     tasks.close();
@@ -81,9 +81,9 @@ async fn serve(global: &Global, args: &McpArgs) -> Result<u8, CliError> {
     served
 }
 
-fn offered(runner: &Runner) -> Vec<Offered> {
+fn offered(runner: &Runner) -> Vec<OfferedTool> {
     let definitions = runner.tools().definitions().into_iter();
-    let offered = definitions.map(|definition| Offered {
+    let offered = definitions.map(|definition| OfferedTool {
         definition: definition.clone(),
         annotations: runner.tools().get(&definition.function.name).map(|it| it.annotations()).unwrap_or_default(),
     });
@@ -98,13 +98,13 @@ struct Call {
 }
 
 /// Where calls come in.
-struct Counter {
-    offered: Vec<Offered>,
+struct CallQueue {
+    offered: Vec<OfferedTool>,
     calls: mpsc::Sender<Call>,
 }
 
-impl Served for Counter {
-    fn tools(&self) -> Vec<Offered> {
+impl ToolSource for CallQueue {
+    fn tools(&self) -> Vec<OfferedTool> {
         self.offered.clone()
     }
 
@@ -127,14 +127,14 @@ impl Served for Counter {
 }
 
 /// Works the calls, one after another.
-struct Clerk {
+struct CallWorker {
     runner: Runner,
     media: Option<Arc<MediaStore>>,
     store: Arc<Store>,
     stop: CancellationToken,
 }
 
-impl Clerk {
+impl CallWorker {
     async fn work(self, mut waiting: mpsc::Receiver<Call>) {
         let key = format!("mcp:{}", uuid::Uuid::new_v4());
         let mut conversation = Conversation::new(key.as_str()).on("mcp", "stdio");
@@ -153,9 +153,9 @@ impl Clerk {
 
     async fn run(&self, conversation: &mut Conversation, part: CallPart, cancel: &CancellationToken) -> ToolOutput {
         let key = conversation.key.clone();
-        let helm = Helm::new(cancel);
+        let turn_handle = TurnHandle::new(cancel);
         let output = {
-            let call = self.runner.call(conversation, part, Arc::new(Aside), &helm);
+            let call = self.runner.call(conversation, part, Arc::new(ProtocolOutput), &turn_handle);
             tokio::pin!(call);
             tokio::select! {
                 biased;
@@ -185,7 +185,8 @@ impl Clerk {
 fn withdraw(store: &Store, key: &SessionId) -> Result<(), String> {
     let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(|error| error.to_string())?;
     for one in waiting.iter().filter(|one| one.session_id == *key) {
-        let said = Said { approve: false, by: "pintle mcp".into(), note: "the client withdrew the call".into() };
+        let said =
+            PersonAnswer { approve: false, by: "pintle mcp".into(), note: "the client withdrew the call".into() };
         match store.answer(&one.id, said, jiff::Timestamp::now()) {
             // A person was faster.
             Ok(_) | Err(StoreError::Conflict(_)) => {}
@@ -197,7 +198,7 @@ fn withdraw(store: &Store, key: &SessionId) -> Result<(), String> {
 
 /// The output with its media in it, for a client that knows nothing of our references.
 fn inline(output: ToolOutput, media: &Arc<MediaStore>, who: &Identity) -> ToolOutput {
-    let files = media.turn(Scope::of(who));
+    let files = media.turn(MediaScope::of(who));
     let content = |reference: String| {
         let Ok(file) = files.resolve(&reference) else { return reference };
         match std::fs::read(&file.path) {
@@ -209,9 +210,9 @@ fn inline(output: ToolOutput, media: &Arc<MediaStore>, who: &Identity) -> ToolOu
 }
 
 /// What tools and hooks say to the user: there is one only behind the client, so it stands beside the protocol.
-struct Aside;
+struct ProtocolOutput;
 
-impl Outlet for Aside {
+impl UserOutput for ProtocolOutput {
     fn streams(&self) -> bool {
         false
     }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Read as _};
 
 use clap::Args;
 
-use super::turn::{self, Shown, Task};
+use super::turn::{self, DisplayOptions, Task};
 use super::{Global, session, terminal};
 use crate::error::CliError;
 
@@ -38,7 +38,7 @@ pub struct RunArgs {
 
 pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
     let message = message(args.message.as_deref())?;
-    let shown = Shown { json: args.json, quiet: args.quiet };
+    let shown = DisplayOptions { json: args.json, quiet: args.quiet };
     let runtime = terminal::runtime()?;
     runtime.block_on(async {
         let host = session::open(global, shown.watchers(global))?;

@@ -1,13 +1,13 @@
 //! `pintle secrets rotate`: everything that is encrypted, taken to the key that encrypts now.
 
 use clap::{Args, Subcommand};
-use domain::agent_hook::AgentHook;
-use domain::store::HookStore as _;
+use domain::rule::Rule;
+use domain::store::RuleStore as _;
 use rules::record;
 use serde::Serialize;
 use store::Store;
-use store::keyring::{ENV_KEYS, ENV_OLD_KEYS, Keyring, Place};
-use store::rotation::Sealed;
+use store::keyring::{ENV_KEYS, ENV_OLD_KEYS, Keyring, SealedPlace};
+use store::rotation::SealedColumn;
 
 use super::audit::failed;
 use super::{Global, terminal};
@@ -15,7 +15,7 @@ use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use host::host::{load, open_store};
-use host::stored_rules::{TABLE, edition, keyring};
+use host::host_rules::{TABLE, edition, keyring};
 
 /// How many values one transaction rewrites: some milliseconds in which nobody else writes to a file.
 const BATCH: usize = 500;
@@ -53,8 +53,8 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
     let store = open_store(&loaded.config)?;
     let mut rotation = Rotation { kid: kid.to_owned(), ..Rotation::default() };
     rotation.hooks(&store, &keyring)?;
-    rotation.details = rotation.column(&store, &keyring, Sealed::Details)?;
-    rotation.jobs = rotation.column(&store, &keyring, Sealed::Jobs)?;
+    rotation.details = rotation.column(&store, &keyring, SealedColumn::Details)?;
+    rotation.jobs = rotation.column(&store, &keyring, SealedColumn::Jobs)?;
     terminal::say(&if args.json { rotation.json()? } else { rotation.plain() })?;
     if rotation.failed == 0 {
         return Ok(0);
@@ -103,7 +103,7 @@ impl Rotation {
     }
 
     /// One hook. Whoever changes it meanwhile may do so, and it is looked at once more.
-    fn hook(&mut self, store: &Store, keyring: &Keyring, hook: AgentHook) -> Result<(), CliError> {
+    fn hook(&mut self, store: &Store, keyring: &Keyring, hook: Rule) -> Result<(), CliError> {
         let mut now = Some(hook);
         for _ in 0..TRIES {
             let Some(hook) = now else { return Ok(()) };
@@ -121,15 +121,15 @@ impl Rotation {
         Err(CliError::failed(format!("hook \"{label}\" is changed all the time; run this again")))
     }
 
-    fn column(&mut self, store: &Store, keyring: &Keyring, what: Sealed) -> Result<Count, CliError> {
+    fn column(&mut self, store: &Store, keyring: &Keyring, what: SealedColumn) -> Result<Count, CliError> {
         let (mut count, mut after) = (Count::default(), None);
         loop {
             let batch = store.rotate(what, keyring, after.as_deref(), BATCH).map_err(failed)?;
             count.seen += batch.seen;
             count.rewritten += batch.rewritten;
             let name = match what {
-                Sealed::Details => "the detail of execution",
-                Sealed::Jobs => "the payload of job",
+                SealedColumn::Details => "the detail of execution",
+                SealedColumn::Jobs => "the payload of job",
             };
             batch.failed.into_iter().for_each(|lost| self.cannot(format!("{name} {}: {}", lost.id, lost.why)));
             after = batch.next;
@@ -168,18 +168,18 @@ impl Rotation {
 
 /// A hook whose secrets are under the current key, as far as they open.
 struct Anew {
-    hook: AgentHook,
+    hook: Rule,
     seen: usize,
     rewritten: usize,
     unopened: Vec<String>,
 }
 
-fn anew(hook: &AgentHook, keyring: &Keyring) -> Anew {
+fn anew(hook: &Rule, keyring: &Keyring) -> Anew {
     let mut anew = Anew { hook: hook.clone(), seen: 0, rewritten: 0, unopened: Vec::new() };
     let Anew { hook: fresh, seen, rewritten, unopened } = &mut anew;
     let mapped = record::map_secrets(fresh, |path, text| {
         *seen += 1;
-        let place = Place::new(TABLE, hook.id.as_str(), hook.tenant_id.as_str(), path);
+        let place = SealedPlace::new(TABLE, hook.id.as_str(), hook.tenant_id.as_str(), path);
         Ok::<_, std::convert::Infallible>(match keyring.reseal(&place, text) {
             Ok(None) => text.to_owned(),
             Ok(Some(sealed)) => {

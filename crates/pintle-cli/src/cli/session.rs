@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::driver::Ending;
-use agent::{Conversation, Report};
+use agent::driver::TurnEnding;
+use agent::{Conversation, TurnReport};
 use anstyle::{AnsiColor, Style};
 use domain::approval::Approval;
 use domain::id::{SessionId, TenantId};
 use domain::store::{SessionStore as _, StoreError};
-use domain::verdict::Extent;
+use domain::verdict::AbortScope;
 use engine::Watcher;
 
 use super::{Global, terminal};
@@ -110,7 +110,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
         })
     };
     bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
-    bad.extend(host.book.unguarded.iter().cloned());
+    bad.extend(host.host_rules.unguarded.iter().cloned());
     bad.extend(down.into_iter().map(|(name, _)| name).filter(|name| guards(name)));
     if bad.is_empty() {
         return Ok(());
@@ -207,21 +207,21 @@ pub(super) fn word(text: &str) -> String {
 }
 
 /// The exit code of a turn, and what the user is told on stderr.
-pub(super) fn verdict(report: &Report) -> (u8, Option<String>) {
+pub(super) fn verdict(report: &TurnReport) -> (u8, Option<String>) {
     match &report.ending {
-        Ending::Completed => (0, None),
-        Ending::Blocked(denied) => (BLOCKED, Some(prose(&denied.text()))),
-        Ending::Failed { text, .. } => (FAILED, Some(format!("Error processing message: {}", prose(text)))),
-        Ending::StoppedByHook(aborted) => {
+        TurnEnding::Completed => (0, None),
+        TurnEnding::Blocked(denied) => (BLOCKED, Some(prose(&denied.text()))),
+        TurnEnding::Failed { text, .. } => (FAILED, Some(format!("Error processing message: {}", prose(text)))),
+        TurnEnding::StoppedByHook(aborted) => {
             let text = prose(&aborted.text());
-            let told = match aborted.abort.extent {
-                Extent::Turn => format!("Error processing message: {text}"),
-                Extent::Run => text,
+            let told = match aborted.abort.abort_scope {
+                AbortScope::Turn => format!("Error processing message: {text}"),
+                AbortScope::Run => text,
             };
             (STOPPED, Some(told))
         }
-        Ending::Cancelled => (INTERRUPTED, Some("interrupted".into())),
-        Ending::Waiting(approval) => (WAITING, Some(waits(approval))),
+        TurnEnding::Cancelled => (INTERRUPTED, Some("interrupted".into())),
+        TurnEnding::Waiting(approval) => (WAITING, Some(waits(approval))),
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use dialects::process::config::nearest;
-use domain::approval::{Approval, Mode};
+use domain::approval::{Approval, ApprovalMode};
 use domain::id::SessionId;
 use domain::session::Session;
 use domain::store::{ApprovalQuery, ApprovalStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
 use store::Store;
 
 use super::session::{self, tenant};
-use super::turn::{self, Shown, Task};
+use super::turn::{self, DisplayOptions, Task};
 use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
@@ -140,7 +140,7 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let row = find(&store, &args.key)?;
     let session = Session::fold(store.journal(&key(&args.key)).map_err(failed)?);
     let text = if args.json {
-        let queue: Vec<&str> = session.queue().iter().map(domain::turn::Waiting::text).collect();
+        let queue: Vec<&str> = session.queue().iter().map(domain::turn::WaitingMessage::text).collect();
         let messages: Vec<_> = session.said().collect();
         json(&domain::json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
@@ -153,11 +153,11 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
 }
 
 fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
-    let shown = Shown { json: args.json, quiet: args.quiet };
+    let shown = DisplayOptions { json: args.json, quiet: args.quiet };
     terminal::runtime()?.block_on(async {
         let mut host = session::open(global, shown.watchers(global))?;
         let row = find(&host.store, &args.key)?;
-        host.ask_in(Mode::Resume, None);
+        host.ask_in(ApprovalMode::Resume, None);
         session::servers(&host, Some(&row.agent_id)).await?;
         let member = host.runner(Some(&row.agent_id), None)?;
         let mut conversation = session::conversation(&host, Some(&args.key))?;

@@ -10,7 +10,7 @@ use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
-use host::config::trust::{Coverage, Entry, Standing, Survey, accept, covers, survey};
+use host::config::trust::{Coverage, Survey, TrustEntry, TrustStanding, accept, covers, survey};
 use host::config::{Env, LoadOptions};
 
 const BOLD: Style = Style::new().bold();
@@ -45,7 +45,7 @@ pub(super) fn run(global: &Global, args: &TrustArgs) -> Result<u8, CliError> {
     };
     let shown = coverages(&env, &survey);
     terminal::say(&plain(&survey, &shown))?;
-    if survey.entries.iter().all(|(_, standing)| *standing == Standing::Trusted) {
+    if survey.entries.iter().all(|(_, standing)| *standing == TrustStanding::Trusted) {
         terminal::say("nothing to accept: all of it was accepted before\n")?;
         return Ok(0);
     }
@@ -72,18 +72,19 @@ fn coverages(env: &Env, survey: &Survey) -> Vec<Coverage> {
 fn plain(survey: &Survey, coverages: &[Coverage]) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n", clean(&survey.file.display().to_string()));
     // Settings that nobody wrote are nothing to look at.
-    let written = |(entry, _): &&(Entry, Standing)| entry.value.as_object().is_none_or(|members| !members.is_empty());
+    let written =
+        |(entry, _): &&(TrustEntry, TrustStanding)| entry.value.as_object().is_none_or(|members| !members.is_empty());
     for ((entry, standing), coverage) in survey.entries.iter().zip(coverages).filter(|(entry, _)| written(entry)) {
         let (style, word) = match standing {
-            Standing::Trusted => (GOOD, "accepted before"),
-            Standing::Unknown => (NOTE, "new"),
-            Standing::Changed { .. } => (BAD, "changed since it was accepted"),
+            TrustStanding::Trusted => (GOOD, "accepted before"),
+            TrustStanding::Unknown => (NOTE, "new"),
+            TrustStanding::Changed { .. } => (BAD, "changed since it was accepted"),
         };
         text.push_str(&format!("\n{BOLD}{}{BOLD:#}  {style}{word}{style:#}\n", clean(&entry.path)));
         match standing {
-            Standing::Trusted => {}
-            Standing::Unknown => text.push_str(&contents(entry, coverage)),
-            Standing::Changed { diff, .. } => {
+            TrustStanding::Trusted => {}
+            TrustStanding::Unknown => text.push_str(&contents(entry, coverage)),
+            TrustStanding::Changed { diff, .. } => {
                 text.push_str(&run_line(entry));
                 for line in diff {
                     let style = if line.starts_with('-') { BAD } else { GOOD };
@@ -97,7 +98,7 @@ fn plain(survey: &Survey, coverages: &[Coverage]) -> String {
 }
 
 /// What the entry would run, what is written in it, and the files that are accepted with it.
-fn contents(entry: &Entry, coverage: &Coverage) -> String {
+fn contents(entry: &TrustEntry, coverage: &Coverage) -> String {
     let mut text = run_line(entry);
     let written = entry.value.get("entry").filter(|_| entry.path.starts_with("hooks.")).unwrap_or(&entry.value);
     for (key, value) in written.as_object().into_iter().flatten().filter(|(key, _)| *key != "command") {
@@ -112,7 +113,7 @@ fn contents(entry: &Entry, coverage: &Coverage) -> String {
     text
 }
 
-fn run_line(entry: &Entry) -> String {
+fn run_line(entry: &TrustEntry) -> String {
     let Some(command) = &entry.command else { return String::new() };
     let words: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
     line("runs", &words.join(" ")) + &line("in", command.dir.display().to_string().trim_end_matches('/'))

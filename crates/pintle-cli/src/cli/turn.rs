@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent::driver::Ending;
-use agent::{Conversation, Helm, Outlet, Report};
+use agent::driver::TurnEnding;
+use agent::{Conversation, TurnHandle, TurnReport, UserOutput};
 use dialects::process::config::EventForm;
 use dialects::process::wire;
 use domain::checkpoint::Notice;
@@ -17,13 +17,13 @@ use super::{Global, terminal};
 use crate::clean::prose;
 use crate::error::CliError;
 use crate::timeline::Timeline;
-use host::crew::Member;
 use host::files::delivered;
 use host::host::Host;
+use host::ready_agent::ReadyAgent;
 
 /// How a turn is shown.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub(super) struct DisplayOptions {
     /// One event a line on stdout.
     pub(super) json: bool,
     /// No timeline.
@@ -42,21 +42,21 @@ pub(super) enum Task<'a> {
 /// Keeps what the user is to read until the turn is over: stdout is written once.
 #[derive(Default)]
 pub(super) struct AtTheEnd {
-    kept: Mutex<Kept>,
+    kept: Mutex<BufferedOutput>,
     /// The home folder, below which delivered files are put; none where files cannot be handed over.
     home: Option<PathBuf>,
 }
 
 /// What was for the user.
 #[derive(Default)]
-struct Kept {
+struct BufferedOutput {
     /// Texts, and paths of files, a line each.
     lines: Vec<String>,
     /// The files alone.
     files: Vec<PathBuf>,
 }
 
-impl Outlet for AtTheEnd {
+impl UserOutput for AtTheEnd {
     fn streams(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ impl AtTheEnd {
         Self { home: Some(home.to_owned()), ..Self::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, BufferedOutput> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,7 +123,7 @@ fn event_line(notice: &Notice) -> Option<String> {
     Some(format!("{event}\n"))
 }
 
-impl Shown {
+impl DisplayOptions {
     /// Who watches the turn.
     pub(super) fn watchers(self, global: &Global) -> Vec<Arc<dyn Watcher>> {
         match (self.json, self.quiet) {
@@ -137,21 +137,21 @@ impl Shown {
 /// Works `task`, closes the host, and prints what came of it. `None` if there was nothing to go on with.
 pub(super) async fn work(
     global: &Global,
-    shown: Shown,
-    (host, member): (&Host, &Member),
+    shown: DisplayOptions,
+    (host, member): (&Host, &ReadyAgent),
     conversation: &mut Conversation,
     task: Task<'_>,
 ) -> Result<Option<u8>, CliError> {
-    let outlet = Arc::new(AtTheEnd::with_files(member.home()));
+    let user_output = Arc::new(AtTheEnd::with_files(member.home()));
     let cancel = CancellationToken::new();
-    let helm = Helm::new(&cancel);
+    let turn_handle = TurnHandle::new(&cancel);
     let mut stops = Stops::listen(true)?;
     let turn = async {
-        let out: Arc<dyn Outlet> = outlet.clone();
+        let out: Arc<dyn UserOutput> = user_output.clone();
         match task {
-            Task::Message(message) => Some(member.turn(conversation, message, out, &helm).await),
-            Task::GoOn if conversation.open_turn().is_some() => member.resume(conversation, out, &helm).await,
-            Task::GoOn => member.go_on(conversation, out, &helm).await,
+            Task::Message(message) => Some(member.turn(conversation, message, out, &turn_handle).await),
+            Task::GoOn if conversation.open_turn().is_some() => member.resume(conversation, out, &turn_handle).await,
+            Task::GoOn => member.go_on(conversation, out, &turn_handle).await,
         }
     };
     let (report, mut asked) = stops.work(turn, &cancel).await;
@@ -166,11 +166,11 @@ pub(super) async fn work(
     let waiting = conversation.queue().len();
     let key = conversation.key.to_string();
     let Some(report) = report else { return Ok(None) };
-    let code = told(global, shown, &outlet, &report, &key)?;
+    let code = told(global, shown, &user_output, &report, &key)?;
     if code == WAITING && host.loaded.config.store_url == "memory:" {
         terminal::note("warning: the store is `memory:`, so the session and its question end here; see store.url");
     }
-    if waiting > 0 && !matches!(report.ending, Ending::Waiting(_)) {
+    if waiting > 0 && !matches!(report.ending, TurnEnding::Waiting(_)) {
         let what = if waiting == 1 { "a message waits" } else { "messages wait" };
         let flags = session::flags(global);
         terminal::note(&format!(
@@ -182,34 +182,43 @@ pub(super) async fn work(
 }
 
 /// Stdout stays empty, and what was delivered before the end is there all the same.
-fn note_files(outlet: &AtTheEnd) {
-    outlet.files().iter().for_each(|file| terminal::note(&format!("delivered before the end: {}", prose(file))));
+fn note_files(user_output: &AtTheEnd) {
+    user_output.files().iter().for_each(|file| terminal::note(&format!("delivered before the end: {}", prose(file))));
 }
 
 /// Prints how the turn ended.
-fn told(global: &Global, shown: Shown, outlet: &AtTheEnd, report: &Report, key: &str) -> Result<u8, CliError> {
+fn told(
+    global: &Global,
+    shown: DisplayOptions,
+    user_output: &AtTheEnd,
+    report: &TurnReport,
+    key: &str,
+) -> Result<u8, CliError> {
     let (code, complaint) = session::verdict(report);
     if let Some(complaint) = complaint {
         terminal::note(&complaint);
     }
     match (&report.ending, shown.json) {
-        (Ending::Completed, true) => {
+        (TurnEnding::Completed, true) => {
             let reply =
-                domain::json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": outlet.files()}});
+                domain::json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": user_output.files()}});
             terminal::say(&format!("{reply}\n"))?;
         }
-        (Ending::Completed, false) => terminal::say(&terminal::foreign(&outlet.text(&report.reply)))?,
-        (Ending::Waiting(approval), json) => {
+        (TurnEnding::Completed, false) => terminal::say(&terminal::foreign(&user_output.text(&report.reply)))?,
+        (TurnEnding::Waiting(approval), json) => {
             session::next_steps(global, key, approval).iter().for_each(|line| terminal::note(line));
             if json {
-                note_files(outlet);
+                note_files(user_output);
             } else {
                 // What was shown before the call is not shown again when the turn goes on.
-                terminal::say(&terminal::foreign(&outlet.text("")))?;
+                terminal::say(&terminal::foreign(&user_output.text("")))?;
             }
         }
-        (Ending::Blocked(_) | Ending::Failed { .. } | Ending::StoppedByHook(_) | Ending::Cancelled, _) => {
-            note_files(outlet);
+        (
+            TurnEnding::Blocked(_) | TurnEnding::Failed { .. } | TurnEnding::StoppedByHook(_) | TurnEnding::Cancelled,
+            _,
+        ) => {
+            note_files(user_output);
         }
     }
     Ok(code)

@@ -7,7 +7,7 @@ use dialects::process::config::nearest;
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::hook::Family;
 use domain::store::{RecordQuery, RecordStore as _, StoredEvent, StoredRecord};
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use store::Store;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -217,7 +217,7 @@ fn is_of_the_host(event: &StoredEvent) -> bool {
 
 /// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
 fn ruling(event: &StoredEvent) -> Option<String> {
-    if event.ruling == Word::Inject.as_str() {
+    if event.ruling == VerdictKind::Inject.as_str() {
         return None;
     }
     let style = match event.ruling.as_str() {

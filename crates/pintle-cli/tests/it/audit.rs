@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use domain::agent_hook::{Decision, HandlerType};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::Object;
+use domain::rule::{Decision, HandlerType};
 use domain::store::{AuditStore as _, ExecutionStore as _};
 use jiff::Timestamp;
 use store::keyring::signing::SigningKey;
-use store::{Durability, Sealing, open_with};
+use store::{Durability, StoreKeys, open_with};
 
 use super::env::TestEnv;
 
@@ -50,7 +50,7 @@ fn with_entries(rows: u32) -> TestEnv {
     let env = TestEnv::new();
     let home = env.path("data/pintle");
     let signing = Some(Arc::new(SigningKey::open_or_create(&home).unwrap()));
-    let sealing = Sealing { keyring: None, signing };
+    let sealing = StoreKeys { keyring: None, signing };
     let store = open_with("sqlite://pintle.db", &home, Durability::Commit, sealing).unwrap();
     let (say, hear) = channel();
     store.keep_executions((1..=rows).map(execution).collect(), Box::new(move |kept| say.send(kept).unwrap()));

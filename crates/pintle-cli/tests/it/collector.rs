@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
-use testkit::http::{Answer, HttpStub, Seen as Request};
+use testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
 use tokio::runtime::Runtime;
 
 use crate::env::{PINTLE, Seen, TestEnv};
@@ -26,7 +26,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn saying(answer: &Answer) -> Self {
+    fn saying(answer: &StubAnswer) -> Self {
         let runtime = Runtime::new().unwrap();
         Self { stub: runtime.block_on(HttpStub::start(vec![answer.clone(); ANSWERS])), _runtime: runtime }
     }
@@ -133,7 +133,7 @@ fn shown(span: &Span, all: &[Span], names: &[&str]) -> String {
 
 #[test]
 fn a_turn_is_told_as_one_trace_of_turn_calls_and_hooks() {
-    let (collector, model) = (Collector::saying(&Answer::new(200, "")), two_calls());
+    let (collector, model) = (Collector::saying(&StubAnswer::new(200, "")), two_calls());
     let env = guarded(&model, &format!("{}/", collector.stub.url()));
     let seen = turn(&env, &[("OTEL_EXPORTER_OTLP_HEADERS", "x-key=s3cret%20word"), ("OTEL_SERVICE_NAME", "bot")]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
@@ -194,8 +194,8 @@ fn a_turn_is_told_as_one_trace_of_turn_calls_and_hooks() {
 #[test]
 fn a_collector_that_never_answers_or_is_gone_costs_no_turn_and_the_loss_is_told() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let silent = Collector::saying(&Answer::silence());
-    let refusing = Collector::saying(&Answer::new(401, "who are you"));
+    let silent = Collector::saying(&StubAnswer::silence());
+    let refusing = Collector::saying(&StubAnswer::new(401, "who are you"));
     for (address, why) in [
         (silent.stub.url(), "it did not answer before the end"),
         (format!("http://{gone}"), "Connection refused (os error 111)"),
@@ -217,7 +217,7 @@ fn a_collector_that_never_answers_or_is_gone_costs_no_turn_and_the_loss_is_told(
 
 #[test]
 fn nothing_is_sent_unless_somebody_names_a_collector() {
-    let (collector, model) = (Collector::saying(&Answer::new(200, "")), two_calls());
+    let (collector, model) = (Collector::saying(&StubAnswer::new(200, "")), two_calls());
     let env = guarded(&model, &collector.stub.url());
     let seen = turn(&env, &[("OTEL_SDK_DISABLED", "true")]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
@@ -230,7 +230,7 @@ fn nothing_is_sent_unless_somebody_names_a_collector() {
     let told = "[root]/config/pintle/pintle.toml:11:17";
     assert!(seen.err.contains(told) && seen.err.contains("expected something like `http://localhost:4318`"), "{seen}");
     // A file that was merely found sends nothing to anybody.
-    let (env, collector) = (TestEnv::new(), Collector::saying(&Answer::new(200, "")));
+    let (env, collector) = (TestEnv::new(), Collector::saying(&StubAnswer::new(200, "")));
     env.found_config(&format!("[telemetry]\notlp_endpoint = '{}'\n", collector.stub.url()));
     let seen = turn(&env, &[]);
     assert!(seen.err.contains("is not trusted; left out: telemetry"), "{seen}");

@@ -6,9 +6,9 @@ mod tools;
 use domain::json::{Value, json};
 use std::time::Duration;
 
-use domain::agent_hook::HookScope;
+use domain::rule::HookScope;
 use rules::builtin::starter;
-use sandbox::{Call, Launcher, Sandbox};
+use sandbox::{Launcher, Sandbox, ScriptRun};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.
 const PATIENT: Duration = Duration::from_secs(120);
@@ -42,7 +42,7 @@ pub(crate) fn run(source: &str, event: &Value) -> Value {
 
 pub(crate) async fn run_in(sandbox: &Sandbox, source: &str, event: &Value) -> Value {
     let event = event.to_string();
-    let ran = sandbox.run(Call { tenant: "t", source, event: &event, timeout: PATIENT, budget: PATIENT }).await;
+    let ran = sandbox.run(ScriptRun { tenant: "t", source, event: &event, timeout: PATIENT, budget: PATIENT }).await;
     Value::Object(ran.returned.unwrap_or_else(|fault| panic!("{fault}")))
 }
 

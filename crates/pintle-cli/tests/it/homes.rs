@@ -57,7 +57,7 @@ fn kept(kind: Kind) -> Vec<(String, std::path::PathBuf)> {
     found
 }
 
-/// Why each event went as it did in which a stored rule took part, newest first.
+/// Why each event went as it did in which a rule took part, newest first.
 fn explained(world: &World) -> String {
     let history: Value = serde_json::from_str(&world.out(&["hooks", "history", "--json", "--limit", "200"])).unwrap();
     let rows = history["executions"].as_array().unwrap();

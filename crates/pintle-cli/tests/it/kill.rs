@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use domain::audit::{Kind, Verifier};
+use domain::audit::{AuditKind, Verifier};
 use domain::id::TenantId;
 use domain::message::{Message, Role};
-use domain::session::{Cause, Entry, Session};
+use domain::session::{JournalEntry, ReleaseReason, Session};
 use domain::store::{AuditStore as _, RecordQuery, RecordStore as _, SessionKey, SessionStore as _};
 use domain::turn::{Fact, OUTCOME_UNKNOWN};
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
@@ -156,8 +156,8 @@ impl Life<'_> {
         let store = self.store();
         let journal = store.journal(&key()).unwrap();
         let used = journal.iter().filter_map(|entry| match entry {
-            Entry::Turn(Fact::Used { digest, .. }) => Some(digest.clone()),
-            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+            JournalEntry::Turn(Fact::Used { digest, .. }) => Some(digest.clone()),
+            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
         });
         let (used, decided) = (used.collect::<Vec<_>>(), self.decided(&store));
         for digest in &used {
@@ -176,7 +176,7 @@ impl Life<'_> {
             store.checkpoints(&tenant, 0, 100_000).unwrap().iter().for_each(|point| verifier.checkpoint(point));
             for entry in store.audit_entries(&tenant, 1, 100_000).unwrap() {
                 let body: domain::json::Value = serde_json::from_str(&entry.body).unwrap();
-                if entry.kind == Kind::Decision {
+                if entry.kind == AuditKind::Decision {
                     permits.extend(body["data"]["permit"].as_str().map(str::to_owned));
                 }
                 verifier.entry(entry);
@@ -200,7 +200,7 @@ impl Life<'_> {
         }
         let expected: BTreeMap<String, usize> = turns.into_iter().map(|turn| (turn, 1)).collect();
         assert_eq!(ends, expected, "life {}: one turn_end for each turn", self.number);
-        let killed = journal.iter().any(|entry| *entry == Entry::Closed { cause: Cause::Killed });
+        let killed = journal.iter().any(|entry| *entry == JournalEntry::Closed { cause: ReleaseReason::Killed });
         let session = Session::fold(journal);
         self.check_messages(&session);
         let unknown = session.messages().iter().any(|message| message.get().content == OUTCOME_UNKNOWN);
@@ -244,23 +244,23 @@ fn times(ran: &str, word: &str) -> usize {
 }
 
 /// The turns of a journal in which every opening has its end, and every turn, too.
-fn paired(journal: &[Entry]) -> Result<Vec<String>, &'static str> {
+fn paired(journal: &[JournalEntry]) -> Result<Vec<String>, &'static str> {
     let (mut held, mut open, mut turns) = (false, false, Vec::new());
     for entry in journal {
         match entry {
-            Entry::Opened { .. } if held => return Err("it was opened twice"),
-            Entry::Opened { .. } => held = true,
-            Entry::Closed { .. } if !held => return Err("it was closed twice"),
-            Entry::Closed { .. } => held = false,
-            Entry::Turn(_) if !held => return Err("something happened while nobody worked on it"),
-            Entry::Turn(Fact::Begun { turn_id, .. }) if !open => {
+            JournalEntry::Opened { .. } if held => return Err("it was opened twice"),
+            JournalEntry::Opened { .. } => held = true,
+            JournalEntry::Closed { .. } if !held => return Err("it was closed twice"),
+            JournalEntry::Closed { .. } => held = false,
+            JournalEntry::Turn(_) if !held => return Err("something happened while nobody worked on it"),
+            JournalEntry::Turn(Fact::Begun { turn_id, .. }) if !open => {
                 open = true;
                 turns.push(turn_id.to_string());
             }
-            Entry::Turn(Fact::Begun { .. }) => return Err("a turn began in another one"),
-            Entry::Turn(Fact::Ended { .. }) if !open => return Err("a turn ended twice"),
-            Entry::Turn(Fact::Ended { .. }) => open = false,
-            Entry::Turn(_) => {}
+            JournalEntry::Turn(Fact::Begun { .. }) => return Err("a turn began in another one"),
+            JournalEntry::Turn(Fact::Ended { .. }) if !open => return Err("a turn ended twice"),
+            JournalEntry::Turn(Fact::Ended { .. }) => open = false,
+            JournalEntry::Turn(_) => {}
         }
     }
     if held || open { Err("it was left open") } else { Ok(turns) }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use domain::json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use testkit::http::{Answer, HttpStub};
+use testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use super::env::{Seen, TestEnv};
@@ -112,7 +112,7 @@ fn a_file_that_was_delivered_before_a_turn_failed_is_named_on_stderr() {
 }
 
 /// One reply of a server of `kind` that calls `tool`, and one that says "Seen.".
-fn replies(kind: &str, tool: &str) -> Vec<Answer> {
+fn replies(kind: &str, tool: &str) -> Vec<StubAnswer> {
     let stream = |lines: &[String]| lines.iter().map(|line| format!("data: {line}\n\n")).collect::<String>();
     let openai = |delta: Value, reason: &str| {
         stream(&[
@@ -143,7 +143,7 @@ fn replies(kind: &str, tool: &str) -> Vec<Answer> {
             anthropic(json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": "Seen."}), "end_turn"),
         ],
     };
-    bodies.iter().map(|body| Answer::events(body)).collect()
+    bodies.iter().map(|body| StubAnswer::events(body)).collect()
 }
 
 /// The second request that a turn makes to a server of `kind`, whose model calls `tool` first.

@@ -4,10 +4,10 @@ use std::process::Stdio;
 
 use domain::id::TenantId;
 use domain::json::{Value, json};
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{SessionKey, SessionStore as _};
 use domain::turn::Fact;
-use testkit::http::{Answer, HttpStub};
+use testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use crate::env::{PINTLE, TestEnv};
@@ -51,7 +51,7 @@ fn judge(name: &str, event: &str, more: &str) -> String {
 }
 
 /// A judge's answer.
-fn judged(text: &str) -> Answer {
+fn judged(text: &str) -> StubAnswer {
     let said = json!({"decision": "allow", "reason": "harmless", "additional_context": text});
     calls(&[("d", "decide", said)])
 }
@@ -88,7 +88,7 @@ fn of_each_kind(url: &str) -> String {
 fn every_kind_of_hook_adds_behind_the_message_and_behind_the_batch() {
     let runtime = Runtime::new().unwrap();
     let says_so =
-        |what: &str| Answer::json(&json!({"additionalContext": format!("of the server, on {what}")}).to_string());
+        |what: &str| StubAnswer::json(&json!({"additionalContext": format!("of the server, on {what}")}).to_string());
     let server = runtime.block_on(HttpStub::start(["the message", "c1", "c2"].map(says_so).to_vec()));
     let batch =
         calls(&[("c1", "exec", json!({"command": "echo one"})), ("c2", "exec", json!({"command": "echo two"}))]);
@@ -134,7 +134,7 @@ fn kept(env: &TestEnv) -> Vec<String> {
 
 #[test]
 fn a_kill_takes_none_of_it() {
-    let model = Model::giving(vec![runs("c1", "echo one"), Answer::silence(), says("Here again.")]);
+    let model = Model::giving(vec![runs("c1", "echo one"), StubAnswer::silence(), says("Here again.")]);
     let on_message =
         script("m", "user_prompt_submit", "", "return { decision: 'allow', additionalContext: 'on the message' };");
     let on_call = script("t", "pre_tool_use", "", "return { decision: 'allow', additionalContext: 'on the call' };");
@@ -146,7 +146,7 @@ fn a_kill_takes_none_of_it() {
     let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
     let key = SessionKey { tenant: TenantId::default_tenant(), session: "s".into() };
     let has_answer =
-        || store.journal(&key).unwrap().iter().any(|entry| matches!(entry, Entry::Turn(Fact::Answered { .. })));
+        || store.journal(&key).unwrap().iter().any(|entry| matches!(entry, JournalEntry::Turn(Fact::Answered { .. })));
     while model.requests().len() < 2 || !has_answer() {
         std::thread::yield_now();
     }

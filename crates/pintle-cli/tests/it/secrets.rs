@@ -1,6 +1,6 @@
 //! `pintle secrets rotate`.
 
-use domain::store::{Actor, HookChange, HookStore as _};
+use domain::store::{Actor, RuleChange, RuleStore as _};
 use store::{Durability, open};
 
 use super::env::{Seen, TestEnv};
@@ -65,7 +65,7 @@ fn what_stands_in_clear_text_is_encrypted_at_the_next_start() {
     let (store, mut hook) = kept();
     hook.config["headers"]["Authorization"] = "Bearer by hand".into();
     let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
-    store.change(vec![HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" }], &by).unwrap();
+    store.change(vec![RuleChange::Update { hook: Box::new(hook), if_version: None, action: "updated" }], &by).unwrap();
     drop(store);
     assert_eq!(with(&["hooks", "list"]).code, Some(0));
     let (_, first) = kept();

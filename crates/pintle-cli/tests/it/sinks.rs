@@ -5,7 +5,7 @@ use std::path::Path;
 use domain::id::{TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Value, json};
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{SessionKey, SessionStore as _};
 use domain::tool::{Digest, ToolCall};
 use domain::turn::Fact;
@@ -202,13 +202,13 @@ fn an_argument_that_was_redacted_is_nowhere_behind_the_gate() {
 }
 
 /// The permits that were used are for the calls as they were left.
-fn check_permits(journal: &[Entry]) {
+fn check_permits(journal: &[JournalEntry]) {
     let (mut turn, mut used) = (TurnId::from(""), Vec::new());
     for entry in journal {
         match entry {
-            Entry::Turn(Fact::Begun { turn_id, .. }) => turn = turn_id.clone(),
-            Entry::Turn(Fact::Used { digest, .. }) => used.push((turn.clone(), digest.clone())),
-            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => {}
+            JournalEntry::Turn(Fact::Begun { turn_id, .. }) => turn = turn_id.clone(),
+            JournalEntry::Turn(Fact::Used { digest, .. }) => used.push((turn.clone(), digest.clone())),
+            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
         }
     }
     let permitted = |(id, (turn, _)): (&str, &(TurnId, String))| {

@@ -1,4 +1,4 @@
-//! Stored hooks from the command line: added, listed, tested, at work, explained, switched off, removed.
+//! Rules from the command line: added, listed, tested, at work, explained, switched off, removed.
 
 mod adding;
 mod changing;
@@ -49,7 +49,7 @@ fn add(env: &TestEnv, text: &str) -> Seen {
     operate(env, &["hooks", "add", file.to_str().unwrap()])
 }
 
-/// The stored hooks, in running order, that are no builtins.
+/// The rules, in running order, that are no builtins.
 fn listed(env: &TestEnv) -> Vec<Value> {
     let chains: Value = serde_json::from_str(&env.raw(&["hooks", "list", "--json"])).unwrap();
     let hooks = chains.as_array().unwrap().iter().flat_map(|chain| chain["hooks"].as_array().unwrap().clone());

@@ -102,7 +102,7 @@ fn every_checkpoint_occurs() {
     for row in &CHECKPOINTS {
         let method = dialects::process::wire::method(row.kind).map(|method| format!(r#""method":"{method}","params""#));
         let is_sent = method.is_some_and(|method| calls.contains(&method));
-        // One event reaches all kinds of stored rules, or it is of no concern to any.
+        // One event reaches all kinds of rules, or it is of no concern to any.
         let ruled = [".command.txt", ".http.txt"]
             .map(|kind| all(kind).contains(&format!(r#""HookEvent":"{0}","hook_event_name":"{0}""#, row.name)));
         let scripted = all(".script.txt").contains(&format!(r#""hookEvent":"{}""#, row.name));

@@ -2,9 +2,9 @@
 
 use domain::checkpoint::CheckpointKind;
 use domain::identity::Identity;
-use domain::record::{EventRecord, Lines, Ruled};
+use domain::record::{EventRecord, EventRuling, RecordLines};
 use domain::store::RecordStore as _;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 
 use super::env::{PINTLE, TestEnv};
 use super::run::scripted;
@@ -232,8 +232,11 @@ fn texts_of_skills_and_what_was_held_back_of_a_history_are_explained() {
         who: Identity::top("main", "s", "t1".into()),
         tool: None,
         input: None,
-        ruling: Ruled { text: Some("message 2 of the history: refused".into()), ..Ruled::word(Word::Modify) },
-        hooks: Lines::default(),
+        ruling: EventRuling {
+            text: Some("message 2 of the history: refused".into()),
+            ..EventRuling::word(VerdictKind::Modify)
+        },
+        hooks: RecordLines::default(),
     };
     let (done, kept) = std::sync::mpsc::channel();
     store.keep(vec![withheld], Box::new(move |result| done.send(result.is_ok()).unwrap()));

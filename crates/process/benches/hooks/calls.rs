@@ -9,7 +9,7 @@ use domain::checkpoint::{BeforeTool, CheckpointKind, Reply, Subject};
 use domain::id::EventId;
 use domain::verdict::Verdict;
 use engine::engine::INTERCEPTOR_TIMEOUT;
-use engine::handler::{Call, WireCache};
+use engine::handler::{HookCall, WireCache};
 use engine::{Dispatcher, TurnCx};
 
 use crate::against::Target;
@@ -38,7 +38,7 @@ impl Question {
 
     /// Asks the first hook, which must answer `continue`. The question is written as JSON anew.
     async fn put_to(&self, hooks: &Dispatcher) -> anyhow::Result<()> {
-        let call = Call {
+        let call = HookCall {
             event_id: &self.event_id,
             who: &self.cx.who,
             subject: Subject::BeforeTool(&self.asked),

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use dialects::process::{frame, wire};
-use domain::account::Answered;
+use domain::account::HandlerAnswer;
 use domain::checkpoint::{BeforeLlm, Notice, Subject};
 use domain::hook::Family;
 use domain::id::EventId;
 use domain::message::Message;
 use domain::ruling::Ruling;
 use engine::Dispatcher;
-use engine::handler::{Call, Handler};
+use engine::handler::{Handler, HookCall};
 use futures_util::future::BoxFuture;
 
 use crate::against::Target;
@@ -175,7 +175,7 @@ struct Watched {
 }
 
 impl Handler for Watched {
-    fn ask<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Answered> {
+    fn ask<'a>(&'a self, call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
         Box::pin(async move {
             let heard = self.hook.ask(call).await;
             // What was sent is kept; a rendering that is made here would stand elsewhere and be counted.

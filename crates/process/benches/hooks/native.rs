@@ -7,7 +7,7 @@ use anyhow::ensure;
 use domain::checkpoint::{BeforeTool, CheckpointKind};
 use domain::ruling::Ruling;
 use domain::verdict::Verdict;
-use engine::{Answer, Clearance, Dispatcher, Engine, HookCx, Mount, NativeHook, TurnCx, async_trait};
+use engine::{Clearance, Dispatcher, Engine, HookCx, Mount, NativeAnswer, NativeHook, TurnCx, async_trait};
 
 use crate::allocations;
 use crate::report::{Report, shown};
@@ -61,7 +61,7 @@ impl NativeHook for Passing {
         vec![CheckpointKind::BeforeTool]
     }
 
-    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> Answer<BeforeTool> {
+    async fn before_tool(&self, _cx: &HookCx<'_>, at: &BeforeTool) -> NativeAnswer<BeforeTool> {
         let known = at.call.arguments.contains_key("path");
         Ok(if known { Verdict::Continue } else { Verdict::deny("a path is missing") })
     }

@@ -9,7 +9,7 @@ use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::json;
 use domain::tool::ToolCall;
-use engine::{Dispatcher, Engine, Forgetful, Mount, TurnCx};
+use engine::{Dispatcher, Engine, Mount, NullStore, TurnCx};
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
@@ -41,7 +41,7 @@ impl Stage {
     /// An engine with what `mount` makes of it.
     pub(crate) fn engine(&self, mount: impl FnOnce(&Engine) -> anyhow::Result<Vec<Mount>>) -> anyhow::Result<Engine> {
         let _inside = self.runtime.enter();
-        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let engine = Engine::new(Arc::new(NullStore), Vec::new());
         engine.replace(mount(&engine)?)?;
         Ok(engine)
     }

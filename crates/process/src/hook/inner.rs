@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use engine::deadlines::Deadlines;
 
 use super::events::EventQueue;
-use super::session::{Lasting, Session};
+use super::session::{LastingState, Session};
 use super::spec::ProcessSpec;
 use super::tally::Tally;
 use crate::restart::worth_waiting;
@@ -50,8 +50,8 @@ pub(super) struct Inner {
 
 impl Inner {
     /// What each of its children begins with.
-    pub(super) fn lasting(&self) -> Lasting {
-        Lasting {
+    pub(super) fn lasting(&self) -> LastingState {
+        LastingState {
             spec: self.spec.clone(),
             events: self.events.clone(),
             tally: self.tally.clone(),

@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::lines::Lines;
 use super::session::{Outcome, Session, State};
-use super::writer::Pen;
+use super::writer::FrameWriter;
 
 /// How long a caller reads itself at most: about as long as it takes to be woken on another core of a virtual machine,
 /// and less than other tasks of its worker notice.
@@ -43,7 +43,7 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// Where to hear the child, for callers.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct FrameReader {
     /// The child's output, never waited for.
     stdout: PipeReader,
     /// Wakes the reader's task from a nap.
@@ -54,7 +54,7 @@ pub(super) struct Ear {
 
 /// What is read, and by whom.
 #[derive(Debug)]
-pub(super) struct Hearing {
+pub(super) struct ReadState {
     /// The lines in the making; whoever has taken them reads.
     lines: Option<Lines>,
     /// A caller has read since the nap began or went on.
@@ -65,7 +65,7 @@ pub(super) struct Hearing {
     prompt: u32,
 }
 
-impl Ear {
+impl FrameReader {
     /// An ear at `stdout`.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Ear {
     }
 }
 
-impl Hearing {
+impl ReadState {
     /// Nothing heard yet; lines have at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { lines: Some(Lines::new(limit)), used: false, in_a_row: 0, prompt: 0 }
@@ -86,18 +86,18 @@ impl Hearing {
 impl State {
     /// The lines for a caller that is the only one, has said everything, and can expect a prompt reply.
     fn lend_lines(&mut self) -> Option<Lines> {
-        let alone = self.pending.len() == 1 && matches!(self.pen, Pen::Free(_));
+        let alone = self.pending.len() == 1 && matches!(self.frame_writer, FrameWriter::Free(_));
         if alone && self.hearing.prompt >= PROMPT_REPLIES { self.hearing.lines.take() } else { None }
     }
 }
 
 /// The lines in a caller's hands. They are given back whatever happens.
-struct Lent<'a> {
+struct BorrowedLines<'a> {
     session: &'a Session,
     lines: Lines,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for BorrowedLines<'_> {
     fn drop(&mut self) {
         let mut state = self.session.lock();
         let lines = std::mem::replace(&mut self.lines, Lines::new(0));
@@ -138,12 +138,12 @@ impl Session {
     /// Reads for a moment, if that promises a reply.
     fn listen(&self, told: &mut oneshot::Receiver<Outcome>) -> bool {
         let Some(lines) = self.lock().lend_lines() else { return false };
-        let mut lent = Lent { session: self, lines };
+        let mut lent = BorrowedLines { session: self, lines };
         let mut piece = [0; PIECE_BYTES];
         // An answer that is there at once costs no look at the clock.
         let mut start = None;
         loop {
-            match (&self.ear.stdout).read(&mut piece) {
+            match (&self.frame_reader.stdout).read(&mut piece) {
                 Ok(read @ 1..) => {
                     lent.lines.room().extend_from_slice(&piece[..read]);
                     self.hear_all(&mut lent.lines);
@@ -181,8 +181,8 @@ impl Session {
     fn rouse_reader(&self) {
         // A nap begins only while the lines are lent. If that was before this caller's call became pending, it sees the
         // mark; if later, whoever has the lines sees the call.
-        if self.ear.naps.load(Ordering::Relaxed) {
-            self.ear.wake.notify_one();
+        if self.frame_reader.naps.load(Ordering::Relaxed) {
+            self.frame_reader.wake.notify_one();
         }
     }
 
@@ -197,7 +197,7 @@ impl Session {
     fn claim_lines(&self) -> Option<Lines> {
         let mut state = self.lock();
         let lines = state.hearing.lines.take();
-        self.ear.naps.store(lines.is_none(), Ordering::Relaxed);
+        self.frame_reader.naps.store(lines.is_none(), Ordering::Relaxed);
         lines
     }
 
@@ -205,7 +205,7 @@ impl Session {
     fn sleep_on(&self) -> bool {
         let mut state = self.lock();
         let on = std::mem::take(&mut state.hearing.used);
-        self.ear.naps.store(on, Ordering::Relaxed);
+        self.frame_reader.naps.store(on, Ordering::Relaxed);
         on
     }
 }
@@ -262,11 +262,11 @@ async fn nap(session: &Session, mut stopped: Stopped<'_, '_>) {
         tokio::select! {
             biased;
             () = &mut stopped => break,
-            () = session.ear.wake.notified() => break,
+            () = session.frame_reader.wake.notified() => break,
             () = sleep(NAP) => if !session.sleep_on() { break },
         }
     }
-    session.ear.naps.store(false, Ordering::Relaxed);
+    session.frame_reader.naps.store(false, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -280,7 +280,7 @@ mod tests {
     use futures_util::{join, poll};
 
     use super::super::events::EventQueue;
-    use super::super::session::{Lasting, Request, Unanswered};
+    use super::super::session::{LastingState, Request, Unanswered};
     use super::super::spec::ProcessSpec;
     use super::*;
     use engine::deadlines::Deadlines;
@@ -310,14 +310,14 @@ mod tests {
             events: None,
             before_spawn: Arc::new(|| Ok(())),
         };
-        let ear = Ear::at(&stdout).unwrap();
-        let lasting = Lasting {
+        let frame_reader = FrameReader::at(&stdout).unwrap();
+        let lasting = LastingState {
             spec: Arc::new(spec),
             events: Arc::new(Mutex::new(EventQueue::new(LONG))),
             tally: Arc::default(),
             deadlines: Deadlines::default(),
         };
-        (Session::new(lasting, stdin, ear), stdout, say, heard)
+        (Session::new(lasting, stdin, frame_reader), stdout, say, heard)
     }
 
     async fn ask(session: &Session) -> Result<RpcReply, Unanswered> {
@@ -330,13 +330,13 @@ mod tests {
     }
 
     /// The lines, as a caller has them that reads.
-    fn lent(session: &Session) -> Lent<'_> {
+    fn lent(session: &Session) -> BorrowedLines<'_> {
         let lines = session.lock().hearing.lines.take().unwrap();
-        Lent { session, lines }
+        BorrowedLines { session, lines }
     }
 
     fn is_roused(session: &Session) -> bool {
-        session.ear.wake.notified().now_or_never().is_some()
+        session.frame_reader.wake.notified().now_or_never().is_some()
     }
 
     #[tokio::test]
@@ -416,7 +416,7 @@ mod tests {
         let reading = lent(&session);
         say(&out, "{\"id\":1,\"result\":{}}\n");
         let caller = async {
-            while !session.ear.naps.load(Ordering::Relaxed) {
+            while !session.frame_reader.naps.load(Ordering::Relaxed) {
                 yield_now().await;
             }
             say(&out, "{\"id\":2,\"result\":{}}\n");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::process::frame::{Incoming, RpcReply, read_line};
-use domain::fault::{Fault, Way};
+use domain::fault::{Direction, Fault};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, Semaphore, TryAcquireError, oneshot, watch};
 use tokio::time::Instant;
@@ -17,10 +17,10 @@ use engine::deadlines::{Deadlines, Elapsed};
 
 use super::events::EventQueue;
 use super::lines::Line;
-use super::reader::{Ear, Hearing};
+use super::reader::{FrameReader, ReadState};
 use super::spec::ProcessSpec;
 use super::tally::Tally;
-use super::writer::{Begun, Frame, Pen};
+use super::writer::{BegunFrame, Frame, FrameWriter};
 use crate::restart::Silence;
 
 /// Calls that wait to be written; above it callers wait for room. More than a host has turns at once.
@@ -73,7 +73,7 @@ pub(super) enum Trouble {
 
 /// What of a hook outlives its children.
 #[derive(Debug)]
-pub(super) struct Lasting {
+pub(super) struct LastingState {
     pub(super) spec: Arc<ProcessSpec>,
     pub(super) events: Arc<Mutex<EventQueue>>,
     pub(super) tally: Arc<Tally>,
@@ -99,7 +99,7 @@ pub(super) struct Session {
     pub(super) hush: CancellationToken,
     pub(super) trouble: watch::Sender<Option<Trouble>>,
     /// For callers that hear the child themselves.
-    pub(super) ear: Ear,
+    pub(super) frame_reader: FrameReader,
     deadlines: Deadlines,
     log: Mutex<Log>,
 }
@@ -117,11 +117,11 @@ pub(super) struct State {
     silence: Silence,
     pub(super) cancels: VecDeque<u64>,
     pub(super) calls: VecDeque<(u64, Frame)>,
-    pub(super) begun: Option<Begun>,
-    pub(super) pen: Pen,
+    pub(super) begun: Option<BegunFrame>,
+    pub(super) frame_writer: FrameWriter,
     /// The writer's task came while the pen was taken.
     pub(super) writer_waits: bool,
-    pub(super) hearing: Hearing,
+    pub(super) hearing: ReadState,
 }
 
 #[derive(Debug, Default)]
@@ -159,8 +159,8 @@ impl Drop for Ticket<'_> {
 
 impl Session {
     /// A conversation over `stdin` and `ear`, nothing said yet.
-    pub(super) fn new(lasting: Lasting, stdin: pipe::Sender, ear: Ear) -> Self {
-        let Lasting { spec, events, tally, deadlines } = lasting;
+    pub(super) fn new(lasting: LastingState, stdin: pipe::Sender, frame_reader: FrameReader) -> Self {
+        let LastingState { spec, events, tally, deadlines } = lasting;
         let state = State {
             next_id: 1,
             pending: VecDeque::new(),
@@ -170,9 +170,9 @@ impl Session {
             cancels: VecDeque::new(),
             calls: VecDeque::new(),
             begun: None,
-            pen: Pen::Free(stdin),
+            frame_writer: FrameWriter::Free(stdin),
             writer_waits: false,
-            hearing: Hearing::new(spec.max_frame_bytes),
+            hearing: ReadState::new(spec.max_frame_bytes),
         };
         Self {
             spec,
@@ -185,7 +185,7 @@ impl Session {
             greeted: AtomicBool::new(false),
             hush: CancellationToken::new(),
             trouble: watch::Sender::new(None),
-            ear,
+            frame_reader,
             deadlines,
             log: Mutex::default(),
         }
@@ -235,7 +235,7 @@ impl Session {
         if frame.line_len() > limit {
             drop(state);
             self.tally.oversized_calls.up();
-            return Err(Unanswered::Fault(Fault::TooLarge { way: Way::Call, limit }));
+            return Err(Unanswered::Fault(Fault::TooLarge { way: Direction::Call, limit }));
         }
         let brief = frame.line_len() <= BRIEF_BYTES;
         state.next_id += 1;
@@ -311,7 +311,7 @@ impl Session {
         match line {
             Line::TooLong(Some(id)) => {
                 let limit = self.spec.max_frame_bytes;
-                self.settle(id, Err(Fault::TooLarge { way: Way::Reply, limit }));
+                self.settle(id, Err(Fault::TooLarge { way: Direction::Reply, limit }));
             }
             Line::TooLong(None) => self.stray("a line above the limit without an id", b""),
             Line::Whole(line) => {

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::hello;
 use super::inner::{Inner, Phase};
 use super::reader;
-use super::reader::Ear;
+use super::reader::FrameReader;
 use super::session::{Session, Trouble};
-use crate::group::Leash;
+use crate::group::ChildGuard;
 use crate::restart::Restarts;
 use crate::{spawn, stderr};
 
@@ -33,9 +33,9 @@ const CLOSING: Duration = Duration::from_secs(3);
 /// Runs until the hook is closed.
 pub(super) fn supervise(hook: Arc<Inner>) -> impl Future<Output = ()> + Send {
     // Made before the first poll: a task may be dropped without ever having run.
-    let farewell = Farewell(hook);
+    let exit_notifier = ExitNotifier(hook);
     async move {
-        let hook = &farewell.0;
+        let hook = &exit_notifier.0;
         let mut supervisor =
             Supervisor { hook: hook.clone(), restarts: Restarts::default(), was_up: false, told: None };
         while let Some(due) = supervisor.one_child().await {
@@ -52,9 +52,9 @@ pub(super) fn supervise(hook: Arc<Inner>) -> impl Future<Output = ()> + Send {
 
 /// Says when supervision is over, also when its task panics or goes down with its runtime: whoever waits for a
 /// child or for the close must not wait for ever.
-struct Farewell(Arc<Inner>);
+struct ExitNotifier(Arc<Inner>);
 
-impl Drop for Farewell {
+impl Drop for ExitNotifier {
     fn drop(&mut self) {
         self.0.closing.cancel();
         self.0.publish(Phase::Closed);
@@ -72,7 +72,7 @@ struct Supervisor {
 
 /// How the use of a child ended.
 #[derive(Debug)]
-enum End {
+enum ChildEnd {
     /// It ended.
     Left,
     /// It runs, but is of no use.
@@ -95,44 +95,44 @@ impl Supervisor {
             Err(detail) => return Some(Instant::now() + self.fell(&Fault::CannotStart { detail }, Duration::ZERO)),
         };
         match self.use_child(&mut child).await {
-            End::Left => {
+            ChildEnd::Left => {
                 child.drain().await;
-                let fault = self.named(child.leash.reap());
+                let fault = self.named(child.child_guard.reap());
                 let due = Instant::now() + self.fell(&fault, Duration::ZERO);
-                child.bury(&fault).await;
+                child.reap(&fault).await;
                 Some(due)
             }
-            End::Useless(fault) => {
+            ChildEnd::Useless(fault) => {
                 let delay = self.fell(&fault, CLOSING);
                 child.session.end(&fault);
                 child.close().await;
-                child.bury(&fault).await;
+                child.reap(&fault).await;
                 let due = Instant::now() + delay;
                 self.hook.fall(&fault, due);
                 Some(due)
             }
-            End::Closing => {
+            ChildEnd::Closing => {
                 self.hook.publish(Phase::Closed);
                 child.session.flush(self.hook.spec.observer_timeout).await;
                 child.close().await;
                 child.drain().await;
-                let fault = child.leash.reap();
-                child.bury(&fault).await;
+                let fault = child.child_guard.reap();
+                child.reap(&fault).await;
                 None
             }
         }
     }
 
     /// Shakes hands, then lets the child work until something happens to it.
-    async fn use_child(&mut self, child: &mut Running) -> End {
+    async fn use_child(&mut self, child: &mut Running) -> ChildEnd {
         let (hook, session) = (self.hook.clone(), child.session.clone());
         let mut greeting = pin!(hello::greet(&session));
         let end = tokio::select! {
             biased;
-            () = hook.closing.cancelled() => return End::Closing,
+            () = hook.closing.cancelled() => return ChildEnd::Closing,
             greeted = &mut greeting => match greeted {
                 Ok(()) => None,
-                Err(detail) => return End::Useless(Fault::CannotStart { detail }),
+                Err(detail) => return ChildEnd::Useless(Fault::CannotStart { detail }),
             },
             end = child.until_end() => Some(end),
         };
@@ -141,8 +141,8 @@ impl Supervisor {
             // Its greeting may have been among the last that it wrote.
             self.was_up |= matches!(greeting.now_or_never(), Some(Ok(())));
             return match end {
-                End::Useless(fault) => End::Useless(self.named(fault)),
-                End::Left | End::Closing => end,
+                ChildEnd::Useless(fault) => ChildEnd::Useless(self.named(fault)),
+                ChildEnd::Left | ChildEnd::Closing => end,
             };
         }
         (self.was_up, self.told) = (true, None);
@@ -151,7 +151,7 @@ impl Supervisor {
         hook.rise(session.clone());
         tokio::select! {
             biased;
-            () = hook.closing.cancelled() => End::Closing,
+            () = hook.closing.cancelled() => ChildEnd::Closing,
             end = child.until_end() => end,
         }
     }
@@ -190,7 +190,7 @@ impl Supervisor {
 
 /// A child that runs, and the tasks that serve it.
 struct Running {
-    leash: Leash,
+    child_guard: ChildGuard,
     session: Arc<Session>,
     reader: JoinHandle<()>,
     writer: JoinHandle<()>,
@@ -207,10 +207,12 @@ impl Running {
         let spec = &hook.spec;
         let start = spawn::Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
         let spawned = spawn::spawn(start).await?;
-        let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
-        tracing::debug!(hook = %hook.spec.name, pid = leash.id(), "a child runs");
-        let ear = Ear::at(&spawned.stdout).map_err(|error| format!("its output could not be shared: {error}"))?;
-        let session = Arc::new(Session::new(hook.lasting(), spawned.stdin, ear));
+        let child_guard =
+            ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
+        tracing::debug!(hook = %hook.spec.name, pid = child_guard.id(), "a child runs");
+        let frame_reader =
+            FrameReader::at(&spawned.stdout).map_err(|error| format!("its output could not be shared: {error}"))?;
+        let session = Arc::new(Session::new(hook.lasting(), spawned.stdin, frame_reader));
         let stop_reading = CancellationToken::new();
         let (heard, stop) = (session.clone(), stop_reading.clone());
         let stdout = spawned.stdout;
@@ -220,25 +222,25 @@ impl Running {
         let (tail, name, stop) = (hook.tail.clone(), hook.spec.name.clone(), stop_reading.clone());
         let pipe = spawned.stderr;
         let stderr = hook.tracker.spawn(async move { stderr::listen(pipe, name, &tail, &stop).await });
-        Ok(Self { leash, session, reader, writer, stderr, stop_reading })
+        Ok(Self { child_guard, session, reader, writer, stderr, stop_reading })
     }
 
     /// Waits until the child ended or is of no more use.
-    async fn until_end(&mut self) -> End {
+    async fn until_end(&mut self) -> ChildEnd {
         let mut trouble = self.session.trouble.subscribe();
         let what = tokio::select! {
             biased;
-            () = self.leash.ended() => return End::Left,
+            () = self.child_guard.ended() => return ChildEnd::Left,
             () = finished(&mut self.reader) => Fault::broke("closed its output and stayed"),
             trouble = trouble.wait_for(Option::is_some) => match trouble.ok().and_then(|trouble| trouble.clone()) {
-                Some(Trouble::Hung(after)) => return End::Useless(Fault::TimedOut { after }),
+                Some(Trouble::Hung(after)) => return ChildEnd::Useless(Fault::TimedOut { after }),
                 Some(Trouble::Deaf) | None => Fault::broke("closed its input and stayed"),
             },
         };
         // A child that is ending closes its pipes first.
-        match timeout(DRAIN, self.leash.ended()).await {
-            Ok(()) => End::Left,
-            Err(_elapsed) => End::Useless(what),
+        match timeout(DRAIN, self.child_guard.ended()).await {
+            Ok(()) => ChildEnd::Left,
+            Err(_elapsed) => ChildEnd::Useless(what),
         }
     }
 
@@ -259,17 +261,17 @@ impl Running {
     /// Closes the child's input and sees it and its group off.
     async fn close(&mut self) {
         self.session.shut();
-        if timeout(LEAVE, self.leash.ended()).await.is_err() {
+        if timeout(LEAVE, self.child_guard.ended()).await.is_err() {
             tracing::info!(hook = %self.session.spec.name, "the child did not leave and is killed");
         }
-        self.leash.end_group().await;
+        self.child_guard.end_group().await;
     }
 
     /// Ends everything that served the child; calls that are still pending end in `fault`.
-    async fn bury(mut self, fault: &Fault) {
+    async fn reap(mut self, fault: &Fault) {
         self.session.end(fault);
         self.session.shut();
-        self.leash.end_group().await;
+        self.child_guard.end_group().await;
         self.stop_reading.cancel();
         finished(&mut self.reader).await;
         finished(&mut self.stderr).await;

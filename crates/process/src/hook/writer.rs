@@ -78,14 +78,14 @@ impl Frame {
 
 /// A frame of which a part may be written. It is finished whatever happens, or the child could not read on.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct BegunFrame {
     frame: Frame,
     /// Short frames that are to go out in the same write.
     company: Vec<Frame>,
     written: usize,
 }
 
-impl Begun {
+impl BegunFrame {
     /// Makes one piece of a short frame, or of one with company. Not done where it is collected, since others wait for
     /// that lock.
     fn join(&mut self) {
@@ -106,7 +106,7 @@ impl Begun {
 
 /// The right to write: whoever holds the pipe has it.
 #[derive(Debug)]
-pub(super) enum Pen {
+pub(super) enum FrameWriter {
     /// Nobody writes.
     Free(pipe::Sender),
     /// The pipe is full; the writer's task is to wait for it.
@@ -131,10 +131,10 @@ enum Round {
 impl State {
     /// The pipe, if nobody writes.
     fn take_free(&mut self) -> Option<pipe::Sender> {
-        match std::mem::replace(&mut self.pen, Pen::Taken) {
-            Pen::Free(pipe) => Some(pipe),
-            other @ (Pen::Full(_) | Pen::Taken | Pen::Last | Pen::Shut) => {
-                self.pen = other;
+        match std::mem::replace(&mut self.frame_writer, FrameWriter::Taken) {
+            FrameWriter::Free(pipe) => Some(pipe),
+            other @ (FrameWriter::Full(_) | FrameWriter::Taken | FrameWriter::Last | FrameWriter::Shut) => {
+                self.frame_writer = other;
                 None
             }
         }
@@ -142,26 +142,26 @@ impl State {
 
     /// The pipe for the writer's task, which alone may wait.
     fn take_as_writer(&mut self) -> Option<pipe::Sender> {
-        match std::mem::replace(&mut self.pen, Pen::Taken) {
-            Pen::Free(pipe) | Pen::Full(pipe) => Some(pipe),
-            other @ (Pen::Taken | Pen::Last | Pen::Shut) => {
-                self.writer_waits = matches!(other, Pen::Taken);
-                self.pen = other;
+        match std::mem::replace(&mut self.frame_writer, FrameWriter::Taken) {
+            FrameWriter::Free(pipe) | FrameWriter::Full(pipe) => Some(pipe),
+            other @ (FrameWriter::Taken | FrameWriter::Last | FrameWriter::Shut) => {
+                self.writer_waits = matches!(other, FrameWriter::Taken);
+                self.frame_writer = other;
                 None
             }
         }
     }
 
     /// Puts the pipe back as `pen`, or closes it if that was asked for meanwhile.
-    fn put_back(&mut self, pen: Pen) {
-        self.pen = match self.pen {
-            Pen::Taken => pen,
-            Pen::Last | Pen::Shut | Pen::Free(_) | Pen::Full(_) => Pen::Shut,
+    fn put_back(&mut self, frame_writer: FrameWriter) {
+        self.frame_writer = match self.frame_writer {
+            FrameWriter::Taken => frame_writer,
+            FrameWriter::Last | FrameWriter::Shut | FrameWriter::Free(_) | FrameWriter::Full(_) => FrameWriter::Shut,
         };
     }
 
     fn is_written(&self) -> bool {
-        let at_rest = matches!(self.pen, Pen::Free(_) | Pen::Shut);
+        let at_rest = matches!(self.frame_writer, FrameWriter::Free(_) | FrameWriter::Shut);
         at_rest && self.begun.is_none() && self.calls.is_empty() && self.cancels.is_empty()
     }
 }
@@ -203,7 +203,7 @@ impl Session {
                 biased;
                 () = self.hush.cancelled() => {
                     drop(pipe);
-                    self.lock().pen = Pen::Shut;
+                    self.lock().frame_writer = FrameWriter::Shut;
                     return None;
                 }
                 // An error shows again in the write that follows.
@@ -220,7 +220,7 @@ impl Session {
             let mut state = self.lock();
             let Some(mut begun) = self.next_frame(&mut state, with_events) else {
                 let call_writer = std::mem::take(&mut state.writer_waits);
-                state.put_back(Pen::Free(pipe));
+                state.put_back(FrameWriter::Free(pipe));
                 drop(state);
                 if call_writer {
                     self.wake.notify_one();
@@ -235,7 +235,7 @@ impl Session {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let mut state = self.lock();
                     state.begun = Some(begun);
-                    state.put_back(Pen::Full(pipe));
+                    state.put_back(FrameWriter::Full(pipe));
                     drop(state);
                     self.wake.notify_one();
                     return Round::Full;
@@ -249,14 +249,14 @@ impl Session {
     }
 
     /// What goes out next: a begun frame, withdrawals, calls, then notifications.
-    fn next_frame(&self, state: &mut State, with_events: bool) -> Option<Begun> {
-        if matches!(state.pen, Pen::Last) && state.begun.is_none() {
+    fn next_frame(&self, state: &mut State, with_events: bool) -> Option<BegunFrame> {
+        if matches!(state.frame_writer, FrameWriter::Last) && state.begun.is_none() {
             return None;
         }
         if state.begun.is_some() {
             return state.begun.take();
         }
-        let fresh = |frame| Some(Begun { frame, company: Vec::new(), written: 0 });
+        let fresh = |frame| Some(BegunFrame { frame, company: Vec::new(), written: 0 });
         if let Some(id) = state.cancels.pop_front() {
             return fresh(Frame::whole(frame::cancel(id)));
         }
@@ -267,7 +267,7 @@ impl Session {
                 company.push(next);
             }
             self.room.add_permits(1 + company.len());
-            return Some(Begun { frame, company, written: 0 });
+            return Some(BegunFrame { frame, company, written: 0 });
         }
         if !with_events {
             return None;
@@ -278,7 +278,7 @@ impl Session {
     fn give_up_writing(&self, pipe: pipe::Sender, error: &io::Error) {
         drop(pipe);
         tracing::debug!(hook = %self.spec.name, %error, "the child does not read any more");
-        self.lock().pen = Pen::Shut;
+        self.lock().frame_writer = FrameWriter::Shut;
         self.idle.notify_waiters();
         self.complain_of(Trouble::Deaf);
     }
@@ -292,7 +292,7 @@ impl Session {
                 idle.as_mut().enable();
                 let (rests, shut) = {
                     let state = self.lock();
-                    (state.is_written(), matches!(state.pen, Pen::Shut))
+                    (state.is_written(), matches!(state.frame_writer, FrameWriter::Shut))
                 };
                 let told = !self.greeted.load(Ordering::Acquire) || self.events().is_empty();
                 if shut || (rests && told) {
@@ -310,9 +310,9 @@ impl Session {
     /// Closes the child's input and ends the writer's task. A frame that somebody is writing goes out first.
     pub(super) fn shut(&self) {
         let mut state = self.lock();
-        state.pen = match std::mem::replace(&mut state.pen, Pen::Shut) {
-            Pen::Taken | Pen::Last => Pen::Last,
-            Pen::Free(_) | Pen::Full(_) | Pen::Shut => Pen::Shut,
+        state.frame_writer = match std::mem::replace(&mut state.frame_writer, FrameWriter::Shut) {
+            FrameWriter::Taken | FrameWriter::Last => FrameWriter::Last,
+            FrameWriter::Free(_) | FrameWriter::Full(_) | FrameWriter::Shut => FrameWriter::Shut,
         };
         drop(state);
         self.hush.cancel();
@@ -324,7 +324,7 @@ impl Session {
 }
 
 /// Writes until the frame is out or the pipe refuses.
-fn write_some(pipe: &pipe::Sender, begun: &mut Begun) -> io::Result<()> {
+fn write_some(pipe: &pipe::Sender, begun: &mut BegunFrame) -> io::Result<()> {
     while begun.written < begun.frame.len() {
         let wrote = match begun.frame.piece(begun.written) {
             Some(piece) => pipe.try_write(&piece[..piece.len().min(WRITE_BYTES)]),
@@ -354,13 +354,13 @@ mod tests {
             assert_eq!(String::from_utf8(rest).unwrap(), whole[written..]);
         }
         assert_eq!(frame.piece(0), None);
-        let mut begun = Begun { frame, company: Vec::new(), written: 0 };
+        let mut begun = BegunFrame { frame, company: Vec::new(), written: 0 };
         begun.join();
         assert_eq!(begun.frame.piece(5).unwrap(), &whole.as_bytes()[5..]);
         // What is half written stays as it is, and so does what is long.
         let long = || Frame::call(7, "hook.x", Bytes::from(vec![b' '; COPIED_BYTES]));
         for (frame, written) in [(long(), 0), (Frame::call(7, "hook.x", Bytes::from_static(b"{}")), 3)] {
-            let mut begun = Begun { frame, company: Vec::new(), written };
+            let mut begun = BegunFrame { frame, company: Vec::new(), written };
             begun.join();
             assert_eq!(begun.frame.piece(written), None);
         }

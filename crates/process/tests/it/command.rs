@@ -1,4 +1,4 @@
-//! Commands of agent hooks, as real processes: what they do, and what is left of them.
+//! Commands of rules, as real processes: what they do, and what is left of them.
 
 #![expect(clippy::unwrap_used, reason = "a step that fails fails its test")]
 

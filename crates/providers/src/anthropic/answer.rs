@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::json::{Value, json};
 use domain::llm::{LlmReply, Usage};
-use domain::message::{CallPart, Private};
+use domain::message::{CallPart, ProviderData};
 
 use crate::{Delta, OnDelta, ProviderError, failure};
 
@@ -158,7 +158,7 @@ impl Assembly {
             kept.extend(block.settle(&mut reply));
         }
         // Without thoughts there is nothing that the message itself does not say.
-        reply.private = Private::of(if thought { kept } else { Vec::new() });
+        reply.private = ProviderData::of(if thought { kept } else { Vec::new() });
         reply.finish_reason = match self.stop_reason.as_str() {
             "end_turn" => "stop".into(),
             "tool_use" => "tool_calls".into(),

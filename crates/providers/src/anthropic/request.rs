@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::anthropic::{DEFAULT_MAX_TOKENS, choice};
-use crate::lower::{How, Spoken, lowered};
+use crate::lower::{LoweringOptions, WireMessage, lowered};
 use crate::media::{Medium, unsent};
 
 /// Members that are the request itself, so no option can carry them.
@@ -17,7 +17,7 @@ const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
 const CACHE: &str = "cache_control";
 
 /// The JSON of the body, for a model that sees images or does not.
-pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &How<'_>) -> Vec<u8> {
+pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &LoweringOptions<'_>) -> Vec<u8> {
     let lowered = lowered(&request.messages, how);
     let mut system: Vec<Value> = lowered.system.iter().flat_map(|message| system_blocks(message)).collect();
     let used = system.iter().filter(|block| block.get(CACHE).is_some()).count();
@@ -129,7 +129,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn push(&mut self, one: &Spoken<'_>, marker: &str) {
+    fn push(&mut self, one: &WireMessage<'_>, marker: &str) {
         let (message, vision) = (&one.message, self.vision);
         let (role, mut blocks) = match message.role {
             Role::System => ("system", text_block(&message.content).into_iter().collect()),
@@ -245,9 +245,9 @@ fn tool_use(call: &CallPart) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::Shape;
+    use crate::lower::WireShape;
     use crate::lower::tests::strictest;
-    use domain::message::{Private, SystemPart};
+    use domain::message::{ProviderData, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         sent_to(true, messages, tools, options)
@@ -262,7 +262,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(body("m", &request, vision, &strictest(Shape::Blocks))).unwrap()
+        String::from_utf8(body("m", &request, vision, &strictest(WireShape::Blocks))).unwrap()
     }
 
     fn calling(calls: Vec<CallPart>, content: &str) -> Message {
@@ -365,7 +365,7 @@ mod tests {
             json!({"type": "scripted"}),
         ];
         let mut message = calling(vec![CallPart::new("c1", "x", r#"{"n":1.0}"#)], "now ");
-        message.private = Private::of(kept);
+        message.private = ProviderData::of(kept);
         let types = |message: &Message| -> Vec<String> {
             assistant_blocks(message).iter().map(|b| b["type"].as_str().unwrap().to_owned()).collect()
         };

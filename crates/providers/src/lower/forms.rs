@@ -7,8 +7,8 @@ use domain::json::Rendered;
 use domain::ledger::MsgId;
 use domain::message::{Lifetime, Message, Role};
 
-use super::{CallKind, How, Shape, is_note, is_prompt, system_text};
-use crate::capabilities::{After, Before, MidSystem};
+use super::{CallKind, LoweringOptions, WireShape, is_note, is_prompt, system_text};
+use crate::capabilities::{MessageAfter, MessageBefore, MidSystem};
 
 /// How a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn is_empty(message: &Message) -> bool {
 }
 
 /// Gives every item a form. `known` has those in which texts were sent before.
-pub(super) fn decide(items: &mut [Item<'_>], how: &How<'_>, known: &BTreeMap<MsgId, Form>) {
+pub(super) fn decide(items: &mut [Item<'_>], how: &LoweringOptions<'_>, known: &BTreeMap<MsgId, Form>) {
     for item in items.iter_mut().filter(|item| !item.sent) {
         item.form = Some(match item.get().role {
             Role::System if item.prompt => Form::Bare,
@@ -126,12 +126,17 @@ pub(super) fn decide(items: &mut [Item<'_>], how: &How<'_>, known: &BTreeMap<Msg
 }
 
 /// Whether nothing stands before `at` in the messages of the wire.
-fn is_first(items: &[Item<'_>], at: usize, how: &How<'_>) -> bool {
-    items[..at].iter().all(|item| item.prompt && how.shape == Shape::Blocks)
+fn is_first(items: &[Item<'_>], at: usize, how: &LoweringOptions<'_>) -> bool {
+    items[..at].iter().all(|item| item.prompt && how.shape == WireShape::Blocks)
 }
 
 /// The forms that a run would have if its place were allowed.
-fn guess(run: &mut [Item<'_>], how: &How<'_>, known: &BTreeMap<MsgId, Form>, may: impl Fn(&Item<'_>) -> bool) {
+fn guess(
+    run: &mut [Item<'_>],
+    how: &LoweringOptions<'_>,
+    known: &BTreeMap<MsgId, Form>,
+    may: impl Fn(&Item<'_>) -> bool,
+) {
     let passing = run.iter().filter(|item| item.get().private.lifetime == Lifetime::Passing).count();
     let whole = passing == 0 || passing == run.len() || how.is(CallKind::Planning);
     for item in run {
@@ -144,7 +149,7 @@ fn guess(run: &mut [Item<'_>], how: &How<'_>, known: &BTreeMap<MsgId, Form>, may
 }
 
 /// Takes system messages back to user text until all that are left stand where they may.
-fn settle(items: &mut [Item<'_>], how: &How<'_>) {
+fn settle(items: &mut [Item<'_>], how: &LoweringOptions<'_>) {
     loop {
         let stands: Vec<Stands> = stands(items, how);
         let mut changed = false;
@@ -178,7 +183,7 @@ enum Stands {
     Tool,
 }
 
-fn stands(items: &[Item<'_>], how: &How<'_>) -> Vec<Stands> {
+fn stands(items: &[Item<'_>], how: &LoweringOptions<'_>) -> Vec<Stands> {
     let mut all: Vec<Stands> = Vec::with_capacity(items.len());
     for item in items {
         let it = match item.get().role {
@@ -186,7 +191,7 @@ fn stands(items: &[Item<'_>], how: &How<'_>) -> Vec<Stands> {
             Role::System | Role::User if how.folds() && all.last() == Some(&Stands::Tool) => Stands::Tool,
             Role::System | Role::User => Stands::User,
             Role::Assistant => Stands::Assistant,
-            Role::Tool if how.shape == Shape::Texts => Stands::User,
+            Role::Tool if how.shape == WireShape::Texts => Stands::User,
             Role::Tool => Stands::Tool,
         };
         all.push(it);
@@ -195,23 +200,23 @@ fn stands(items: &[Item<'_>], how: &How<'_>) -> Vec<Stands> {
 }
 
 /// Whether a system message may stand between these two.
-fn allowed(before: Option<&Stands>, behind: Option<&Stands>, how: &How<'_>) -> bool {
+fn allowed(before: Option<&Stands>, behind: Option<&Stands>, how: &LoweringOptions<'_>) -> bool {
     let placement = &how.capabilities.placement;
     let (after, ahead) = (|it| placement.after.contains(&it), |it| placement.before.contains(&it));
     let begins = match before {
         None => false,
         Some(Stands::System) => placement.consecutive,
-        Some(Stands::User) => after(After::User),
-        Some(Stands::Assistant) => after(After::Assistant),
-        Some(Stands::Tool) => after(After::Tool),
+        Some(Stands::User) => after(MessageBefore::User),
+        Some(Stands::Assistant) => after(MessageBefore::Assistant),
+        Some(Stands::Tool) => after(MessageBefore::Tool),
     };
     begins
         && match behind {
             // What ends this request stands before the model's answer in the next one, and cannot be moved then.
-            None => ahead(Before::End) && (!how.appends() || ahead(Before::Assistant)),
+            None => ahead(MessageAfter::End) && (!how.appends() || ahead(MessageAfter::Assistant)),
             Some(Stands::System) => placement.consecutive,
-            Some(Stands::User) => ahead(Before::User),
-            Some(Stands::Assistant) => ahead(Before::Assistant),
+            Some(Stands::User) => ahead(MessageAfter::User),
+            Some(Stands::Assistant) => ahead(MessageAfter::Assistant),
             Some(Stands::Tool) => false,
         }
 }

@@ -2,9 +2,9 @@
 //!
 //! Where thoughts are bound to everything that was sent before them, taking a text out of the list cannot take it off the
 //! wire: each request of the loop begins with the one before, and only grows at its end. Such a text carries the
-//! provider's mark for text that expires, if there is one, or it stays as it is. With [`Removal::StripReasoning`] it
-//! really leaves, and thoughts behind it are not sent again. Thoughts are never sent behind words other than those that
-//! they were thought behind: also not after something else changed the conversation, such as a compaction.
+//! provider's mark for text that expires, if there is one, or it stays as it is. With [`RemovalMode::StripReasoning`]
+//! it really leaves, and thoughts behind it are not sent again. Thoughts are never sent behind words other than those
+//! that they were thought behind: also not after something else changed the conversation, such as a compaction.
 //!
 //! The planning call stands outside: its plan comes back without thoughts.
 //!
@@ -19,15 +19,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 use domain::json::Rendered;
-use domain::ledger::{MsgId, Source, Wire};
+use domain::ledger::{MessageSource, MsgId, RemovalEffect};
 use domain::message::{Lifetime, Message, Role};
 
 use super::forms::{Form, Item};
-use super::{How, Spoken};
+use super::{LoweringOptions, WireMessage};
 
 /// What happens on the wire to a text that is taken out, where thoughts are bound to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Removal {
+pub enum RemovalMode {
     /// It stays there, marked as expired where the provider has a mark for that.
     #[default]
     Freeze,
@@ -46,7 +46,7 @@ pub enum CallKind {
 
 /// Where a request stands in its turn.
 #[derive(Clone, Copy, Debug)]
-pub struct InTurn<'a> {
+pub struct TurnPosition<'a> {
     /// The requests before it.
     pub wire: &'a TurnWire,
     /// Which call it is.
@@ -56,24 +56,27 @@ pub struct InTurn<'a> {
 /// What the requests of one turn looked like so far, to each model that was asked.
 #[derive(Debug, Default)]
 pub struct TurnWire {
-    removal: Removal,
+    removal: RemovalMode,
     ledgers: Mutex<BTreeMap<String, WireLedger>>,
 }
 
 impl TurnWire {
     /// For a turn that has sent nothing yet.
-    pub fn new(removal: Removal) -> Self {
+    pub fn new(removal: RemovalMode) -> Self {
         Self { removal, ledgers: Mutex::default() }
     }
 
     /// What becomes of the text `id` on the wire, now that it is taken out of its list.
-    pub fn fate(&self, id: MsgId) -> Wire {
+    pub fn fate(&self, id: MsgId) -> RemovalEffect {
         let ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
         let fates = ledgers.values().filter_map(|ledger| ledger.fates.get(&id));
-        fates.fold(Wire::Removed, |worst, fate| if *fate == Wire::Frozen { *fate } else { worst_of(worst, *fate) })
+        fates.fold(
+            RemovalEffect::Removed,
+            |worst, fate| if *fate == RemovalEffect::Frozen { *fate } else { worst_of(worst, *fate) },
+        )
     }
 
-    pub(super) fn removal(&self) -> Removal {
+    pub(super) fn removal(&self) -> RemovalMode {
         self.removal
     }
 
@@ -84,8 +87,8 @@ impl TurnWire {
     }
 }
 
-fn worst_of(a: Wire, b: Wire) -> Wire {
-    if a == Wire::Removed { b } else { a }
+fn worst_of(a: RemovalEffect, b: RemovalEffect) -> RemovalEffect {
+    if a == RemovalEffect::Removed { b } else { a }
 }
 
 /// What was sent to one model.
@@ -95,7 +98,7 @@ pub(super) struct WireLedger {
     forms: BTreeMap<MsgId, Form>,
     /// What the next request begins with, if it only grows.
     sent: Vec<Item<'static>>,
-    fates: BTreeMap<MsgId, Wire>,
+    fates: BTreeMap<MsgId, RemovalEffect>,
     /// Everything that was sent before an answer, as digests.
     prefixes: BTreeSet<u64>,
     /// What the model said in earlier turns: what that is bound to is not known here.
@@ -127,7 +130,7 @@ impl WireLedger {
     }
 
     /// Keeps how `items` are sent.
-    pub(super) fn remember(&mut self, items: &[Item<'_>], how: &How<'_>) {
+    pub(super) fn remember(&mut self, items: &[Item<'_>], how: &LoweringOptions<'_>) {
         for item in items {
             if let (Some(id), Some(form)) = (item.get().id(), item.form) {
                 // A text that lost its place once does not go back: what was sent before it would change once more.
@@ -135,7 +138,8 @@ impl WireLedger {
             }
         }
         if how.appends() {
-            let fate = |item: &Item<'_>| if how.marks(item.get()) { Wire::Expired } else { Wire::Frozen };
+            let fate =
+                |item: &Item<'_>| if how.marks(item.get()) { RemovalEffect::Expired } else { RemovalEffect::Frozen };
             self.fates.extend(items.iter().filter_map(|item| Some((item.get().id()?, fate(item)))));
             let kept = |item: &Item<'_>| Item {
                 message: Cow::Owned(item.message.clone().into_owned()),
@@ -148,7 +152,7 @@ impl WireLedger {
     }
 
     /// Takes thoughts away that were thought behind other words, and keeps which words these are.
-    pub(super) fn bind(&mut self, items: &[Item<'_>], spoken: &mut [Spoken<'_>], model: &str) {
+    pub(super) fn bind(&mut self, items: &[Item<'_>], spoken: &mut [WireMessage<'_>], model: &str) {
         if self.prefixes.is_empty() {
             let asked = items.iter().rposition(|item| is_asked(item.get())).unwrap_or_default();
             let said = items[..asked].iter().filter(|item| item.get().role == Role::Assistant);
@@ -190,7 +194,7 @@ fn may_leave(item: &Item<'_>) -> bool {
 
 /// Whether it is what the user asked in the beginning of a turn.
 fn is_asked(message: &Message) -> bool {
-    let by_user = message.private.from.as_ref().is_none_or(|from| from.origin == Source::User);
+    let by_user = message.private.from.as_ref().is_none_or(|from| from.origin == MessageSource::User);
     message.role == Role::User && message.origin.is_empty() && by_user
 }
 

@@ -8,7 +8,7 @@ use domain::message::{CallPart, Message, Role};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::lower::{How, Join, Thread, lowered, mark, system_text, text_part};
+use crate::lower::{Join, LoweringOptions, Thread, lowered, mark, system_text, text_part};
 use crate::media::{Medium, unsent, with_notes};
 use crate::quirks;
 
@@ -59,7 +59,7 @@ impl Serialize for Flagged<'_> {
 }
 
 /// `request` with the wire's own tool calls.
-pub(crate) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &How<'_>) -> Wire<'a> {
+pub(crate) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &LoweringOptions<'_>) -> Wire<'a> {
     let (mut thread, mut tool_images) = (Thread::default(), Vec::new());
     let lowered = lowered(&request.messages, how);
     // Where no user's message may follow a result, no image may either.
@@ -160,7 +160,7 @@ fn call(call: &CallPart) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::Shape;
+    use crate::lower::WireShape;
     use crate::lower::tests::strictest;
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
@@ -176,7 +176,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(native("m", &request, vision, &strictest(Shape::Messages)).body(true)).unwrap()
+        String::from_utf8(native("m", &request, vision, &strictest(WireShape::Messages)).body(true)).unwrap()
     }
 
     #[test]
@@ -261,8 +261,9 @@ mod tests {
             options: options.into_iter().collect(),
             graceful_terminal: false,
         };
-        let body =
-            |model| String::from_utf8(native(model, &request, true, &strictest(Shape::Messages)).body(false)).unwrap();
+        let body = |model| {
+            String::from_utf8(native(model, &request, true, &strictest(WireShape::Messages)).body(false)).unwrap()
+        };
         let start = r#"{"model":"gpt-5-mini","messages":[],"#;
         assert_eq!(body("gpt-5-mini"), format!(r#"{start}"max_completion_tokens":9,"temperature":0,"stream":true}}"#));
         let start = r#"{"model":"gpt-4.1","messages":[],"#;

@@ -2,8 +2,8 @@
 
 use domain::json::{Rendered, json};
 use domain::message::Message;
-use pintle_providers::ProviderKind::Anthropic;
-use testkit::http::{Answer, HttpStub};
+use pintle_providers::WireKind::Anthropic;
+use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, answered, ask, provider, request};
 
@@ -66,8 +66,8 @@ data: {broken
 
 #[tokio::test]
 async fn a_stream_is_read_and_its_thoughts_go_back_unchanged() {
-    for answer in [Answer::events(STREAM), Answer::events(STREAM).drip(1), Answer::events(STREAM).drip(7)] {
-        let stub = HttpStub::start(vec![answer, Answer::events(STREAM)]).await;
+    for answer in [StubAnswer::events(STREAM), StubAnswer::events(STREAM).drip(1), StubAnswer::events(STREAM).drip(7)] {
+        let stub = HttpStub::start(vec![answer, StubAnswer::events(STREAM)]).await;
         let provider = provider(Anthropic, &stub);
         let mut request = request();
         let (pieces, outcome) = ask(&*provider, &request).await;
@@ -96,7 +96,7 @@ async fn a_stream_is_read_and_its_thoughts_go_back_unchanged() {
 
 #[tokio::test]
 async fn the_request_leaves_as_it_stands() {
-    let stub = HttpStub::start(vec![Answer::events(STREAM)]).await;
+    let stub = HttpStub::start(vec![StubAnswer::events(STREAM)]).await;
     ask(&*provider(Anthropic, &stub), &request()).await.1.unwrap();
     let seen = stub.seen().remove(0);
     assert_eq!(seen.line, "POST /v1/messages");
@@ -111,7 +111,7 @@ async fn the_request_leaves_as_it_stands() {
 #[tokio::test]
 async fn an_answer_in_one_piece_is_as_good() {
     let body = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"t","name":"weather","input":{"n":10000000000000000000000.0}}],"stop_reason":"refusal","usage":{"input_tokens":1,"output_tokens":2}}"#;
-    let (pieces, outcome) = answered(Anthropic, Answer::json(body)).await;
+    let (pieces, outcome) = answered(Anthropic, StubAnswer::json(body)).await;
     let reply = outcome.unwrap();
     assert_eq!(pieces, ["hi"]);
     assert_eq!(reply.finish_reason, "refusal");
@@ -123,6 +123,6 @@ async fn an_answer_in_one_piece_is_as_good() {
 async fn reasons_to_stop_are_translated() {
     for (reason, expected) in [("end_turn", "stop"), ("max_tokens", "length"), ("pause_turn", "pause_turn")] {
         let body = STREAM.replace("\"tool_use\",\"stop_sequence\"", &format!("\"{reason}\",\"stop_sequence\""));
-        assert_eq!(answered(Anthropic, Answer::events(&body)).await.1.unwrap().finish_reason, expected);
+        assert_eq!(answered(Anthropic, StubAnswer::events(&body)).await.1.unwrap().finish_reason, expected);
     }
 }

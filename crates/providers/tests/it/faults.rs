@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
-use pintle_providers::ProviderKind::{Anthropic, OpenAi};
-use pintle_providers::{ProviderError, ProviderKind, ProviderSpec, connect};
-use testkit::http::{Answer, HttpStub};
+use pintle_providers::WireKind::{Anthropic, OpenAi};
+use pintle_providers::{ProviderError, ProviderSpec, WireKind, connect};
+use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, answered, ask, request, spec, stream_of};
 
@@ -13,7 +13,7 @@ const CHUNK: &str = r#"{"choices":[{"index":0,"delta":{"content":"half"},"finish
 const START: &str = r#"{"type":"message_start","message":{"usage":{"input_tokens":1}}}"#;
 
 /// `Reason: message` or `Final: message`; fails if the key shows.
-async fn failure(kind: ProviderKind, answer: Answer) -> String {
+async fn failure(kind: WireKind, answer: StubAnswer) -> String {
     told(answered(kind, answer).await.1.expect_err("the answer is bad"))
 }
 
@@ -30,7 +30,7 @@ fn told(error: ProviderError) -> String {
 
 #[tokio::test]
 async fn each_refusal_is_told_without_the_key() {
-    let echo = |status| Answer::new(status, format!(r#"{{"error":{{"message":"bad key \"{KEY}\" given"}}}}"#));
+    let echo = |status| StubAnswer::new(status, format!(r#"{{"error":{{"message":"bad key \"{KEY}\" given"}}}}"#));
     let mut lines = Vec::new();
     for (kind, answer) in [
         (OpenAi, echo(401)),
@@ -41,11 +41,11 @@ async fn each_refusal_is_told_without_the_key() {
         (OpenAi, echo(429).header("retry-after", "7")),
         (Anthropic, echo(429).header("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")),
         (Anthropic, echo(529).header("retry-after", "x")),
-        (OpenAi, Answer::new(500, format!("<pre>{KEY}</pre>"))),
-        (OpenAi, Answer::new(307, "").header("location", "http://elsewhere/")),
-        (OpenAi, Answer::new(400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#)),
-        (OpenAi, Answer::new(200, "<html>").header("content-type", "text/html; charset=utf-8")),
-        (OpenAi, Answer::new(503, "x".repeat(100_000)).drip(1000).hang()),
+        (OpenAi, StubAnswer::new(500, format!("<pre>{KEY}</pre>"))),
+        (OpenAi, StubAnswer::new(307, "").header("location", "http://elsewhere/")),
+        (OpenAi, StubAnswer::new(400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#)),
+        (OpenAi, StubAnswer::new(200, "<html>").header("content-type", "text/html; charset=utf-8")),
+        (OpenAi, StubAnswer::new(503, "x".repeat(100_000)).drip(1000).hang()),
     ] {
         let line = failure(kind, answer).await;
         assert!(line.len() < 1100, "{}", line.len());
@@ -70,17 +70,17 @@ async fn each_refusal_is_told_without_the_key() {
 
 #[tokio::test]
 async fn an_error_in_the_middle_of_a_stream_is_sorted() {
-    let openai = |error: &str| Answer::events(&stream_of(&[CHUNK, &format!(r#"{{"error":{error}}}"#)]));
+    let openai = |error: &str| StubAnswer::events(&stream_of(&[CHUNK, &format!(r#"{{"error":{error}}}"#)]));
     let anthropic =
-        |error: &str| Answer::events(&stream_of(&[START, &format!(r#"{{"type":"error","error":{error}}}"#)]));
+        |error: &str| StubAnswer::events(&stream_of(&[START, &format!(r#"{{"type":"error","error":{error}}}"#)]));
     let overloaded = format!(r#"{{"type":"overloaded_error","message":"Overloaded {KEY}"}}"#);
     let lines = [
         failure(Anthropic, anthropic(&overloaded)).await,
         failure(Anthropic, anthropic(r#"{"type":"invalid_request_error","message":"bad"}"#)).await,
         failure(OpenAi, openai(r#"{"message":"slow","code":429}"#)).await,
         failure(OpenAi, openai(r#""oops""#)).await,
-        failure(OpenAi, Answer::json(r#"{"error":{"message":"upstream","code":502}}"#)).await,
-        failure(Anthropic, Answer::json(r#"{"type":"error","error":{"type":"api_error","message":"x"}}"#)).await,
+        failure(OpenAi, StubAnswer::json(r#"{"error":{"message":"upstream","code":502}}"#)).await,
+        failure(Anthropic, StubAnswer::json(r#"{"type":"error","error":{"type":"api_error","message":"x"}}"#)).await,
     ];
     insta::assert_snapshot!(lines.join("\n"), @r#"
         ServerError: provider `local`: failed while answering: Overloaded *** (overloaded_error)
@@ -97,19 +97,19 @@ async fn a_stream_that_is_cut_says_so() {
     let half = stream_of(&[CHUNK]);
     let inside = &half[..half.len() - 20];
     let lines = [
-        failure(OpenAi, Answer::events(&half)).await,
-        failure(OpenAi, Answer::events(&half).cut()).await,
-        failure(OpenAi, Answer::events(inside)).await,
-        failure(OpenAi, Answer::events("")).await,
-        failure(Anthropic, Answer::events(&stream_of(&[START]))).await,
-        failure(Anthropic, Answer::events(&stream_of(&[START])).cut()).await,
-        failure(OpenAi, Answer::json(r#"{"choices":"#)).await,
-        failure(OpenAi, Answer::json("{}")).await,
-        failure(Anthropic, Answer::json("{}")).await,
-        failure(OpenAi, Answer::events(&stream_of(&["{broken", CHUNK]))).await,
-        failure(OpenAi, Answer::new(200, b"data: \xff\n\n".to_vec())).await,
-        failure(OpenAi, Answer::events(&stream_of(&["[DONE]"]))).await,
-        failure(Anthropic, Answer::events(&stream_of(&[r#"{"type":"message_stop"}"#]))).await,
+        failure(OpenAi, StubAnswer::events(&half)).await,
+        failure(OpenAi, StubAnswer::events(&half).cut()).await,
+        failure(OpenAi, StubAnswer::events(inside)).await,
+        failure(OpenAi, StubAnswer::events("")).await,
+        failure(Anthropic, StubAnswer::events(&stream_of(&[START]))).await,
+        failure(Anthropic, StubAnswer::events(&stream_of(&[START])).cut()).await,
+        failure(OpenAi, StubAnswer::json(r#"{"choices":"#)).await,
+        failure(OpenAi, StubAnswer::json("{}")).await,
+        failure(Anthropic, StubAnswer::json("{}")).await,
+        failure(OpenAi, StubAnswer::events(&stream_of(&["{broken", CHUNK]))).await,
+        failure(OpenAi, StubAnswer::new(200, b"data: \xff\n\n".to_vec())).await,
+        failure(OpenAi, StubAnswer::events(&stream_of(&["[DONE]"]))).await,
+        failure(Anthropic, StubAnswer::events(&stream_of(&[r#"{"type":"message_stop"}"#]))).await,
     ];
     insta::assert_snapshot!(lines.join("\n"), @r#"
         Network: provider `local`: the answer was cut: the stream ended without a `finish_reason` or `[DONE]`
@@ -130,18 +130,18 @@ async fn a_stream_that_is_cut_says_so() {
 
 #[tokio::test]
 async fn hostile_sizes_are_refused() {
-    let endless = Answer::events(&format!("data: {}", "x".repeat(5 << 20))).hang();
+    let endless = StubAnswer::events(&format!("data: {}", "x".repeat(5 << 20))).hang();
     assert_eq!(failure(OpenAi, endless).await, "Final: provider `local`: one event of the answer is larger than 4 MiB");
     let deep = stream_of(&[&"[".repeat(100_000), CHUNK]);
     assert_eq!(
-        failure(OpenAi, Answer::events(&deep)).await,
+        failure(OpenAi, StubAnswer::events(&deep)).await,
         "Final: provider `local`: an event of the answer is not valid JSON: nested deeper than 512 levels"
     );
 }
 
 #[tokio::test]
 async fn silence_ends_in_a_timeout() {
-    let stub = HttpStub::start(vec![Answer::silence()]).await;
+    let stub = HttpStub::start(vec![StubAnswer::silence()]).await;
     let spec = ProviderSpec { idle_timeout: Duration::from_millis(50), ..spec(OpenAi, &stub) };
     let error = told(ask(&*connect(&spec).unwrap(), &request()).await.1.unwrap_err());
     assert_eq!(error, "Timeout: provider `local`: no answer began within 50ms");

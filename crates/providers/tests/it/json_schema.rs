@@ -1,17 +1,17 @@
 //! Models that are given a schema instead of tools.
 
-use pintle_providers::ProviderKind;
-use testkit::http::{Answer, HttpStub};
+use pintle_providers::WireKind;
+use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{ask, by_schema, provider, request, stream_of};
 
-fn saying(pieces: &[&str]) -> Answer {
+fn saying(pieces: &[&str]) -> StubAnswer {
     let chunks: Vec<String> = pieces
         .iter()
         .map(|piece| domain::json::json!({"choices": [{"delta": {"content": piece}}]}).to_string())
         .collect();
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).chain(["[DONE]"]).collect();
-    Answer::events(&stream_of(&chunks))
+    StubAnswer::events(&stream_of(&chunks))
 }
 
 #[tokio::test]
@@ -64,6 +64,6 @@ async fn without_tools_the_answer_streams() {
     let (pieces, outcome) = ask(&*by_schema(&stub), &request).await;
     assert_eq!(pieces, ["{\"a\":", "1}"]);
     assert_eq!(outcome.unwrap().content, "{\"a\":1}");
-    let (_, outcome) = ask(&*provider(ProviderKind::OpenAi, &stub), &request).await;
+    let (_, outcome) = ask(&*provider(WireKind::OpenAi, &stub), &request).await;
     assert_eq!(outcome.unwrap().content, "{}");
 }

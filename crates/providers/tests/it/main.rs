@@ -14,19 +14,19 @@ use std::time::Duration;
 use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{Message, Role};
-use pintle_providers::{Delta, Provider, ProviderError, ProviderKind, ProviderSpec, Secret, ToolMode, connect};
-use testkit::http::{Answer, HttpStub};
+use pintle_providers::{Delta, Provider, ProviderError, ProviderSpec, Secret, ToolWire, WireKind, connect};
+use testkit::http::{HttpStub, StubAnswer};
 
 /// The key that every test sends and no error may show.
 pub const KEY: &str = "sk-test-0123456789";
 
 /// A provider of `kind` at `stub`.
-pub fn provider(kind: ProviderKind, stub: &HttpStub) -> Arc<dyn Provider> {
+pub fn provider(kind: WireKind, stub: &HttpStub) -> Arc<dyn Provider> {
     connect(&spec(kind, stub)).expect("the settings are good")
 }
 
 /// Its settings.
-pub fn spec(kind: ProviderKind, stub: &HttpStub) -> ProviderSpec {
+pub fn spec(kind: WireKind, stub: &HttpStub) -> ProviderSpec {
     ProviderSpec {
         base_url: Some(format!("{}/v1/", stub.url())),
         api_key: Some(Secret::new(KEY)),
@@ -38,7 +38,7 @@ pub fn spec(kind: ProviderKind, stub: &HttpStub) -> ProviderSpec {
 
 /// A provider that offers tools through a schema.
 pub fn by_schema(stub: &HttpStub) -> Arc<dyn Provider> {
-    connect(&ProviderSpec { tool_mode: ToolMode::JsonSchema, ..spec(ProviderKind::OpenAi, stub) })
+    connect(&ProviderSpec { tool_mode: ToolWire::JsonSchema, ..spec(WireKind::OpenAi, stub) })
         .expect("the settings are good")
 }
 
@@ -72,7 +72,7 @@ pub async fn ask(provider: &dyn Provider, request: &LlmRequest) -> (Vec<String>,
 }
 
 /// Asks a provider of `kind` whose server answers `answer`.
-pub async fn answered(kind: ProviderKind, answer: Answer) -> (Vec<String>, Result<LlmReply, ProviderError>) {
+pub async fn answered(kind: WireKind, answer: StubAnswer) -> (Vec<String>, Result<LlmReply, ProviderError>) {
     let stub = HttpStub::start(vec![answer]).await;
     ask(&*provider(kind, &stub), &request()).await
 }

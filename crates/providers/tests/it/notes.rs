@@ -3,8 +3,8 @@
 use domain::json::{Object, Rendered};
 use domain::llm::LlmRequest;
 use domain::message::{CallPart, Message, Role};
-use pintle_providers::{ProviderKind, ProviderSpec, ToolMode, connect};
-use testkit::http::{Answer, HttpStub};
+use pintle_providers::{ProviderSpec, ToolWire, WireKind, connect};
+use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{ask, spec};
 
@@ -21,11 +21,11 @@ async fn bodies(messages: Vec<Message>) -> String {
     };
     let mut bodies = Vec::new();
     for (kind, tool_mode) in [
-        (ProviderKind::OpenAi, ToolMode::Native),
-        (ProviderKind::Anthropic, ToolMode::Native),
-        (ProviderKind::OpenAi, ToolMode::JsonSchema),
+        (WireKind::OpenAi, ToolWire::Native),
+        (WireKind::Anthropic, ToolWire::Native),
+        (WireKind::OpenAi, ToolWire::JsonSchema),
     ] {
-        let stub = HttpStub::start(vec![Answer::new(400, "that will do")]).await;
+        let stub = HttpStub::start(vec![StubAnswer::new(400, "that will do")]).await;
         let provider = connect(&ProviderSpec { tool_mode, ..spec(kind, &stub) }).expect("the settings are good");
         let (_, outcome) = ask(&*provider, &request).await;
         assert!(outcome.is_err());

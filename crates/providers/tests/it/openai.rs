@@ -1,8 +1,8 @@
 //! Chat completions in the shapes that servers really send.
 
 use domain::json::json;
-use pintle_providers::ProviderKind::OpenAi;
-use testkit::http::{Answer, HttpStub};
+use pintle_providers::WireKind::OpenAi;
+use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, answered, ask, provider, request, stream_of};
 
@@ -24,12 +24,12 @@ async fn a_stream_of_text_is_read_however_it_is_split() {
     let inside_a_letter = whole.find('ü').unwrap() + 1;
     let inside_a_line = whole.find("data:").unwrap() + 2;
     let answers = vec![
-        Answer::events(&whole),
-        Answer::events(&whole).drip(1),
-        Answer::events(&whole).split_at(&[inside_a_line, inside_a_letter]),
-        Answer::events(&whole.replace('\n', "\r\n")).drip(3),
-        Answer::events(whole.trim_end()),
-        Answer::events(&format!(": keep-alive\n\n{whole}data: {{broken")),
+        StubAnswer::events(&whole),
+        StubAnswer::events(&whole).drip(1),
+        StubAnswer::events(&whole).split_at(&[inside_a_line, inside_a_letter]),
+        StubAnswer::events(&whole.replace('\n', "\r\n")).drip(3),
+        StubAnswer::events(whole.trim_end()),
+        StubAnswer::events(&format!(": keep-alive\n\n{whole}data: {{broken")),
     ];
     let stub = HttpStub::start(answers.clone()).await;
     let provider = provider(OpenAi, &stub);
@@ -45,7 +45,7 @@ async fn a_stream_of_text_is_read_however_it_is_split() {
 
 #[tokio::test]
 async fn the_request_leaves_as_it_stands() {
-    let stub = HttpStub::start(vec![Answer::events(&text())]).await;
+    let stub = HttpStub::start(vec![StubAnswer::events(&text())]).await;
     ask(&*provider(OpenAi, &stub), &request()).await.1.unwrap();
     let seen = stub.seen().remove(0);
     assert_eq!(seen.line, "POST /v1/chat/completions");
@@ -65,7 +65,7 @@ async fn calls_arrive_in_pieces() {
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#,
         "[DONE]",
     ]);
-    let (pieces, outcome) = answered(OpenAi, Answer::events(&body).drip(11)).await;
+    let (pieces, outcome) = answered(OpenAi, StubAnswer::events(&body).drip(11)).await;
     let reply = outcome.unwrap();
     assert!(pieces.is_empty());
     assert_eq!(reply.finish_reason, "tool_calls");
@@ -81,7 +81,8 @@ async fn calls_arrive_in_pieces() {
 #[tokio::test]
 async fn an_answer_in_one_piece_is_as_good() {
     let body = r#"{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"hm","tool_calls":[{"id":"a","type":"function","function":{"name":"weather","arguments":"{}"}}]},"finish_reason":"eos"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#;
-    for answer in [Answer::json(body), Answer::events(body), Answer::new(200, format!("\n {body}")).drip(2)] {
+    for answer in [StubAnswer::json(body), StubAnswer::events(body), StubAnswer::new(200, format!("\n {body}")).drip(2)]
+    {
         let (pieces, outcome) = answered(OpenAi, answer).await;
         let reply = outcome.unwrap();
         assert_eq!(pieces, ["(hm)", "hi"]);
@@ -102,7 +103,7 @@ async fn any_reason_to_finish_is_taken() {
     for (reason, done, expected) in table {
         let chunk = format!(r#"{{"choices":[{{"delta":{{"content":"x"}},"finish_reason":{reason}}}]}}"#);
         let body = stream_of(&[&chunk]) + &if done.is_empty() { String::new() } else { stream_of(&[done]) };
-        let (_, outcome) = answered(OpenAi, Answer::events(&body)).await;
+        let (_, outcome) = answered(OpenAi, StubAnswer::events(&body)).await;
         assert_eq!(outcome.unwrap().finish_reason, expected, "{reason}");
     }
 }
@@ -115,7 +116,7 @@ async fn thoughts_and_refusals_are_told() {
         r#"{"choices":[{"delta":{"content":[{"type":"text","text":"I "}],"refusal":"cannot"}}]}"#,
         "[DONE]",
     ]);
-    let (pieces, outcome) = answered(OpenAi, Answer::events(&body)).await;
+    let (pieces, outcome) = answered(OpenAi, StubAnswer::events(&body)).await;
     let reply = outcome.unwrap();
     assert_eq!(pieces, ["(a)", "(b)", "I ", "cannot"]);
     assert_eq!((reply.reasoning_content.as_str(), reply.reasoning.as_str()), ("a", "ab"));
@@ -125,8 +126,8 @@ async fn thoughts_and_refusals_are_told() {
 
 #[tokio::test]
 async fn a_server_without_stream_options_is_asked_again_without_them() {
-    let refused = Answer::new(400, r#"{"error":{"message":"Unrecognized request argument: stream_options"}}"#);
-    let stub = HttpStub::start(vec![refused, Answer::events(&text()), Answer::events(&text())]).await;
+    let refused = StubAnswer::new(400, r#"{"error":{"message":"Unrecognized request argument: stream_options"}}"#);
+    let stub = HttpStub::start(vec![refused, StubAnswer::events(&text()), StubAnswer::events(&text())]).await;
     let provider = provider(OpenAi, &stub);
     for _ in 0..2 {
         assert_eq!(ask(&*provider, &request()).await.1.unwrap().content, "Grüße 😀");

@@ -3,11 +3,11 @@
 use crate::record::Lang;
 use domain::id::TenantId;
 
-use super::{Code, Refused};
+use super::{AdminError, AdminErrorCode};
 
 /// What somebody may do; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
+pub enum CallerRole {
     /// Look.
     Viewer,
     /// Work.
@@ -18,7 +18,7 @@ pub enum Role {
     Owner,
 }
 
-impl Role {
+impl CallerRole {
     /// The word in messages.
     pub fn word(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ pub struct Caller {
     /// Where they are.
     pub tenant: TenantId,
     /// What they may do.
-    pub role: Role,
+    pub role: CallerRole,
     /// For the change log, and as whose the hooks are that they make.
     pub name: String,
     /// The user, where there are several.
@@ -50,7 +50,7 @@ impl Caller {
     pub fn cli() -> Self {
         Self {
             tenant: TenantId::default_tenant(),
-            role: Role::Owner,
+            role: CallerRole::Owner,
             name: "cli".to_owned(),
             user: None,
             lang: Lang::Cli,
@@ -59,15 +59,15 @@ impl Caller {
 
     /// Whether they may change what is about every tenant.
     pub fn is_master(&self) -> bool {
-        self.role == Role::Owner
+        self.role == CallerRole::Owner
     }
 
     /// Lets those pass who have at least `role`.
-    pub(super) fn at_least(&self, role: Role, method: &str) -> Result<(), Refused> {
+    pub(super) fn at_least(&self, role: CallerRole, method: &str) -> Result<(), AdminError> {
         if self.role >= role {
             return Ok(());
         }
         let text = format!("permission denied: hooks.{method} requires {} role", role.word());
-        Err(Refused::new(Code::Unauthorized, text))
+        Err(AdminError::new(AdminErrorCode::Unauthorized, text))
     }
 }

@@ -1,42 +1,42 @@
 //! The methods `hooks.*` as a gateway has them: names, JSON in, JSON out.
 
-use domain::agent_hook::{Decision, HookScope};
 use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
 use domain::json::{Object, Value, json};
+use domain::rule::{Decision, HookScope};
 use jiff::Timestamp;
 
-use super::chain::Asking;
-use super::{Caller, Desk, HistoryQuery, ListFilter, Refused, Role, Sample, Tested};
+use super::chain::ChainQuery;
+use super::{AdminError, Caller, CallerRole, HistoryQuery, ListFilter, RuleAdmin, Sample, TestTarget};
 
 /// Every method, with who may at least use it. What is in no such list nobody may.
-pub const METHODS: [(&str, Role); 13] = [
-    ("hooks.list", Role::Viewer),
-    ("hooks.get", Role::Viewer),
-    ("hooks.create", Role::Admin),
-    ("hooks.update", Role::Admin),
-    ("hooks.delete", Role::Admin),
-    ("hooks.toggle", Role::Admin),
-    ("hooks.reset", Role::Admin),
-    ("hooks.test", Role::Operator),
-    ("hooks.history", Role::Viewer),
-    ("hooks.execution.get", Role::Admin),
-    ("hooks.chain", Role::Viewer),
-    ("hooks.budget.get", Role::Viewer),
-    ("hooks.budget.set", Role::Owner),
+pub const METHODS: [(&str, CallerRole); 13] = [
+    ("hooks.list", CallerRole::Viewer),
+    ("hooks.get", CallerRole::Viewer),
+    ("hooks.create", CallerRole::Admin),
+    ("hooks.update", CallerRole::Admin),
+    ("hooks.delete", CallerRole::Admin),
+    ("hooks.toggle", CallerRole::Admin),
+    ("hooks.reset", CallerRole::Admin),
+    ("hooks.test", CallerRole::Operator),
+    ("hooks.history", CallerRole::Viewer),
+    ("hooks.execution.get", CallerRole::Admin),
+    ("hooks.chain", CallerRole::Viewer),
+    ("hooks.budget.get", CallerRole::Viewer),
+    ("hooks.budget.set", CallerRole::Owner),
 ];
 
-impl Desk {
+impl RuleAdmin {
     /// Does what `method` says with `params`, and gives its payload.
     ///
     /// # Errors
     /// What is wrong with the params, or why it is not done.
-    pub async fn call(&self, by: &Caller, method: &str, params: &Value) -> Result<Value, Refused> {
+    pub async fn call(&self, by: &Caller, method: &str, params: &Value) -> Result<Value, AdminError> {
         // Who may not is told so, whatever else is wrong.
         match METHODS.iter().find(|(known, _)| *known == method) {
-            Some((_, Role::Owner)) if !by.is_master() => return Err(Refused::no_master()),
+            Some((_, CallerRole::Owner)) if !by.is_master() => return Err(AdminError::no_master()),
             Some((known, least)) => by.at_least(*least, known.trim_start_matches("hooks."))?,
-            None => return Err(Refused::invalid(format!("unknown method: {method}"))),
+            None => return Err(AdminError::invalid(format!("unknown method: {method}"))),
         }
         match method {
             "hooks.create" => {
@@ -66,7 +66,7 @@ impl Desk {
             "hooks.toggle" => {
                 let params = Params::of(params, &["hookId", "enabled"])?;
                 let id = params.hook()?;
-                let enabled = params.flag("enabled")?.ok_or_else(|| Refused::invalid("enabled is required"))?;
+                let enabled = params.flag("enabled")?.ok_or_else(|| AdminError::invalid("enabled is required"))?;
                 Ok(json!({ "hookId": id, "enabled": self.toggle(by, id, enabled).await? }))
             }
             "hooks.reset" => {
@@ -89,14 +89,14 @@ impl Desk {
                 let params = Params::of(params, &["tenantId", "budgetTotal"])?;
                 let tenant = params.tenant()?.unwrap_or_else(|| TenantId::from(""));
                 let total = params.number("budgetTotal")?;
-                let total = total.ok_or_else(|| Refused::invalid("budgetTotal is required"))?;
+                let total = total.ok_or_else(|| AdminError::invalid("budgetTotal is required"))?;
                 Ok(json!(self.set_budget(by, &tenant, total).await?))
             }
-            other => Err(Refused::invalid(format!("unknown method: {other}"))),
+            other => Err(AdminError::invalid(format!("unknown method: {other}"))),
         }
     }
 
-    async fn call_update(&self, by: &Caller, params: &Value) -> Result<Value, Refused> {
+    async fn call_update(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
         let params = Params::of(params, &["hookId", "updates", "ifVersion"])?;
         let id = params.hook()?;
         let if_version = match params.number("ifVersion")? {
@@ -108,21 +108,21 @@ impl Desk {
         Ok(with_warnings(json!({ "hookId": id, "version": updated.version }), &updated.warnings))
     }
 
-    async fn call_test(&self, by: &Caller, params: &Value) -> Result<Value, Refused> {
+    async fn call_test(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
         let params = Params::of(params, &["config", "hookId", "sampleEvent", "dryRun"])?;
         // There is no other way than a dry run; the member is there for older clients.
         params.flag("dryRun")?;
         let sample = Sample::read(params.get("sampleEvent").unwrap_or(&Value::Null))?;
         let what = match (params.get("config"), params.get("hookId")) {
-            (Some(config), None) => Tested::Unsaved(config),
-            (None, Some(_)) => Tested::Saved(params.hook()?),
-            (None, None) => return Err(Refused::invalid("invalid request: missing config payload")),
-            (Some(_), Some(_)) => return Err(Refused::invalid("invalid request: send config or hookId, not both")),
+            (Some(config), None) => TestTarget::Unsaved(config),
+            (None, Some(_)) => TestTarget::Saved(params.hook()?),
+            (None, None) => return Err(AdminError::invalid("invalid request: missing config payload")),
+            (Some(_), Some(_)) => return Err(AdminError::invalid("invalid request: send config or hookId, not both")),
         };
         Ok(json!({ "result": self.test(by, what, &sample).await? }))
     }
 
-    async fn call_history(&self, by: &Caller, params: &Value) -> Result<Value, Refused> {
+    async fn call_history(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
         let names = ["hookId", "event", "decision", "sessionId", "agentId", "since", "until", "limit", "cursor"];
         let params = Params::of(params, &names)?;
         let limit = params.number("limit")?.map(|limit| usize::try_from(limit).unwrap_or_default());
@@ -141,7 +141,7 @@ impl Desk {
         Ok(json!({ "executions": page.executions, "nextCursor": page.next_cursor }))
     }
 
-    async fn call_chain(&self, by: &Caller, params: &Value) -> Result<Value, Refused> {
+    async fn call_chain(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
         let params = Params::of(params, &["event", "agentId", "toolName", "toolInput"])?;
         let event = params.word("event", CheckpointKind::named)?;
         let input = match params.get("toolInput") {
@@ -149,8 +149,8 @@ impl Desk {
             Some(Value::Object(input)) => Some(input),
             Some(_) => return Err(params.wrong("toolInput", "an object")),
         };
-        let asking = Asking {
-            event: event.ok_or_else(|| Refused::invalid("event is required"))?,
+        let asking = ChainQuery {
+            event: event.ok_or_else(|| AdminError::invalid("event is required"))?,
             agent: params.text("agentId", "invalid agentId")?,
             tool: params.text("toolName", "invalid toolName")?,
             input,
@@ -170,15 +170,15 @@ fn with_warnings(mut payload: Value, warnings: &[String]) -> Value {
 struct Params<'a>(Option<&'a Object>);
 
 impl<'a> Params<'a> {
-    fn of(params: &'a Value, known: &[&str]) -> Result<Self, Refused> {
+    fn of(params: &'a Value, known: &[&str]) -> Result<Self, AdminError> {
         match params {
             Value::Null => Ok(Self(None)),
             Value::Object(members) => match members.keys().find(|name| !known.contains(&name.as_str())) {
                 None => Ok(Self(Some(members))),
-                Some(other) => Err(Refused::invalid(format!("invalid request: unknown field {other:?}"))),
+                Some(other) => Err(AdminError::invalid(format!("invalid request: unknown field {other:?}"))),
             },
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Err(Refused::invalid("invalid request: params must be an object"))
+                Err(AdminError::invalid("invalid request: params must be an object"))
             }
         }
     }
@@ -188,45 +188,45 @@ impl<'a> Params<'a> {
         self.0?.get(name).filter(|value| !value.is_null())
     }
 
-    fn wrong(&self, name: &str, expected: &str) -> Refused {
-        Refused::invalid(format!("invalid request: field \"{name}\" must be {expected}"))
+    fn wrong(&self, name: &str, expected: &str) -> AdminError {
+        AdminError::invalid(format!("invalid request: field \"{name}\" must be {expected}"))
     }
 
     /// A text; the empty one is like none.
-    fn text(&self, name: &str, else_wrong: &str) -> Result<Option<&'a str>, Refused> {
+    fn text(&self, name: &str, else_wrong: &str) -> Result<Option<&'a str>, AdminError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
-            Some(_) => Err(Refused::invalid(else_wrong)),
+            Some(_) => Err(AdminError::invalid(else_wrong)),
         }
     }
 
-    fn hook(&self) -> Result<&'a str, Refused> {
+    fn hook(&self) -> Result<&'a str, AdminError> {
         Ok(self.text("hookId", "invalid hook ID")?.unwrap_or_default())
     }
 
-    fn tenant(&self) -> Result<Option<TenantId>, Refused> {
+    fn tenant(&self) -> Result<Option<TenantId>, AdminError> {
         let text = self.text("tenantId", "invalid tenantId")?;
         let read = |text: &str| uuid::Uuid::parse_str(text).map(|id| TenantId::new(id.to_string()));
-        text.map(read).transpose().map_err(|_| Refused::invalid("invalid tenantId"))
+        text.map(read).transpose().map_err(|_| AdminError::invalid("invalid tenantId"))
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>, Refused> {
+    fn flag(&self, name: &str) -> Result<Option<bool>, AdminError> {
         let wrong = || self.wrong(name, "true or false");
         self.get(name).map(|value| value.as_bool().ok_or_else(wrong)).transpose()
     }
 
-    fn number(&self, name: &str) -> Result<Option<i64>, Refused> {
+    fn number(&self, name: &str) -> Result<Option<i64>, AdminError> {
         let wrong = || self.wrong(name, "an integer");
         self.get(name).map(|value| value.as_i64().ok_or_else(wrong)).transpose()
     }
 
-    fn word<T>(&self, name: &str, named: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Refused> {
+    fn word<T>(&self, name: &str, named: impl Fn(&str) -> Option<T>) -> Result<Option<T>, AdminError> {
         let text = self.text(name, &format!("invalid {name}"))?;
-        text.map(|word| named(word).ok_or_else(|| Refused::invalid(format!("unknown {name} {word:?}")))).transpose()
+        text.map(|word| named(word).ok_or_else(|| AdminError::invalid(format!("unknown {name} {word:?}")))).transpose()
     }
 
-    fn moment(&self, name: &str) -> Result<Option<Timestamp>, Refused> {
+    fn moment(&self, name: &str) -> Result<Option<Timestamp>, AdminError> {
         let wrong = || self.wrong(name, "a time such as \"2026-01-31T12:00:00Z\"");
         let text = self.text(name, &format!("invalid {name}"))?;
         text.map(|text| text.parse().map_err(|_| wrong())).transpose()

@@ -1,21 +1,21 @@
 //! Who would be asked about a call: for people who wonder.
 
-use domain::agent_hook::AgentHook;
 use domain::breaker;
 use domain::chain::wanted;
-use domain::checkpoint::{CheckpointKind, Duty, Facts, Known, Occasion};
-use domain::hook::{Hook, State};
+use domain::checkpoint::{AgentInfo, CheckpointKind, Duty, EventContext, Facts};
+use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
 use domain::record::NotRun;
+use domain::rule::Rule;
 
-use super::{Caller, Desk, Refused, Role};
-use engine::set::Set;
+use super::{AdminError, Caller, CallerRole, RuleAdmin};
+use engine::hook_set::HookSet;
 
 /// An event at which somebody wants to know the chain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asking<'a> {
+pub struct ChainQuery<'a> {
     /// Where.
     pub event: CheckpointKind,
     /// Whose turn: the UUID or the key of an agent; the host's first one unless it is said.
@@ -26,13 +26,13 @@ pub struct Asking<'a> {
     pub input: Option<&'a Object>,
 }
 
-impl Desk {
-    /// The stored hooks of an event in running order, each with whether it would run, and if not why.
+impl RuleAdmin {
+    /// The rules of an event in running order, each with whether it would run, and if not why.
     ///
     /// # Errors
     /// `invalid agentId`; or no rules could ever be read.
-    pub async fn chain(&self, by: &Caller, asking: Asking<'_>) -> Result<Vec<Value>, Refused> {
-        by.at_least(Role::Viewer, "chain")?;
+    pub async fn chain(&self, by: &Caller, asking: ChainQuery<'_>) -> Result<Vec<Value>, AdminError> {
+        by.at_least(CallerRole::Viewer, "chain")?;
         let agents = (self.parts.agents)();
         let agent = match asking.agent {
             Some(named) => self.agent(&by.tenant, named)?.1.unwrap_or_else(|| AgentId::from(named)),
@@ -53,14 +53,14 @@ impl Desk {
             is_test: true,
             ..Identity::top(agent.as_str(), "", TurnId::from(""))
         };
-        let occasion = Occasion { who: &who, known: &*known };
+        let event_context = EventContext { who: &who, known: &*known };
         // These are the hooks that are asked, not others made from the same rows.
-        let live = self.parts.rulebook.live().rules();
-        let set = Set::of(live.of(&by.tenant).iter());
+        let live = self.parts.rule_cache.live().rules();
+        let set = HookSet::of(live.of(&by.tenant).iter());
         let hooks = set.roster().at(asking.event).iter().map(|number| set.roster().hook(*number));
         let line = |hook: &std::sync::Arc<Hook>| {
             let row = view.rules.hooks.iter().find(|row| hook.stored.as_ref().is_some_and(|own| own.id == row.id))?;
-            let fate = fate(hook, row, asking.event, (&facts, occasion));
+            let fate = fate(hook, row, asking.event, (&facts, event_context));
             Some(json!({
                 "hookId": row.id,
                 "name": row.name,
@@ -77,31 +77,31 @@ impl Desk {
 
 fn state(hook: &Hook) -> &'static str {
     match hook.state {
-        State::Armed => "on",
-        State::Disabled | State::Untrusted => "off",
-        State::Tripped { .. } => "tripped",
-        State::Broken(_) => "broken",
+        HookState::Armed => "on",
+        HookState::Disabled | HookState::Untrusted => "off",
+        HookState::Tripped { .. } => "tripped",
+        HookState::Broken(_) => "broken",
     }
 }
 
 /// Why the handler of `hook` would not run, if it would not.
 fn fate(
     hook: &Hook,
-    row: &AgentHook,
+    row: &Rule,
     event: CheckpointKind,
-    (facts, occasion): (&Facts<'_>, Occasion<'_>),
+    (facts, event_context): (&Facts<'_>, EventContext<'_>),
 ) -> Option<String> {
     match &hook.state {
-        State::Disabled if row.disabled_reason.is_empty() => return Some("switched off".to_owned()),
-        State::Disabled => return Some(format!("switched off: {}", row.disabled_reason)),
-        State::Untrusted => return Some("not accepted by anybody".to_owned()),
-        State::Armed | State::Tripped { .. } | State::Broken(_) => {}
+        HookState::Disabled if row.disabled_reason.is_empty() => return Some("switched off".to_owned()),
+        HookState::Disabled => return Some(format!("switched off: {}", row.disabled_reason)),
+        HookState::Untrusted => return Some("not accepted by anybody".to_owned()),
+        HookState::Armed | HookState::Tripped { .. } | HookState::Broken(_) => {}
     }
-    let acting = [occasion.who.agent_id.clone()];
+    let acting = [event_context.who.agent_id.clone()];
     if !hook.scope.covers(&acting) {
         return Some("about other agents".to_owned());
     }
-    match wanted(hook, event.name(), facts, occasion) {
+    match wanted(hook, event.name(), facts, event_context) {
         Err(NotRun::Matcher { pattern, value }) => {
             return Some(format!("its matcher {pattern:?} does not match {value:?}"));
         }
@@ -119,9 +119,9 @@ fn fate(
         Ok(None) => {}
     }
     match &hook.state {
-        State::Tripped { since } => Some(breaker::refusal(row.label(), row.id.as_str(), since, row.breaker)),
-        State::Broken(fault) => Some(faulty(event, &fault.to_string())),
-        State::Armed | State::Disabled | State::Untrusted => None,
+        HookState::Tripped { since } => Some(breaker::refusal(row.label(), row.id.as_str(), since, row.breaker)),
+        HookState::Broken(fault) => Some(faulty(event, &fault.to_string())),
+        HookState::Armed | HookState::Disabled | HookState::Untrusted => None,
     }
 }
 
@@ -135,12 +135,12 @@ fn faulty(event: CheckpointKind, fault: &str) -> String {
 }
 
 /// What is known of an agent of which the host says nothing: names are taken as they are.
-pub struct Unknown {
-    /// The id under which stored hooks know the agent.
+pub struct UnknownAgent {
+    /// The id under which rules know the agent.
     pub agent_uuid: String,
 }
 
-impl Known for Unknown {
+impl AgentInfo for UnknownAgent {
     fn tool(&self, name: &str) -> Option<String> {
         Some(name.to_owned())
     }

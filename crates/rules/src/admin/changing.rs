@@ -1,14 +1,14 @@
 //! Changes of hooks that are there.
 
 use crate::record;
-use domain::agent_hook::{AgentHook, HookScope, Source};
 use domain::id::HookId;
 use domain::json::Value;
-use domain::store::{HookChange, StoreError};
+use domain::rule::{HookScope, Rule, Source};
+use domain::store::{RuleChange, StoreError};
 
 use super::judged::{Case, not_from_file};
 use super::reading::{View, hook_id};
-use super::{Caller, Code, Desk, Refused, Role};
+use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
 /// How often a change is begun anew because somebody else was faster: nobody changes one rule all the time.
 const ATTEMPTS: u32 = 5;
@@ -18,7 +18,7 @@ const READ_ONLY: &str = "builtin hooks are read-only except for the enabled togg
 
 /// A hook that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Updated {
+pub struct UpdatedRule {
     /// Its version now.
     pub version: u32,
     /// Settings that are allowed and probably not meant.
@@ -28,18 +28,18 @@ pub struct Updated {
 /// Why one attempt came to nothing.
 pub(super) enum Stop {
     /// It may not be.
-    Refused(Refused),
+    Refused(AdminError),
     /// Somebody else was faster.
     Raced,
 }
 
-impl From<Refused> for Stop {
-    fn from(refused: Refused) -> Self {
+impl From<AdminError> for Stop {
+    fn from(refused: AdminError) -> Self {
         Self::Refused(refused)
     }
 }
 
-impl Desk {
+impl RuleAdmin {
     /// Changes a hook: members that are not sent stay, `""` clears, `config` is replaced whole. Closes its circuit
     /// breaker.
     ///
@@ -51,34 +51,37 @@ impl Desk {
         id: &str,
         updates: &Value,
         if_version: Option<u32>,
-    ) -> Result<Updated, Refused> {
-        by.at_least(Role::Admin, "update")?;
+    ) -> Result<UpdatedRule, AdminError> {
+        by.at_least(CallerRole::Admin, "update")?;
         let (by, id, updates) = (by.clone(), hook_id(id)?, updates.clone());
-        self.blocking(move |desk| desk.until_settled(|| desk.update_now(&by, &id, &updates, if_version))).await
+        self.blocking(move |rule_admin| {
+            rule_admin.until_settled(|| rule_admin.update_now(&by, &id, &updates, if_version))
+        })
+        .await
     }
 
     /// Deletes a hook. What it did stays in the history.
     ///
     /// # Errors
     /// There is none, it is shipped, it comes from a file; or the caller may not.
-    pub async fn delete(&self, by: &Caller, id: &str) -> Result<(), Refused> {
-        by.at_least(Role::Admin, "delete")?;
+    pub async fn delete(&self, by: &Caller, id: &str) -> Result<(), AdminError> {
+        by.at_least(CallerRole::Admin, "delete")?;
         let (by, id) = (by.clone(), hook_id(id)?);
-        self.blocking(move |desk| desk.delete_now(&by, &id)).await
+        self.blocking(move |rule_admin| rule_admin.delete_now(&by, &id)).await
     }
 
     /// Switches a hook on or off. Says whether it acts now. On closes its circuit breaker.
     ///
     /// # Errors
     /// There is none, it is no longer valid, it comes from a file; or the caller may not.
-    pub async fn toggle(&self, by: &Caller, id: &str, enabled: bool) -> Result<bool, Refused> {
-        by.at_least(Role::Admin, "toggle")?;
+    pub async fn toggle(&self, by: &Caller, id: &str, enabled: bool) -> Result<bool, AdminError> {
+        by.at_least(CallerRole::Admin, "toggle")?;
         let (by, id) = (by.clone(), hook_id(id)?);
-        self.blocking(move |desk| desk.until_settled(|| desk.toggle_now(&by, &id, enabled))).await
+        self.blocking(move |rule_admin| rule_admin.until_settled(|| rule_admin.toggle_now(&by, &id, enabled))).await
     }
 
     /// Tries until nobody else is faster.
-    fn until_settled<T>(&self, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, Refused> {
+    fn until_settled<T>(&self, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, AdminError> {
         for _ in 0..ATTEMPTS {
             match attempt() {
                 Ok(done) => return Ok(done),
@@ -86,39 +89,48 @@ impl Desk {
                 Err(Stop::Raced) => {}
             }
         }
-        Err(Refused::new(Code::FailedPrecondition, "version conflict: others keep changing this hook; try again"))
+        Err(AdminError::new(
+            AdminErrorCode::FailedPrecondition,
+            "version conflict: others keep changing this hook; try again",
+        ))
     }
 
-    fn update_now(&self, by: &Caller, id: &HookId, updates: &Value, if_version: Option<u32>) -> Result<Updated, Stop> {
+    fn update_now(
+        &self,
+        by: &Caller,
+        id: &HookId,
+        updates: &Value,
+        if_version: Option<u32>,
+    ) -> Result<UpdatedRule, Stop> {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
         let tenant = if current.scope == HookScope::Global { &by.tenant } else { &current.tenant_id };
         let case = Case { by, rules: &view.rules, tenant, beside: None };
-        let birth = self.birth(by);
-        let patched = |around: &record::Around<'_>| record::patch(&view.as_tripped(current), updates, around);
-        let read = self.judge(&case, &birth, patched).map_err(Refused::from)?;
+        let new_row = self.new_row(by);
+        let patched = |around: &record::RecordContext<'_>| record::patch(&view.as_tripped(current), updates, around);
+        let read = self.judge(&case, &new_row, patched).map_err(AdminError::from)?;
         not_from_file(current)?;
         if if_version.is_some_and(|wanted| wanted != current.version) {
             return Err(conflict(current.version).into());
         }
         let hook = self.sealed(read.hook)?;
         let version = self.write(by, (current, hook), "updated", if_version.is_some())?;
-        Ok(Updated { version, warnings: read.warnings })
+        Ok(UpdatedRule { version, warnings: read.warnings })
     }
 
-    fn delete_now(&self, by: &Caller, id: &HookId) -> Result<(), Refused> {
+    fn delete_now(&self, by: &Caller, id: &HookId) -> Result<(), AdminError> {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
         owned(by, current)?;
         match current.source {
-            Source::Builtin => return Err(Refused::invalid(READ_ONLY)),
+            Source::Builtin => return Err(AdminError::invalid(READ_ONLY)),
             Source::User => not_from_file(current)?,
         }
         self.parts
             .hooks
-            .change(vec![HookChange::Delete(id.clone())], &self.actor(by))
+            .change(vec![RuleChange::Delete(id.clone())], &self.actor(by))
             .map_err(|error| missing(error, id))?;
-        self.parts.rulebook.release(id, None);
+        self.parts.rule_cache.release(id, None);
         self.in_force()
     }
 
@@ -134,7 +146,7 @@ impl Desk {
             return Ok(enabled);
         }
         not_from_file(current)?;
-        let hook = AgentHook { enabled, tripped_at: None, disabled_reason: String::new(), ..current.clone() };
+        let hook = Rule { enabled, tripped_at: None, disabled_reason: String::new(), ..current.clone() };
         if enabled {
             self.fit(by, &view.rules, &hook)?;
         }
@@ -146,19 +158,19 @@ impl Desk {
     fn write(
         &self,
         by: &Caller,
-        (current, hook): (&AgentHook, AgentHook),
+        (current, hook): (&Rule, Rule),
         action: &'static str,
         insists: bool,
     ) -> Result<u32, Stop> {
         let (id, actor) = (&current.id, self.actor(by));
         // What was judged is what was seen: if the row is another one by now, it has to be judged anew.
-        let change = HookChange::Update { hook: Box::new(hook), if_version: Some(current.version), action };
+        let change = RuleChange::Update { hook: Box::new(hook), if_version: Some(current.version), action };
         let changed = match self.parts.hooks.change(vec![change], &actor) {
             Ok(changed) => changed,
             Err(StoreError::Conflict(_)) if !insists => return Err(Stop::Raced),
             Err(error) => return Err(missing(error, id).into()),
         };
-        self.parts.rulebook.release(id, None);
+        self.parts.rule_cache.release(id, None);
         self.parts.hooks.reset(id, None, &actor).map_err(|error| missing(error, id))?;
         self.in_force()?;
         Ok(changed.versions.first().copied().unwrap_or_default())
@@ -167,31 +179,31 @@ impl Desk {
 
 impl View<'_> {
     /// Whether a circuit breaker of `hook` is open, for anybody.
-    pub(super) fn is_tripped(&self, hook: &AgentHook) -> bool {
+    pub(super) fn is_tripped(&self, hook: &Rule) -> bool {
         hook.tripped_at.is_some() || self.rules.trips.iter().any(|trip| trip.hook_id == hook.id)
     }
 
     /// The hook as one whose breaker is open where it is open for anybody: a change then does not switch it off.
-    fn as_tripped(&self, hook: &AgentHook) -> AgentHook {
+    fn as_tripped(&self, hook: &Rule) -> Rule {
         let trip = self.rules.trips.iter().find(|trip| trip.hook_id == hook.id);
         let tripped_at = hook.tripped_at.clone().or_else(|| trip.map(|trip| trip.tripped_at.clone()));
-        AgentHook { tripped_at, ..hook.clone() }
+        Rule { tripped_at, ..hook.clone() }
     }
 }
 
 /// Refuses to change what is everybody's to those who are not master.
-pub(super) fn owned(by: &Caller, hook: &AgentHook) -> Result<(), Refused> {
-    if hook.scope == HookScope::Global && !by.is_master() { Err(Refused::no_master()) } else { Ok(()) }
+pub(super) fn owned(by: &Caller, hook: &Rule) -> Result<(), AdminError> {
+    if hook.scope == HookScope::Global && !by.is_master() { Err(AdminError::no_master()) } else { Ok(()) }
 }
 
-fn conflict(have: u32) -> Refused {
-    Refused::new(Code::FailedPrecondition, format!("version conflict: have {have}"))
+fn conflict(have: u32) -> AdminError {
+    AdminError::new(AdminErrorCode::FailedPrecondition, format!("version conflict: have {have}"))
 }
 
 /// A hook that somebody deleted meanwhile is like one that never was.
-pub(super) fn missing(error: StoreError, id: &HookId) -> Refused {
+pub(super) fn missing(error: StoreError, id: &HookId) -> AdminError {
     match error {
-        StoreError::NotFound(_) => Refused::no_hook(id.as_str()),
+        StoreError::NotFound(_) => AdminError::no_hook(id.as_str()),
         StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::Conflict(_) => error.into(),
     }
 }

@@ -3,44 +3,44 @@
 use std::collections::BTreeMap;
 
 use crate::record;
-use domain::agent_hook::HookScope;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{HookChange, StoredRules};
+use domain::rule::HookScope;
+use domain::store::{RuleChange, StoredRules};
 
 use super::judged::Case;
-use super::{Caller, Desk, Refused, Role};
+use super::{AdminError, Caller, CallerRole, RuleAdmin};
 
 /// A hook that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Created {
+pub struct CreatedRule {
     /// Its id.
     pub id: HookId,
     /// Settings that are allowed and probably not meant.
     pub warnings: Vec<String>,
 }
 
-impl Desk {
+impl RuleAdmin {
     /// Makes a hook. It is in force when this returns.
     ///
     /// # Errors
     /// The first thing that is wrong with the record; or the caller may not.
-    pub async fn create(&self, by: &Caller, record: &Value) -> Result<Created, Refused> {
+    pub async fn create(&self, by: &Caller, record: &Value) -> Result<CreatedRule, AdminError> {
         let created = self.create_all(by, std::slice::from_ref(record)).await?;
-        created.into_iter().next().ok_or_else(|| Refused::invalid("invalid request: missing config payload"))
+        created.into_iter().next().ok_or_else(|| AdminError::invalid("invalid request: missing config payload"))
     }
 
     /// Makes several hooks, all or none.
     ///
     /// # Errors
     /// The first thing that is wrong with the first record that is not in order; or the caller may not.
-    pub async fn create_all(&self, by: &Caller, records: &[Value]) -> Result<Vec<Created>, Refused> {
-        by.at_least(Role::Admin, "create")?;
+    pub async fn create_all(&self, by: &Caller, records: &[Value]) -> Result<Vec<CreatedRule>, AdminError> {
+        by.at_least(CallerRole::Admin, "create")?;
         let (by, records) = (by.clone(), records.to_vec());
-        self.blocking(move |desk| desk.create_now(&by, &records)).await
+        self.blocking(move |rule_admin| rule_admin.create_now(&by, &records)).await
     }
 
-    fn create_now(&self, by: &Caller, records: &[Value]) -> Result<Vec<Created>, Refused> {
+    fn create_now(&self, by: &Caller, records: &[Value]) -> Result<Vec<CreatedRule>, AdminError> {
         let rules = self.freshest()?;
         let mut beside: BTreeMap<TenantId, usize> = BTreeMap::new();
         let (mut created, mut changes) = (Vec::new(), Vec::new());
@@ -48,8 +48,8 @@ impl Desk {
             let named = |refused| if records.len() == 1 { refused } else { in_place(refused, place, record) };
             let hook = self.new_hook(by, (&rules, Some(&beside)), record).map_err(named)?;
             *beside.entry(hook.hook.tenant_id.clone()).or_default() += 1;
-            created.push(Created { id: hook.hook.id.clone(), warnings: hook.warnings });
-            changes.push(HookChange::Create(Box::new(hook.hook)));
+            created.push(CreatedRule { id: hook.hook.id.clone(), warnings: hook.warnings });
+            changes.push(RuleChange::Create(Box::new(hook.hook)));
         }
         if !changes.is_empty() {
             self.parts.hooks.change(changes, &self.actor(by))?;
@@ -64,20 +64,20 @@ impl Desk {
         by: &Caller,
         (rules, beside): (&StoredRules, Option<&BTreeMap<TenantId, usize>>),
         record: &Value,
-    ) -> Result<record::Read, Refused> {
+    ) -> Result<record::ValidRecord, AdminError> {
         let scope = record.get("scope").and_then(Value::as_str).and_then(HookScope::named);
         let home = if scope == Some(HookScope::Global) { TenantId::sentinel() } else { by.tenant.clone() };
         let beside = beside.map(|beside| beside.get(&home).copied().unwrap_or_default());
         let case = Case { by, rules, tenant: &by.tenant, beside };
-        let birth = self.birth(by);
-        let read = self.judge(&case, &birth, |around| record::read(record, around))?;
-        Ok(record::Read { hook: self.sealed(read.hook)?, ..read })
+        let new_row = self.new_row(by);
+        let read = self.judge(&case, &new_row, |around| record::read(record, around))?;
+        Ok(record::ValidRecord { hook: self.sealed(read.hook)?, ..read })
     }
 }
 
 /// What is wrong with one record of several.
-fn in_place(refused: Refused, place: usize, record: &Value) -> Refused {
+fn in_place(refused: AdminError, place: usize, record: &Value) -> AdminError {
     let name = record.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.map(|name| format!(" ({name:?})")).unwrap_or_default();
-    Refused { message: format!("record {}{name}: {}", place + 1, refused.message), ..refused }
+    AdminError { message: format!("record {}{name}: {}", place + 1, refused.message), ..refused }
 }

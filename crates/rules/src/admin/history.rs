@@ -2,16 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::agent_hook::Decision;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::json::{Value, canonical, json};
+use domain::rule::Decision;
 use domain::store::ExecutionQuery;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::reading::hook_id;
-use super::{Caller, Code, Desk, Refused, Role};
+use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
 /// How many rows a page has unless it is said. Source: agent hooks, hooks.history.
 pub const PAGE: usize = 50;
@@ -53,7 +53,7 @@ pub const INVALID_CURSOR: &str = "invalid cursor";
 
 /// One page of executions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct ExecutionPage {
     /// Newest first.
     pub executions: Vec<Value>,
     /// Where the next page begins; empty at the end.
@@ -63,14 +63,14 @@ pub struct Page {
 /// Where a page ends: a moment and an id.
 type Place = (String, String);
 
-impl Desk {
+impl RuleAdmin {
     /// What hooks did in the caller's tenant, newest first; to owners, in all of them. Below admins only what happened in
     /// their own sessions.
     ///
     /// # Errors
     /// `invalid cursor`, `invalid agentId`, no such hook; or the store cannot be read.
-    pub async fn history(&self, by: &Caller, query: &HistoryQuery) -> Result<Page, Refused> {
-        by.at_least(Role::Viewer, "history")?;
+    pub async fn history(&self, by: &Caller, query: &HistoryQuery) -> Result<ExecutionPage, AdminError> {
+        by.at_least(CallerRole::Viewer, "history")?;
         let hook = query.hook.as_deref().map(hook_id).transpose()?;
         let agent = query.agent.as_deref().map(|agent| self.agent(&by.tenant, agent)).transpose()?;
         let wanted = ExecutionQuery {
@@ -91,20 +91,20 @@ impl Desk {
             self.view(by).await?.hook(id)?;
         }
         let by = by.clone();
-        self.blocking(move |desk| desk.page(&by, wanted, after)).await
+        self.blocking(move |rule_admin| rule_admin.page(&by, wanted, after)).await
     }
 
     /// One execution, with the whole text of its fault. That somebody read it is logged.
     ///
     /// # Errors
     /// There is none, or it is another tenant's; its text cannot be decrypted; or the caller may not.
-    pub async fn execution(&self, by: &Caller, id: &str) -> Result<Value, Refused> {
-        by.at_least(Role::Admin, "execution.get")?;
-        let id = uuid::Uuid::parse_str(id).map_err(|_| Refused::invalid("invalid execution ID"))?.to_string();
+    pub async fn execution(&self, by: &Caller, id: &str) -> Result<Value, AdminError> {
+        by.at_least(CallerRole::Admin, "execution.get")?;
+        let id = uuid::Uuid::parse_str(id).map_err(|_| AdminError::invalid("invalid execution ID"))?.to_string();
         let looked_up = id.clone();
-        let found = self.blocking(move |desk| Ok(desk.parts.executions.execution(&looked_up)?)).await?;
+        let found = self.blocking(move |rule_admin| Ok(rule_admin.parts.executions.execution(&looked_up)?)).await?;
         let found = found.filter(|row| by.is_master() || row.tenant_id == by.tenant);
-        let missing = || Refused::new(Code::NotFound, format!("execution not found: {id}"));
+        let missing = || AdminError::new(AdminErrorCode::NotFound, format!("execution not found: {id}"));
         let row = found.ok_or_else(missing)?;
         tracing::info!(execution = %row.id, tenant = %row.tenant_id, by = %by.name, "security.hook.execution_read");
         let mut value = shown(&row);
@@ -112,21 +112,21 @@ impl Desk {
         Ok(value)
     }
 
-    fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<Page, Refused> {
+    fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<ExecutionPage, AdminError> {
         let may_see = |row: &Execution| {
-            by.role >= Role::Admin
+            by.role >= CallerRole::Admin
                 || row.session_id.as_deref().is_some_and(|session| (self.parts.owns_session)(by, session))
         };
         let (mut executions, mut last) = (Vec::new(), after);
         for _ in 0..LOOKS {
             // One more than fits tells whether there is another page.
-            let limit = if by.role >= Role::Admin { wanted.limit + 1 } else { MAX_PAGE + 1 };
+            let limit = if by.role >= CallerRole::Admin { wanted.limit + 1 } else { MAX_PAGE + 1 };
             let query = ExecutionQuery { after: last.clone(), limit, ..wanted.clone() };
             let rows = self.parts.executions.executions(&query)?;
             let is_end = rows.len() < limit;
             for row in &rows {
                 if executions.len() == wanted.limit {
-                    return Ok(Page { executions, next_cursor: cursor(by, &wanted, last.as_ref()) });
+                    return Ok(ExecutionPage { executions, next_cursor: cursor(by, &wanted, last.as_ref()) });
                 }
                 last = Some((row.created_at.to_string(), row.id.clone()));
                 if may_see(row) {
@@ -134,10 +134,10 @@ impl Desk {
                 }
             }
             if is_end {
-                return Ok(Page { executions, next_cursor: String::new() });
+                return Ok(ExecutionPage { executions, next_cursor: String::new() });
             }
         }
-        Ok(Page { executions, next_cursor: cursor(by, &wanted, last.as_ref()) })
+        Ok(ExecutionPage { executions, next_cursor: cursor(by, &wanted, last.as_ref()) })
     }
 }
 
@@ -171,7 +171,7 @@ fn cursor(by: &Caller, wanted: &ExecutionQuery, last: Option<&Place>) -> String 
 }
 
 /// Reads a cursor that was given for the same question.
-fn place(cursor: &str, seal: &str) -> Result<Place, Refused> {
+fn place(cursor: &str, seal: &str) -> Result<Place, AdminError> {
     let read = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
         let parts: Vec<&str> = text.split(BETWEEN).collect();
@@ -180,5 +180,5 @@ fn place(cursor: &str, seal: &str) -> Result<Place, Refused> {
         uuid::Uuid::parse_str(id).ok()?;
         (*bound == seal).then(|| ((*at).to_owned(), (*id).to_owned()))
     };
-    read().ok_or_else(|| Refused::invalid(INVALID_CURSOR))
+    read().ok_or_else(|| AdminError::invalid(INVALID_CURSOR))
 }

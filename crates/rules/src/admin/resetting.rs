@@ -1,30 +1,30 @@
 //! Circuit breakers, closed by somebody.
 
-use domain::agent_hook::{AgentHook, HookScope};
 use domain::id::{HookId, TenantId};
+use domain::rule::{HookScope, Rule};
 
 use super::changing::missing;
 use super::reading::{View, hook_id, tenant};
-use super::{Caller, Desk, Refused, Role};
+use super::{AdminError, Caller, CallerRole, RuleAdmin};
 
-impl Desk {
+impl RuleAdmin {
     /// Closes the circuit breaker of a hook and forgets what counts: of a global hook for the caller's tenant, or, for
     /// owners, for `tenant` or for everybody. Says whether the hook acts now.
     ///
     /// # Errors
     /// There is no such hook or tenant, the hook is no longer valid; or the caller may not.
-    pub async fn reset(&self, by: &Caller, id: &str, tenant: Option<&TenantId>) -> Result<bool, Refused> {
-        by.at_least(Role::Admin, "reset")?;
+    pub async fn reset(&self, by: &Caller, id: &str, tenant: Option<&TenantId>) -> Result<bool, AdminError> {
+        by.at_least(CallerRole::Admin, "reset")?;
         let (by, id, tenant) = (by.clone(), hook_id(id)?, tenant.cloned());
-        self.blocking(move |desk| desk.reset_named(&by, &id, tenant.as_ref())).await
+        self.blocking(move |rule_admin| rule_admin.reset_named(&by, &id, tenant.as_ref())).await
     }
 
-    fn reset_named(&self, by: &Caller, id: &HookId, only: Option<&TenantId>) -> Result<bool, Refused> {
+    fn reset_named(&self, by: &Caller, id: &HookId, only: Option<&TenantId>) -> Result<bool, AdminError> {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
         if let Some(only) = only {
             if !by.is_master() {
-                return Err(Refused::no_master());
+                return Err(AdminError::no_master());
             }
             tenant(&view.rules, only)?;
         }
@@ -35,9 +35,9 @@ impl Desk {
     pub(super) fn reset_now(
         &self,
         view: &View<'_>,
-        current: &AgentHook,
+        current: &Rule,
         only: Option<&TenantId>,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, AdminError> {
         let (by, id) = (view.by, &current.id);
         let only = match current.scope {
             HookScope::Global if by.is_master() => only,
@@ -45,10 +45,10 @@ impl Desk {
             HookScope::Tenant | HookScope::Agent => None,
         };
         if current.tripped_at.is_some() {
-            let hook = AgentHook { enabled: true, tripped_at: None, disabled_reason: String::new(), ..current.clone() };
+            let hook = Rule { enabled: true, tripped_at: None, disabled_reason: String::new(), ..current.clone() };
             self.fit(by, &view.rules, &hook)?;
         }
-        self.parts.rulebook.release(id, only);
+        self.parts.rule_cache.release(id, only);
         self.parts.hooks.reset(id, only, &self.actor(by)).map_err(|error| missing(error, id))?;
         self.in_force()?;
         // Of a global hook nothing but the breaker is touched.

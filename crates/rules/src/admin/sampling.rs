@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use domain::agent_hook::AgentHook;
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{CheckpointKind, Known, Observed, PreToolUse, SubagentStart, UserPromptSubmit};
+use domain::checkpoint::{AgentInfo, CheckpointKind, ObservedEvent, PreToolUse, SubagentStart, UserPromptSubmit};
 use domain::id::AgentId;
 use domain::json::{Object, Value};
 use domain::llm::Usage;
+use domain::rule::Rule;
 use domain::tool::{ToolCall, ToolOutput};
 
-use super::Refused;
+use super::AdminError;
 
 /// The call of a model that an event is about which nobody made.
 const CALL: &str = "test";
@@ -31,7 +31,7 @@ pub(super) enum Event {
     Prompt(UserPromptSubmit),
     Tool(PreToolUse),
     Subagent(SubagentStart),
-    Told(Observed),
+    Told(ObservedEvent),
 }
 
 impl Sample {
@@ -39,8 +39,8 @@ impl Sample {
     ///
     /// # Errors
     /// `invalid request: invalid sampleEvent: …`
-    pub fn read(value: &Value) -> Result<Self, Refused> {
-        let wrong = |why: String| Refused::invalid(format!("invalid request: invalid sampleEvent: {why}"));
+    pub fn read(value: &Value) -> Result<Self, AdminError> {
+        let wrong = |why: String| AdminError::invalid(format!("invalid request: invalid sampleEvent: {why}"));
         let members = match value {
             Value::Null => return Ok(Self::default()),
             Value::Object(members) => members,
@@ -67,23 +67,23 @@ impl Sample {
     }
 
     /// The event that this is for `hook`, at which a hook may act.
-    pub(super) fn event(&self, hook: &AgentHook, agent: &AgentId, known: &dyn Known) -> Event {
+    pub(super) fn event(&self, hook: &Rule, agent: &AgentId, known: &dyn AgentInfo) -> Event {
         let text = self.raw_input.clone().unwrap_or_default();
         let took = Duration::ZERO;
         match hook.event {
             CheckpointKind::UserPromptSubmit => Event::Prompt(UserPromptSubmit::first(text)),
             CheckpointKind::SubagentStart => Event::Subagent(self.start(agent, known)),
-            CheckpointKind::SessionStart => Event::Told(Observed::SessionStart),
-            CheckpointKind::PostToolUse => Event::Told(Observed::PostToolUse {
+            CheckpointKind::SessionStart => Event::Told(ObservedEvent::SessionStart),
+            CheckpointKind::PostToolUse => Event::Told(ObservedEvent::PostToolUse {
                 call: self.call(known),
                 output: ToolOutput::ok(""),
                 duration: took,
                 substituted: false,
             }),
             CheckpointKind::Stop => {
-                Event::Told(Observed::Stop { reply: text, iterations: 1, usage: Usage::default(), duration: took })
+                Event::Told(ObservedEvent::Stop { reply: text, iterations: 1, usage: Usage::default(), duration: took })
             }
-            CheckpointKind::SubagentStop => Event::Told(Observed::SubagentStop {
+            CheckpointKind::SubagentStop => Event::Told(ObservedEvent::SubagentStop {
                 start: Box::new(self.start(agent, known)),
                 session_id: "".into(),
                 status: TurnStatus::Completed,
@@ -92,7 +92,7 @@ impl Sample {
                 denials: Vec::new(),
                 duration: took,
             }),
-            // The others are no events of stored hooks.
+            // The others are no events of rules.
             CheckpointKind::PreToolUse
             | CheckpointKind::BeforeLlm
             | CheckpointKind::AfterLlm
@@ -108,14 +108,14 @@ impl Sample {
         }
     }
 
-    fn call(&self, known: &dyn Known) -> ToolCall {
+    fn call(&self, known: &dyn AgentInfo) -> ToolCall {
         let raw_tool = self.tool_name.clone().unwrap_or_default();
         let tool = known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
         ToolCall { id: CALL.into(), tool, raw_tool, arguments: self.tool_input.clone().unwrap_or_default() }
     }
 
     /// A sub-agent one step below the agent that a person talks to.
-    fn start(&self, agent: &AgentId, known: &dyn Known) -> SubagentStart {
+    fn start(&self, agent: &AgentId, known: &dyn AgentInfo) -> SubagentStart {
         let call = self.tool_name.is_some().then(|| self.call(known));
         let text = |name: &str| self.tool_input.as_ref().and_then(|input| input.get(name)).and_then(Value::as_str);
         let child = text("agent").map_or_else(|| agent.clone(), AgentId::from);

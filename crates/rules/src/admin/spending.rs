@@ -1,41 +1,43 @@
 //! What judges cost, and who changed what.
 
-use domain::agent_hook::HookScope;
 use domain::id::TenantId;
 use domain::json::{Value, json};
+use domain::rule::HookScope;
 use domain::store::{Budget, LoggedChange, StoreError};
 
 use super::reading::hook_id;
-use super::{Caller, Code, Desk, Refused, Role};
+use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
-impl Desk {
+impl RuleAdmin {
     /// What the caller's tenant may still spend on judges this month.
     ///
     /// # Errors
     /// The store cannot do it.
-    pub async fn budget(&self, by: &Caller) -> Result<Budget, Refused> {
-        by.at_least(Role::Viewer, "budget.get")?;
+    pub async fn budget(&self, by: &Caller) -> Result<Budget, AdminError> {
+        by.at_least(CallerRole::Viewer, "budget.get")?;
         let tenant = by.tenant.clone();
-        self.blocking(move |desk| Ok(desk.parts.budgets.budget(&tenant, desk.now())?)).await
+        self.blocking(move |rule_admin| Ok(rule_admin.parts.budgets.budget(&tenant, rule_admin.now())?)).await
     }
 
     /// Sets what a tenant may spend on judges a month.
     ///
     /// # Errors
     /// There is no such tenant, or the number is negative; or the caller is no owner.
-    pub async fn set_budget(&self, by: &Caller, tenant: &TenantId, total: i64) -> Result<Budget, Refused> {
+    pub async fn set_budget(&self, by: &Caller, tenant: &TenantId, total: i64) -> Result<Budget, AdminError> {
         if !by.is_master() {
-            return Err(Refused::no_master());
+            return Err(AdminError::no_master());
         }
         if total < 0 {
-            return Err(Refused::invalid(format!("budgetTotal must be >= 0, got {total}")));
+            return Err(AdminError::invalid(format!("budgetTotal must be >= 0, got {total}")));
         }
-        let id = uuid::Uuid::parse_str(tenant.as_str()).map_err(|_| Refused::invalid("invalid tenantId"))?;
+        let id = uuid::Uuid::parse_str(tenant.as_str()).map_err(|_| AdminError::invalid("invalid tenantId"))?;
         let tenant = TenantId::new(id.to_string());
-        self.blocking(move |desk| {
-            let set = desk.parts.budgets.set_budget(&tenant, total, desk.now());
+        self.blocking(move |rule_admin| {
+            let set = rule_admin.parts.budgets.set_budget(&tenant, total, rule_admin.now());
             set.map_err(|error| match error {
-                StoreError::NotFound(_) => Refused::new(Code::NotFound, format!("tenant not found: {tenant}")),
+                StoreError::NotFound(_) => {
+                    AdminError::new(AdminErrorCode::NotFound, format!("tenant not found: {tenant}"))
+                }
                 StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::Conflict(_) => error.into(),
             })
         })
@@ -47,15 +49,15 @@ impl Desk {
     ///
     /// # Errors
     /// There is no such hook; or the store cannot be read.
-    pub async fn changes(&self, by: &Caller, id: &str, limit: usize) -> Result<Vec<LoggedChange>, Refused> {
-        by.at_least(Role::Viewer, "get")?;
+    pub async fn changes(&self, by: &Caller, id: &str, limit: usize) -> Result<Vec<LoggedChange>, AdminError> {
+        by.at_least(CallerRole::Viewer, "get")?;
         let id = hook_id(id)?;
         let view = self.view(by).await?;
         let (is_master, own) = (by.is_master(), by.tenant.clone());
         let hides = !is_master && view.hook(&id)?.scope == HookScope::Global;
         // What is left out must not make the list shorter.
         let most = if is_master { limit } else { usize::MAX };
-        let lines = self.blocking(move |desk| Ok(desk.parts.hooks.changes(&id, most)?)).await?;
+        let lines = self.blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&id, most)?)).await?;
         let may_see =
             |line: &LoggedChange| is_master || line.tenant_id == own || line.tenant_id == TenantId::sentinel();
         let shown = |line: LoggedChange| if hides { without_settings(line) } else { line };

@@ -6,25 +6,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::builtin;
-use domain::agent_hook::{AgentHook, Decision, HandlerType, HookScope, Stored};
-use domain::chain::{Asks as _, Chain, wanted};
-use domain::checkpoint::{Checkpoint, Facts, Known, Notice, Observed, Occasion};
+use domain::chain::{Chain, HookMachine as _, wanted};
+use domain::checkpoint::{AgentInfo, Checkpoint, EventContext, Facts, Notice, ObservedEvent};
 use domain::fault::Fault;
-use domain::hook::{Hook, Scope, State};
+use domain::hook::{Hook, HookState, Scope};
 use domain::id::{AgentId, EventId, HookId, TenantId, TurnId, agent_uuid};
 use domain::identity::Identity;
 use domain::json::Value;
 use domain::record::NotRun;
 use domain::roster::Roster;
+use domain::rule::{Decision, HandlerType, HookScope, Rule, RuleDetails};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::reading::hook_id;
 use super::sampling::Event;
-use super::{Caller, Code, Desk, Refused, Role, Sample};
+use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin, Sample};
 use crate::cache::{handler, mount};
 use crate::handler::RuleHandler;
-use engine::handler::{Call, Handler as _, WireCache};
+use engine::handler::{Handler as _, HookCall, WireCache};
 
 mod result;
 
@@ -38,7 +38,7 @@ const NOBODY: &str = "main";
 
 /// What is tested.
 #[derive(Clone, Copy, Debug)]
-pub enum Tested<'a> {
+pub enum TestTarget<'a> {
     /// The hook with this id.
     Saved(&'a str),
     /// A record that is in no store.
@@ -53,7 +53,7 @@ pub(super) struct Throttle(Mutex<BTreeMap<(TenantId, String), VecDeque<Timestamp
 
 impl Throttle {
     /// Counts one test more.
-    fn take(&self, by: &Caller, now: Timestamp) -> Result<(), Refused> {
+    fn take(&self, by: &Caller, now: Timestamp) -> Result<(), AdminError> {
         let from = now - SignedDuration::from_secs(60);
         let mut users = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         users.retain(|_, tests| {
@@ -64,7 +64,7 @@ impl Throttle {
         let tests = users.entry((by.tenant.clone(), user)).or_default();
         if tests.len() >= TESTS_PER_MINUTE {
             let text = format!("at most {TESTS_PER_MINUTE} tests of hooks per minute and user; try again in a minute");
-            return Err(Refused::new(Code::ResourceExhausted, text));
+            return Err(AdminError::new(AdminErrorCode::ResourceExhausted, text));
         }
         tests.push_back(now);
         Ok(())
@@ -79,33 +79,33 @@ struct Trial {
     asked: Arc<Hook>,
     handler: Arc<RuleHandler>,
     who: Identity,
-    known: Arc<dyn Known>,
+    known: Arc<dyn AgentInfo>,
     cancel: CancellationToken,
 }
 
-impl Desk {
+impl RuleAdmin {
     /// Asks one hook about an event that `sample` makes up. Its handler runs for real, whether the hook is about that
     /// event or not; the event says that it is a test. Nothing is kept but what a judge costs.
     ///
     /// # Errors
     /// The hook is not in order or not there; too many tests; or the caller may not.
-    pub async fn test(&self, by: &Caller, what: Tested<'_>, sample: &Sample) -> Result<TestResult, Refused> {
+    pub async fn test(&self, by: &Caller, what: TestTarget<'_>, sample: &Sample) -> Result<TestResult, AdminError> {
         match what {
-            Tested::Saved(id) => {
-                by.at_least(Role::Operator, "test")?;
+            TestTarget::Saved(id) => {
+                by.at_least(CallerRole::Operator, "test")?;
                 let id = hook_id(id)?;
                 self.throttle.take(by, self.now())?;
                 let row = self.saved(by, id).await?;
                 Ok(self.try_row(by, &row, sample).await?.0)
             }
-            Tested::Unsaved(record) => {
-                by.at_least(Role::Admin, "test")?;
+            TestTarget::Unsaved(record) => {
+                by.at_least(CallerRole::Admin, "test")?;
                 self.throttle.take(by, self.now())?;
                 let row = self.unsaved(by, record).await?;
                 Ok(self.try_row(by, &row, sample).await?.0)
             }
-            Tested::Starter => {
-                by.at_least(Role::Admin, "test")?;
+            TestTarget::Starter => {
+                by.at_least(CallerRole::Admin, "test")?;
                 self.throttle.take(by, self.now())?;
                 self.try_starters(by, sample).await
             }
@@ -113,36 +113,36 @@ impl Desk {
     }
 
     /// A hook of the store, in order, that the caller may run.
-    async fn saved(&self, by: &Caller, id: HookId) -> Result<AgentHook, Refused> {
+    async fn saved(&self, by: &Caller, id: HookId) -> Result<Rule, AdminError> {
         let by = by.clone();
-        self.blocking(move |desk| {
-            let view = super::reading::View { by: &by, rules: desk.freshest()? };
+        self.blocking(move |rule_admin| {
+            let view = super::reading::View { by: &by, rules: rule_admin.freshest()? };
             let row = view.hook(&id)?.clone();
             if row.scope == HookScope::Global && !by.is_master() {
-                return Err(Refused::no_master());
+                return Err(AdminError::no_master());
             }
             if row.handler_type == HandlerType::Command {
-                by.at_least(Role::Admin, "test")?;
+                by.at_least(CallerRole::Admin, "test")?;
             }
-            desk.fit(&by, &view.rules, &row)?;
+            rule_admin.fit(&by, &view.rules, &row)?;
             Ok(row)
         })
         .await
     }
 
     /// A row that is in no store: nobody's version, and an id of its own, so that it shares nothing with any other.
-    async fn unsaved(&self, by: &Caller, record: &Value) -> Result<AgentHook, Refused> {
+    async fn unsaved(&self, by: &Caller, record: &Value) -> Result<Rule, AdminError> {
         let (by, record) = (by.clone(), record.clone());
-        self.blocking(move |desk| {
-            let rules = desk.freshest()?;
-            let read = desk.new_hook(&by, (&rules, None), &record)?;
-            Ok(AgentHook { version: 0, ..read.hook })
+        self.blocking(move |rule_admin| {
+            let rules = rule_admin.freshest()?;
+            let read = rule_admin.new_hook(&by, (&rules, None), &record)?;
+            Ok(Rule { version: 0, ..read.hook })
         })
         .await
     }
 
     /// Asks the starter guards in their order until one decides.
-    async fn try_starters(&self, by: &Caller, sample: &Sample) -> Result<TestResult, Refused> {
+    async fn try_starters(&self, by: &Caller, sample: &Sample) -> Result<TestResult, AdminError> {
         let mut asked = TestResult::default();
         for record in builtin::starter(HookScope::Tenant) {
             let row = self.unsaved(by, &record).await?;
@@ -161,7 +161,7 @@ impl Desk {
         Ok(asked)
     }
 
-    async fn try_row(&self, by: &Caller, row: &AgentHook, sample: &Sample) -> Result<(TestResult, String), Refused> {
+    async fn try_row(&self, by: &Caller, row: &Rule, sample: &Sample) -> Result<(TestResult, String), AdminError> {
         let trial = self.trial(by, row)?;
         let event = self.event(row, sample, &trial);
         let foreseen = trial.foreseen(&event);
@@ -169,13 +169,13 @@ impl Desk {
         Ok((foreseen.noted(result), row.name.clone()))
     }
 
-    fn trial(&self, by: &Caller, row: &AgentHook) -> Result<Trial, Refused> {
+    fn trial(&self, by: &Caller, row: &Rule) -> Result<Trial, AdminError> {
         let agents = (self.parts.agents)();
         let tenant = if row.scope == HookScope::Global { &by.tenant } else { &row.tenant_id };
         let named = |agent: &&AgentId| row.agent_ids.contains(&agent_uuid(tenant, agent.as_str()));
         let agent = agents.iter().find(named).or(agents.first()).cloned().unwrap_or_else(|| AgentId::from(NOBODY));
         // It is tested as it would act if it did.
-        let acting = AgentHook { enabled: true, tripped_at: None, ..row.clone() };
+        let acting = Rule { enabled: true, tripped_at: None, ..row.clone() };
         let hook = mount(&acting, &agents, &self.parts.parts).hook;
         let known = (self.parts.known_of)(tenant, &agent);
         let who = Identity {
@@ -194,7 +194,7 @@ impl Desk {
         })
     }
 
-    fn event(&self, row: &AgentHook, sample: &Sample, trial: &Trial) -> Event {
+    fn event(&self, row: &Rule, sample: &Sample, trial: &Trial) -> Event {
         sample.event(row, &trial.who.agent_id, &*trial.known)
     }
 
@@ -209,12 +209,12 @@ impl Desk {
 }
 
 /// What the matcher and the condition of a hook say of an event.
-struct Foreseen {
+struct Prediction {
     matcher: bool,
     condition: Option<Result<bool, String>>,
 }
 
-impl Foreseen {
+impl Prediction {
     fn is_match(&self) -> bool {
         // What cannot be said is a fault, and the hook is asked for that.
         self.matcher && !matches!(self.condition, Some(Ok(false)))
@@ -231,11 +231,11 @@ impl Foreseen {
 }
 
 impl Trial {
-    fn occasion(&self) -> Occasion<'_> {
-        Occasion { who: &self.who, known: &*self.known }
+    fn event_context(&self) -> EventContext<'_> {
+        EventContext { who: &self.who, known: &*self.known }
     }
 
-    fn foreseen(&self, event: &Event) -> Foreseen {
+    fn foreseen(&self, event: &Event) -> Prediction {
         match event {
             Event::Prompt(subject) => self.foresee(&subject.facts()),
             Event::Tool(subject) => self.foresee(&subject.facts()),
@@ -244,29 +244,29 @@ impl Trial {
         }
     }
 
-    fn foresee(&self, facts: &Facts<'_>) -> Foreseen {
+    fn foresee(&self, facts: &Facts<'_>) -> Prediction {
         let condition = self.hook.stored.as_ref().and_then(|stored| stored.condition.as_ref());
         let event = self.hook.stages.kinds().next().map_or("", |kind| kind.name());
         // Without its matcher only the condition is left to say no.
         let unmatched = Hook { matcher: None, ..(*self.hook).clone() };
-        let condition = condition.map(|_| match wanted(&unmatched, event, facts, self.occasion()) {
+        let condition = condition.map(|_| match wanted(&unmatched, event, facts, self.event_context()) {
             Ok(None) => Ok(true),
             Ok(Some(Fault::ConditionFailed { detail })) => Err(detail),
             Ok(Some(fault)) => Err(fault.to_string()),
             Err(NotRun::Condition { .. }) => Ok(false),
             Err(other) => Err(format!("{other:?}")),
         });
-        Foreseen { matcher: self.hook.matches(facts), condition }
+        Prediction { matcher: self.hook.matches(facts), condition }
     }
 
     /// Asks a gate.
     async fn ask<C: Checkpoint>(&self, subject: C) -> TestResult {
         let alone = Arc::new(Roster::of(vec![self.asked.clone()]));
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
-        let mut chain = Chain::new(alone, self.occasion(), subject);
+        let mut chain = Chain::new(alone, self.event_context(), subject);
         let (mut wrote, mut said) = (None, None);
         while let Some(need) = chain.next() {
-            let call = Call {
+            let call = HookCall {
                 event_id: &event_id,
                 who: &self.who,
                 subject: need.subject,
@@ -290,10 +290,10 @@ impl Trial {
     }
 
     /// Tells an observer.
-    async fn tell(&self, what: Observed, at: Timestamp) -> TestResult {
+    async fn tell(&self, what: ObservedEvent, at: Timestamp) -> TestResult {
         let kind = what.checkpoint();
         let notice = Notice { event_id: EventId::fresh(), at, who: self.who.clone(), what };
-        if let State::Broken(fault) = &self.asked.state {
+        if let HookState::Broken(fault) = &self.asked.state {
             return TestResult::of_fault(fault, fault.to_string(), Duration::ZERO);
         }
         let began = Instant::now();
@@ -304,9 +304,9 @@ impl Trial {
 
 /// The hook without what limits it to some events.
 fn whatever_it_is_about(hook: &Hook) -> Hook {
-    let free = |stored: &Arc<Stored>| Arc::new(Stored { condition: None, ..(**stored).clone() });
-    let only_condition = matches!(hook.state, State::Broken(Fault::ConditionFailed { .. }));
-    let state = if only_condition { State::Armed } else { hook.state.clone() };
+    let free = |stored: &Arc<RuleDetails>| Arc::new(RuleDetails { condition: None, ..(**stored).clone() });
+    let only_condition = matches!(hook.state, HookState::Broken(Fault::ConditionFailed { .. }));
+    let state = if only_condition { HookState::Armed } else { hook.state.clone() };
     let stored = hook.stored.as_ref().map(free);
     Hook { matcher: None, scope: Scope::Everyone, state, stored, ..hook.clone() }
 }

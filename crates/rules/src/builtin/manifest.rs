@@ -1,18 +1,18 @@
 //! Manifests of builtins: TOML, read strictly.
 
-use domain::agent_hook::{AGENT_EVENTS, HookScope, Instead};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
+use domain::rule::{AGENT_EVENTS, Fallback, HookScope};
 use serde::Deserialize;
 
-use super::{Builtin, Terms};
+use super::{BuiltinRule, BuiltinTerms};
 
-/// Longest time that a stored hook may take, in milliseconds. Source: agent hooks, validation.
+/// Longest time that a rule may take, in milliseconds. Source: agent hooks, validation.
 const MAX_TIMEOUT_MS: u32 = 10_000;
 
 /// A manifest that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadManifest {
+pub enum ManifestError {
     /// It is no TOML, a member is missing or is none that a manifest has.
     #[error("manifest of a builtin: {0}")]
     Unreadable(String),
@@ -41,9 +41,9 @@ struct Raw {
     matcher: String,
     if_expr: String,
     timeout_ms: u32,
-    on_timeout: Instead,
+    on_timeout: Fallback,
     priority: i32,
-    breaker: Policy,
+    breaker: BreakerPolicy,
     mutable_fields: Vec<String>,
     source_file: String,
     description: String,
@@ -51,10 +51,10 @@ struct Raw {
 }
 
 /// Reads a manifest; its script is one of `scripts`.
-pub(super) fn read(text: &str, scripts: &[(&str, &'static str)]) -> Result<Builtin, BadManifest> {
-    let raw: Raw = toml::from_str(text).map_err(|e| BadManifest::Unreadable(e.to_string()))?;
+pub(super) fn read(text: &str, scripts: &[(&str, &'static str)]) -> Result<BuiltinRule, ManifestError> {
+    let raw: Raw = toml::from_str(text).map_err(|e| ManifestError::Unreadable(e.to_string()))?;
     let bad = |member, value: &str, expected| {
-        Err(BadManifest::Value { id: raw.id.clone(), member, value: value.to_owned(), expected })
+        Err(ManifestError::Value { id: raw.id.clone(), member, value: value.to_owned(), expected })
     };
     if raw.id.is_empty()
         || !raw.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
@@ -94,8 +94,8 @@ pub(super) fn read(text: &str, scripts: &[(&str, &'static str)]) -> Result<Built
     let Some((_, source)) = scripts.iter().find(|(name, _)| *name == raw.source_file) else {
         return bad("source_file", &raw.source_file, "a script beside the manifest");
     };
-    Ok(Builtin {
-        terms: Terms {
+    Ok(BuiltinRule {
+        terms: BuiltinTerms {
             scope: raw.scope,
             matcher: raw.matcher,
             if_expr: raw.if_expr,

@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use domain::breaker::{Counted, Step};
+use domain::breaker::{BreakerOutcome, BreakerStep};
 use domain::hook::Hook;
 use domain::id::{HookId, TenantId};
 use domain::identity::Identity;
-use domain::store::{Actor, StoreError, Trip};
+use domain::store::{Actor, OpenBreaker, StoreError};
 
-use super::Rulebook;
-use engine::live::Outcomes;
+use super::RuleCache;
+use engine::live_rules::OutcomeListener;
 
 /// How long a trip that could not be written waits for the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -22,18 +22,18 @@ const ATTEMPTS: u32 = 60;
 const BREAKER: &str = "system:breaker";
 
 /// Counts what became of handlers, as long as there is somebody to whom the rules belong.
-pub(super) struct Counter(pub(super) Weak<Rulebook>);
+pub(super) struct Counter(pub(super) Weak<RuleCache>);
 
-impl Outcomes for Counter {
-    fn took(&self, who: &Identity, hook: &Hook, what: Counted) {
-        if let Some(book) = self.0.upgrade() {
-            book.took(who, hook, what);
+impl OutcomeListener for Counter {
+    fn took(&self, who: &Identity, hook: &Hook, what: BreakerOutcome) {
+        if let Some(rule_cache) = self.0.upgrade() {
+            rule_cache.took(who, hook, what);
         }
     }
 }
 
-impl Rulebook {
-    fn took(self: &Arc<Self>, who: &Identity, hook: &Hook, what: Counted) {
+impl RuleCache {
+    fn took(self: &Arc<Self>, who: &Identity, hook: &Hook, what: BreakerOutcome) {
         let Some(stored) = &hook.stored else { return };
         // A test says nothing of how a hook does.
         if who.is_test {
@@ -41,18 +41,18 @@ impl Rulebook {
         }
         let key = (stored.id.clone(), who.tenant_id.clone());
         let (step, is_to_write) = {
-            let mut page = self.page();
-            let run = page.runs.entry(key.clone()).or_default();
+            let mut cache_state = self.cache_state();
+            let run = cache_state.runs.entry(key.clone()).or_default();
             let step = run.take(stored.breaker, what, self.clock.now());
             if run.is_empty() {
-                page.runs.remove(&key);
+                cache_state.runs.remove(&key);
             }
-            (step, step == Step::Changed && page.is_to_write(&key))
+            (step, step == BreakerStep::Changed && cache_state.is_to_write(&key))
         };
         match step {
-            Step::Changed if is_to_write => self.keep_run(key),
-            Step::Same | Step::Changed => {}
-            Step::Trips => self.trip(hook, &key.0, &key.1),
+            BreakerStep::Changed if is_to_write => self.keep_run(key),
+            BreakerStep::Same | BreakerStep::Changed => {}
+            BreakerStep::Trips => self.trip(hook, &key.0, &key.1),
         }
     }
 
@@ -64,34 +64,34 @@ impl Rulebook {
             "security.hook.circuit_breaker: hook \"{}\"", hook.name
         );
         {
-            let mut page = self.page();
-            let trip = Trip { hook_id: id.clone(), tenant_id: tenant.clone(), tripped_at: at.to_string() };
-            page.held.push(trip);
-            page.open_held();
-            self.publish(&mut page);
+            let mut cache_state = self.cache_state();
+            let trip = OpenBreaker { hook_id: id.clone(), tenant_id: tenant.clone(), tripped_at: at.to_string() };
+            cache_state.held.push(trip);
+            cache_state.open_held();
+            self.publish(&mut cache_state);
         }
-        let (book, id, tenant) = (self.clone(), id.clone(), tenant.clone());
+        let (rule_cache, id, tenant) = (self.clone(), id.clone(), tenant.clone());
         let actor = Actor { name: BREAKER.to_owned(), at };
-        self.parts.tasks.spawn(async move { book.keep_trip(id, tenant, actor).await });
+        self.parts.tasks.spawn(async move { rule_cache.keep_trip(id, tenant, actor).await });
     }
 
     async fn keep_trip(self: Arc<Self>, id: HookId, tenant: TenantId, actor: Actor) {
         for _ in 0..ATTEMPTS {
-            let (book, hook, whose, by) = (self.clone(), id.clone(), tenant.clone(), actor.clone());
-            let kept = tokio::task::spawn_blocking(move || book.write_trip(&hook, &whose, &by)).await;
+            let (rule_cache, hook, whose, by) = (self.clone(), id.clone(), tenant.clone(), actor.clone());
+            let kept = tokio::task::spawn_blocking(move || rule_cache.write_trip(&hook, &whose, &by)).await;
             match kept {
                 // Somebody has closed it meanwhile.
                 Ok(Ok(false)) => return,
                 Ok(Ok(true)) => {
-                    self.page().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
-                    let book = self.clone();
+                    self.cache_state().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
+                    let rule_cache = self.clone();
                     // A reload that fails is tried again by the next look.
-                    drop(tokio::task::spawn_blocking(move || book.reload()).await);
+                    drop(tokio::task::spawn_blocking(move || rule_cache.reload()).await);
                     return;
                 }
                 // Nothing is left to close.
                 Ok(Err(StoreError::NotFound(_))) => {
-                    self.page().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
+                    self.cache_state().held.retain(|trip| trip.hook_id != id || trip.tenant_id != tenant);
                     return;
                 }
                 Ok(Err(error)) => {
@@ -119,14 +119,14 @@ impl Rulebook {
 
     /// Writes the run of a breaker, as it is by the time that it is written.
     fn keep_run(self: &Arc<Self>, key: (HookId, TenantId)) {
-        let (book, now) = (self.clone(), self.clock.now());
+        let (rule_cache, now) = (self.clone(), self.clock.now());
         self.parts.tasks.spawn_blocking(move || {
-            let writing = book.writing.lock().unwrap_or_else(PoisonError::into_inner);
-            let run = book.page().runs.get(&key).cloned().unwrap_or_default();
-            if let Err(error) = book.store.keep_run(&key.0, &key.1, &run, now) {
+            let writing = rule_cache.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            let run = rule_cache.cache_state().runs.get(&key).cloned().unwrap_or_default();
+            if let Err(error) = rule_cache.store.keep_run(&key.0, &key.1, &run, now) {
                 tracing::warn!(hook_id = %key.0, "the run of a circuit breaker could not be kept: {error}");
             }
-            book.page().written(&key);
+            rule_cache.cache_state().written(&key);
             drop(writing);
         });
     }

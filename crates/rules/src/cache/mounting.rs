@@ -6,24 +6,24 @@ use std::time::Duration;
 use crate::condition;
 use crate::record::{self, CommandConfig, HttpConfig, OnInjection, PromptConfig, ScriptConfig};
 use crate::reply;
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Rights, Source, Stored};
 use domain::checkpoint::CheckpointKind;
 use domain::condition::Condition;
 use domain::fault::Fault;
-use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use domain::id::{AgentId, HookName, agent_uuid};
-use domain::matcher::{Matcher, Respond};
+use domain::matcher::{Matcher, RespondTools};
+use domain::rule::{Fallback, HandlerType, HookScope, Rights, Rule, RuleDetails, Source};
 
-use crate::handler::{Parts, RuleHandler, Runs};
-use engine::live::Rules;
-use engine::set::{Absent, Mounted};
+use crate::handler::{RuleHandler, RuleRunner, RuleServices};
+use engine::hook_set::{Mounted, NullHandler};
+use engine::live_rules::RulesByTenant;
 
 /// The name that refuses where no rules could be read.
 const STORE: &str = "the store of hooks";
 
 /// The hook that a row is, in force as far as it can be. What is wrong with a row makes it fail at each event, so that
 /// what a gate guards stays shut.
-pub fn mount(row: &AgentHook, agents: &[AgentId], parts: &Arc<Parts>) -> Mounted {
+pub fn mount(row: &Rule, agents: &[AgentId], parts: &Arc<RuleServices>) -> Mounted {
     let mut broken = None;
     let mut hold = |fault: Fault| {
         broken.get_or_insert(fault);
@@ -50,7 +50,7 @@ pub fn mount(row: &AgentHook, agents: &[AgentId], parts: &Arc<Parts>) -> Mounted
     let hook = Arc::new(hook(row, agents, (matcher, condition, broken)));
     match runs {
         Some(runs) => Mounted { handler: RuleHandler::new(hook.clone(), runs, parts.clone()), hook },
-        None => Mounted { handler: Arc::new(Absent), hook },
+        None => Mounted { handler: Arc::new(NullHandler), hook },
     }
 }
 
@@ -60,22 +60,22 @@ fn condition_failed(detail: String) -> Fault {
 
 type Compiled = (Option<Matcher>, Option<Arc<dyn Condition>>, Option<Fault>);
 
-fn hook(row: &AgentHook, agents: &[AgentId], (matcher, condition, broken): Compiled) -> Hook {
+fn hook(row: &Rule, agents: &[AgentId], (matcher, condition, broken): Compiled) -> Hook {
     let on_failure = match row.on_timeout {
-        Instead::Block => OnFailure::Close,
+        Fallback::Block => OnFailure::Close,
         // Of a gate this opens timeouts only.
-        Instead::Allow => OnFailure::Continue,
+        Fallback::Allow => OnFailure::Continue,
     };
     let timeout = Duration::from_millis(row.timeout_ms.into());
     let mut stages = Stages::default();
     stages.set(row.event, Stage { timeout, on_failure, paired: false });
     let state = match (&row.tripped_at, row.enabled, broken) {
-        (Some(since), _, _) => State::Tripped { since: since.clone() },
-        (None, false, _) => State::Disabled,
-        (None, true, Some(fault)) => State::Broken(fault),
-        (None, true, None) => State::Armed,
+        (Some(since), _, _) => HookState::Tripped { since: since.clone() },
+        (None, false, _) => HookState::Disabled,
+        (None, true, Some(fault)) => HookState::Broken(fault),
+        (None, true, None) => HookState::Armed,
     };
-    let stored = Stored {
+    let stored = RuleDetails {
         id: row.id.clone(),
         tenant: row.tenant_id.clone(),
         version: row.version,
@@ -88,13 +88,13 @@ fn hook(row: &AgentHook, agents: &[AgentId], (matcher, condition, broken): Compi
     };
     Hook {
         name: HookName::from(row.label()),
-        family: Family::Agent,
+        family: Family::Rule,
         origin: row.created_by.clone().unwrap_or_else(|| "store".to_owned()),
         priority: row.priority,
         state,
         scope: scope(row, agents),
         matcher,
-        respond: Respond::Any,
+        respond: RespondTools::Any,
         events: None,
         media_dir: None,
         stages,
@@ -103,7 +103,7 @@ fn hook(row: &AgentHook, agents: &[AgentId], (matcher, condition, broken): Compi
 }
 
 /// Whose turns a row is about. Agents that the host does not have match nobody.
-fn scope(row: &AgentHook, agents: &[AgentId]) -> Scope {
+fn scope(row: &Rule, agents: &[AgentId]) -> Scope {
     match row.scope {
         HookScope::Global | HookScope::Tenant => Scope::Everyone,
         HookScope::Agent => {
@@ -114,7 +114,7 @@ fn scope(row: &AgentHook, agents: &[AgentId]) -> Scope {
 }
 
 /// What a row may rewrite: builtins what their manifest says, others all or nothing.
-fn rights(row: &AgentHook) -> Rights {
+fn rights(row: &Rule) -> Rights {
     match (row.source, row.may_rewrite) {
         (Source::Builtin, _) => Rights::Fields(crate::builtin::mutable_fields(&row.name).unwrap_or_default()),
         (Source::User, true) => Rights::Everything,
@@ -127,48 +127,48 @@ fn rights(row: &AgentHook) -> Rights {
 /// # Errors
 /// What is wrong with its config.
 pub(crate) fn handler(
-    row: &AgentHook,
+    row: &Rule,
     hook: Arc<Hook>,
-    parts: &Arc<Parts>,
-) -> Result<Arc<RuleHandler>, record::Refused> {
+    parts: &Arc<RuleServices>,
+) -> Result<Arc<RuleHandler>, record::RecordError> {
     Ok(RuleHandler::new(hook, runs(row)?, parts.clone()))
 }
 
 /// How a row is run.
-fn runs(row: &AgentHook) -> Result<Runs, record::Refused> {
+fn runs(row: &Rule) -> Result<RuleRunner, record::RecordError> {
     Ok(match row.handler_type {
         HandlerType::Command => {
             let CommandConfig { command, allowed_env_vars, cwd } = CommandConfig::of(&row.config)?;
-            Runs::Command { command, allowed_env_vars, cwd: cwd.unwrap_or_default() }
+            RuleRunner::Command { command, allowed_env_vars, cwd: cwd.unwrap_or_default() }
         }
         HandlerType::Http => {
             let secrets = record::secrets(row);
             let HttpConfig { url, headers, signing_secret, strict, .. } = HttpConfig::of(&row.config)?;
             let of_header = |path: &String| path.strip_prefix("config.headers.").map(str::to_owned);
             let secret_headers = secrets.iter().filter_map(of_header).collect();
-            Runs::Http { url, headers, secret_headers, signing_secret, strict }
+            RuleRunner::Http { url, headers, secret_headers, signing_secret, strict }
         }
         HandlerType::Prompt => {
             let config = PromptConfig::of(&row.config)?;
-            Runs::Prompt {
+            RuleRunner::Prompt {
                 template: config.prompt_template.into(),
                 model: config.model,
                 provider: config.provider,
                 max_per_turn: config.max_invocations_per_turn,
                 on_injection: match config.on_injection {
-                    OnInjection::Block => reply::OnInjection::Block,
-                    OnInjection::Ignore => reply::OnInjection::Ignore,
+                    OnInjection::Block => reply::InjectionEffect::Block,
+                    OnInjection::Ignore => reply::InjectionEffect::Ignore,
                 },
             }
         }
-        HandlerType::Script => Runs::Script { source: ScriptConfig::of(&row.config)?.source.into() },
+        HandlerType::Script => RuleRunner::Script { source: ScriptConfig::of(&row.config)?.source.into() },
     })
 }
 
 /// What is in force while no rules could ever be read: every gate is shut.
-pub fn shut(why: &str) -> Rules {
-    let others = Arc::from(vec![stub((STORE, "host"), why, Guarded::everything(&GATES))]);
-    Rules { others, ..Rules::default() }
+pub fn shut(why: &str) -> RulesByTenant {
+    let others = Arc::from(vec![stub((STORE, "host"), why, GuardedEvents::everything(&GATES))]);
+    RulesByTenant { others, ..RulesByTenant::default() }
 }
 
 /// The checkpoints at which a rule can keep something shut.
@@ -177,7 +177,7 @@ const GATES: [CheckpointKind; 3] =
 
 /// What a rule that cannot be read was to guard, as far as that can be said.
 #[derive(Clone, Debug)]
-pub struct Guarded {
+pub struct GuardedEvents {
     /// Where; it counts at gates only.
     pub kinds: Vec<CheckpointKind>,
     /// Calls of which tools; all if that is not said.
@@ -186,7 +186,7 @@ pub struct Guarded {
     pub scope: Scope,
 }
 
-impl Guarded {
+impl GuardedEvents {
     /// All that happens at `kinds`.
     pub fn everything(kinds: &[CheckpointKind]) -> Self {
         Self { kinds: kinds.to_vec(), matcher: None, scope: Scope::Everyone }
@@ -195,7 +195,7 @@ impl Guarded {
 
 /// A hook that fails at each gate of what it stands for: a rule that cannot be read, which has this name and comes from
 /// there. At no gate it does nothing.
-pub fn stub((name, origin): (&str, &str), why: &str, guarded: Guarded) -> Mounted {
+pub fn stub((name, origin): (&str, &str), why: &str, guarded: GuardedEvents) -> Mounted {
     let mut stages = Stages::default();
     for kind in guarded.kinds.iter().filter(|kind| GATES.contains(kind)) {
         stages.set(*kind, Stage { timeout: Duration::ZERO, on_failure: OnFailure::Close, paired: false });
@@ -205,14 +205,14 @@ pub fn stub((name, origin): (&str, &str), why: &str, guarded: Guarded) -> Mounte
         family: Family::Native,
         origin: origin.to_owned(),
         priority: i32::MIN,
-        state: State::Broken(Fault::Unavailable { detail: why.to_owned() }),
+        state: HookState::Broken(Fault::Unavailable { detail: why.to_owned() }),
         scope: guarded.scope,
         matcher: guarded.matcher,
-        respond: Respond::Any,
+        respond: RespondTools::Any,
         events: None,
         media_dir: None,
         stages,
         stored: None,
     };
-    Mounted { hook: Arc::new(hook), handler: Arc::new(Absent) }
+    Mounted { hook: Arc::new(hook), handler: Arc::new(NullHandler) }
 }

@@ -71,18 +71,18 @@ impl Kind {
 
 /// What the text of an expression alone says about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum StaticKind {
     /// Nothing: it is seen when it is there.
     Dyn,
     /// Its kind; neither a list nor a map.
     Plain(Kind),
     /// A list of these.
-    List(Box<Known>),
+    List(Box<StaticKind>),
     /// A map of these keys to these values.
-    Map(Box<Known>, Box<Known>),
+    Map(Box<StaticKind>, Box<StaticKind>),
 }
 
-impl Known {
+impl StaticKind {
     pub(super) const NULL: Self = Self::Plain(Kind::Null);
     pub(super) const BOOL: Self = Self::Plain(Kind::Bool);
     pub(super) const INT: Self = Self::Plain(Kind::Int);
@@ -134,7 +134,7 @@ impl Known {
     }
 }
 
-impl fmt::Display for Known {
+impl fmt::Display for StaticKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dyn => f.write_str("dyn"),

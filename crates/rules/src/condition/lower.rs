@@ -6,20 +6,20 @@
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr};
 
 use super::call::{call, known, no_overload};
-use super::kind::{Kind, Known};
+use super::kind::{Kind, StaticKind};
 use super::macros::{self, Macro};
 use super::names;
-use super::node::{Node, Var, Walk, With};
+use super::node::{MacroBody, Node, Var, Walk};
 use super::value::SHELL;
 
 /// A step, and what is known of its value.
-pub(super) type Typed = (Node, Known);
+pub(super) type Typed = (Node, StaticKind);
 
 /// Reads the parser's tree.
 #[derive(Debug, Default)]
 pub(super) struct Lowering {
     /// The variables of the macros around, outermost first.
-    locals: Vec<(String, Known)>,
+    locals: Vec<(String, StaticKind)>,
     /// Whether `tool_name` is named.
     pub(super) names_tool: bool,
 }
@@ -35,7 +35,7 @@ impl Lowering {
             Expr::List(it) if !it.optional_indices.is_empty() => Err(NO_OPTIONALS.to_owned()),
             Expr::List(it) => {
                 let (items, known) = self.all(it.elements)?;
-                Ok((Node::List(items), Known::List(Box::new(Known::any(known)))))
+                Ok((Node::List(items), StaticKind::List(Box::new(StaticKind::any(known)))))
             }
             Expr::Map(it) => self.map(it),
             Expr::Comprehension(it) => self.walk(it),
@@ -45,7 +45,7 @@ impl Lowering {
     }
 
     /// Many at once: the steps, and what is known of each.
-    fn all(&mut self, all: Vec<IdedExpr>) -> Result<(Vec<Node>, Vec<Known>), String> {
+    fn all(&mut self, all: Vec<IdedExpr>) -> Result<(Vec<Node>, Vec<StaticKind>), String> {
         let (mut nodes, mut known) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
         for it in all {
             let (node, of_it) = self.lower(it)?;
@@ -80,7 +80,7 @@ impl Lowering {
             return Ok((Node::Var(var), known_of(var)));
         }
         if let Some(kind) = Kind::NAMED.into_iter().find(|kind| kind.name() == name) {
-            return Ok((Node::Kind(kind), Known::TYPE));
+            return Ok((Node::Kind(kind), StaticKind::TYPE));
         }
         let locals = self.locals.iter().map(|(local, _)| local.as_str());
         Err(names::unknown("variable", name, Var::ALL.into_iter().map(|(known, _)| known).chain(locals)))
@@ -92,14 +92,14 @@ impl Lowering {
             return Err(names::unknown("member of `shell`", &field, SHELL.into_iter()));
         }
         let found = match known {
-            Known::Dyn => Known::Dyn,
-            Known::Map(key, found) if key.may_equal(&Known::STRING) => *found,
-            Known::Plain(_) | Known::List(_) | Known::Map(..) => {
+            StaticKind::Dyn => StaticKind::Dyn,
+            StaticKind::Map(key, found) if key.may_equal(&StaticKind::STRING) => *found,
+            StaticKind::Plain(_) | StaticKind::List(_) | StaticKind::Map(..) => {
                 return Err(format!("type '{known}' has no members, so there is no `{field}` in it"));
             }
         };
         let of = Box::new(of);
-        Ok(if test { (Node::Has(of, field), Known::BOOL) } else { (Node::Select(of, field), found) })
+        Ok(if test { (Node::Has(of, field), StaticKind::BOOL) } else { (Node::Select(of, field), found) })
     }
 
     fn map(&mut self, it: MapExpr) -> Result<Typed, String> {
@@ -120,17 +120,17 @@ impl Lowering {
             keys.push(of_key);
             values.push(of_value);
         }
-        Ok((Node::Map(entries), Known::Map(Box::new(Known::any(keys)), Box::new(Known::any(values)))))
+        Ok((Node::Map(entries), StaticKind::Map(Box::new(StaticKind::any(keys)), Box::new(StaticKind::any(values)))))
     }
 
     fn walk(&mut self, mut it: Box<ComprehensionExpr>) -> Result<Typed, String> {
         let Some(found) = macros::read(&mut it) else { return Err("this macro is not available".to_owned()) };
         let (range, known) = self.lower(it.iter_range)?;
         let item = match known {
-            Known::Dyn => Known::Dyn,
-            Known::List(of) => *of,
-            Known::Map(key, _) => *key,
-            Known::Plain(_) => return Err(format!("a value of type '{known}' cannot be walked by a macro")),
+            StaticKind::Dyn => StaticKind::Dyn,
+            StaticKind::List(of) => *of,
+            StaticKind::Map(key, _) => *key,
+            StaticKind::Plain(_) => return Err(format!("a value of type '{known}' cannot be walked by a macro")),
         };
         self.locals.push((it.iter_var, item));
         let with = self.with(found);
@@ -139,15 +139,15 @@ impl Lowering {
         Ok((Node::Walk(Box::new(Walk { range, with })), known))
     }
 
-    fn with(&mut self, found: Macro) -> Result<(With, Known), String> {
+    fn with(&mut self, found: Macro) -> Result<(MacroBody, StaticKind), String> {
         Ok(match found {
-            Macro::All(test) => (With::All(self.bool("all()", test)?), Known::BOOL),
-            Macro::Exists(test) => (With::Exists(self.bool("exists()", test)?), Known::BOOL),
-            Macro::One(test) => (With::One(self.bool("exists_one()", test)?), Known::BOOL),
+            Macro::All(test) => (MacroBody::All(self.bool("all()", test)?), StaticKind::BOOL),
+            Macro::Exists(test) => (MacroBody::Exists(self.bool("exists()", test)?), StaticKind::BOOL),
+            Macro::One(test) => (MacroBody::One(self.bool("exists_one()", test)?), StaticKind::BOOL),
             Macro::Collect(test, make) => {
                 let test = test.map(|test| self.bool("filter()", test)).transpose()?;
                 let (make, known) = self.lower(make)?;
-                (With::Collect(test, make), Known::List(Box::new(known)))
+                (MacroBody::Collect(test, make), StaticKind::List(Box::new(known)))
             }
         })
     }
@@ -162,23 +162,25 @@ pub(super) fn is_key(kind: Kind) -> bool {
 }
 
 /// What is known of a variable.
-fn known_of(var: Var) -> Known {
+fn known_of(var: Var) -> StaticKind {
     match var {
-        Var::ToolInput | Var::Shell => Known::object(),
-        Var::Depth => Known::INT,
-        Var::FirstPrompt => Known::BOOL,
-        Var::ToolName | Var::Event | Var::AgentId | Var::SessionId | Var::RawInput | Var::RawToolName => Known::STRING,
+        Var::ToolInput | Var::Shell => StaticKind::object(),
+        Var::Depth => StaticKind::INT,
+        Var::FirstPrompt => StaticKind::BOOL,
+        Var::ToolName | Var::Event | Var::AgentId | Var::SessionId | Var::RawInput | Var::RawToolName => {
+            StaticKind::STRING
+        }
     }
 }
 
 fn literal(it: LiteralValue) -> Typed {
     match it {
-        LiteralValue::Null => (Node::Null, Known::NULL),
-        LiteralValue::Boolean(it) => (Node::Bool(*it.inner()), Known::BOOL),
-        LiteralValue::Int(it) => (Node::Int(*it.inner()), Known::INT),
-        LiteralValue::UInt(it) => (Node::Uint(*it.inner()), Known::UINT),
-        LiteralValue::Double(it) => (Node::Double(*it.inner()), Known::DOUBLE),
-        LiteralValue::String(it) => (Node::Text(it.inner().to_owned()), Known::STRING),
-        LiteralValue::Bytes(it) => (Node::Bytes(it.inner().to_vec()), Known::BYTES),
+        LiteralValue::Null => (Node::Null, StaticKind::NULL),
+        LiteralValue::Boolean(it) => (Node::Bool(*it.inner()), StaticKind::BOOL),
+        LiteralValue::Int(it) => (Node::Int(*it.inner()), StaticKind::INT),
+        LiteralValue::UInt(it) => (Node::Uint(*it.inner()), StaticKind::UINT),
+        LiteralValue::Double(it) => (Node::Double(*it.inner()), StaticKind::DOUBLE),
+        LiteralValue::String(it) => (Node::Text(it.inner().to_owned()), StaticKind::STRING),
+        LiteralValue::Bytes(it) => (Node::Bytes(it.inner().to_vec()), StaticKind::BYTES),
     }
 }

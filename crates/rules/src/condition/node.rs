@@ -203,12 +203,12 @@ pub(super) struct Walk {
     /// What is walked.
     pub(super) range: Node,
     /// What is done with each item, which is the innermost [`Node::Local`].
-    pub(super) with: With,
+    pub(super) with: MacroBody,
 }
 
 /// What a macro does with the items.
 #[derive(Debug)]
-pub(super) enum With {
+pub(super) enum MacroBody {
     /// `all`
     All(Node),
     /// `exists`

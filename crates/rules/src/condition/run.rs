@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use domain::condition::Seen;
+use domain::condition::ConditionInput;
 use domain::shell::ShellFacts;
 
 use super::fault::Fault;
 use super::kind::Kind;
 use super::meter::{Bounds, Meter};
 use super::native;
-use super::node::{Node, Order, Var, Walk, With};
+use super::node::{MacroBody, Node, Order, Var, Walk};
 use super::number::whole;
 use super::same::{holds, look_up, order, same};
 use super::value::{Bytes, List, Map, Text, Value};
@@ -32,7 +32,7 @@ pub(super) struct Run<'a> {
 /// What is seen, with what is read of it on the way.
 pub(super) struct Event<'a> {
     /// What is seen.
-    pub(super) seen: &'a Seen<'a>,
+    pub(super) seen: &'a ConditionInput<'a>,
     /// What stands for `tool_name`.
     pub(super) tool_name: &'a str,
     /// The reading of the shell text, once somebody has asked.
@@ -244,16 +244,16 @@ impl<'a> Run<'a> {
             list
         };
         match &walk.with {
-            With::All(test) => self.every(&list, false, test).map(Value::Bool),
-            With::Exists(test) => self.every(&list, true, test).map(Value::Bool),
-            With::One(test) => {
+            MacroBody::All(test) => self.every(&list, false, test).map(Value::Bool),
+            MacroBody::Exists(test) => self.every(&list, true, test).map(Value::Bool),
+            MacroBody::One(test) => {
                 let mut hits = 0_usize;
                 for index in 0..list.len() {
                     hits += usize::from(self.with(&list, index, |run| run.bool("exists_one", test))?);
                 }
                 Ok(Value::Bool(hits == 1))
             }
-            With::Collect(test, make) => {
+            MacroBody::Collect(test, make) => {
                 let mut made = Vec::new();
                 for index in 0..list.len() {
                     let one = self.with(&list, index, |run| match test {

@@ -1,16 +1,16 @@
 //! From what a handler said to what a chain takes.
 
-use crate::reply::{self, Current, Decision, ReplyFault, Rewrite, Said, Shape};
-use domain::agent_hook::HandlerType;
+use crate::reply::{self, CurrentInput, Decision, HandlerReply, InputShape, ReplyFault, Rewrite};
 use domain::checkpoint::{PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit};
-use domain::fault::{Breach, Fault, FaultKind, Way};
+use domain::fault::{Direction, Fault, FaultKind, ProtocolBreach};
 use domain::json::Object;
-use domain::verdict::{Heard as HeardAt, Reason, Verdict};
+use domain::rule::HandlerType;
+use domain::verdict::{ParsedVerdict as HeardAt, Reason, Verdict};
 
 /// An answer that was read, and how its rewrite is written.
-pub(crate) struct Answer {
-    pub(crate) said: Said,
-    pub(crate) shape: Shape,
+pub(crate) struct ReadAnswer {
+    pub(crate) said: HandlerReply,
+    pub(crate) shape: InputShape,
 }
 
 /// A fault with the words for it.
@@ -38,42 +38,44 @@ impl From<ReplyFault> for Failure {
         let fault = match (&broken, broken.kind()) {
             (ReplyFault::Exited { code, .. }, _) => Fault::BadExit { status: *code },
             (ReplyFault::Killed { signal, .. }, _) => Fault::Killed { signal: *signal },
-            (ReplyFault::TooLarge { .. }, _) => Fault::TooLarge { way: Way::Reply, limit: reply::MAX_REPLY_BYTES },
+            (ReplyFault::TooLarge { .. }, _) => {
+                Fault::TooLarge { way: Direction::Reply, limit: reply::MAX_REPLY_BYTES }
+            }
             (ReplyFault::Unreadable(_), FaultKind::Unreadable) => Fault::Unreadable { detail: detail.clone() },
-            (ReplyFault::Unreadable(_), _) => Fault::Protocol(Breach::Broke(detail.clone())),
+            (ReplyFault::Unreadable(_), _) => Fault::Protocol(ProtocolBreach::Broke(detail.clone())),
         };
         Self { fault, detail }
     }
 }
 
 /// How the rewrites of a kind of handler are written.
-pub(crate) fn shape(handler: HandlerType) -> Shape {
+pub(crate) fn shape(handler: HandlerType) -> InputShape {
     match handler {
-        HandlerType::Script => Shape::Parts,
-        HandlerType::Command | HandlerType::Http | HandlerType::Prompt => Shape::Whole,
+        HandlerType::Script => InputShape::Parts,
+        HandlerType::Command | HandlerType::Http | HandlerType::Prompt => InputShape::Whole,
     }
 }
 
 /// The tool and the input that a judge is shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownInput<'a> {
     pub(crate) tool: &'a str,
     pub(crate) input: Option<&'a Object>,
 }
 
 /// What of a subject a judge is shown: never the message of the user.
-pub(crate) fn facts<'a>(subject: &Subject<'a>) -> Shown<'a> {
+pub(crate) fn facts<'a>(subject: &Subject<'a>) -> ShownInput<'a> {
     match subject {
-        Subject::PreToolUse(gate) => Shown { tool: &gate.call.tool, input: Some(&gate.call.arguments) },
+        Subject::PreToolUse(gate) => ShownInput { tool: &gate.call.tool, input: Some(&gate.call.arguments) },
         Subject::SubagentStart(start) => {
-            Shown { tool: start.call.as_ref().map_or("", |call| &call.tool), input: Some(&start.input) }
+            ShownInput { tool: start.call.as_ref().map_or("", |call| &call.tool), input: Some(&start.input) }
         }
         Subject::UserPromptSubmit(_)
         | Subject::BeforeLlm(_)
         | Subject::AfterLlm(_)
         | Subject::BeforeTool(_)
         | Subject::ApproveTool(_)
-        | Subject::AfterTool(_) => Shown::default(),
+        | Subject::AfterTool(_) => ShownInput::default(),
     }
 }
 
@@ -81,13 +83,13 @@ pub(crate) fn facts<'a>(subject: &Subject<'a>) -> Shown<'a> {
 ///
 /// # Errors
 /// Its rewrite has no shape that is allowed there.
-pub(crate) fn reply(subject: &Subject<'_>, answer: Answer) -> Result<Reply, ReplyFault> {
-    let Answer { said, shape } = answer;
-    let Said { decision, reason, context, updated_input, .. } = said;
+pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, ReplyFault> {
+    let ReadAnswer { said, shape } = answer;
+    let HandlerReply { decision, reason, context, updated_input, .. } = said;
     let reason = Reason::new(reason.as_deref().unwrap_or_default());
     match subject {
         Subject::PreToolUse(gate) => {
-            let current = Current::Input(&gate.call.arguments);
+            let current = CurrentInput::Input(&gate.call.arguments);
             let rewrite = match reply::rewrite(updated_input, current, shape)? {
                 Some(Rewrite::Input(input)) => Some(Box::new(input)),
                 Some(Rewrite::Prompt(_)) | None => None,
@@ -100,7 +102,7 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: Answer) -> Result<Reply, Repl
             Ok(Reply::PreToolUse(HeardAt::<PreToolUse> { rewrite, context, ..verdict.into() }))
         }
         Subject::UserPromptSubmit(submitted) => {
-            let current = Current::Prompt(&submitted.prompt);
+            let current = CurrentInput::Prompt(&submitted.prompt);
             let rewrite = match reply::rewrite(updated_input, current, shape)? {
                 Some(Rewrite::Prompt(text)) => Some(Box::new(text)),
                 Some(Rewrite::Input(_)) | None => None,

@@ -1,13 +1,13 @@
 //! A rewrite that a hook has no right to leaves a line in the log of the host, beside what its record says.
 
-use domain::agent_hook::Rights;
 use domain::checkpoint::{Checkpoint, Reply, Subject};
 use domain::json::Object;
-use domain::verdict::{Heard, Verdict};
+use domain::rule::Rights;
+use domain::verdict::{ParsedVerdict, Verdict};
 
-use super::About;
+use super::BoundRule;
 
-impl About {
+impl BoundRule {
     /// Says in the log how much of a rewrite is dropped for want of the right to it.
     pub(super) fn log_denied(&self, subject: &Subject<'_>, reply: &Reply) {
         let Some(stored) = &self.hook.stored else { return };
@@ -39,7 +39,7 @@ fn denied_arguments(old: &Object, new: &Object, rights: &Rights) -> usize {
 }
 
 /// What an answer puts into the place of what it was asked about.
-fn rewrite<C: Checkpoint>(heard: &Heard<C>) -> Option<&C::Modify> {
+fn rewrite<C: Checkpoint>(heard: &ParsedVerdict<C>) -> Option<&C::Modify> {
     match &heard.verdict {
         Verdict::Modify(with) => Some(with),
         Verdict::Continue | Verdict::Respond(_) | Verdict::Deny(_) | Verdict::Ask(_) | Verdict::Abort(_) => {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::judge::{self, Question};
-use crate::reply::{self, Said};
+use crate::judge::{self, JudgeQuestion};
+use crate::reply::{self, HandlerReply};
 use domain::account::Account;
-use domain::fault::{Breach, Fault};
+use domain::fault::{Fault, ProtocolBreach};
 use domain::json::{Value, canonical};
 use domain::llm::LlmReply;
 use domain::record::NotRun;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use engine::deadlines::Elapsed;
 
 use super::answer::Failure;
-use super::running::{Asked, Runs};
+use super::running::{RuleQuestion, RuleRunner};
 
 /// How long an answer counts. Source: agent hooks, prompt handler.
 const CACHE_TIME: Duration = Duration::from_secs(60);
@@ -34,12 +34,16 @@ const ANSWER_TOKENS: u64 = judge::MAX_OUTPUT_TOKENS as u64;
 /// Asks language models for judgements. These calls fire no hooks.
 pub trait Evaluator: Send + Sync {
     /// Asks `question` of the model that is meant by `wanted`. Dropping the future ends the call.
-    fn judge<'a>(&'a self, wanted: Wanted<'a>, question: Question) -> BoxFuture<'a, Result<Judged, String>>;
+    fn judge<'a>(
+        &'a self,
+        wanted: JudgeChoice<'a>,
+        question: JudgeQuestion,
+    ) -> BoxFuture<'a, Result<Judgement, String>>;
 }
 
 /// Which model is to judge.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct JudgeChoice<'a> {
     /// The provider, if it must be that one.
     pub provider: Option<&'a str>,
     /// An alias such as `haiku`, or a model's name.
@@ -59,7 +63,7 @@ pub struct JudgeSettings {
 
 /// What a model answered.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct Judgement {
     /// Its answer.
     pub reply: LlmReply,
     /// The model that answered.
@@ -75,7 +79,7 @@ pub struct Judges {
 
 #[derive(Default)]
 struct Cache {
-    entries: HashMap<[u8; 32], (Instant, Said)>,
+    entries: HashMap<[u8; 32], (Instant, HandlerReply)>,
     /// Oldest first.
     order: VecDeque<[u8; 32]>,
 }
@@ -91,7 +95,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Judges {
-    fn earlier(&self, key: &[u8; 32]) -> Option<Said> {
+    fn earlier(&self, key: &[u8; 32]) -> Option<HandlerReply> {
         let mut cache = lock(&self.said);
         let (at, said) = cache.entries.get(key)?;
         if at.elapsed() < CACHE_TIME {
@@ -103,7 +107,7 @@ impl Judges {
         None
     }
 
-    fn keep(&self, key: [u8; 32], said: &Said) {
+    fn keep(&self, key: [u8; 32], said: &HandlerReply) {
         let mut cache = lock(&self.said);
         cache.order.retain(|other| *other != key);
         cache.order.push_back(key);
@@ -144,15 +148,15 @@ impl Judges {
 }
 
 /// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
-fn refused(account: &mut Account, reason: String) -> Said {
+fn refused(account: &mut Account, reason: String) -> HandlerReply {
     (account.uncounted, account.instead) = (true, Some(NotRun::BudgetSpent));
-    Said { decision: reply::Decision::Block, reason: Some(reason), ..Said::default() }
+    HandlerReply { decision: reply::Decision::Block, reason: Some(reason), ..HandlerReply::default() }
 }
 
-impl Asked<'_> {
+impl RuleQuestion<'_> {
     /// Cache, cap, reserve, call, settle, cache.
-    pub(super) async fn judge(&self, account: &mut Account) -> Result<Said, Failure> {
-        let Runs::Prompt { template, max_per_turn, on_injection, .. } = &self.about.runs else {
+    pub(super) async fn judge(&self, account: &mut Account) -> Result<HandlerReply, Failure> {
+        let RuleRunner::Prompt { template, max_per_turn, on_injection, .. } = &self.about.runs else {
             return Err(Failure::unavailable("it is no prompt hook"));
         };
         let judges = &self.about.parts.judges;
@@ -163,7 +167,9 @@ impl Asked<'_> {
             return Ok(said);
         }
         let question = judge::request(template, self.event.name(), self.facts.tool, self.facts.input, nonce())
-            .map_err(|large| Failure::of(Fault::Protocol(Breach::Broke(large.to_string())), large.to_string()))?;
+            .map_err(|large| {
+                Failure::of(Fault::Protocol(ProtocolBreach::Broke(large.to_string())), large.to_string())
+            })?;
         let counted = !self.who.is_test;
         if counted && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
             return Ok(refused(account, format!("max_invocations_per_turn ({max_per_turn}) reached")));
@@ -198,15 +204,15 @@ impl Asked<'_> {
         Ok(said)
     }
 
-    async fn call(&self, question: Question, timeout: Duration) -> Result<Judged, Failure> {
-        let Runs::Prompt { model, provider, .. } = &self.about.runs else {
+    async fn call(&self, question: JudgeQuestion, timeout: Duration) -> Result<Judgement, Failure> {
+        let RuleRunner::Prompt { model, provider, .. } = &self.about.runs else {
             return Err(Failure::unavailable("it is no prompt hook"));
         };
         let parts = &self.about.parts;
         let Some(evaluator) = &parts.evaluator else {
             return Err(Failure::unavailable("hook resolver: no providers registered for tenant"));
         };
-        let wanted = Wanted { provider: provider.as_deref(), model, settings: &parts.judge };
+        let wanted = JudgeChoice { provider: provider.as_deref(), model, settings: &parts.judge };
         match parts.deadlines.within(timeout, evaluator.judge(wanted, question)).await {
             Ok(Ok(judged)) => Ok(judged),
             Ok(Err(why)) => Err(Failure::unavailable(why)),
@@ -264,10 +270,13 @@ impl Asked<'_> {
         let input = self.facts.input.map_or(Value::Null, |input| Value::Object(input.clone()));
         // An unsaved hook has no version that its settings would change.
         let settings = match &self.about.runs {
-            Runs::Prompt { template, model, provider, on_injection, .. } if self.about.version() == 0 => {
-                domain::json::json!([template, model, provider, *on_injection == reply::OnInjection::Block])
+            RuleRunner::Prompt { template, model, provider, on_injection, .. } if self.about.version() == 0 => {
+                domain::json::json!([template, model, provider, *on_injection == reply::InjectionEffect::Block])
             }
-            Runs::Prompt { .. } | Runs::Command { .. } | Runs::Http { .. } | Runs::Script { .. } => Value::Null,
+            RuleRunner::Prompt { .. }
+            | RuleRunner::Command { .. }
+            | RuleRunner::Http { .. }
+            | RuleRunner::Script { .. } => Value::Null,
         };
         let key = domain::json::json!([
             self.who.tenant_id,
@@ -327,7 +336,7 @@ mod tests {
     async fn answers_count_for_a_minute_and_the_ones_used_last_stay() {
         let judges = Judges::default();
         let key = |number: usize| -> [u8; 32] { Sha256::digest(number.to_string()).into() };
-        let said = Said { reason: Some("so".into()), ..Said::default() };
+        let said = HandlerReply { reason: Some("so".into()), ..HandlerReply::default() };
         (0..CACHE_ENTRIES).for_each(|number| judges.keep(key(number), &said));
         assert!(judges.earlier(&key(0)).is_some());
         judges.keep(key(CACHE_ENTRIES), &said);

@@ -10,20 +10,20 @@ use domain::checkpoint::Notice;
 use domain::execution::Execution;
 use domain::fault::{Fault, FaultKind};
 use domain::id::TenantId;
-use domain::record::{NotRun, Outcome, Record};
+use domain::record::{HookOutcome, NotRun, Record};
 use domain::store::ExecutionStore;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use futures_util::FutureExt as _;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::About;
-use super::answer::{Failure, Shown};
-use super::running::{Asked, Heard};
-use engine::evidence::Lost;
-use engine::live::{Live, Outcomes};
+use super::BoundRule;
+use super::answer::{Failure, ShownInput};
+use super::running::{RuleQuestion, RunResult};
+use engine::evidence::LostCounter;
+use engine::live_rules::{LiveRules, OutcomeListener};
 use engine::telemetry::Tracer;
 
 mod failing;
@@ -32,7 +32,7 @@ mod queue;
 mod spans;
 mod telling;
 
-pub use outbox::{ATTEMPTS, Kept, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS};
+pub use outbox::{ATTEMPTS, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS, TakenJob};
 
 use failing::say_failure;
 use outbox::Lease;
@@ -66,7 +66,7 @@ impl Default for PoolLimits {
 }
 
 /// Tells observers, some at a time.
-pub struct Pool {
+pub struct ObserverPool {
     waiting: Mutex<Waiting>,
     limits: PoolLimits,
     left: Notify,
@@ -77,10 +77,10 @@ pub struct Pool {
     /// Set when what runs is stopped.
     closing: CancellationToken,
     executions: Arc<dyn ExecutionStore>,
-    outcomes: Mutex<Option<Arc<dyn Outcomes>>>,
+    outcomes: Mutex<Option<Arc<dyn OutcomeListener>>>,
     outbox: Option<Outbox>,
     looking: OnceLock<()>,
-    lost: Lost,
+    lost: LostCounter,
     tracer: OnceLock<Arc<Tracer>>,
 }
 
@@ -95,7 +95,7 @@ struct Waiting {
 
 /// One hook that is to be told of something.
 struct Job {
-    about: Arc<About>,
+    about: Arc<BoundRule>,
     what: What,
     /// For jobs that are kept in the outbox.
     lease: Option<Lease>,
@@ -110,7 +110,7 @@ enum What {
 }
 
 impl Job {
-    fn of(about: &Arc<About>, what: What, lease: Option<Lease>) -> Self {
+    fn of(about: &Arc<BoundRule>, what: What, lease: Option<Lease>) -> Self {
         Self { about: about.clone(), what, lease }
     }
 
@@ -131,7 +131,7 @@ impl What {
     }
 }
 
-impl Pool {
+impl ObserverPool {
     /// A pool whose executions go to `executions`. Its work belongs to `tasks`.
     pub fn new(limits: PoolLimits, executions: Arc<dyn ExecutionStore>, tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self::of(limits, executions, tasks, None))
@@ -161,19 +161,19 @@ impl Pool {
             outcomes: Mutex::default(),
             outbox,
             looking: OnceLock::new(),
-            lost: Lost::default(),
+            lost: LostCounter::default(),
             tracer: OnceLock::new(),
         }
     }
 
     /// Lets `outcomes` hear what becomes of handlers.
-    pub fn count_by(&self, outcomes: Arc<dyn Outcomes>) {
+    pub fn count_by(&self, outcomes: Arc<dyn OutcomeListener>) {
         *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcomes);
     }
 
     /// Begins to do what is left in the outbox, if there is one, with the hooks of `live`: these must have been read,
     /// since the jobs of a hook that is not there are over. Every call but the first does nothing. Needs a runtime.
-    pub fn look_with(self: &Arc<Self>, live: &Arc<Live>) {
+    pub fn look_with(self: &Arc<Self>, live: &Arc<LiveRules>) {
         if self.outbox.is_some() && self.looking.set(()).is_ok() {
             self.tasks.spawn(self.clone().look_for_due(live.clone()));
         }
@@ -212,7 +212,8 @@ impl Pool {
             let Some(telling) = what.telling() else { continue };
             self.trace_dropped(&about, &telling.who.tenant_id);
             let account = Account { detail: Some(CLOSED.to_owned()), ..Account::default() };
-            let outcome = Outcome::Failed { fault: Fault::Cancelled, became: Word::Continue, took: Duration::ZERO };
+            let outcome =
+                HookOutcome::Failed { fault: Fault::Cancelled, became: VerdictKind::Continue, took: Duration::ZERO };
             let record = record(&about, &telling, outcome, account);
             self.trace(&telling, &record);
             self.keep(&telling, record, || {});
@@ -265,7 +266,7 @@ impl Pool {
     }
 
     /// Queues that the hook of `about` is told of `notice`; `false` if there was no room.
-    pub(crate) fn submit(self: &Arc<Self>, about: &Arc<About>, notice: &Arc<Notice>) -> bool {
+    pub(crate) fn submit(self: &Arc<Self>, about: &Arc<BoundRule>, notice: &Arc<Notice>) -> bool {
         match &self.outbox {
             Some(outbox) if !self.closing.is_cancelled() => self.entrust(outbox, (about, notice)),
             Some(_) | None => self.enqueue(Job::of(about, What::Notice(notice.clone()), None)),
@@ -279,7 +280,7 @@ impl Pool {
         false
     }
 
-    fn count_dropped(&self, about: &About, tenant: &TenantId) {
+    fn count_dropped(&self, about: &BoundRule, tenant: &TenantId) {
         self.waiting().dropped += 1;
         self.trace_dropped(about, tenant);
         tracing::warn!(hook_id = %about.id(), %tenant, "hooks.async_dropped");
@@ -319,7 +320,7 @@ impl Pool {
         Ok(())
     }
 
-    fn take(self: &Arc<Self>, worker: &mut Worker) -> Option<(Job, Seat)> {
+    fn take(self: &Arc<Self>, worker: &mut Worker) -> Option<(Job, PoolSlot)> {
         let mut waiting = self.waiting();
         let Some((tenant, job)) = waiting.queue.take() else {
             waiting.workers -= 1;
@@ -330,7 +331,7 @@ impl Pool {
         };
         drop(waiting);
         self.left.notify_waiters();
-        Some((job, Seat { pool: self.clone(), tenant }))
+        Some((job, PoolSlot { pool: self.clone(), tenant }))
     }
 
     /// Runs one hook, and keeps what came of it.
@@ -346,13 +347,13 @@ impl Pool {
         };
         let Some(telling) = what.telling() else { return };
         let began = Instant::now();
-        let Heard { said, mut account } = self.ask(&about, &telling).await;
+        let RunResult { said, mut account } = self.ask(&about, &telling).await;
         let took = began.elapsed();
         let outcome = match said {
-            Ok(said) => Outcome::Said { word: word(said.decision), reason: said.reason, took },
+            Ok(said) => HookOutcome::Said { word: word(said.decision), reason: said.reason, took },
             Err(Failure { fault, detail }) => {
                 account.detail.get_or_insert(detail);
-                Outcome::Failed { fault, became: Word::Continue, took }
+                HookOutcome::Failed { fault, became: VerdictKind::Continue, took }
             }
         };
         let Some((outbox, lease)) = lease else {
@@ -366,15 +367,20 @@ impl Pool {
     }
 
     /// Keeps what came of an attempt: a row if it was the last one, else when the next one is due.
-    async fn settle(&self, (outbox, lease): (&Outbox, Lease), (about, telling): (&About, &Telling), record: Record) {
+    async fn settle(
+        &self,
+        (outbox, lease): (&Outbox, Lease),
+        (about, telling): (&BoundRule, &Telling),
+        record: Record,
+    ) {
         let lease = match &record.outcome {
             // This process ends; the next one does it.
-            Outcome::Failed { fault, .. } if fault.kind() == FaultKind::Cancelled => return,
-            Outcome::Failed { .. } => {
+            HookOutcome::Failed { fault, .. } if fault.kind() == FaultKind::Cancelled => return,
+            HookOutcome::Failed { .. } => {
                 self.count(about, telling, &record);
                 outbox.put_off(lease).await
             }
-            Outcome::Said { .. } | Outcome::Told | Outcome::NotRun(_) => {
+            HookOutcome::Said { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
                 self.count(about, telling, &record);
                 Some(lease)
             }
@@ -393,10 +399,10 @@ impl Pool {
         }
     }
 
-    async fn ask(&self, about: &Arc<About>, telling: &Telling) -> Heard<crate::reply::Said> {
+    async fn ask(&self, about: &Arc<BoundRule>, telling: &Telling) -> RunResult<crate::reply::HandlerReply> {
         let timeout = about.hook.stages.get(telling.event).map_or(Duration::ZERO, |stage| stage.timeout);
-        let shown = Shown { tool: telling.tool.as_deref().unwrap_or_default(), input: telling.input.as_ref() };
-        let asked = Asked {
+        let shown = ShownInput { tool: telling.tool.as_deref().unwrap_or_default(), input: telling.input.as_ref() };
+        let asked = RuleQuestion {
             about,
             event_id: &telling.event_id,
             who: &telling.who,
@@ -434,26 +440,26 @@ impl Pool {
     /// Keeps that there was no room for a job, where nobody else does.
     fn keep_dropped(&self, job: &Job) {
         let What::Kept(telling) = &job.what else { return };
-        let record = record(&job.about, telling, Outcome::NotRun(NotRun::Dropped), Account::default());
+        let record = record(&job.about, telling, HookOutcome::NotRun(NotRun::Dropped), Account::default());
         self.trace(telling, &record);
         self.keep(telling, record, || {});
     }
 }
 
-fn record(about: &About, telling: &Telling, outcome: Outcome, account: Account) -> Record {
+fn record(about: &BoundRule, telling: &Telling, outcome: HookOutcome, account: Account) -> Record {
     Record { account: Some(Box::new(account)), ..Record::of(&about.hook, telling.event, outcome) }
 }
 
 /// One that works off what waits.
 struct Worker {
-    pool: Arc<Pool>,
+    pool: Arc<ObserverPool>,
     /// Whether it is no longer counted.
     left: bool,
 }
 
 /// The place of one job among those that run.
-struct Seat {
-    pool: Arc<Pool>,
+struct PoolSlot {
+    pool: Arc<ObserverPool>,
     tenant: TenantId,
 }
 
@@ -472,7 +478,7 @@ impl Worker {
 }
 
 /// However a job ends, its tenant may have another.
-impl Drop for Seat {
+impl Drop for PoolSlot {
     fn drop(&mut self) {
         self.pool.waiting().queue.ended(&self.tenant);
     }
@@ -489,10 +495,10 @@ impl Drop for Worker {
 }
 
 /// What an observer said, which counts for nothing but its row.
-fn word(decision: Decision) -> Word {
+fn word(decision: Decision) -> VerdictKind {
     match decision {
-        Decision::Allow => Word::Continue,
-        Decision::Ask => Word::Ask,
-        Decision::Block | Decision::Defer => Word::Deny,
+        Decision::Allow => VerdictKind::Continue,
+        Decision::Ask => VerdictKind::Ask,
+        Decision::Block | Decision::Defer => VerdictKind::Deny,
     }
 }

@@ -1,4 +1,4 @@
-//! One run of a stored hook, whichever way it is run.
+//! One run of a rule, whichever way it is run.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::payload::for_script;
 use crate::reply::{self, Exit};
 use bytes::Bytes;
-use domain::account::{Account, Rewritten};
+use domain::account::{Account, RewriteOutcome};
 use domain::checkpoint::CheckpointKind;
-use domain::fault::{Breach, Fault, Way};
+use domain::fault::{Direction, Fault, ProtocolBreach};
 use domain::id::EventId;
 use domain::identity::Identity;
 use domain::json::Value;
@@ -18,11 +18,11 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Failure, Shown, shape};
-use super::{About, ScriptCall, ScriptFailure};
+use super::answer::{Failure, ReadAnswer, ShownInput, shape};
+use super::{BoundRule, ScriptCall, ScriptFailure};
 use crate::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
 use engine::deadlines::Elapsed;
-use process::command::{self, CommandSpec, End, Limit, Ran, environment};
+use process::command::{self, CommandEnd, CommandResult, CommandSpec, RunLimit, environment};
 
 /// How much of an output is kept for somebody who tests a hook, in characters: a screen or two.
 const SHOWN_CHARS: usize = 4000;
@@ -32,14 +32,14 @@ const SHOWN_CHARS: usize = 4000;
 const STUCK_TIME: Duration = Duration::from_millis(250);
 
 /// What one run came to, and how.
-pub(crate) struct Heard<T> {
+pub(crate) struct RunResult<T> {
     pub(crate) said: Result<T, Failure>,
     pub(crate) account: Account,
 }
 
 /// How a row is run, from its config.
 #[derive(Clone, Debug)]
-pub enum Runs {
+pub enum RuleRunner {
     /// A shell command.
     Command {
         /// The command.
@@ -73,7 +73,7 @@ pub enum Runs {
         /// How often it may be asked in one turn.
         max_per_turn: u32,
         /// Whether an attempt to talk it into something blocks.
-        on_injection: reply::OnInjection,
+        on_injection: reply::InjectionEffect,
     },
     /// A script.
     Script {
@@ -82,15 +82,15 @@ pub enum Runs {
     },
 }
 
-/// One question to one stored hook.
-pub struct Asked<'a> {
-    pub(crate) about: &'a Arc<About>,
+/// One question to one rule.
+pub struct RuleQuestion<'a> {
+    pub(crate) about: &'a Arc<BoundRule>,
     pub(crate) event_id: &'a EventId,
     pub(crate) who: &'a Identity,
     pub(crate) payload: Bytes,
     /// What a shell would do with the call, for a script.
     pub(crate) shell: Option<Arc<ShellFacts>>,
-    pub(crate) facts: Shown<'a>,
+    pub(crate) facts: ShownInput<'a>,
     pub(crate) event: CheckpointKind,
     pub(crate) timeout: Duration,
     pub(crate) budget: Duration,
@@ -98,14 +98,14 @@ pub struct Asked<'a> {
     pub(crate) again: bool,
 }
 
-impl Asked<'_> {
+impl RuleQuestion<'_> {
     /// Names this run, also over retries and restarts.
     pub(crate) fn dedup_key(&self) -> String {
         format!("{}:{}{}", self.about.id(), self.event_id, if self.again { "#2" } else { "" })
     }
 
     /// Runs the hook once. What it answers counts as `take` takes it: an answer that has no place here is a fault.
-    pub(crate) async fn run<T>(&self, take: impl FnOnce(Answer) -> Result<T, Failure>) -> Heard<T> {
+    pub(crate) async fn run<T>(&self, take: impl FnOnce(ReadAnswer) -> Result<T, Failure>) -> RunResult<T> {
         let began = Instant::now();
         let mut account = Account::default();
         let said = self.within_time(&mut account).await.map(|said| self.as_it_counts(said));
@@ -114,33 +114,33 @@ impl Asked<'_> {
         }
         let decision = said.as_ref().ok().map(|said| said.decision);
         let shape = shape(self.about.handler());
-        let said = said.and_then(|said| take(Answer { said, shape }));
+        let said = said.and_then(|said| take(ReadAnswer { said, shape }));
         self.trace(began.elapsed(), decision, said.as_ref().err());
-        Heard { said, account }
+        RunResult { said, account }
     }
 
     /// An answer with the decision that it is here, for gates and observers alike.
-    fn as_it_counts(&self, said: reply::Said) -> reply::Said {
+    fn as_it_counts(&self, said: reply::HandlerReply) -> reply::HandlerReply {
         if said.decision == reply::Decision::Defer {
             let (hook_id, event) = (self.about.id(), self.event.name());
             tracing::warn!(%hook_id, event, "hooks.decision_not_yet_implemented: `defer` counts as a block");
         }
-        reply::Said { decision: said.decision.at(self.event), ..said }
+        reply::HandlerReply { decision: said.decision.at(self.event), ..said }
     }
 
     /// Where nothing can be changed or added, what was sent for that is dropped, and recorded.
-    fn note_dropped(&self, said: &reply::Said, account: &mut Account) {
+    fn note_dropped(&self, said: &reply::HandlerReply, account: &mut Account) {
         if matches!(self.event, CheckpointKind::PreToolUse | CheckpointKind::UserPromptSubmit) {
             return;
         }
         account.context_dropped = said.context.is_some();
         if said.updated_input.as_ref().is_some_and(|updated| !updated.is_empty()) {
-            account.rewrite = Some(Rewritten::Dropped(format!("nothing is rewritten at {}", self.event.name())));
+            account.rewrite = Some(RewriteOutcome::Dropped(format!("nothing is rewritten at {}", self.event.name())));
         }
     }
 
     /// Runs it until it answers, its time is over or the turn is; a panic is a fault.
-    async fn within_time(&self, account: &mut Account) -> Result<reply::Said, Failure> {
+    async fn within_time(&self, account: &mut Account) -> Result<reply::HandlerReply, Failure> {
         if let Some(detail) = self.about.refused() {
             return Err(Failure::unavailable(detail));
         }
@@ -158,14 +158,14 @@ impl Asked<'_> {
         }
     }
 
-    async fn by_kind(&self, account: &mut Account) -> Result<reply::Said, Failure> {
+    async fn by_kind(&self, account: &mut Account) -> Result<reply::HandlerReply, Failure> {
         match &self.about.runs {
-            Runs::Command { command, allowed_env_vars, cwd } => {
+            RuleRunner::Command { command, allowed_env_vars, cwd } => {
                 self.command(command, allowed_env_vars, cwd, account).await
             }
-            Runs::Http { .. } => self.http(account).await,
-            Runs::Prompt { .. } => self.judge(account).await,
-            Runs::Script { source } => self.script(source, account).await,
+            RuleRunner::Http { .. } => self.http(account).await,
+            RuleRunner::Prompt { .. } => self.judge(account).await,
+            RuleRunner::Script { source } => self.script(source, account).await,
         }
     }
 
@@ -175,13 +175,13 @@ impl Asked<'_> {
         allowed: &[String],
         cwd: &str,
         account: &mut Account,
-    ) -> Result<reply::Said, Failure> {
+    ) -> Result<reply::HandlerReply, Failure> {
         let around = &self.about.parts.commands;
         let vars = environment(around.vars.iter().cloned(), allowed, &around.operator_env, &around.secrets);
         let folder = command::folder(cwd, &(around.workspace_of)(&self.who.agent_id));
         let spec = CommandSpec::new(command.to_owned(), folder, vars);
-        let limit = Limit { time: self.timeout, deadlines: &self.about.parts.deadlines };
-        let Ran { end, stdout, stderr, .. } =
+        let limit = RunLimit { time: self.timeout, deadlines: &self.about.parts.deadlines };
+        let CommandResult { end, stdout, stderr, .. } =
             spec.run(self.payload.clone(), limit, self.cancel, &self.about.parts.tasks).await;
         account.stdout_len = Some(stdout.len());
         account.stderr_len = Some(stderr.len());
@@ -189,20 +189,20 @@ impl Asked<'_> {
         account.stderr = shown(&stderr);
         let read = |exit| reply::stdout(exit, &stdout, &stderr).map_err(Failure::from);
         match end {
-            End::Exit(code) => read(Exit::Code(code)),
-            End::Signal(signal) => read(Exit::Signal(signal)),
-            End::TimedOut => Err(self.timed_out()),
-            End::Cancelled => Err(Failure::of(Fault::Cancelled, "the turn was cancelled")),
-            End::TooMuch { stream } => {
+            CommandEnd::Exit(code) => read(Exit::Code(code)),
+            CommandEnd::Signal(signal) => read(Exit::Signal(signal)),
+            CommandEnd::TimedOut => Err(self.timed_out()),
+            CommandEnd::Cancelled => Err(Failure::of(Fault::Cancelled, "the turn was cancelled")),
+            CommandEnd::TooMuch { stream } => {
                 let detail =
                     format!("hook: command wrote more than {} bytes to {}", command::MAX_OUTPUT_BYTES, stream.name());
-                Err(Failure::of(Fault::TooLarge { way: Way::Reply, limit: command::MAX_OUTPUT_BYTES }, detail))
+                Err(Failure::of(Fault::TooLarge { way: Direction::Reply, limit: command::MAX_OUTPUT_BYTES }, detail))
             }
-            End::CannotStart(why) => Err(Failure::of(Fault::CannotStart { detail: why.clone() }, why)),
+            CommandEnd::CannotStart(why) => Err(Failure::of(Fault::CannotStart { detail: why.clone() }, why)),
         }
     }
 
-    async fn http(&self, account: &mut Account) -> Result<reply::Said, Failure> {
+    async fn http(&self, account: &mut Account) -> Result<reply::HandlerReply, Failure> {
         let spec = self.opened().map_err(Failure::unavailable)?;
         let parts = &self.about.parts;
         let owner = self.about.owner();
@@ -229,7 +229,7 @@ impl Asked<'_> {
 
     /// The request of this hook, its secrets decrypted.
     fn opened(&self) -> Result<HttpSpec, String> {
-        let Runs::Http { url, headers, secret_headers, signing_secret, strict } = &self.about.runs else {
+        let RuleRunner::Http { url, headers, secret_headers, signing_secret, strict } = &self.about.runs else {
             return Err("it is no http hook".into());
         };
         let (id, owner) = (self.about.id(), self.about.owner());
@@ -248,7 +248,7 @@ impl Asked<'_> {
         Ok(HttpSpec { url: url.clone(), headers, signing_secret, strict: *strict })
     }
 
-    async fn script(&self, source: &str, account: &mut Account) -> Result<reply::Said, Failure> {
+    async fn script(&self, source: &str, account: &mut Account) -> Result<reply::HandlerReply, Failure> {
         let none = ShellFacts::default();
         let shell = self.shell.as_deref().unwrap_or(&none);
         let event = for_script(&self.payload, shell).map_err(Failure::unavailable)?;
@@ -276,7 +276,7 @@ impl Asked<'_> {
                 Err(Failure::of(Fault::TimedOut { after: waited }, detail))
             }
             Err(ScriptFailure::Failed(detail)) => {
-                Err(Failure::of(Fault::Protocol(Breach::Broke(detail.clone())), detail))
+                Err(Failure::of(Fault::Protocol(ProtocolBreach::Broke(detail.clone())), detail))
             }
         }
     }
@@ -294,13 +294,13 @@ fn http_failure(fault: &HttpFault) -> Failure {
     let fault = match fault {
         HttpFault::Again(fault) => return http_failure(fault),
         HttpFault::TimedOut { after } => Fault::TimedOut { after: *after },
-        HttpFault::TooLarge => Fault::TooLarge { way: Way::Reply, limit: MAX_REPLY_BYTES },
+        HttpFault::TooLarge => Fault::TooLarge { way: Direction::Reply, limit: MAX_REPLY_BYTES },
         HttpFault::Truncated | HttpFault::NotHttp(_) => Fault::Unreadable { detail: detail.clone() },
         HttpFault::Refused(_) | HttpFault::BadConfig(_) | HttpFault::Connection(_) => {
             Fault::Unavailable { detail: detail.clone() }
         }
         HttpFault::Unexpected(_) | HttpFault::Client(_) | HttpFault::Server(_) => {
-            Fault::Protocol(Breach::Returned(detail.clone()))
+            Fault::Protocol(ProtocolBreach::Returned(detail.clone()))
         }
     };
     Failure { fault, detail }

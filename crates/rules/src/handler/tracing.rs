@@ -1,4 +1,4 @@
-//! The line that every run of a stored hook leaves in the log of the host: one for each, gates and observers alike.
+//! The line that every run of a rule leaves in the log of the host: one for each, gates and observers alike.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use domain::execution::redacted;
 use domain::fault::FaultKind;
 
 use super::answer::Failure;
-use super::running::Asked;
+use super::running::RuleQuestion;
 
-impl Asked<'_> {
+impl RuleQuestion<'_> {
     /// Says what came of a run: `decision` is what the handler said, `failure` why that does not count.
     pub(super) fn trace(&self, took: Duration, decision: Option<Decision>, failure: Option<&Failure>) {
         if !tracing::enabled!(target: "pintle::hook", tracing::Level::DEBUG) {

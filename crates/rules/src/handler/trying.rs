@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::payload;
-use crate::reply::Said;
+use crate::reply::HandlerReply;
 use bytes::Bytes;
 use domain::account::Account;
 use domain::checkpoint::Notice;
@@ -11,43 +11,43 @@ use domain::fault::Fault;
 use tokio_util::sync::CancellationToken;
 
 use super::RuleHandler;
-use super::answer::{Failure, Shown};
-use super::running::{Asked, Heard};
+use super::answer::{Failure, ShownInput};
+use super::running::{RuleQuestion, RunResult};
 
 /// What came of it.
-pub(crate) struct Tried {
+pub(crate) struct TryResult {
     /// What it said, or how it failed, with the words for it.
-    pub(crate) said: Result<Said, (Fault, String)>,
+    pub(crate) said: Result<HandlerReply, (Fault, String)>,
     /// How it came to that.
     pub(crate) account: Account,
 }
 
 impl RuleHandler {
     /// Tells the hook of `notice` and waits for what it says.
-    pub(crate) async fn try_out(&self, notice: &Notice, cancel: &CancellationToken) -> Tried {
+    pub(crate) async fn try_out(&self, notice: &Notice, cancel: &CancellationToken) -> TryResult {
         let kind = notice.what.checkpoint();
         let Some(payload) = payload::of_notice(notice) else {
             let detail = format!("stored hooks are not told of `{}`", kind.name());
             let said = Err((Fault::Unavailable { detail: detail.clone() }, detail));
-            return Tried { said, account: Account::default() };
+            return TryResult { said, account: Account::default() };
         };
         let timeout = self.about.hook.stages.get(kind).map_or(Duration::ZERO, |stage| stage.timeout);
         let facts = notice.what.facts();
         let tool = facts.tool.map(|(tool, _)| tool).unwrap_or_default();
-        let asked = Asked {
+        let asked = RuleQuestion {
             about: &self.about,
             event_id: &notice.event_id,
             who: &notice.who,
             payload: Bytes::from(payload),
             shell: None,
-            facts: Shown { tool, input: facts.input },
+            facts: ShownInput { tool, input: facts.input },
             event: kind,
             timeout,
             budget: timeout,
             cancel,
             again: false,
         };
-        let Heard { said, account } = asked.run(|answer| Ok(answer.said)).await;
-        Tried { said: said.map_err(|Failure { fault, detail }| (fault, detail)), account }
+        let RunResult { said, account } = asked.run(|answer| Ok(answer.said)).await;
+        TryResult { said: said.map_err(|Failure { fault, detail }| (fault, detail)), account }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use domain::agent_hook::HandlerType;
 use domain::json::{Object, Value};
+use domain::rule::HandlerType;
 
-use super::Refused;
+use super::RecordError;
 use super::typed::{Kind, Members, Place, typed};
 
 /// The model of a judge unless the record names one. Source: agent hooks, prompt.
@@ -57,7 +57,7 @@ impl HandlerConfig {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(handler: HandlerType, config: &Object) -> Result<Self, Refused> {
+    pub fn of(handler: HandlerType, config: &Object) -> Result<Self, RecordError> {
         match handler {
             HandlerType::Command => CommandConfig::of(config).map(Self::Command),
             HandlerType::Http => HttpConfig::of(config).map(Self::Http),
@@ -83,15 +83,15 @@ impl CommandConfig {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, Refused> {
+    pub fn of(config: &Object) -> Result<Self, RecordError> {
         Self::complete(&typed(config, members_of(HandlerType::Command), Place::Config)?)
     }
 
     /// The same of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, Refused> {
+    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let command = text(config, "command");
         if command.trim().is_empty() {
-            return Err(Refused::hook("command handler: missing 'command' in config"));
+            return Err(RecordError::hook("command handler: missing 'command' in config"));
         }
         let cwd = Some(text(config, "cwd")).filter(|cwd| !cwd.is_empty()).map(ToOwned::to_owned);
         Ok(Self { command: command.to_owned(), allowed_env_vars: texts(config, "allowed_env_vars"), cwd })
@@ -132,15 +132,15 @@ impl HttpConfig {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, Refused> {
+    pub fn of(config: &Object) -> Result<Self, RecordError> {
         Self::complete(&typed(config, members_of(HandlerType::Http), Place::Config)?)
     }
 
     /// The same of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, Refused> {
+    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let url = text(config, "url");
         if url.trim().is_empty() {
-            return Err(Refused::hook("http handler: missing 'url' in config"));
+            return Err(RecordError::hook("http handler: missing 'url' in config"));
         }
         let headers = config.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -185,15 +185,15 @@ impl PromptConfig {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, Refused> {
+    pub fn of(config: &Object) -> Result<Self, RecordError> {
         Self::complete(&typed(config, members_of(HandlerType::Prompt), Place::Config)?)
     }
 
     /// The same of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, Refused> {
+    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let prompt_template = text(config, "prompt_template");
         if prompt_template.trim().is_empty() {
-            return Err(Refused::hook("prompt handler requires non-empty prompt_template"));
+            return Err(RecordError::hook("prompt handler requires non-empty prompt_template"));
         }
         let model = Some(text(config, "model")).filter(|model| !model.is_empty()).unwrap_or(DEFAULT_MODEL);
         let provider = Some(text(config, "provider")).filter(|provider| !provider.is_empty());
@@ -207,24 +207,24 @@ impl PromptConfig {
     }
 }
 
-fn invocations(config: &Object) -> Result<u32, Refused> {
+fn invocations(config: &Object) -> Result<u32, RecordError> {
     let Some(number) = config.get("max_invocations_per_turn").and_then(Value::as_number) else {
         return Ok(DEFAULT_INVOCATIONS);
     };
     let read = number.as_str().parse().ok().filter(|n| (1..=MAX_INVOCATIONS).contains(n));
     read.ok_or_else(|| {
         let got: String = number.as_str().chars().take(20).collect();
-        Refused::hook(format!(
+        RecordError::hook(format!(
             "prompt handler: max_invocations_per_turn must be from 1 to {MAX_INVOCATIONS}, got {got}"
         ))
     })
 }
 
-fn on_injection(word: &str) -> Result<OnInjection, Refused> {
+fn on_injection(word: &str) -> Result<OnInjection, RecordError> {
     match word {
         "" | "block" => Ok(OnInjection::Block),
         "ignore" => Ok(OnInjection::Ignore),
-        other => Err(Refused::hook(format!(
+        other => Err(RecordError::hook(format!(
             "prompt handler: on_injection must be block or ignore, got {}",
             super::quoted(other)
         ))),
@@ -243,19 +243,19 @@ impl ScriptConfig {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, Refused> {
+    pub fn of(config: &Object) -> Result<Self, RecordError> {
         Self::complete(&typed(config, members_of(HandlerType::Script), Place::Config)?)
     }
 
     /// The same of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, Refused> {
+    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let source = text(config, "source");
         if source.trim().is_empty() {
-            return Err(Refused::hook("script handler requires non-empty config.source"));
+            return Err(RecordError::hook("script handler requires non-empty config.source"));
         }
         let (max, bytes) = (super::MAX_SOURCE_BYTES, source.len());
         if bytes > max {
-            return Err(Refused::hook(format!("script source exceeds {max} bytes (got {bytes})")));
+            return Err(RecordError::hook(format!("script source exceeds {max} bytes (got {bytes})")));
         }
         Ok(Self { source: source.to_owned() })
     }

@@ -1,11 +1,11 @@
 //! A record whose members are known and of the right types, and that is not judged further yet.
 
-use domain::agent_hook::{AgentHook, HandlerType};
 use domain::json::{Object, Value};
+use domain::rule::{HandlerType, Rule};
 
 use super::config::members_of;
 use super::typed::{Kind, Place, typed};
-use super::{Lang, Refused};
+use super::{Lang, RecordError};
 
 /// What a record may have. The last ones are the server's.
 const MEMBERS: [(&str, Kind); 27] = [
@@ -52,7 +52,7 @@ fn members(lang: Lang) -> Vec<(&'static str, Kind)> {
 }
 
 /// Changes of a record: known members of the right types, without the server's.
-pub(super) fn updates(object: &Object, lang: Lang) -> Result<Object, Refused> {
+pub(super) fn updates(object: &Object, lang: Lang) -> Result<Object, RecordError> {
     typed(object, &members(lang), Place::Updates).map(one_agent)
 }
 
@@ -61,17 +61,17 @@ pub(super) struct Draft(Object);
 
 impl Draft {
     /// A record as it came.
-    pub(super) fn of_record(object: &Object, lang: Lang) -> Result<Self, Refused> {
+    pub(super) fn of_record(object: &Object, lang: Lang) -> Result<Self, RecordError> {
         Self::of(one_agent(typed(object, &members(lang), Place::Record)?))
     }
 
     /// A row as it is kept.
-    pub(super) fn of_row(hook: &AgentHook) -> Result<Self, Refused> {
+    pub(super) fn of_row(hook: &Rule) -> Result<Self, RecordError> {
         Self::of(row(hook))
     }
 
     /// Members of the right types, `config` among them, which is now looked into.
-    pub(super) fn of(mut object: Object) -> Result<Self, Refused> {
+    pub(super) fn of(mut object: Object) -> Result<Self, RecordError> {
         let handler = object.get("handler_type").and_then(Value::as_str).and_then(HandlerType::named);
         if let (Some(handler), Some(Value::Object(config))) = (handler, object.get("config")) {
             let config = typed(config, members_of(handler), Place::Config)?;
@@ -107,7 +107,7 @@ impl Draft {
 }
 
 /// The members of a row that a writer may send, but for its tenant, which follows from its scope.
-pub(super) fn row(hook: &AgentHook) -> Object {
+pub(super) fn row(hook: &Rule) -> Object {
     // A row always becomes an object; of another, nothing would be left to judge, so it would be refused.
     let Ok(Value::Object(mut all)) = domain::json::to_value(hook) else { return Object::new() };
     all.retain(|name, _| {

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use domain::agent_hook::{AgentHook, Edition, HandlerType};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
+use domain::rule::{Edition, HandlerType, Rule};
 
 use super::config::{CommandConfig, HttpConfig, PromptConfig, ScriptConfig};
 use super::draft::Draft;
 use super::rows::Setting;
 use super::secret::vet;
-use super::{Refused, quoted};
+use super::{RecordError, quoted};
 
 /// Whether a host of this edition runs `hook`. It is asked when a hook is written and again when it is run: a row may
 /// come from another edition.
 ///
 /// # Errors
 /// Why not.
-pub fn allowed(hook: &AgentHook, edition: Edition) -> Result<(), Refused> {
+pub fn allowed(hook: &Rule, edition: Edition) -> Result<(), RecordError> {
     allowed_for(hook.handler_type, &hook.tenant_id, edition)
 }
 
@@ -25,11 +25,11 @@ pub fn allowed(hook: &AgentHook, edition: Edition) -> Result<(), Refused> {
 ///
 /// # Errors
 /// Why not.
-pub fn allowed_for(handler: HandlerType, tenant: &TenantId, edition: Edition) -> Result<(), Refused> {
+pub fn allowed_for(handler: HandlerType, tenant: &TenantId, edition: Edition) -> Result<(), RecordError> {
     match handler {
         HandlerType::Http | HandlerType::Prompt | HandlerType::Script => Ok(()),
         HandlerType::Command if edition == Edition::Lite && is_operators(tenant) => Ok(()),
-        HandlerType::Command => Err(Refused::hook("command handler not allowed: hook.command_disabled_standard")),
+        HandlerType::Command => Err(RecordError::hook("command handler not allowed: hook.command_disabled_standard")),
     }
 }
 
@@ -43,36 +43,36 @@ pub(super) fn handler(
     draft: &Draft,
     tenant: &TenantId,
     setting: &Setting<'_>,
-) -> Result<(HandlerType, Object), Refused> {
+) -> Result<(HandlerType, Object), RecordError> {
     let word = draft.text("handler_type");
     let Some(handler) = HandlerType::named(word) else {
         let quoted = quoted(word);
         let shown = &quoted[1..quoted.len() - 1];
-        return Err(Refused::hook(format!("{shown} handler not allowed: hook.unknown_handler_type")));
+        return Err(RecordError::hook(format!("{shown} handler not allowed: hook.unknown_handler_type")));
     };
-    allowed_for(handler, tenant, setting.around.edition)?;
+    allowed_for(handler, tenant, setting.record_context.edition)?;
     let config = draft.object("config");
     match handler {
         HandlerType::Command => drop(CommandConfig::complete(&config)?),
         HandlerType::Http => http(&HttpConfig::complete(&config)?, tenant, setting)?,
         HandlerType::Prompt => {
             if draft.text("matcher").is_empty() && draft.text("if_expr").is_empty() {
-                return Err(Refused::hook("prompt handler requires a matcher or if_expr (runaway-cost guard)"));
+                return Err(RecordError::hook("prompt handler requires a matcher or if_expr (runaway-cost guard)"));
             }
             drop(PromptConfig::complete(&config)?);
         }
         HandlerType::Script => {
             let script = ScriptConfig::complete(&config)?;
-            let wrong = |why| Refused::hook(format!("script compile error: {why}"));
-            (setting.around.checks.script)(&script.source).map_err(wrong)?;
+            let wrong = |why| RecordError::hook(format!("script compile error: {why}"));
+            (setting.record_context.checks.script)(&script.source).map_err(wrong)?;
         }
     }
     Ok((handler, config))
 }
 
-fn http(config: &HttpConfig, tenant: &TenantId, setting: &Setting<'_>) -> Result<(), Refused> {
-    let checks = setting.around.checks;
-    let wrong = |why: String| Refused::hook(format!("http handler: {why}"));
+fn http(config: &HttpConfig, tenant: &TenantId, setting: &Setting<'_>) -> Result<(), RecordError> {
+    let checks = setting.record_context.checks;
+    let wrong = |why: String| RecordError::hook(format!("http handler: {why}"));
     (checks.url)(tenant, &config.url).map_err(|why| wrong(format!("ssrf check: {why}")))?;
     let mut seen = BTreeSet::new();
     for (name, value) in &config.headers {

@@ -1,13 +1,13 @@
 //! Changes of a hook that is there.
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Source};
 use domain::id::TenantId;
 use domain::json::{Object, Value};
+use domain::rule::{HandlerType, HookScope, Rule, Source};
 
 use super::draft::{self, Draft};
 use super::rows::{self, Setting};
-use super::secret::{Sealed, keep, masked};
-use super::{Around, Code, Lang, Read, Refused, check};
+use super::secret::{SealedInput, keep, masked};
+use super::{Lang, RecordContext, RecordError, RecordErrorCode, ValidRecord, check};
 
 /// Said to those who would change what is about every tenant, and may not.
 pub const NO_MASTER: &str = "this action requires master tenant scope";
@@ -22,37 +22,37 @@ const READ_ONLY: &str = "builtin hooks are read-only except for the enabled togg
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn patch(current: &AgentHook, updates: &Value, around: &Around<'_>) -> Result<Read, Refused> {
-    let lang = if around.lang == Lang::File { Lang::Cli } else { around.lang };
-    let around = &Around { lang, ..*around };
+pub fn patch(current: &Rule, updates: &Value, record_context: &RecordContext<'_>) -> Result<ValidRecord, RecordError> {
+    let lang = if record_context.lang == Lang::File { Lang::Cli } else { record_context.lang };
+    let record_context = &RecordContext { lang, ..*record_context };
     let is_global = current.scope == HookScope::Global;
-    if !is_global && !around.is_master && current.tenant_id != *around.tenant {
-        return Err(Refused::new(Code::NotFound, format!("hook not found: {}", current.id)));
+    if !is_global && !record_context.is_master && current.tenant_id != *record_context.tenant {
+        return Err(RecordError::new(RecordErrorCode::NotFound, format!("hook not found: {}", current.id)));
     }
     let sent = updates.as_object().filter(|updates| !updates.is_empty());
-    let sent = sent.ok_or_else(|| Refused::new(Code::InvalidRequest, "invalid updates"))?;
-    let sent = draft::updates(sent, around.lang)?;
-    if is_global && !around.is_master {
-        return Err(Refused::new(Code::Unauthorized, NO_MASTER));
+    let sent = sent.ok_or_else(|| RecordError::new(RecordErrorCode::InvalidRequest, "invalid updates"))?;
+    let sent = draft::updates(sent, record_context.lang)?;
+    if is_global && !record_context.is_master {
+        return Err(RecordError::new(RecordErrorCode::Unauthorized, NO_MASTER));
     }
     let read = match current.source {
-        Source::Builtin => toggled(current, &sent, around)?,
-        Source::User => merged(current, &sent, around)?,
+        Source::Builtin => toggled(current, &sent, record_context)?,
+        Source::User => merged(current, &sent, record_context)?,
     };
-    Ok(Read { hook: in_force(read.hook, current, &sent), warnings: read.warnings })
+    Ok(ValidRecord { hook: in_force(read.hook, current, &sent), warnings: read.warnings })
 }
 
-fn toggled(current: &AgentHook, sent: &Object, around: &Around<'_>) -> Result<Read, Refused> {
+fn toggled(current: &Rule, sent: &Object, record_context: &RecordContext<'_>) -> Result<ValidRecord, RecordError> {
     if sent.keys().any(|name| name != "enabled") {
-        return Err(Refused::new(Code::InvalidRequest, READ_ONLY));
+        return Err(RecordError::new(RecordErrorCode::InvalidRequest, READ_ONLY));
     }
     let enabled = sent.get("enabled").and_then(Value::as_bool).unwrap_or(current.enabled);
-    let hook = AgentHook { enabled, ..current.clone() };
-    let warnings = if enabled { check(&hook, around)? } else { Vec::new() };
-    Ok(Read { hook, warnings })
+    let hook = Rule { enabled, ..current.clone() };
+    let warnings = if enabled { check(&hook, record_context)? } else { Vec::new() };
+    Ok(ValidRecord { hook, warnings })
 }
 
-fn merged(current: &AgentHook, sent: &Object, around: &Around<'_>) -> Result<Read, Refused> {
+fn merged(current: &Rule, sent: &Object, record_context: &RecordContext<'_>) -> Result<ValidRecord, RecordError> {
     // A secret that is not sent is not changed, just as if its mask were.
     let mut whole = draft::row(&masked(current));
     whole.extend(sent.clone());
@@ -65,18 +65,19 @@ fn merged(current: &AgentHook, sent: &Object, around: &Around<'_>) -> Result<Rea
     if let (Some(handler), Some(Value::Object(config))) = (handler, whole.get_mut("config")) {
         kept = keep(current, handler, config, at_home);
     }
-    let tenant: &TenantId = if was_global { around.tenant } else { &current.tenant_id };
-    let setting = Setting { around, tenant, is_master: around.is_master, sealed: Sealed::Kept(&kept) };
+    let tenant: &TenantId = if was_global { record_context.tenant } else { &current.tenant_id };
+    let setting =
+        Setting { record_context, tenant, is_master: record_context.is_master, sealed: SealedInput::Kept(&kept) };
     rows::validate(&Draft::of(whole)?, &setting, current.clone())
 }
 
 /// What a change means for whether the hook acts.
-fn in_force(hook: AgentHook, current: &AgentHook, sent: &Object) -> AgentHook {
+fn in_force(hook: Rule, current: &Rule, sent: &Object) -> Rule {
     let tripped = current.tripped_at.is_some();
     if tripped {
-        return AgentHook { enabled: true, tripped_at: None, disabled_reason: String::new(), ..hook };
+        return Rule { enabled: true, tripped_at: None, disabled_reason: String::new(), ..hook };
     }
     // Who says whether it acts takes the place of whoever said so before.
     let disabled_reason = if sent.contains_key("enabled") { String::new() } else { hook.disabled_reason };
-    AgentHook { disabled_reason, ..hook }
+    Rule { disabled_reason, ..hook }
 }

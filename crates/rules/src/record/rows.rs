@@ -1,33 +1,33 @@
 //! Rows 0 to 6 over a record whose members have the right types.
 
-use domain::agent_hook::{AGENT_EVENTS, AgentHook, HandlerType, HookScope, Instead};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
 use domain::json::Object;
 use domain::matcher::Matcher;
+use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
 
 use super::draft::Draft;
 use super::handler::handler;
-use super::secret::Sealed;
+use super::secret::SealedInput;
 use super::{
-    Around, Code, DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_COMMAND_BYTES, MAX_HOOKS, MAX_NAME_CHARS,
-    MAX_TEMPLATE_BYTES, MAX_TIMEOUT_MS, NO_MASTER, Read, Refused, quoted, scope, warning,
+    DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_COMMAND_BYTES, MAX_HOOKS, MAX_NAME_CHARS, MAX_TEMPLATE_BYTES,
+    MAX_TIMEOUT_MS, NO_MASTER, RecordContext, RecordError, RecordErrorCode, ValidRecord, quoted, scope, warning,
 };
 use crate::condition::{compile, compile_matcher};
 
 /// What a draft is judged against.
 pub(super) struct Setting<'a> {
-    pub(super) around: &'a Around<'a>,
+    pub(super) record_context: &'a RecordContext<'a>,
     /// Whose it is, unless it is everybody's.
     pub(super) tenant: &'a TenantId,
     /// Whether it may be everybody's.
     pub(super) is_master: bool,
-    pub(super) sealed: Sealed<'a>,
+    pub(super) sealed: SealedInput<'a>,
 }
 
 /// Judges `draft`, row by row, and writes it over `base`.
-pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: AgentHook) -> Result<Read, Refused> {
+pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: Rule) -> Result<ValidRecord, RecordError> {
     required(draft, setting)?;
     let event = event(draft)?;
     let home = scope::home(draft, setting)?;
@@ -35,7 +35,7 @@ pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: AgentHook) ->
     let limits = Limits::of(draft, event)?;
     let matcher = conditions(draft)?;
     sizes(draft, &home.agents, handler_type, &config)?;
-    let hook = AgentHook {
+    let hook = Rule {
         tenant_id: home.tenant,
         agent_ids: home.agents,
         event,
@@ -57,91 +57,94 @@ pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: AgentHook) ->
         ..base
     };
     let warnings = warning::of(&hook, matcher.as_ref());
-    Ok(Read { hook, warnings })
+    Ok(ValidRecord { hook, warnings })
 }
 
 /// The end of row 0.
-fn required(draft: &Draft, setting: &Setting<'_>) -> Result<(), Refused> {
+fn required(draft: &Draft, setting: &Setting<'_>) -> Result<(), RecordError> {
     if ["handler_type", "event", "scope"].iter().any(|name| draft.text(name).is_empty()) {
-        return Err(Refused::new(Code::InvalidRequest, "handler_type, event, and scope are required"));
+        return Err(RecordError::new(RecordErrorCode::InvalidRequest, "handler_type, event, and scope are required"));
     }
-    if setting.around.lang == Lang::File && draft.text("name").is_empty() {
-        return Err(Refused::new(Code::InvalidRequest, "name is required in files"));
+    if setting.record_context.lang == Lang::File && draft.text("name").is_empty() {
+        return Err(RecordError::new(RecordErrorCode::InvalidRequest, "name is required in files"));
     }
     if draft.text("scope") == HookScope::Global.word() && !setting.is_master {
-        return Err(Refused::new(Code::Unauthorized, NO_MASTER));
+        return Err(RecordError::new(RecordErrorCode::Unauthorized, NO_MASTER));
     }
     Ok(())
 }
 
 /// Row 1.
-fn event(draft: &Draft) -> Result<CheckpointKind, Refused> {
+fn event(draft: &Draft) -> Result<CheckpointKind, RecordError> {
     let word = draft.text("event");
     let known = CheckpointKind::named(word).filter(|kind| AGENT_EVENTS.contains(kind));
-    known.ok_or_else(|| Refused::hook(format!("unknown event {}", quoted(word))))
+    known.ok_or_else(|| RecordError::hook(format!("unknown event {}", quoted(word))))
 }
 
 /// Rows 4 and 5.
 struct Limits {
     timeout_ms: u32,
-    on_timeout: Instead,
-    breaker: Policy,
-    on_trip: Instead,
+    on_timeout: Fallback,
+    breaker: BreakerPolicy,
+    on_trip: Fallback,
 }
 
 impl Limits {
-    fn of(draft: &Draft, event: CheckpointKind) -> Result<Self, Refused> {
+    fn of(draft: &Draft, event: CheckpointKind) -> Result<Self, RecordError> {
         let timeout_ms = timeout_ms(draft.digits("timeout_ms"))?;
         let word = draft.text("on_timeout");
         if ["ask", "defer"].contains(&word) {
-            return Err(Refused::hook(format!("on_timeout=\"{word}\" not supported in Wave 1 (reserved for future)")));
+            return Err(RecordError::hook(format!(
+                "on_timeout=\"{word}\" not supported in Wave 1 (reserved for future)"
+            )));
         }
         let instead = |name: &str| match draft.text(name) {
-            "" => Ok(Instead::default_at(event)),
-            word => Instead::named(word)
-                .ok_or_else(|| Refused::hook(format!("{name} must be block or allow, got {}", quoted(word)))),
+            "" => Ok(Fallback::default_at(event)),
+            word => Fallback::named(word)
+                .ok_or_else(|| RecordError::hook(format!("{name} must be block or allow, got {}", quoted(word)))),
         };
         let on_timeout = instead("on_timeout")?;
         let breaker = match draft.text("breaker") {
-            "" => Policy::default(),
-            word => Policy::named(word)
-                .ok_or_else(|| Refused::hook(format!("breaker must be all, faults or off, got {}", quoted(word))))?,
+            "" => BreakerPolicy::default(),
+            word => BreakerPolicy::named(word).ok_or_else(|| {
+                RecordError::hook(format!("breaker must be all, faults or off, got {}", quoted(word)))
+            })?,
         };
         Ok(Self { timeout_ms, on_timeout, breaker, on_trip: instead("on_trip")? })
     }
 }
 
-fn timeout_ms(digits: &str) -> Result<u32, Refused> {
+fn timeout_ms(digits: &str) -> Result<u32, RecordError> {
     // A number may have any number of digits; nobody needs to see more than these.
     let got: String = digits.chars().take(20).collect();
     let is_zero = digits.bytes().all(|byte| matches!(byte, b'0' | b'-'));
     if !is_zero && digits.starts_with('-') {
-        return Err(Refused::hook(format!("timeout_ms must be >= 0, got {got}")));
+        return Err(RecordError::hook(format!("timeout_ms must be >= 0, got {got}")));
     }
     match digits.parse() {
         _ if is_zero => Ok(DEFAULT_TIMEOUT_MS),
         Ok(timeout_ms) if timeout_ms <= MAX_TIMEOUT_MS => Ok(timeout_ms),
-        Ok(_) | Err(_) => Err(Refused::hook(format!("timeout_ms {got} exceeds max {MAX_TIMEOUT_MS}"))),
+        Ok(_) | Err(_) => Err(RecordError::hook(format!("timeout_ms {got} exceeds max {MAX_TIMEOUT_MS}"))),
     }
 }
 
 /// Row 6: the pattern, if there is one. Both texts are bounded where they are compiled.
-fn conditions(draft: &Draft) -> Result<Option<Matcher>, Refused> {
+fn conditions(draft: &Draft) -> Result<Option<Matcher>, RecordError> {
     let matcher = match draft.text("matcher") {
         "" => None,
-        text => Some(compile_matcher(text).map_err(|why| Refused::hook(format!("matcher invalid: {why}")))?),
+        text => Some(compile_matcher(text).map_err(|why| RecordError::hook(format!("matcher invalid: {why}")))?),
     };
     match draft.text("if_expr") {
         "" => {}
-        text => drop(compile(text).map_err(|why| Refused::hook(format!("if_expr invalid: {why}")))?),
+        text => drop(compile(text).map_err(|why| RecordError::hook(format!("if_expr invalid: {why}")))?),
     }
     Ok(matcher)
 }
 
 /// The end of row 6.
-fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object) -> Result<(), Refused> {
+fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object) -> Result<(), RecordError> {
     let within = |what: &str, got: usize, max: usize, unit: &str| {
-        if got <= max { Ok(()) } else { Err(Refused::hook(format!("{what} exceeds {max} {unit} (got {got})"))) }
+        if got <= max { Ok(()) } else { Err(RecordError::hook(format!("{what} exceeds {max} {unit} (got {got})"))) }
     };
     let bytes = |name: &str| config.get(name).and_then(domain::json::Value::as_str).map_or(0, str::len);
     within("name", draft.text("name").chars().count(), MAX_NAME_CHARS, "characters")?;
@@ -155,9 +158,9 @@ fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object
 }
 
 /// Whether `tenant` may have one hook more.
-pub(super) fn room(tenant: &TenantId, around: &Around<'_>) -> Result<(), Refused> {
-    if (around.held)(tenant) < MAX_HOOKS {
+pub(super) fn room(tenant: &TenantId, record_context: &RecordContext<'_>) -> Result<(), RecordError> {
+    if (record_context.held)(tenant) < MAX_HOOKS {
         return Ok(());
     }
-    Err(Refused::hook(format!("the tenant has {MAX_HOOKS} hooks, and may not have more; delete one first")))
+    Err(RecordError::hook(format!("the tenant has {MAX_HOOKS} hooks, and may not have more; delete one first")))
 }

@@ -1,28 +1,28 @@
 //! Row 2: whose turns a hook is about.
 
-use domain::agent_hook::{Edition, HookScope};
 use domain::id::{SENTINEL_TENANT, TenantId};
+use domain::rule::{Edition, HookScope};
 
 use super::draft::{Draft, TENANT};
 use super::rows::Setting;
-use super::{Code, Lang, Refused, quoted};
+use super::{Lang, RecordError, RecordErrorCode, quoted};
 use dialects::process::config::nearest;
 
 /// The tenant of a file's record that names none.
 const DEFAULT_SLUG: &str = "default";
 
 /// Whose turns a hook is about.
-pub(super) struct Home {
+pub(super) struct ScopeOwner {
     pub(super) scope: HookScope,
     pub(super) tenant: TenantId,
     pub(super) agents: Vec<String>,
 }
 
 /// Reads the scope with the tenant and the agents that belong to it.
-pub(super) fn home(draft: &Draft, setting: &Setting<'_>) -> Result<Home, Refused> {
+pub(super) fn home(draft: &Draft, setting: &Setting<'_>) -> Result<ScopeOwner, RecordError> {
     let word = draft.text("scope");
     let Some(scope) = HookScope::named(word) else {
-        return Err(Refused::hook(format!("unknown scope {}", quoted(word))));
+        return Err(RecordError::hook(format!("unknown scope {}", quoted(word))));
     };
     let tenant = match scope {
         HookScope::Global => everyone(draft)?,
@@ -31,31 +31,31 @@ pub(super) fn home(draft: &Draft, setting: &Setting<'_>) -> Result<Home, Refused
     let named = draft.texts("agent_ids");
     let agents = match scope {
         HookScope::Agent if named.is_empty() => {
-            return Err(Refused::hook("agent scope requires at least one agent_id"));
+            return Err(RecordError::hook("agent scope requires at least one agent_id"));
         }
         HookScope::Agent => agents(&named, &tenant, setting)?,
         HookScope::Global | HookScope::Tenant if named.is_empty() => Vec::new(),
-        HookScope::Global | HookScope::Tenant => return Err(Refused::hook("agent_ids requires scope=agent")),
+        HookScope::Global | HookScope::Tenant => return Err(RecordError::hook("agent_ids requires scope=agent")),
     };
-    Ok(Home { scope, tenant, agents })
+    Ok(ScopeOwner { scope, tenant, agents })
 }
 
-fn everyone(draft: &Draft) -> Result<TenantId, Refused> {
+fn everyone(draft: &Draft) -> Result<TenantId, RecordError> {
     match draft.text("tenant_id") {
         "" | SENTINEL_TENANT => Ok(TenantId::sentinel()),
-        other => Err(Refused::hook(format!("global scope requires sentinel tenant_id, got {other}"))),
+        other => Err(RecordError::hook(format!("global scope requires sentinel tenant_id, got {other}"))),
     }
 }
 
 /// The writer's own tenant, or the one that a file names.
-fn real(draft: &Draft, setting: &Setting<'_>, scope: HookScope) -> Result<TenantId, Refused> {
+fn real(draft: &Draft, setting: &Setting<'_>, scope: HookScope) -> Result<TenantId, RecordError> {
     let nobodys = |id: &str| id == SENTINEL_TENANT || uuid::Uuid::parse_str(id).is_ok_and(|uuid| uuid.is_nil());
     let sent = draft.text("tenant_id");
-    let unreal = || Refused::hook(format!("{} scope requires a real tenant_id", scope.word()));
+    let unreal = || RecordError::hook(format!("{} scope requires a real tenant_id", scope.word()));
     if nobodys(sent) {
         return Err(unreal());
     }
-    let own = match setting.around.lang {
+    let own = match setting.record_context.lang {
         Lang::File => named(draft.text(TENANT), setting)?,
         Lang::Api | Lang::Cli | Lang::Import => setting.tenant.clone(),
     };
@@ -63,33 +63,37 @@ fn real(draft: &Draft, setting: &Setting<'_>, scope: HookScope) -> Result<Tenant
         return Err(unreal());
     }
     if !sent.is_empty() && !sent.eq_ignore_ascii_case(own.as_str()) {
-        return Err(Refused::new(Code::NotFound, format!("hook: tenant not found: {sent}")));
+        return Err(RecordError::new(RecordErrorCode::NotFound, format!("hook: tenant not found: {sent}")));
     }
     Ok(own)
 }
 
-fn named(slug: &str, setting: &Setting<'_>) -> Result<TenantId, Refused> {
+fn named(slug: &str, setting: &Setting<'_>) -> Result<TenantId, RecordError> {
     let slug = if slug.is_empty() { DEFAULT_SLUG } else { slug };
-    if let Some(tenant) = setting.around.tenants.iter().find(|tenant| tenant.slug == slug) {
+    if let Some(tenant) = setting.record_context.tenants.iter().find(|tenant| tenant.slug == slug) {
         return Ok(tenant.id.clone());
     }
-    match setting.around.edition {
+    match setting.record_context.edition {
         _ if slug == DEFAULT_SLUG => Ok(TenantId::default_tenant()),
-        Edition::Lite => Err(Refused::new(Code::FailedPrecondition, "several tenants need edition standard")),
-        Edition::Standard => Err(Refused::new(Code::NotFound, format!("hook: tenant not found: {}", quoted(slug)))),
+        Edition::Lite => {
+            Err(RecordError::new(RecordErrorCode::FailedPrecondition, "several tenants need edition standard"))
+        }
+        Edition::Standard => {
+            Err(RecordError::new(RecordErrorCode::NotFound, format!("hook: tenant not found: {}", quoted(slug))))
+        }
     }
 }
 
 /// The ids of the agents that are `named`, each once.
-fn agents(named: &[&str], tenant: &TenantId, setting: &Setting<'_>) -> Result<Vec<String>, Refused> {
-    let around = setting.around;
-    let own = || around.agents.iter().filter(|agent| agent.tenant == *tenant);
+fn agents(named: &[&str], tenant: &TenantId, setting: &Setting<'_>) -> Result<Vec<String>, RecordError> {
+    let record_context = setting.record_context;
+    let own = || record_context.agents.iter().filter(|agent| agent.tenant == *tenant);
     let mut ids: Vec<String> = Vec::new();
     for name in named {
         let by_id = own().find(|agent| agent.uuid.eq_ignore_ascii_case(name));
-        let by_key = || own().find(|agent| around.lang.takes_keys() && agent.key == *name);
+        let by_key = || own().find(|agent| record_context.lang.takes_keys() && agent.key == *name);
         let Some(agent) = by_id.or_else(by_key) else {
-            return Err(Refused::hook(unknown_agent(name, own().map(|agent| agent.key.as_str()))));
+            return Err(RecordError::hook(unknown_agent(name, own().map(|agent| agent.key.as_str()))));
         };
         if !ids.contains(&agent.uuid) {
             ids.push(agent.uuid.clone());

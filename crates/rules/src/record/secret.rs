@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope};
 use domain::json::{Object, Value, json};
+use domain::rule::{HandlerType, HookScope, Rule};
 
 use super::config::HttpConfig;
-use super::{Code, Refused};
+use super::{RecordError, RecordErrorCode};
 
 /// What stands for a secret in every answer.
 pub const MASK: &str = "********";
@@ -20,7 +20,7 @@ const SIGNING: &str = "config.signing_secret";
 
 /// Which secrets may come encrypted.
 #[derive(Clone, Copy)]
-pub(super) enum Sealed<'a> {
+pub(super) enum SealedInput<'a> {
     /// None.
     Refused,
     /// Those with these paths, taken from the row that is changed.
@@ -30,7 +30,7 @@ pub(super) enum Sealed<'a> {
 }
 
 /// Where the secrets of `hook` are: `config.headers.<name in lower case>`, `config.signing_secret`.
-pub fn secrets(hook: &AgentHook) -> Vec<String> {
+pub fn secrets(hook: &Rule) -> Vec<String> {
     let mut config = hook.config.clone();
     let mut paths = Vec::new();
     each(hook.handler_type, &mut config, |path, _| paths.push(path.to_owned()));
@@ -41,7 +41,7 @@ pub fn secrets(hook: &AgentHook) -> Vec<String> {
 ///
 /// # Errors
 /// The first that `with` has; what came before it is replaced.
-pub fn map_secrets<E>(hook: &mut AgentHook, mut with: impl FnMut(&str, &str) -> Result<String, E>) -> Result<(), E> {
+pub fn map_secrets<E>(hook: &mut Rule, mut with: impl FnMut(&str, &str) -> Result<String, E>) -> Result<(), E> {
     let mut end = Ok(());
     each(hook.handler_type, &mut hook.config, |path, value| {
         let Some(text) = value.as_str().filter(|_| end.is_ok()) else { return };
@@ -54,7 +54,7 @@ pub fn map_secrets<E>(hook: &mut AgentHook, mut with: impl FnMut(&str, &str) -> 
 }
 
 /// `hook` with a mask for each secret.
-pub fn masked(hook: &AgentHook) -> AgentHook {
+pub fn masked(hook: &Rule) -> Rule {
     let mut hook = hook.clone();
     each(hook.handler_type, &mut hook.config, |_, value| *value = MASK.into());
     hook
@@ -62,7 +62,7 @@ pub fn masked(hook: &AgentHook) -> AgentHook {
 
 /// `hook` as an answer shows it: masked; and to those `as_other_tenant`, who are not master, without the settings of
 /// what belongs to everybody.
-pub fn shown(hook: &AgentHook, as_other_tenant: bool) -> Value {
+pub fn shown(hook: &Rule, as_other_tenant: bool) -> Value {
     let mut shown = json!(masked(hook));
     if as_other_tenant && hook.scope == HookScope::Global {
         shown["config"] = json!({});
@@ -103,7 +103,7 @@ fn header(name: &str) -> String {
 
 /// Puts into `config`, which is to replace that of `current`, the secrets that are there: those whose mask it has, if
 /// `at_home` and the requests still go to the same place. Gives their paths.
-pub(super) fn keep(current: &AgentHook, handler: HandlerType, config: &mut Object, at_home: bool) -> BTreeSet<String> {
+pub(super) fn keep(current: &Rule, handler: HandlerType, config: &mut Object, at_home: bool) -> BTreeSet<String> {
     let mut kept = BTreeSet::new();
     let mut had = Vec::new();
     each(current.handler_type, &mut current.config.clone(), |path, value| had.push((path.to_owned(), value.clone())));
@@ -128,38 +128,38 @@ fn same_origin(a: &Object, b: &Object) -> bool {
 }
 
 /// What of `config` was written just now and in clear text.
-pub(super) struct Open<'a> {
+pub(super) struct ClearSecrets<'a> {
     pub(super) signing_secret: Option<&'a str>,
 }
 
 /// Looks for masks that stand for nothing and for what is encrypted elsewhere, in all headers: neither is ever sent.
-pub(super) fn vet<'a>(config: &'a HttpConfig, sealed: Sealed<'_>) -> Result<Open<'a>, Refused> {
+pub(super) fn vet<'a>(config: &'a HttpConfig, sealed: SealedInput<'_>) -> Result<ClearSecrets<'a>, RecordError> {
     for (name, value) in &config.headers {
         open(name, &header(name), value, sealed)?;
     }
-    let Some(secret) = &config.signing_secret else { return Ok(Open { signing_secret: None }) };
+    let Some(secret) = &config.signing_secret else { return Ok(ClearSecrets { signing_secret: None }) };
     let is_open = open("signing_secret", SIGNING, secret, sealed)?;
-    Ok(Open { signing_secret: is_open.then_some(secret) })
+    Ok(ClearSecrets { signing_secret: is_open.then_some(secret) })
 }
 
 /// Whether `value` is clear text.
-fn open(name: &str, path: &str, value: &str, sealed: Sealed<'_>) -> Result<bool, Refused> {
+fn open(name: &str, path: &str, value: &str, sealed: SealedInput<'_>) -> Result<bool, RecordError> {
     let kept = match sealed {
-        Sealed::Refused | Sealed::Taken => false,
-        Sealed::Kept(paths) => paths.contains(path),
+        SealedInput::Refused | SealedInput::Taken => false,
+        SealedInput::Kept(paths) => paths.contains(path),
     };
     if kept {
         return Ok(false);
     }
     let name = super::quoted(name);
     if value == MASK {
-        return Err(Refused::new(Code::InvalidRequest, format!("secret {name} must be sent anew")));
+        return Err(RecordError::new(RecordErrorCode::InvalidRequest, format!("secret {name} must be sent anew")));
     }
     match (value.starts_with(SEALED), sealed) {
         (false, _) => Ok(true),
-        (true, Sealed::Taken) => Ok(false),
-        (true, Sealed::Refused | Sealed::Kept(_)) => Err(Refused::new(
-            Code::InvalidRequest,
+        (true, SealedInput::Taken) => Ok(false),
+        (true, SealedInput::Refused | SealedInput::Kept(_)) => Err(RecordError::new(
+            RecordErrorCode::InvalidRequest,
             format!("secret {name} is encrypted already, which only an import may bring; send it in clear text"),
         )),
     }

@@ -1,8 +1,8 @@
 //! Records by the table of the page: every row, every text, and the order.
 
-use domain::agent_hook::{AgentHook, Edition};
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
 use domain::json::{Value, json};
+use domain::rule::{Edition, Rule};
 use domain::store::Tenant;
 
 use super::*;
@@ -23,9 +23,9 @@ struct World {
     is_master: bool,
     lang: Lang,
     held: usize,
-    agents: Vec<KnownAgent>,
+    agents: Vec<ConfiguredAgent>,
     tenants: Vec<Tenant>,
-    birth: Birth,
+    new_row: NewRow,
 }
 
 impl Default for World {
@@ -43,12 +43,12 @@ impl Default for World {
             lang: Lang::Api,
             held: 0,
             agents: vec![
-                KnownAgent::new(&DEFAULT_TENANT.into(), "main"),
-                KnownAgent::new(&DEFAULT_TENANT.into(), "helper"),
-                KnownAgent::new(&ACME.into(), "main"),
+                ConfiguredAgent::new(&DEFAULT_TENANT.into(), "main"),
+                ConfiguredAgent::new(&DEFAULT_TENANT.into(), "helper"),
+                ConfiguredAgent::new(&ACME.into(), "main"),
             ],
             tenants: vec![tenant(SENTINEL_TENANT, "global"), tenant(DEFAULT_TENANT, "default"), tenant(ACME, "acme")],
-            birth: Birth {
+            new_row: NewRow {
                 id: HookId::from("0193a5b0-7000-7000-8000-0000000000aa"),
                 at: "2026-01-31T12:00:00Z".into(),
                 by: Some("ann".into()),
@@ -58,7 +58,7 @@ impl Default for World {
 }
 
 impl World {
-    fn around<T>(&self, work: impl FnOnce(&Around<'_>) -> T) -> T {
+    fn record_context<T>(&self, work: impl FnOnce(&RecordContext<'_>) -> T) -> T {
         let url = |_: &TenantId, url: &str| match url {
             url if url.contains("127.0.0.1") => Err("ssrf: IP 127.0.0.1 is in a blocked range".to_owned()),
             _ => Ok(()),
@@ -73,7 +73,7 @@ impl World {
             true => Ok(()),
             false => Err("SyntaxError: Line 1:3 unexpected token".to_owned()),
         };
-        work(&Around {
+        work(&RecordContext {
             tenant: &self.tenant,
             is_master: self.is_master,
             edition: self.edition,
@@ -81,21 +81,21 @@ impl World {
             agents: &self.agents,
             tenants: &self.tenants,
             held: &|_| self.held,
-            birth: &self.birth,
+            new_row: &self.new_row,
             checks: Checks { url: &url, header: &header, signing_secret: &signing_secret, script: &script },
         })
     }
 
-    fn read(&self, record: &Value) -> Result<Read, Refused> {
-        self.around(|around| read(record, around))
+    fn read(&self, record: &Value) -> Result<ValidRecord, RecordError> {
+        self.record_context(|record_context| read(record, record_context))
     }
 
-    fn hook(&self, record: &Value) -> AgentHook {
+    fn hook(&self, record: &Value) -> Rule {
         self.read(record).unwrap().hook
     }
 
-    fn patch(&self, current: &AgentHook, updates: &Value) -> Result<Read, Refused> {
-        self.around(|around| patch(current, updates, around))
+    fn patch(&self, current: &Rule, updates: &Value) -> Result<ValidRecord, RecordError> {
+        self.record_context(|record_context| patch(current, updates, record_context))
     }
 
     /// The word and the text of a refusal; empty if there is none.
@@ -116,11 +116,11 @@ fn standard() -> World {
     World { edition: Edition::Standard, ..World::default() }
 }
 
-fn said<T>(read: &Result<T, Refused>) -> String {
+fn said<T>(read: &Result<T, RecordError>) -> String {
     match read {
         Ok(_) => String::new(),
-        Err(refused) if refused.code == Code::InvalidRequest => refused.message.clone(),
-        Err(Refused { code, message }) => format!("{}: {message}", code.word()),
+        Err(refused) if refused.code == RecordErrorCode::InvalidRequest => refused.message.clone(),
+        Err(RecordError { code, message }) => format!("{}: {message}", code.word()),
     }
 }
 

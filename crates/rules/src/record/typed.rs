@@ -2,7 +2,7 @@
 
 use domain::json::{Object, Value};
 
-use super::{Refused, quoted};
+use super::{RecordError, quoted};
 use dialects::process::config::nearest;
 
 /// Longest unknown name that is compared with the known ones: no typing mistake makes one of them longer.
@@ -53,7 +53,7 @@ impl Place {
 }
 
 /// `object` with what is kept of it: without members that are ignored or, but in updates, `null`.
-pub(super) fn typed(object: &Object, members: Members<'_>, place: Place) -> Result<Object, Refused> {
+pub(super) fn typed(object: &Object, members: Members<'_>, place: Place) -> Result<Object, RecordError> {
     let mut kept = Object::new();
     for (name, value) in object {
         let Some((_, kind)) = members.iter().find(|(known, _)| known == name) else {
@@ -64,11 +64,11 @@ pub(super) fn typed(object: &Object, members: Members<'_>, place: Place) -> Resu
             continue;
         }
         let wrong = |(expected, got): (&str, String)| {
-            Refused::config(format!("field {} must be {expected}, got {got}", place.member(name)))
+            RecordError::config(format!("field {} must be {expected}, got {got}", place.member(name)))
         };
         let value = kind.read(value).map_err(wrong)?;
         if let Some(what) = unfit(&value) {
-            return Err(Refused::config(format!("field {} holds {what}; remove it", place.member(name))));
+            return Err(RecordError::config(format!("field {} holds {what}; remove it", place.member(name))));
         }
         if *kind != Kind::Post {
             kept.insert(name.clone(), value);
@@ -77,7 +77,7 @@ pub(super) fn typed(object: &Object, members: Members<'_>, place: Place) -> Resu
     Ok(kept)
 }
 
-fn unknown(name: &str, members: Members<'_>, place: Place) -> Refused {
+fn unknown(name: &str, members: Members<'_>, place: Place) -> RecordError {
     let known = || members.iter().filter(|(_, kind)| *kind != Kind::Ignored).map(|(known, _)| *known);
     let near = || nearest(name, known()).or_else(|| known().find(|known| is_part(name, known)));
     let near = if name.len() > MAX_COMPARED_BYTES { None } else { near() };
@@ -93,7 +93,7 @@ fn unknown(name: &str, members: Members<'_>, place: Place) -> Refused {
         }
         (None, Place::Record | Place::Updates) => String::new(),
     };
-    Refused::config(format!("unknown field {}{hint}", place.member(name)))
+    RecordError::config(format!("unknown field {}{hint}", place.member(name)))
 }
 
 /// What in `value` no store can keep.

@@ -1,12 +1,12 @@
 //! Settings that are allowed and probably not meant.
 
-use domain::agent_hook::{AgentHook, HandlerType, Instead};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::{CheckpointKind, Duty, Facts};
 use domain::matcher::Matcher;
+use domain::rule::{Fallback, HandlerType, Rule};
 
 /// What is doubtful about `hook`, one sentence each.
-pub(super) fn of(hook: &AgentHook, matcher: Option<&Matcher>) -> Vec<String> {
+pub(super) fn of(hook: &Rule, matcher: Option<&Matcher>) -> Vec<String> {
     let event = hook.event.name();
     let mut warnings = Vec::new();
     let without_tool = match hook.event {
@@ -36,7 +36,7 @@ pub(super) fn of(hook: &AgentHook, matcher: Option<&Matcher>) -> Vec<String> {
     if hook.handler_type == HandlerType::Prompt && hook.event == CheckpointKind::UserPromptSubmit {
         warnings.push(format!("a prompt hook on {event} judges {{}}: only tool input reaches the evaluator"));
     }
-    if hook.breaker == Policy::All && hook.on_trip == Instead::Allow && hook.event.duty() == Duty::Gate {
+    if hook.breaker == BreakerPolicy::All && hook.on_trip == Fallback::Allow && hook.event.duty() == Duty::Gate {
         warnings.push(format!(
             "breaker \"all\" with on_trip \"allow\" lets five blocks in a row open this gate at {event}; use breaker \
              \"faults\" or on_trip \"block\""

@@ -4,14 +4,14 @@ use domain::llm::LlmReply;
 use domain::message::CallPart;
 
 use super::members::{self, Read};
-use super::{Decision, MAX_REPLY_BYTES, ReplyFault, Said, text};
+use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, text};
 
 /// The tool that an evaluator must call.
 pub const DECIDE: &str = "decide";
 
 /// What an attempt to instruct the evaluator leads to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnInjection {
+pub enum InjectionEffect {
     /// A block, whatever was decided.
     #[default]
     Block,
@@ -27,7 +27,7 @@ const KNOWN: [&str; 5] = ["decision", "reason", "injection_detected", "updated_i
 /// # Errors
 /// A fault for an answer without a call, and for a call that is not one of [`DECIDE`] as it was offered, unless
 /// another one blocks.
-pub fn decide(answer: &LlmReply, on_injection: OnInjection) -> Result<Said, ReplyFault> {
+pub fn decide(answer: &LlmReply, on_injection: InjectionEffect) -> Result<HandlerReply, ReplyFault> {
     let mut first = None;
     let mut fault = None;
     for call in &answer.tool_calls {
@@ -54,7 +54,7 @@ pub fn saw_injection(answer: &LlmReply) -> bool {
     })
 }
 
-fn decided(call: &CallPart, on_injection: OnInjection) -> Result<Said, String> {
+fn decided(call: &CallPart, on_injection: InjectionEffect) -> Result<HandlerReply, String> {
     let function = &call.function;
     if function.name != DECIDE {
         return Err(format!("evaluator_wrong_tool: {}", text::line(&function.name).unwrap_or_default()));
@@ -79,14 +79,14 @@ fn decided(call: &CallPart, on_injection: OnInjection) -> Result<Said, String> {
     if members.get("reason").is_none_or(domain::json::Value::is_null) {
         return Err(broken("reason is missing"));
     }
-    let mut said = Said {
+    let mut said = HandlerReply {
         decision,
         reason: members::reason(&mut members, "reason").map_err(broken)?,
         context: members::context(&mut members, "additional_context").map_err(broken)?,
         updated_input: members::object(&mut members, "updated_input").map_err(broken)?,
         injection_detected: members::flag(&mut members, "injection_detected").map_err(broken)?.unwrap_or(false),
     };
-    if said.injection_detected && on_injection == OnInjection::Block {
+    if said.injection_detected && on_injection == InjectionEffect::Block {
         said.decision = Decision::Block;
         // What made it allow is no reason for a block.
         let why = said.reason.filter(|_| decision == Decision::Block);

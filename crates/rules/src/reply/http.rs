@@ -2,13 +2,13 @@
 
 use super::members::Read;
 use super::output::{read, reply_text, said, unreadable};
-use super::{ReplyFault, Said};
+use super::{HandlerReply, ReplyFault};
 
 /// What the body of a response says.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Body {
+pub struct BodyReply {
     /// What it says; nothing, which allows, where it is no JSON.
-    pub said: Said,
+    pub said: HandlerReply,
     /// Whether it was empty or no JSON.
     pub non_json: bool,
 }
@@ -17,12 +17,12 @@ pub struct Body {
 ///
 /// # Errors
 /// A fault for JSON that is no object, for a broken reply, and for all that `strict` does not let pass.
-pub fn body(bytes: &[u8], strict: bool) -> Result<Body, ReplyFault> {
+pub fn body(bytes: &[u8], strict: bool) -> Result<BodyReply, ReplyFault> {
     let text = reply_text(bytes)?;
     match read(&text)? {
-        Read::Object(members) => Ok(Body { said: said(members)?, non_json: false }),
+        Read::Object(members) => Ok(BodyReply { said: said(members)?, non_json: false }),
         Read::Other(kind) => Err(unreadable(format!("must be a JSON object, got {kind}"))),
-        Read::NotJson(_) if !strict => Ok(Body { said: Said::default(), non_json: true }),
+        Read::NotJson(_) if !strict => Ok(BodyReply { said: HandlerReply::default(), non_json: true }),
         Read::NotJson(_) if text.is_empty() => {
             Err(unreadable("must be a JSON object, got nothing (the hook is `strict`)"))
         }

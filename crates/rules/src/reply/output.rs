@@ -3,7 +3,7 @@
 use domain::json::Object;
 
 use super::members::{self, Read};
-use super::{Decision, MAX_REPLY_BYTES, ReplyFault, Said, text};
+use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, text};
 
 /// How a command left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +30,18 @@ const KNOWN: [&str; 5] = ["decision", "continue", "reason", "additionalContext",
 ///
 /// # Errors
 /// A fault for any other exit and for a reply that is broken.
-pub fn stdout(exit: Exit, stdout: &[u8], stderr: &[u8]) -> Result<Said, ReplyFault> {
+pub fn stdout(exit: Exit, stdout: &[u8], stderr: &[u8]) -> Result<HandlerReply, ReplyFault> {
     let printed = || reply_text(stdout).map(|printed| printed.into_owned());
     match exit {
         Exit::Code(ALLOWS) => said_by_output(&printed()?),
         Exit::Code(BLOCKS) => {
             // The code alone blocks, so a broken reply costs no more than its reason.
             let said = printed().and_then(|printed| said_by_output(&printed)).unwrap_or_default();
-            Ok(Said { decision: Decision::Block, reason: said.reason.or_else(|| complaint(stderr)), ..Said::default() })
+            Ok(HandlerReply {
+                decision: Decision::Block,
+                reason: said.reason.or_else(|| complaint(stderr)),
+                ..HandlerReply::default()
+            })
         }
         Exit::Code(code) => Err(ReplyFault::Exited { code, stderr: complaint(stderr).unwrap_or_default() }),
         Exit::Signal(signal) => Err(ReplyFault::Killed { signal, stderr: complaint(stderr).unwrap_or_default() }),
@@ -60,7 +64,7 @@ pub(super) fn read(text: &str) -> Result<Read, ReplyFault> {
 }
 
 /// What the members of a reply say.
-pub(super) fn said(mut members: Object) -> Result<Said, ReplyFault> {
+pub(super) fn said(mut members: Object) -> Result<HandlerReply, ReplyFault> {
     said_by(&mut members).map_err(unreadable)
 }
 
@@ -68,13 +72,13 @@ pub(super) fn unreadable(why: impl std::fmt::Display) -> ReplyFault {
     ReplyFault::Unreadable(format!("reply: {why}"))
 }
 
-fn said_by(members: &mut Object) -> Result<Said, String> {
+fn said_by(members: &mut Object) -> Result<HandlerReply, String> {
     let decision = match members::string(members, "decision")? {
         None => Decision::Allow,
         Some(word) => Decision::of(&word).ok_or_else(|| unknown(&word))?,
     };
     let goes_on = members::flag(members, "continue")?.unwrap_or(true);
-    Ok(Said {
+    Ok(HandlerReply {
         decision: if goes_on { decision } else { Decision::Block },
         reason: members::reason(members, "reason")?,
         context: members::context(members, "additionalContext")?,
@@ -88,10 +92,10 @@ fn unknown(word: &str) -> String {
     format!("decision must be one of {words}, got {}", text::quoted(word))
 }
 
-fn said_by_output(printed: &str) -> Result<Said, ReplyFault> {
+fn said_by_output(printed: &str) -> Result<HandlerReply, ReplyFault> {
     let why = match read(printed)? {
         Read::Object(members) => return said(members),
-        Read::Other(_) => return Ok(Said::default()),
+        Read::Other(_) => return Ok(HandlerReply::default()),
         Read::NotJson(why) => why,
     };
     let last = printed.lines().next_back().unwrap_or_default().trim();
@@ -104,7 +108,7 @@ fn said_by_output(printed: &str) -> Result<Said, ReplyFault> {
     if printed.starts_with('{') || last.starts_with('{') {
         return Err(unreadable(format!("it begins with `{{` but is no JSON: {why}")));
     }
-    Ok(Said::default())
+    Ok(HandlerReply::default())
 }
 
 /// The object that begins with the last line that begins with a brace and reaches to the end: a reply printed over

@@ -7,7 +7,7 @@ use super::{ReplyFault, text};
 
 /// What can be changed at an event, as it is before the change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Current<'a> {
+pub enum CurrentInput<'a> {
     /// The input of the tool, at `pre_tool_use`.
     Input(&'a Object),
     /// The prompt, at `user_prompt_submit`.
@@ -18,7 +18,7 @@ pub enum Current<'a> {
 
 /// How an `updatedInput` is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum InputShape {
     /// As commands, endpoints and evaluators write it: the complete new input, or `{"rawInput":"…"}`.
     Whole,
     /// As scripts write it: `{toolInput?, rawInput?}`, the former laid over the current input key by key.
@@ -42,29 +42,33 @@ const RAW_INPUT: &str = "rawInput";
 ///
 /// # Errors
 /// A fault for an `updatedInput` of another shape.
-pub fn rewrite(updated: Option<Object>, current: Current<'_>, shape: Shape) -> Result<Option<Rewrite>, ReplyFault> {
+pub fn rewrite(
+    updated: Option<Object>,
+    current: CurrentInput<'_>,
+    shape: InputShape,
+) -> Result<Option<Rewrite>, ReplyFault> {
     let Some(updated) = updated.filter(|updated| !updated.is_empty()) else { return Ok(None) };
     let wanted = match (current, shape) {
-        (Current::Nothing, Shape::Whole | Shape::Parts) => Ok(None),
-        (Current::Input(_), Shape::Whole) => Ok(Some(Rewrite::Input(updated))),
-        (Current::Prompt(_), Shape::Whole) => whole_prompt(updated).map(Some),
-        (Current::Input(current), Shape::Parts) => parts(updated).map(|parts| parts.laid_over(current)),
-        (Current::Prompt(_), Shape::Parts) => parts(updated).map(|parts| parts.prompt.map(Rewrite::Prompt)),
+        (CurrentInput::Nothing, InputShape::Whole | InputShape::Parts) => Ok(None),
+        (CurrentInput::Input(_), InputShape::Whole) => Ok(Some(Rewrite::Input(updated))),
+        (CurrentInput::Prompt(_), InputShape::Whole) => whole_prompt(updated).map(Some),
+        (CurrentInput::Input(current), InputShape::Parts) => parts(updated).map(|parts| parts.laid_over(current)),
+        (CurrentInput::Prompt(_), InputShape::Parts) => parts(updated).map(|parts| parts.prompt.map(Rewrite::Prompt)),
     };
     let wanted = wanted.map_err(|why| ReplyFault::Unreadable(format!("updatedInput: {why}")))?;
     Ok(wanted.filter(|wanted| !leaves(wanted, current)))
 }
 
 /// Whether `wanted` leaves everything as it is.
-fn leaves(wanted: &Rewrite, current: Current<'_>) -> bool {
+fn leaves(wanted: &Rewrite, current: CurrentInput<'_>) -> bool {
     match (wanted, current) {
-        (Rewrite::Input(wanted), Current::Input(current)) => {
+        (Rewrite::Input(wanted), CurrentInput::Input(current)) => {
             wanted.len() == current.len()
                 && wanted.iter().all(|(name, new)| current.get(name).is_some_and(|old| same_value(new, old)))
         }
-        (Rewrite::Prompt(wanted), Current::Prompt(current)) => wanted == current,
-        (Rewrite::Input(_), Current::Prompt(_) | Current::Nothing)
-        | (Rewrite::Prompt(_), Current::Input(_) | Current::Nothing) => false,
+        (Rewrite::Prompt(wanted), CurrentInput::Prompt(current)) => wanted == current,
+        (Rewrite::Input(_), CurrentInput::Prompt(_) | CurrentInput::Nothing)
+        | (Rewrite::Prompt(_), CurrentInput::Input(_) | CurrentInput::Nothing) => false,
     }
 }
 

@@ -3,17 +3,17 @@
 use domain::json::Value;
 
 use super::members;
-use super::{Decision, ReplyFault, Said, text};
+use super::{Decision, HandlerReply, ReplyFault, text};
 
 /// Reads what a script returned. A script that returned nothing returned `null`.
 ///
 /// # Errors
 /// A fault for what is no object with a decision, and for a known member of a wrong type.
-pub fn script(value: &Value) -> Result<Said, ReplyFault> {
+pub fn script(value: &Value) -> Result<HandlerReply, ReplyFault> {
     returned(value).map_err(|why| ReplyFault::Unreadable(format!("script return: {why}")))
 }
 
-fn returned(value: &Value) -> Result<Said, String> {
+fn returned(value: &Value) -> Result<HandlerReply, String> {
     let members = value.as_object().ok_or("must be object with decision")?;
     let mut members = members.clone();
     let decision = match members::take(&mut members, "decision") {
@@ -25,7 +25,7 @@ fn returned(value: &Value) -> Result<Said, String> {
     };
     // Not part of the contract, but whoever writes it means what it means in any other reply.
     let goes_on = members::flag(&mut members, "continue")?.unwrap_or(true);
-    Ok(Said {
+    Ok(HandlerReply {
         decision: if goes_on { decision } else { Decision::Block },
         reason: members::reason(&mut members, "reason")?,
         context: members::context(&mut members, "additionalContext")?,

@@ -21,18 +21,18 @@ fn object(value: Value) -> Object {
     }
 }
 
-fn deciding(decision: Decision) -> Said {
-    Said { decision, ..Said::default() }
+fn deciding(decision: Decision) -> HandlerReply {
+    HandlerReply { decision, ..HandlerReply::default() }
 }
 
-fn because(decision: Decision, reason: &str) -> Said {
-    Said { reason: Some(reason.into()), ..deciding(decision) }
+fn because(decision: Decision, reason: &str) -> HandlerReply {
+    HandlerReply { reason: Some(reason.into()), ..deciding(decision) }
 }
 
 /// An answer, or a fault's text.
-type Told = Result<Said, String>;
+type Told = Result<HandlerReply, String>;
 
-fn told(answer: Result<Said, ReplyFault>) -> Told {
+fn told(answer: Result<HandlerReply, ReplyFault>) -> Told {
     answer.map_err(|fault| fault.to_string())
 }
 
@@ -74,7 +74,11 @@ fn members_of_a_reply() {
         // The seed's sample, and its payload given back by `cat`.
         (
             r#"{"decision":"allow","additionalContext":"...","updatedInput":{},"continue":true}"#,
-            Ok(Said { context: Some("...".into()), updated_input: Some(Object::new()), ..Said::default() }),
+            Ok(HandlerReply {
+                context: Some("...".into()),
+                updated_input: Some(Object::new()),
+                ..HandlerReply::default()
+            }),
         ),
         (
             r#"{"ToolName":"exec","Decision":"block","HookEvent":"pre_tool_use","Depth":0,"ToolInput":{"decision":"block"}}"#,
@@ -136,7 +140,7 @@ fn a_reply_is_read_to_its_bound_and_no_further() {
 
 #[test]
 fn a_person_can_be_asked_about_a_call_and_about_nothing_else() {
-    for event in domain::agent_hook::AGENT_EVENTS {
+    for event in domain::rule::AGENT_EVENTS {
         let counts = Decision::ALL.map(|decision| decision.at(event));
         let ask = if event == CheckpointKind::PreToolUse { Decision::Ask } else { Decision::Block };
         assert_eq!(counts, [Decision::Allow, Decision::Block, ask, Decision::Block], "{}", event.name());

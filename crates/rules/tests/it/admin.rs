@@ -1,4 +1,4 @@
-//! The desk and the rulebook over the model of a store.
+//! The rule admin and the rule cache over the model of a store.
 
 mod actions;
 mod breakers;
@@ -7,7 +7,7 @@ mod handlers;
 mod history;
 mod isolation;
 mod methods;
-mod rulebook;
+mod rule_cache;
 mod secrets;
 mod stage;
 mod trying;

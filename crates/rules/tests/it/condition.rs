@@ -1,9 +1,9 @@
-//! Conditions of agent hooks: what they say of which event, what is refused, and that nothing outgrows its bounds.
+//! Conditions of rules: what they say of which event, what is refused, and that nothing outgrows its bounds.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::condition::{Condition, Seen};
+use domain::condition::{Condition, ConditionInput};
 use domain::json::Value;
 use domain::shell::{ShellCommand, ShellFacts};
 use pintle_rules::condition::compile;
@@ -41,7 +41,7 @@ impl Event {
     /// What `condition` says of it: `true`, `false` or `fault: …`.
     pub(crate) fn ask(&self, condition: &dyn Condition) -> String {
         let shell = || Arc::new(self.facts.clone());
-        let seen = Seen {
+        let seen = ConditionInput {
             event: if self.input.is_some() { "pre_tool_use" } else { "user_prompt_submit" },
             tool_name: self.tool,
             raw_tool_name: self.raw,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use egress::{Allow, Egress, KeepAlive, Resolver};
 use engine::Deadlines;
 use futures_util::future::BoxFuture;
-use pintle_rules::http::{Delivery, Exchange, HttpFault, HttpSpec, Response};
+use pintle_rules::http::{Delivery, HttpFault, HttpSender, HttpSpec, Response};
 
 use self::server::Server;
 use self::time::StillTime;
@@ -56,19 +56,19 @@ impl Resolver for Names {
 }
 
 /// An exchange that may reach loopback on the port of `server`, and its time.
-fn exchange(server: &Server) -> (Exchange, Arc<StillTime>) {
+fn exchange(server: &Server) -> (HttpSender, Arc<StillTime>) {
     named(server, Names::of(&[&["127.0.0.1"]]))
 }
 
 /// The same with names.
-fn named(server: &Server, names: Arc<Names>) -> (Exchange, Arc<StillTime>) {
+fn named(server: &Server, names: Arc<Names>) -> (HttpSender, Arc<StillTime>) {
     let allow = vec![Allow::cidr("127.0.0.0/8", vec![server.at.port()]).unwrap()];
     of(KeepAlive::new(Egress::new(allow).with_resolver(names)))
 }
 
-fn of(client: KeepAlive) -> (Exchange, Arc<StillTime>) {
+fn of(client: KeepAlive) -> (HttpSender, Arc<StillTime>) {
     let time = StillTime::new();
-    (Exchange::new(client, Deadlines::default()).with_time(time.clone(), time.clone()), time)
+    (HttpSender::new(client, Deadlines::default()).with_time(time.clone(), time.clone()), time)
 }
 
 fn spec(url: impl Into<String>) -> HttpSpec {
@@ -80,7 +80,7 @@ fn delivery(body: &str) -> Delivery<'static> {
     Delivery { body, dedup_key: "hook:event", timeout: Duration::from_secs(5), is_test: false }
 }
 
-pub(crate) async fn post(exchange: &Exchange, url: &str) -> Result<Response, HttpFault> {
+pub(crate) async fn post(exchange: &HttpSender, url: &str) -> Result<Response, HttpFault> {
     exchange.post(&spec(url), delivery("{}")).await
 }
 

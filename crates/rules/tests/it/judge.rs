@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use domain::json::{Object, Rendered, Value, canonical, json, parse};
 use domain::llm::{LlmReply, LlmRequest};
 use domain::message::CallPart;
-use pintle_rules::judge::{MAX_FENCED_BYTES, PREAMBLE, Question, TooLarge, request};
-use pintle_rules::reply::{DECIDE, Decision, OnInjection, decide};
+use pintle_rules::judge::{JudgeQuestion, MAX_FENCED_BYTES, PREAMBLE, TooLarge, request};
+use pintle_rules::reply::{DECIDE, Decision, InjectionEffect, decide};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use regex::Regex;
@@ -27,7 +27,7 @@ struct Attack {
 }
 
 impl Attack {
-    fn question(&self, nonce: u128) -> Question {
+    fn question(&self, nonce: u128) -> JudgeQuestion {
         request(TEMPLATE, &self.event, &self.tool, Some(&self.input), nonce).expect("every attack fits")
     }
 }
@@ -126,12 +126,12 @@ fn obedient(asked: &LlmRequest) -> LlmReply {
     LlmReply::calls(vec![CallPart::new("c1", DECIDE, &arguments.to_string())])
 }
 
-fn allows(asked: Question) -> bool {
-    decide(&obedient(&asked.to("p/m")), OnInjection::Block).unwrap().decision == Decision::Allow
+fn allows(asked: JudgeQuestion) -> bool {
+    decide(&obedient(&asked.to("p/m")), InjectionEffect::Block).unwrap().decision == Decision::Allow
 }
 
 /// `asked` with another system text and user text.
-fn rewritten(mut asked: Question, system: fn(&str) -> String, user: impl Fn(&str) -> String) -> Question {
+fn rewritten(mut asked: JudgeQuestion, system: fn(&str) -> String, user: impl Fn(&str) -> String) -> JudgeQuestion {
     for (message, text) in asked.messages.iter_mut().zip([&system as &dyn Fn(&str) -> String, &user]) {
         let mut changed = message.get().clone();
         changed.content = text(&changed.content);
@@ -141,7 +141,7 @@ fn rewritten(mut asked: Question, system: fn(&str) -> String, user: impl Fn(&str
 }
 
 /// The names of the attacks that `ask` lets through.
-fn flips(ask: impl Fn(usize, &Attack) -> Question) -> Vec<String> {
+fn flips(ask: impl Fn(usize, &Attack) -> JudgeQuestion) -> Vec<String> {
     let all = attacks();
     let through = all.iter().enumerate().filter(|(index, attack)| allows(ask(*index, attack)));
     through.map(|(_, attack)| attack.name.clone()).collect()

@@ -1,4 +1,4 @@
-//! Stored rules from outside: their language, their administration, what they send and what they understand.
+//! Rules from outside: their language, their administration, what they send and what they understand.
 
 #[cfg(test)]
 mod admin;

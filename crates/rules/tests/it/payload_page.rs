@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Notice, Observed, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
+use domain::checkpoint::{Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object, Value, json};
@@ -37,7 +37,7 @@ fn asked(subject: &Subject<'_>) -> Object {
     serde_json::from_slice(&of_subject(&EventId::from(EVENT), &who(), at, subject).unwrap()).unwrap()
 }
 
-fn told(what: Observed) -> Object {
+fn told(what: ObservedEvent) -> Object {
     let at = "2026-11-22T09:00:00Z".parse().unwrap();
     let notice = Notice { event_id: EventId::from(EVENT), at, who: who(), what };
     serde_json::from_slice(&of_notice(&notice).unwrap()).unwrap()
@@ -60,7 +60,7 @@ fn the_answer_of_the_page_is_read() {
 fn every_member_of_every_event_is_named() {
     let start = SubagentStart::new("helper".into(), "look", 1, Some(call()));
     let duration = Duration::ZERO;
-    let stopped = Observed::SubagentStop {
+    let stopped = ObservedEvent::SubagentStop {
         start: Box::new(start.clone()),
         session_id: "cli:1/d".into(),
         status: TurnStatus::Completed,
@@ -72,9 +72,9 @@ fn every_member_of_every_event_is_named() {
     let payloads = [
         asked(&Subject::UserPromptSubmit(&UserPromptSubmit::first("hi"))),
         asked(&Subject::SubagentStart(&start)),
-        told(Observed::SessionStart),
-        told(Observed::PostToolUse { call: call(), output: ToolOutput::ok("done"), duration, substituted: false }),
-        told(Observed::Stop { reply: "done".into(), iterations: 1, usage: Usage::default(), duration }),
+        told(ObservedEvent::SessionStart),
+        told(ObservedEvent::PostToolUse { call: call(), output: ToolOutput::ok("done"), duration, substituted: false }),
+        told(ObservedEvent::Stop { reply: "done".into(), iterations: 1, usage: Usage::default(), duration }),
         told(stopped),
     ];
     let example = json::parse(blocks()[0]).unwrap();

@@ -3,7 +3,7 @@
 use rquickjs::{Ctx, Error, Type, Value};
 
 use crate::fault::SyntaxError;
-use crate::frame::Said;
+use crate::frame::ReplyBody;
 use crate::{limits, peak};
 
 use super::text;
@@ -21,25 +21,25 @@ pub(super) enum Phase {
 const SOURCE_NAME: &str = "eval_script:";
 
 /// Turns what the engine reports into a fault.
-pub(super) fn raised(ctx: &Ctx<'_>, error: &Error, phase: Phase) -> Said {
+pub(super) fn raised(ctx: &Ctx<'_>, error: &Error, phase: Phase) -> ReplyBody {
     if matches!(error, Error::Allocation) {
-        return Said::OutOfMemory;
+        return ReplyBody::OutOfMemory;
     }
     if !error.is_exception() && !ctx.has_exception() {
-        return Said::Threw(one_line(&error.to_string()));
+        return ReplyBody::Threw(one_line(&error.to_string()));
     }
     let value = ctx.catch();
     if let Some(error) = syntax(&value).filter(|_| phase == Phase::Load) {
-        return Said::Syntax(error);
+        return ReplyBody::Syntax(error);
     }
     // When there is no memory for an error either, the engine throws this.
     if matches!(value.type_of(), Type::Null | Type::Uninitialized) && peak::heap_was_full() {
-        return Said::OutOfMemory;
+        return ReplyBody::OutOfMemory;
     }
     match told(ctx, &value).as_str() {
-        "InternalError: out of memory" | "SyntaxError: out of memory" => Said::OutOfMemory,
-        "RangeError: Maximum call stack size exceeded" => Said::TooDeep,
-        text => Said::Threw(one_line(text)),
+        "InternalError: out of memory" | "SyntaxError: out of memory" => ReplyBody::OutOfMemory,
+        "RangeError: Maximum call stack size exceeded" => ReplyBody::TooDeep,
+        text => ReplyBody::Threw(one_line(text)),
     }
 }
 

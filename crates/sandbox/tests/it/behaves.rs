@@ -158,11 +158,11 @@ fn waiting_for_a_slot_is_not_the_scripts_fault() {
         let sandbox = sandbox();
         let event = stage::event().to_string();
         let slow = stage::call("function handle(event) { for (;;); }", &event);
-        let short = pintle_sandbox::Call {
+        let short = pintle_sandbox::ScriptRun {
             budget: Duration::from_millis(20),
             ..stage::call("function handle(event) { return {}; }", &event)
         };
-        let other = pintle_sandbox::Call { tenant: "other", ..stage::call(short.source, &event) };
+        let other = pintle_sandbox::ScriptRun { tenant: "other", ..stage::call(short.source, &event) };
         let mut slow_ones: Vec<_> = (0..limits::TENANT_SLOTS).map(|_| Box::pin(sandbox.run(slow))).collect();
         for run in &mut slow_ones {
             // Each of them has its slot after it was looked at once.
@@ -185,7 +185,7 @@ fn many_callers_are_all_served() {
         let source = "function handle(event) { return { n: event.n }; }";
         let call = async |n: usize| {
             let (tenant, event) = (format!("tenant-{}", n % 7), json!({ "n": n }).to_string());
-            let ran = sandbox.run(pintle_sandbox::Call { tenant: &tenant, ..stage::call(source, &event) }).await;
+            let ran = sandbox.run(pintle_sandbox::ScriptRun { tenant: &tenant, ..stage::call(source, &event) }).await;
             assert_eq!(json!(ran.returned.unwrap()), json!({ "n": n }));
         };
         futures_util::future::join_all((0..100).map(call)).await;
@@ -200,7 +200,7 @@ fn the_budget_cuts_the_scripts_time() {
         let event = stage::event().to_string();
         let call = stage::call("function handle(event) { for (;;); }", &event);
         let budget = Duration::from_millis(200);
-        let ran = sandbox().run(pintle_sandbox::Call { budget, ..call }).await;
+        let ran = sandbox().run(pintle_sandbox::ScriptRun { budget, ..call }).await;
         let Err(ScriptFault::Timeout { after_ms }) = ran.returned else { panic!("{ran:?}") };
         assert!(after_ms <= 200, "{after_ms}");
     });

@@ -97,7 +97,7 @@ fn a_timeout_costs_the_next_caller_no_start() {
         let sandbox = sandbox();
         let event = stage::event().to_string();
         let timeout = Duration::from_millis(50);
-        let ran = sandbox.run(pintle_sandbox::Call { timeout, ..stage::call(ENDLESS, &event) }).await;
+        let ran = sandbox.run(pintle_sandbox::ScriptRun { timeout, ..stage::call(ENDLESS, &event) }).await;
         assert_eq!(ran.returned, Err(ScriptFault::Timeout { after_ms: 50 }));
         let ready = sandbox.processes();
         assert_eq!(ready.len(), 1, "one is ready");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pintle_sandbox::{Ran, ScriptFault};
+use pintle_sandbox::{ScriptFault, ScriptOutput};
 
 use crate::stage::{self, PATIENT};
 
@@ -33,7 +33,7 @@ fn programs() -> Vec<Program<'static>> {
     parts.map(read).collect()
 }
 
-fn class(ran: &Ran) -> String {
+fn class(ran: &ScriptOutput) -> String {
     match &ran.returned {
         Ok(object) => serde_json::to_string(object).expect("JSON"),
         Err(ScriptFault::Timeout { .. }) => "timeout".into(),
@@ -60,7 +60,7 @@ fn every_program_ends_as_it_should() {
         for program in &programs {
             let ends = !program.classes.contains(&"timeout");
             let timeout = if ends { PATIENT } else { SHORT };
-            let hostile = pintle_sandbox::Call { timeout, ..stage::call(program.source, &event) };
+            let hostile = pintle_sandbox::ScriptRun { timeout, ..stage::call(program.source, &event) };
             let started = Instant::now();
             let (ran, neighbour) = tokio::join!(sandbox.run(hostile), stage::run(&sandbox, NEIGHBOUR));
             let took = started.elapsed();

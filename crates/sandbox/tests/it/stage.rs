@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::json::{Value, json};
-use pintle_sandbox::{Call, Launcher, Ran, Sandbox};
+use pintle_sandbox::{Launcher, Sandbox, ScriptOutput, ScriptRun};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.
 pub(crate) const PATIENT: Duration = Duration::from_secs(60);
@@ -17,12 +17,12 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(launcher())
 }
 
-pub(crate) fn call<'a>(source: &'a str, event: &'a str) -> Call<'a> {
-    Call { tenant: "acme", source, event, timeout: PATIENT, budget: PATIENT }
+pub(crate) fn call<'a>(source: &'a str, event: &'a str) -> ScriptRun<'a> {
+    ScriptRun { tenant: "acme", source, event, timeout: PATIENT, budget: PATIENT }
 }
 
 /// Runs `source` on an event of a tool call.
-pub(crate) async fn run(sandbox: &Sandbox, source: &str) -> Ran {
+pub(crate) async fn run(sandbox: &Sandbox, source: &str) -> ScriptOutput {
     sandbox.run(call(source, &event().to_string())).await
 }
 

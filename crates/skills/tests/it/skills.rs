@@ -12,7 +12,7 @@ use domain::skill::scan::Scan;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use pintle_skills::{Scanner, Wanted, body, scan_hooks};
+use pintle_skills::{Scanner, SkillSelection, body, scan_hooks};
 
 /// What stands outside and must never be seen.
 const CANARY: &str = "the canary sings";
@@ -275,7 +275,7 @@ fn a_manifest_that_breaks_keeps_what_it_said_before() {
     let yard = Yard::new();
     let dir = yard.dir();
     let enabled = ["one".to_owned(), "two".to_owned()];
-    let wanted = Wanted { dir: &dir, enabled: &enabled, agent: None };
+    let wanted = SkillSelection { dir: &dir, enabled: &enabled, agent: None };
     for skill in ["one", "two"] {
         yard.skill(skill, &["a.md"]);
         yard.write(&format!("{skill}/hooks/a.md"), "first");

@@ -19,7 +19,7 @@ const MARK: &str = "aes-gcm:";
 
 /// A nonce, and what was sealed under it with its tag.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedParts {
     pub(super) nonce: [u8; NONCE_BYTES],
     pub(super) body: Vec<u8>,
 }
@@ -30,9 +30,9 @@ pub(super) enum Envelope {
     /// Not sealed.
     None,
     /// Sealed without a key id and for no place.
-    Unbound(Sealed),
+    Unbound(SealedParts),
     /// Sealed with the key of this id, for a place.
-    Bound(String, Sealed),
+    Bound(String, SealedParts),
 }
 
 /// The text of what was sealed with the key `kid`.
@@ -56,12 +56,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Envelope, DecryptError> {
     Ok(Envelope::Bound(kid.iter().copied().map(char::from).collect(), sealed(body)?))
 }
 
-fn sealed(text: &[u8]) -> Result<Sealed, DecryptError> {
+fn sealed(text: &[u8]) -> Result<SealedParts, DecryptError> {
     let mut nonce = STANDARD.decode(text).map_err(|_| DecryptError::Base64)?;
     if nonce.len() < NONCE_BYTES + TAG_BYTES {
         return Err(DecryptError::TooShort(nonce.len()));
     }
     let body = nonce.split_off(NONCE_BYTES);
     let nonce = nonce.try_into().expect("what was left by the split is as long as a nonce");
-    Ok(Sealed { nonce, body })
+    Ok(SealedParts { nonce, body })
 }

@@ -13,7 +13,7 @@ use domain::history::HistoryKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::envelope::{KID_DIGITS, NONCE_BYTES, Sealed};
+use super::envelope::{KID_DIGITS, NONCE_BYTES, SealedParts};
 use super::file::{self, FileError};
 
 /// Bytes of a key.
@@ -105,7 +105,7 @@ pub enum KeyError {
         /// The variable, or the file.
         at: String,
         /// What it is instead.
-        found: NotAKey,
+        found: KeyFormatError,
     },
     /// A list that is no list of keys.
     #[error("encryption key: `{ENV_OLD_KEYS}` has {0} keys; at most {MAX_OLD_KEYS} are read")]
@@ -117,7 +117,7 @@ pub enum KeyError {
 
 /// What was given in place of a key, told without repeating any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotAKey {
+pub enum KeyFormatError {
     /// Nothing.
     Empty,
     /// As long as a key in hex, but it is no hex.
@@ -130,7 +130,7 @@ pub enum NotAKey {
     Length(usize),
 }
 
-impl fmt::Display for NotAKey {
+impl fmt::Display for KeyFormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "is empty"),
@@ -171,7 +171,7 @@ impl Key {
     }
 
     /// What was sealed; nothing if the tag does not fit.
-    pub(super) fn decrypt(&self, sealed: &Sealed, aad: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    pub(super) fn decrypt(&self, sealed: &SealedParts, aad: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let plain = self.cipher.decrypt(&Nonce::from(sealed.nonce), Payload { msg: &sealed.body, aad });
         plain.ok().map(Zeroizing::new)
     }
@@ -185,10 +185,10 @@ pub(super) fn kid(key: &[u8]) -> String {
 }
 
 /// The length tells the forms apart.
-fn parse(value: &OsStr) -> Result<Key, NotAKey> {
+fn parse(value: &OsStr) -> Result<Key, KeyFormatError> {
     let bytes = value.as_bytes();
     match bytes.len() {
-        0 => Err(NotAKey::Empty),
+        0 => Err(KeyFormatError::Empty),
         KEY_BYTES => {
             let raw: &[u8; KEY_BYTES] = bytes.try_into().expect("this arm is for this length");
             Ok(Key::new(raw))
@@ -198,13 +198,13 @@ fn parse(value: &OsStr) -> Result<Key, NotAKey> {
             // The decoder wants room for what unpadded text of this length would hold.
             let mut room = Zeroizing::new([0; KEY_BYTES + 1]);
             if STANDARD.decode_slice(bytes, &mut *room) != Ok(KEY_BYTES) {
-                return Err(NotAKey::NotBase64);
+                return Err(KeyFormatError::NotBase64);
             }
             key.copy_from_slice(&room[..KEY_BYTES]);
             Ok(Key::new(&key))
         }
-        64 => file::unhex(bytes).map(|key| Key::new(&key)).ok_or(NotAKey::NotHex),
-        33 | 45 | 65 if bytes.ends_with(b"\n") => Err(NotAKey::LineBreak),
-        length => Err(NotAKey::Length(length)),
+        64 => file::unhex(bytes).map(|key| Key::new(&key)).ok_or(KeyFormatError::NotHex),
+        33 | 45 | 65 if bytes.ends_with(b"\n") => Err(KeyFormatError::LineBreak),
+        length => Err(KeyFormatError::Length(length)),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{Checkpoint, Link, Proof};
+use domain::audit::{AuditCheckpoint, ChainHead, Proof};
 use domain::id::TenantId;
 use jiff::Timestamp;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
@@ -98,8 +98,8 @@ impl SigningKey {
     }
 
     /// A checkpoint over everything up to `head` of the chain of `tenant`.
-    pub fn checkpoint(&self, tenant: &TenantId, head: &Link, at: Timestamp) -> Checkpoint {
-        Checkpoint::signed(tenant, head, at, &self.kid, |message| self.sign(message))
+    pub fn checkpoint(&self, tenant: &TenantId, head: &ChainHead, at: Timestamp) -> AuditCheckpoint {
+        AuditCheckpoint::signed(tenant, head, at, &self.kid, |message| self.sign(message))
     }
 }
 

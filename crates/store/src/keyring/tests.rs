@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use domain::history::Signed;
+use domain::history::SignedContent;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -23,8 +23,8 @@ const ROW: &str = "0193a5b0-7000-7000-8000-0000000000aa";
 const TENANT: &str = "0193a5b0-7000-7000-8000-000000000002";
 const PLAIN: &[u8] = b"Bearer secret";
 
-fn place() -> Place {
-    Place::new("agent_hooks", ROW, TENANT, "config.headers.Authorization")
+fn place() -> SealedPlace {
+    SealedPlace::new("agent_hooks", ROW, TENANT, "config.headers.Authorization")
 }
 
 fn source(primary: Option<&str>, old: Option<&str>) -> KeySource {
@@ -117,7 +117,7 @@ fn without_a_key_nothing_is_sealed_and_old_keys_still_open() {
 #[test]
 fn what_front_ends_keep_is_signed_with_the_key_that_seals_and_older_signatures_hold() {
     assert!(Keyring::open(&source(None, Some(HEX))).unwrap().history_key().is_none());
-    let signed = Signed::text("hi", "default", "s");
+    let signed = SignedContent::text("hi", "default", "s");
     let raw: Vec<u8> = (0..32).collect();
     let old = keyring(HEX, None).history_key().unwrap().sign(signed);
     assert_eq!(old, HistoryKey::of(&raw).sign(signed));
@@ -187,17 +187,17 @@ fn a_value_opens_in_its_own_place_only() {
     for changed in 0..own.len() {
         let mut parts = own;
         parts[changed] = "elsewhere";
-        let other = Place::new(parts[0], parts[1], parts[2], parts[3]);
+        let other = SealedPlace::new(parts[0], parts[1], parts[2], parts[3]);
         assert_eq!(forms(ring.open_value(&other, &sealed)), Err(DecryptError::Tag.to_string()));
     }
-    assert!(ring.open_value(&Place::new(own[0], own[1], own[2], own[3]), &sealed).is_ok());
+    assert!(ring.open_value(&SealedPlace::new(own[0], own[1], own[2], own[3]), &sealed).is_ok());
     // A bar that would make two places alike is refused; in a path it is good.
     for (table, row, tenant) in [("a|b", "c", "d"), ("a", "b|c", "d"), ("a", "b", "c|d")] {
-        let unclear = Place::new(table, row, tenant, "p");
+        let unclear = SealedPlace::new(table, row, tenant, "p");
         assert_eq!(ring.seal(&unclear, PLAIN), Err(SealError::Place));
         assert_eq!(ring.open_value(&unclear, BOUND), Err(DecryptError::Place));
     }
-    let barred = Place::new("a", "b", "c", "config.headers.x|y");
+    let barred = SealedPlace::new("a", "b", "c", "config.headers.x|y");
     assert!(ring.open_value(&barred, &ring.seal(&barred, PLAIN).unwrap()).is_ok());
 }
 
@@ -287,7 +287,7 @@ proptest! {
 
     #[test]
     fn what_is_sealed_opens_and_no_two_texts_are_alike(plain in prop::collection::vec(any::<u8>(), 0..200), path: String) {
-        let (ring, place) = (keyring(HEX, Some(OTHER)), Place::new("t", "r", "n", &path));
+        let (ring, place) = (keyring(HEX, Some(OTHER)), SealedPlace::new("t", "r", "n", &path));
         let (a, b) = (ring.seal(&place, &plain).unwrap(), ring.seal(&place, &plain).unwrap());
         prop_assert_ne!(&a, &b);
         prop_assert_eq!(forms(ring.open_value(&place, &a)), Ok((plain.clone(), Form::Current)));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use domain::audit::{Checkpoint, Entry, Kind};
+use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind};
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
-use domain::store::{AuditStore, Done, ExecutionQuery, ExecutionStore, HookStore, StoreError};
+use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError};
 use jiff::Timestamp;
 
 use super::Memory;
@@ -14,13 +14,19 @@ use crate::evidence::opened;
 
 impl Memory {
     /// Appends an entry about `data` to the chain of `tenant`.
-    pub(crate) fn note(&self, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<(), StoreError> {
+    pub(crate) fn note(
+        &self,
+        tenant: &TenantId,
+        at: Timestamp,
+        kind: AuditKind,
+        data: Object,
+    ) -> Result<(), StoreError> {
         self.history().note(tenant, at, kind, data)
     }
 }
 
 impl ExecutionStore for Memory {
-    fn keep_executions(&self, executions: Vec<Execution>, done: Done) {
+    fn keep_executions(&self, executions: Vec<Execution>, done: OnKept) {
         let kept = self.history().keep(executions);
         done(kept);
     }
@@ -61,15 +67,15 @@ impl ExecutionStore for Memory {
 }
 
 impl AuditStore for Memory {
-    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         Ok(self.history().entries(tenant, from_seq, limit))
     }
 
-    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditCheckpoint>, StoreError> {
         Ok(self.history().checkpoints(tenant, from_seq, limit))
     }
 
-    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<AuditCheckpoint>, StoreError> {
         Ok(self.history().last_checkpoint(tenant))
     }
 

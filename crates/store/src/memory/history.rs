@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::audit::{Checkpoint, Entry, Kind, Link, cut_at, due};
+use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut_at, due};
 use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::{Object, canonical};
@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{MAX_ENTRIES, MAX_EVENTS, MAX_EXECUTIONS};
-use crate::evidence::{Executed, Note, Traces, executed, fit_session, note, traces};
+use crate::evidence::{EventEvidence, ExecutionRow, Note, executed, fit_session, note, traces};
 use crate::keyring::signing::SigningKey;
 use crate::rows::executions::place;
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 
 /// What one mutex guards: each method is one transaction.
 #[derive(Debug, Default)]
@@ -27,24 +27,24 @@ pub(super) struct History {
     /// How many of the newest events left no traces yet, for the same reason.
     untraced: usize,
     /// In the order of keeping.
-    executions: VecDeque<Executed>,
+    executions: VecDeque<ExecutionRow>,
     /// The keys of those.
     known: HashSet<String>,
     chains: BTreeMap<TenantId, Chain>,
-    pub(super) sealing: Sealing,
+    pub(super) sealing: StoreKeys,
 }
 
 #[derive(Debug)]
 struct Chain {
-    entries: VecDeque<Entry>,
-    checkpoints: Vec<Checkpoint>,
-    end: Link,
+    entries: VecDeque<AuditEntry>,
+    checkpoints: Vec<AuditCheckpoint>,
+    end: ChainHead,
     /// Since when there is an entry that is not signed.
     since: Instant,
 }
 
 impl History {
-    pub(super) fn new(sealing: Sealing) -> Self {
+    pub(super) fn new(sealing: StoreKeys) -> Self {
         Self { sealing, ..Self::default() }
     }
 
@@ -65,7 +65,7 @@ impl History {
     pub(super) fn trace(&mut self) {
         let from = self.events.len() - std::mem::take(&mut self.untraced);
         // Each is a batch of its own here, so that one that cannot be kept does no harm to others.
-        let fresh: Vec<Result<Vec<Traces>, StoreError>> = self.events.make_contiguous()[from..]
+        let fresh: Vec<Result<Vec<EventEvidence>, StoreError>> = self.events.make_contiguous()[from..]
             .chunk_by(|a, b| a.who.turn_id == b.who.turn_id && a.who.tool_call_id == b.who.tool_call_id)
             .map(|batch| traces(batch, &self.sealing))
             .collect();
@@ -77,14 +77,14 @@ impl History {
         }
     }
 
-    fn take(&mut self, traces: Traces) {
+    fn take(&mut self, traces: EventEvidence) {
         traces.executions.into_iter().for_each(|executed| self.take_execution(executed));
         if let Some(note) = traces.decision {
             self.append(&note);
         }
     }
 
-    fn take_execution(&mut self, executed: Executed) {
+    fn take_execution(&mut self, executed: ExecutionRow) {
         let id = executed.execution.id.clone();
         let key = executed.execution.dedup_key.clone();
         if self.known.contains(&id) || key.as_ref().is_some_and(|key| self.known.contains(key)) {
@@ -121,7 +121,7 @@ impl History {
         &mut self,
         tenant: &TenantId,
         at: Timestamp,
-        kind: Kind,
+        kind: AuditKind,
         data: Object,
     ) -> Result<(), StoreError> {
         let note = note(tenant, at, kind, &canonical(&data.into()))?;
@@ -162,7 +162,7 @@ impl History {
         Ok(found.into_iter().take(query.limit).cloned().collect())
     }
 
-    pub(super) fn execution(&mut self, id: &str) -> Option<Executed> {
+    pub(super) fn execution(&mut self, id: &str) -> Option<ExecutionRow> {
         self.trace();
         self.executions.iter().find(|it| is_same(id, Some(&it.execution.id))).cloned()
     }
@@ -178,25 +178,25 @@ impl History {
             std::mem::take(&mut self.executions).into_iter().partition(|it| gone.contains(&it.execution.id));
         self.executions = kept;
         gone.iter().for_each(|it| self.unlearn(&it.execution));
-        let mut oldest: Vec<&mut Executed> = self.executions.iter_mut().filter(|it| it.detail.is_some()).collect();
+        let mut oldest: Vec<&mut ExecutionRow> = self.executions.iter_mut().filter(|it| it.detail.is_some()).collect();
         oldest.sort_by_key(|it| it.execution.created_at);
         let old = oldest.into_iter().filter(|it| it.execution.created_at < details_before).take(limit);
         gone.len() + old.map(|it| it.detail = None).count()
     }
 
-    pub(super) fn entries(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<Entry> {
+    pub(super) fn entries(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<AuditEntry> {
         self.trace();
         let entries = self.chains.get(tenant).map(|chain| &chain.entries);
         entries.into_iter().flatten().filter(|entry| entry.seq >= from_seq).take(limit).cloned().collect()
     }
 
-    pub(super) fn checkpoints(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<Checkpoint> {
+    pub(super) fn checkpoints(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<AuditCheckpoint> {
         self.trace();
         let points = self.chains.get(tenant).map(|chain| &chain.checkpoints);
         points.into_iter().flatten().filter(|point| point.seq >= from_seq).take(limit).cloned().collect()
     }
 
-    pub(super) fn last_checkpoint(&mut self, tenant: &TenantId) -> Option<Checkpoint> {
+    pub(super) fn last_checkpoint(&mut self, tenant: &TenantId) -> Option<AuditCheckpoint> {
         self.trace();
         self.chains.get(tenant)?.checkpoints.last().cloned()
     }
@@ -222,10 +222,10 @@ fn is_same(wanted: &str, id: Option<&str>) -> bool {
 
 impl Chain {
     fn new(now: Instant) -> Self {
-        Self { entries: VecDeque::new(), checkpoints: Vec::new(), end: Link::GENESIS, since: now }
+        Self { entries: VecDeque::new(), checkpoints: Vec::new(), end: ChainHead::GENESIS, since: now }
     }
 
-    fn extend(&mut self, entry: Entry, end: Link, now: Instant, signing: Option<&Arc<SigningKey>>) {
+    fn extend(&mut self, entry: AuditEntry, end: ChainHead, now: Instant, signing: Option<&Arc<SigningKey>>) {
         let signed = self.checkpoints.last().map_or(0, |point| point.seq);
         if signed >= self.end.seq {
             self.since = now;

@@ -1,43 +1,43 @@
-//! Stored hooks, tenants, budgets and the outbox of this process alone.
+//! Rules, tenants, budgets and the outbox of this process alone.
 
-mod rulebook;
+mod tables;
 
 use std::sync::{MutexGuard, PoisonError};
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
+use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, Changed, Done, HookChange, HookStore, LoggedChange, OutboxJob, OutboxStore, StoreError,
-    StoredRules, Tenant,
+    Actor, Budget, BudgetStore, LoggedChange, OnKept, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore,
+    StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
 use super::Memory;
 use crate::rules::{self, Account, whole_micros};
 
-pub(super) use rulebook::Rulebook;
-use rulebook::Rules;
+pub(super) use tables::RuleTables;
+use tables::RuleTransaction;
 
-impl HookStore for Memory {
+impl RuleStore for Memory {
     fn rules(&self) -> Result<StoredRules, StoreError> {
-        Ok(self.rulebook().stored())
+        Ok(self.tables().stored())
     }
 
     fn epoch(&self) -> Result<u64, StoreError> {
-        Ok(self.rulebook().rules.epoch)
+        Ok(self.tables().rules.epoch)
     }
 
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
-        Ok(self.rulebook().rules.hook(id))
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
+        Ok(self.tables().rules.hook(id))
     }
 
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
         self.transaction(by, |rules, tenants| rules.change(changes, tenants, by))
     }
 
     fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
-        Ok(self.rulebook().changes(id, limit))
+        Ok(self.tables().changes(id, limit))
     }
 
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
@@ -48,17 +48,17 @@ impl HookStore for Memory {
         self.transaction(by, |rules, _| rules.reset(id, tenant, by))
     }
 
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, _now: Timestamp) -> Result<(), StoreError> {
-        self.rulebook().rules.keep_run(id, tenant, run);
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, _now: Timestamp) -> Result<(), StoreError> {
+        self.tables().rules.keep_run(id, tenant, run);
         Ok(())
     }
 
     fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
-        Ok(self.rulebook().tenants.clone())
+        Ok(self.tables().tenants.clone())
     }
 
     fn add_tenant(&self, tenant: &Tenant) -> Result<(), StoreError> {
-        self.rulebook().add_tenant(tenant)
+        self.tables().add_tenant(tenant)
     }
 }
 
@@ -70,9 +70,9 @@ impl Memory {
         now: Timestamp,
         work: impl FnOnce(&mut Account) -> T,
     ) -> Result<T, StoreError> {
-        let mut book = self.rulebook();
-        let id = rulebook::known(&book.tenants, tenant)?;
-        let account = book.accounts.entry(id).or_insert_with(|| Account::fresh(now));
+        let mut memory = self.tables();
+        let id = tables::known(&memory.tenants, tenant)?;
+        let account = memory.accounts.entry(id).or_insert_with(|| Account::fresh(now));
         account.roll(now);
         Ok(work(account))
     }
@@ -104,19 +104,19 @@ impl BudgetStore for Memory {
 
 /// Nothing is encrypted: it is gone with the process, which has the key too.
 impl OutboxStore for Memory {
-    fn enqueue(&self, jobs: Vec<OutboxJob>, done: Done) {
-        let mut book = self.rulebook();
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: OnKept) {
+        let mut memory = self.tables();
         for job in jobs {
             let next_at = whole_micros(job.next_at);
-            book.jobs.entry(job.id.clone()).or_insert(OutboxJob { next_at, ..job });
+            memory.jobs.entry(job.id.clone()).or_insert(OutboxJob { next_at, ..job });
         }
-        drop(book);
+        drop(memory);
         done(Ok(()));
     }
 
     fn take_due(&self, now: Timestamp, until: Timestamp, limit: usize) -> Result<Vec<OutboxJob>, StoreError> {
-        let mut book = self.rulebook();
-        let mut due: Vec<&mut OutboxJob> = book.jobs.values_mut().filter(|job| job.next_at <= now).collect();
+        let mut memory = self.tables();
+        let mut due: Vec<&mut OutboxJob> = memory.jobs.values_mut().filter(|job| job.next_at <= now).collect();
         // Those of one moment are in the order of their ids already.
         due.sort_by_key(|job| job.next_at);
         let take = |job: &mut OutboxJob| {
@@ -127,12 +127,12 @@ impl OutboxStore for Memory {
     }
 
     fn finish(&self, id: &str) -> Result<(), StoreError> {
-        self.rulebook().jobs.remove(id);
+        self.tables().jobs.remove(id);
         Ok(())
     }
 
     fn try_again(&self, id: &str, attempts: u32, next_at: Timestamp) -> Result<(), StoreError> {
-        if let Some(job) = self.rulebook().jobs.get_mut(id) {
+        if let Some(job) = self.tables().jobs.get_mut(id) {
             job.attempts = attempts;
             job.next_at = whole_micros(next_at);
         }
@@ -141,24 +141,24 @@ impl OutboxStore for Memory {
 }
 
 impl Memory {
-    fn rulebook(&self) -> MutexGuard<'_, Rulebook> {
+    fn tables(&self) -> MutexGuard<'_, RuleTables> {
         // A panic elsewhere leaves what was before its transaction.
-        self.rulebook.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One transaction: what `work` does counts only if it succeeds.
     fn transaction<T>(
         &self,
         by: &Actor,
-        work: impl FnOnce(&mut Rules, &[Tenant]) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut RuleTransaction, &[Tenant]) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut book = self.rulebook();
-        let mut rules = book.rules.clone();
-        let done = work(&mut rules, &book.tenants)?;
+        let mut memory = self.tables();
+        let mut rules = memory.rules.clone();
+        let done = work(&mut rules, &memory.tenants)?;
         // What no chain can take changes nothing.
         rules.lines.iter().try_for_each(|line| rules::note(line, by.at).map(drop))?;
         let noted: Vec<_> = rules.lines.iter().map(|line| (line.tenant_id.clone(), rules::noted(line))).collect();
-        book.commit(rules);
+        memory.commit(rules);
         // Still under the lock of the rules, so that the chain has them in the order in which they came about.
         for (tenant, (kind, data)) in noted {
             self.note(&tenant, by.at, kind, data)?;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::store::{Heard, Listening, StoreError};
+use domain::store::{OnRulesChanged, RuleSubscription, StoreError};
 
 use super::link::Link;
-use super::listening::{Ear, listen};
+use super::listening::{ListenerGuard, listen};
 use super::net::Net;
 use super::schema;
 use super::target::{Target, is_collision};
@@ -105,10 +105,10 @@ impl Base {
     }
 
     /// Calls `heard` when rules change, on a connection of its own, until what is returned is dropped.
-    pub(super) fn listen(&self, heard: Heard) -> Box<dyn Listening> {
-        let ear = Ear::default();
-        self.net.run(listen(self.target.ways(), ear.share(), heard));
-        Box::new(ear)
+    pub(super) fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        let listener = ListenerGuard::default();
+        self.net.run(listen(self.target.ways(), listener.share(), heard));
+        Box::new(listener)
     }
 
     /// Does `work` on a connection of its own, out of a transaction.

@@ -1,9 +1,9 @@
 //! Executions and the audit chains in a database of a server.
 
-use domain::audit::{Checkpoint, Entry};
+use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::execution::Execution;
 use domain::id::TenantId;
-use domain::store::{AuditStore, Done, ExecutionQuery, ExecutionStore, StoreError};
+use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, OnKept, StoreError};
 use jiff::Timestamp;
 
 use super::Postgres;
@@ -12,7 +12,7 @@ use crate::rows::batch::Batch;
 use crate::rows::{audit, executions};
 
 impl ExecutionStore for Postgres {
-    fn keep_executions(&self, executions: Vec<Execution>, done: Done) {
+    fn keep_executions(&self, executions: Vec<Execution>, done: OnKept) {
         self.hand_over(Batch::executions(executions, done).patient(None));
     }
 
@@ -31,15 +31,15 @@ impl ExecutionStore for Postgres {
 }
 
 impl AuditStore for Postgres {
-    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         self.base.read(|db| audit::entries(db, tenant, from_seq, limit))
     }
 
-    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditCheckpoint>, StoreError> {
         self.base.read(|db| audit::checkpoints(db, tenant, from_seq, limit))
     }
 
-    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<AuditCheckpoint>, StoreError> {
         self.base.read(|db| audit::last_checkpoint(db, tenant))
     }
 

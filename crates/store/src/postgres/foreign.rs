@@ -1,15 +1,15 @@
 //! Tables of somebody else's database on a server.
 
 use crate::db::{Db, Failure};
-use crate::foreign::{Foreign, Rows};
-use crate::{Durability, OpenError, body};
+use crate::foreign::{ForeignRows, Rows};
+use crate::{Durability, StoreOpenError, body};
 
 use super::base::Base;
 use super::{Postgres, target};
 
 impl Postgres {
     /// Reads the tables `wanted` and counts those of `counted`, at one moment. See [`crate::foreign::read`].
-    pub(crate) fn foreign(url: &str, wanted: &[&str], counted: &[&str]) -> Result<Foreign, OpenError> {
+    pub(crate) fn foreign(url: &str, wanted: &[&str], counted: &[&str]) -> Result<ForeignRows, StoreOpenError> {
         let base = Base::new(target(url)?, Durability::Commit)?;
         let link = base.connect()?;
         let read = || {
@@ -23,8 +23,8 @@ impl Postgres {
     }
 }
 
-fn all(db: &dyn Db, wanted: &[&str], counted: &[&str]) -> Result<Foreign, Failure> {
-    let mut found = Foreign::default();
+fn all(db: &dyn Db, wanted: &[&str], counted: &[&str]) -> Result<ForeignRows, Failure> {
+    let mut found = ForeignRows::default();
     for table in wanted {
         if is_there(db, table)? {
             found.tables.insert((*table).to_owned(), rows(db, table)?.finish());

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use domain::store::{Hold, SessionKey, StoreError};
+use domain::store::{SessionHold, SessionKey, StoreError};
 
 use super::base::{Base, locked};
 use super::holder::Holder;
@@ -58,7 +58,7 @@ pub(super) struct Guard {
     place: i64,
 }
 
-impl Hold for Guard {}
+impl SessionHold for Guard {}
 
 impl Drop for Guard {
     fn drop(&mut self) {

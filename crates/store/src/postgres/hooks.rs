@@ -1,11 +1,11 @@
-//! Stored hooks, tenants, budgets and the outbox in a database.
+//! Rules, tenants, budgets and the outbox in a database.
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
+use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, Changed, Done, Heard, HookChange, HookStore, Listening, LoggedChange, OutboxJob,
-    OutboxStore, StoreError, StoredRules, Tenant,
+    Actor, Budget, BudgetStore, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RuleChange,
+    RuleChangeResult, RuleStore, RuleSubscription, StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use super::Postgres;
 use crate::rows::batch::Batch;
 use crate::rows::{budgets, hooks, outbox, tenants};
 
-impl HookStore for Postgres {
+impl RuleStore for Postgres {
     fn rules(&self) -> Result<StoredRules, StoreError> {
         // Not `read`: the parts have to be of one moment.
         self.base.write(|db| {
@@ -26,15 +26,15 @@ impl HookStore for Postgres {
         self.base.read(|db| hooks::epoch(db))
     }
 
-    fn listen(&self, heard: Heard) -> Box<dyn Listening> {
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
         self.base.listen(heard)
     }
 
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
         self.base.read(|db| hooks::by_id(db, id))
     }
 
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
         self.base.write(|db| hooks::change(db, &changes, by))
     }
 
@@ -50,7 +50,7 @@ impl HookStore for Postgres {
         self.base.write(|db| hooks::reset(db, id, tenant, by))
     }
 
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), StoreError> {
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError> {
         self.base.write(|db| hooks::keep_run(db, id, tenant, run, now))
     }
 
@@ -82,7 +82,7 @@ impl BudgetStore for Postgres {
 }
 
 impl OutboxStore for Postgres {
-    fn enqueue(&self, jobs: Vec<OutboxJob>, done: Done) {
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: OnKept) {
         self.hand_over(Batch::jobs(jobs, done));
     }
 

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::store::{Heard, Listening};
+use domain::store::{OnRulesChanged, RuleSubscription};
 use futures_util::StreamExt as _;
 use futures_util::stream::poll_fn;
 use tokio::time::{sleep, timeout};
@@ -22,7 +22,7 @@ use crate::rows::hooks::CHANNEL;
 
 /// Where somebody listens, until it is dropped.
 #[derive(Default)]
-pub(super) struct Ear {
+pub(super) struct ListenerGuard {
     shared: Share,
 }
 
@@ -34,26 +34,26 @@ pub(super) struct Share {
     told: Arc<AtomicBool>,
 }
 
-impl Ear {
+impl ListenerGuard {
     pub(super) fn share(&self) -> Share {
         self.shared.clone()
     }
 }
 
-impl Listening for Ear {
+impl RuleSubscription for ListenerGuard {
     fn is_told(&self) -> bool {
         self.shared.told.load(Ordering::Acquire)
     }
 }
 
-impl Drop for Ear {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         self.shared.over.cancel();
     }
 }
 
 /// Calls `heard` for every change, and whenever one may have been missed, until the ear is dropped.
-pub(super) async fn listen(ways: (Config, MakeRustlsConnect), share: Share, heard: Heard) {
+pub(super) async fn listen(ways: (Config, MakeRustlsConnect), share: Share, heard: OnRulesChanged) {
     let keep_listening = async {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -74,7 +74,7 @@ pub(super) async fn listen(ways: (Config, MakeRustlsConnect), share: Share, hear
 }
 
 /// The same on one connection, until it is lost or was never made.
-async fn listen_once((config, tls): (Config, MakeRustlsConnect), told: &AtomicBool, heard: &Heard) {
+async fn listen_once((config, tls): (Config, MakeRustlsConnect), told: &AtomicBool, heard: &OnRulesChanged) {
     let Ok(Ok((client, mut connection))) = timeout(CONNECT_TIMEOUT, config.connect(tls)).await else { return };
     let mut messages = poll_fn(move |context| connection.poll_message(context));
     let listen = format!("LISTEN {CHANNEL}");

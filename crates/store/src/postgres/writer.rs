@@ -12,9 +12,9 @@ use super::link::Link;
 use super::target::{is_collision, passes};
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
-use crate::rows::backlog::{Backlog, How, Unwritten};
+use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 
 /// How often it is looked whether locks have to be taken anew: a session whose lock is gone waits so long at most for
 /// the next.
@@ -25,12 +25,12 @@ pub(super) struct Writer {
     base: Arc<Base>,
     holds: Arc<Holds>,
     link: Option<Link>,
-    sealing: Sealing,
+    sealing: StoreKeys,
     sealer: Sealer,
 }
 
 impl Writer {
-    pub(super) fn new(base: Arc<Base>, holds: Arc<Holds>, link: Link, sealing: Sealing) -> Self {
+    pub(super) fn new(base: Arc<Base>, holds: Arc<Holds>, link: Link, sealing: StoreKeys) -> Self {
         let sealer = Sealer::new(sealing.signing.clone());
         Self { base, holds, link: Some(link), sealing, sealer }
     }
@@ -94,28 +94,28 @@ impl Writer {
     }
 
     /// One transaction for the whole group; says how it went for each batch.
-    fn commit(&mut self, rows: &[&Rows]) -> Vec<How> {
+    fn commit(&mut self, rows: &[&Rows]) -> Vec<BatchResult> {
         match self.try_commit(rows) {
-            Ok(hows) => hows.into_iter().map(|how| how.map_err(Unwritten::from)).collect(),
+            Ok(hows) => hows.into_iter().map(|how| how.map_err(UnwrittenBatch::from)).collect(),
             // What the server refused in one of them is no reason to refuse the others.
             Err(_) if rows.len() > 1 && self.link.is_some() => {
                 rows.iter().flat_map(|rows| self.commit(&[rows])).collect()
             }
-            Err(Unwritten { why, passes }) => {
-                rows.iter().map(|_| Err(Unwritten { why: why.clone(), passes })).collect()
+            Err(UnwrittenBatch { why, passes }) => {
+                rows.iter().map(|_| Err(UnwrittenBatch { why: why.clone(), passes })).collect()
             }
         }
     }
 
     /// Afterwards there is a connection exactly if it can be used.
-    fn try_commit(&mut self, rows: &[&Rows]) -> Result<Vec<Result<(), StoreError>>, Unwritten> {
+    fn try_commit(&mut self, rows: &[&Rows]) -> Result<Vec<Result<(), StoreError>>, UnwrittenBatch> {
         let mut tried = 0;
         loop {
             tried += 1;
             let link = match self.link.take().filter(|link| !link.is_broken()) {
                 Some(link) => link,
                 // Whatever is the matter there, somebody may mend it.
-                None => self.base.connect().map_err(|why| Unwritten { why, passes: true })?,
+                None => self.base.connect().map_err(|why| UnwrittenBatch { why, passes: true })?,
             };
             let (holds, sealer) = (&self.holds, &mut self.sealer);
             let done = link.transact(|db| insert_all(db, rows, &|key| holds.may_append(db, key), sealer));
@@ -127,7 +127,7 @@ impl Writer {
                 Err(failure) if tried < TRIES && self.link.is_some() && is_collision(&failure) => {}
                 Err(failure) => {
                     let passes = passes(&failure);
-                    return Err(Unwritten { why: self.base.target.error(failure), passes });
+                    return Err(UnwrittenBatch { why: self.base.target.error(failure), passes });
                 }
                 Ok(hows) => return Ok(hows),
             }

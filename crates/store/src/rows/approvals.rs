@@ -1,6 +1,6 @@
 //! Questions for persons, as rows. What becomes of them is decided in `domain`; this carries it out.
 
-use domain::approval::{Approval, Plan, Said, Standing, State, plan};
+use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
 use domain::id::TenantId;
 use domain::identity::Identity;
 use domain::store::{ApprovalQuery, SessionKey, StoreError};
@@ -15,7 +15,7 @@ use crate::{body, refusal};
 const COLUMNS: &str = "id, state, answered_by, note, body";
 
 /// Brings `question` to where it stands.
-pub(crate) fn ask(db: &dyn Db, question: Approval, now: jiff::Timestamp) -> Result<Standing, Failure> {
+pub(crate) fn ask(db: &dyn Db, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, Failure> {
     db.exclude(Exclusive::Approvals)?;
     let of_call = "WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 AND tool_call_id = ?4 ORDER BY seq";
     let earlier = select(
@@ -29,19 +29,19 @@ pub(crate) fn ask(db: &dyn Db, question: Approval, now: jiff::Timestamp) -> Resu
         ],
     )?;
     match plan(question, &earlier, now) {
-        Plan::Stands(standing) => Ok(standing),
-        Plan::Park { new, void } => {
+        QuestionPlan::Stands(standing) => Ok(standing),
+        QuestionPlan::Park { new, void } => {
             for id in &void {
-                set_state(db, id, State::Void)?;
+                set_state(db, id, ApprovalState::Void)?;
             }
             insert(db, &new)?;
-            Ok(Standing::Waiting(new))
+            Ok(ApprovalStanding::Waiting(new))
         }
     }
 }
 
 /// Answers the question whose id is or begins as `id`.
-pub(crate) fn answer(db: &dyn Db, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, Failure> {
+pub(crate) fn answer(db: &dyn Db, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, Failure> {
     db.exclude(Exclusive::Approvals)?;
     let mut approval = named(db, id)?;
     approval.answer(said, now).map_err(|why| Failure::Said(refusal::unanswerable(&approval.id, &why)))?;
@@ -62,10 +62,12 @@ pub(crate) fn use_up(db: &dyn Db, id: &str, now: jiff::Timestamp) -> Result<(), 
     db.exclude(Exclusive::Approvals)?;
     let approval = to_change(db, id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
     match approval.state_at(now) {
-        State::Approved => set_state(db, id, State::Used),
-        state @ (State::Waiting | State::Refused | State::Used | State::Void | State::Expired) => {
-            Err(Failure::Said(refusal::unusable(id, state)))
-        }
+        ApprovalState::Approved => set_state(db, id, ApprovalState::Used),
+        state @ (ApprovalState::Waiting
+        | ApprovalState::Refused
+        | ApprovalState::Used
+        | ApprovalState::Void
+        | ApprovalState::Expired) => Err(Failure::Said(refusal::unusable(id, state))),
     }
 }
 
@@ -137,7 +139,7 @@ fn given(approval: Approval, to: &str) -> Approval {
     Approval { tenant_id, digest, ..approval }
 }
 
-fn set_state(db: &dyn Db, id: &str, state: State) -> Result<(), Failure> {
+fn set_state(db: &dyn Db, id: &str, state: ApprovalState) -> Result<(), Failure> {
     db.run("UPDATE approvals SET state = ?2 WHERE id = ?1", &[id.into(), state.word().into()]).map(drop)
 }
 
@@ -202,7 +204,7 @@ fn approval(row: &dyn Columns) -> Result<Approval, Failure> {
     let word = row.text("state")?;
     let word: StrDeserializer<'_, WordError> = word.as_ref().into_deserializer();
     Ok(Approval {
-        state: State::deserialize(word).map_err(|e| foreign(e.to_string()))?,
+        state: ApprovalState::deserialize(word).map_err(|e| foreign(e.to_string()))?,
         answered_by: row.maybe_string("answered_by")?,
         note: row.string("note")?,
         ..body::read::<Approval>(&row.text("body")?).map_err(foreign)?

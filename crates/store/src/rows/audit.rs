@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{Checkpoint, Entry, Kind, Link};
+use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind, ChainHead};
 use domain::id::TenantId;
 use domain::json::{Object, canonical};
 use domain::store::StoreError;
@@ -24,23 +24,29 @@ pub(crate) use seal::{Sealer, seal_all, unsealed};
 
 /// Appends an entry about `data` to the chain of `tenant`, in the transaction of whoever calls. They have locked all
 /// other rows by then.
-pub(crate) fn append(db: &dyn Db, tenant: &TenantId, at: Timestamp, kind: Kind, data: Object) -> Result<(), Failure> {
+pub(crate) fn append(
+    db: &dyn Db,
+    tenant: &TenantId,
+    at: Timestamp,
+    kind: AuditKind,
+    data: Object,
+) -> Result<(), Failure> {
     let note = note(tenant, at, kind, &canonical(&data.into())).map_err(Failure::Said)?;
     append_all(db, &[&note]).map(drop)
 }
 
 /// A chain that grew.
 #[derive(Debug)]
-pub(crate) struct Grown {
+pub(crate) struct ChainGrowth {
     pub(crate) tenant: TenantId,
     /// Its end before.
-    pub(crate) from: Link,
+    pub(crate) from: ChainHead,
     /// Its end now.
-    pub(crate) to: Link,
+    pub(crate) to: ChainHead,
 }
 
 /// Appends entries, those of one tenant in their order.
-pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<Grown>, Failure> {
+pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<ChainGrowth>, Failure> {
     let mut by_tenant: BTreeMap<&TenantId, Vec<&Note>> = BTreeMap::new();
     for note in notes {
         by_tenant.entry(note.draft.tenant_id()).or_default().push(note);
@@ -56,13 +62,13 @@ pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<Grown>, Fai
             statements.push(insert(tenant, entry, &note.at));
             to = next;
         }
-        grown.push(Grown { tenant: tenant.clone(), from, to });
+        grown.push(ChainGrowth { tenant: tenant.clone(), from, to });
     }
     db.run_all(&statements)?;
     Ok(grown)
 }
 
-fn insert<'a>(tenant: &'a TenantId, entry: Entry, at: &'a str) -> Statement<'a> {
+fn insert<'a>(tenant: &'a TenantId, entry: AuditEntry, at: &'a str) -> Statement<'a> {
     let cells = vec![
         tenant.as_str().into(),
         number(entry.seq),
@@ -81,7 +87,7 @@ fn number<'a>(seq: u64) -> Cell<'a> {
 }
 
 /// The end of a chain, which nobody else moves until the end of the transaction.
-fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
+fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     let hash: [u8; 32] = Sha256::digest(tenant.as_str()).into();
     let (first, _) = hash.split_first_chunk().expect("4 of 32 bytes");
     // Two chains of one number would wait for one another, and that is all.
@@ -90,7 +96,7 @@ fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
 }
 
 /// The end of a chain. Where retention has cut all rows, the checkpoint that stayed knows it.
-fn head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
+fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     let row = match db.dialect() {
         // SQLite prepares a statement that orders anew whenever a bare parameter is bound, which costs more than running
         // it; behind the sign it does not.
@@ -100,18 +106,18 @@ fn head(db: &dyn Db, tenant: &TenantId) -> Result<Link, Failure> {
     if let Some(link) = db.one(row, &[tenant.as_str().into()], link)? {
         return Ok(link);
     }
-    Ok(last_signed(db, tenant)?.unwrap_or(Link::GENESIS))
+    Ok(last_signed(db, tenant)?.unwrap_or(ChainHead::GENESIS))
 }
 
 /// What the newest checkpoint of a chain is about.
-fn last_signed(db: &dyn Db, tenant: &TenantId) -> Result<Option<Link>, Failure> {
+fn last_signed(db: &dyn Db, tenant: &TenantId) -> Result<Option<ChainHead>, Failure> {
     let sql = "SELECT seq, hash FROM audit_checkpoints WHERE tenant_id = ?1 ORDER BY seq DESC LIMIT 1";
     db.one(sql, &[tenant.as_str().into()], link)
 }
 
-fn link(row: &dyn Columns) -> Result<Link, Failure> {
+fn link(row: &dyn Columns) -> Result<ChainHead, Failure> {
     let seq = row.count("seq")?;
-    Ok(Link { seq, hash: row.text("hash")?.parse().map_err(|why| foreign("audit row", seq, why))? })
+    Ok(ChainHead { seq, hash: row.text("hash")?.parse().map_err(|why| foreign("audit row", seq, why))? })
 }
 
 fn foreign(what: &str, seq: u64, why: String) -> Failure {
@@ -119,14 +125,14 @@ fn foreign(what: &str, seq: u64, why: String) -> Failure {
 }
 
 /// The entries of a chain from `from_seq` on, in order.
-pub(crate) fn entries(db: &dyn Db, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn entries(db: &dyn Db, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, Failure> {
     let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(Vec::new()) };
     let sql = "SELECT seq, at, kind, body, prev, hash FROM audit_log WHERE tenant_id = ?1 AND seq >= ?2 \
                ORDER BY seq LIMIT ?3";
     db.all(sql, &[id.to_string().into(), number(from_seq), limit_of(limit).into()], |row| {
         let seq = row.count("seq")?;
         let foreign = |why| foreign("audit row", seq, why);
-        Ok(Entry {
+        Ok(AuditEntry {
             tenant_id: tenant.clone(),
             seq,
             at: at(row).map_err(foreign)?,
@@ -149,7 +155,7 @@ pub(crate) fn checkpoints(
     tenant: &TenantId,
     from_seq: u64,
     limit: usize,
-) -> Result<Vec<Checkpoint>, Failure> {
+) -> Result<Vec<AuditCheckpoint>, Failure> {
     let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(Vec::new()) };
     let sql = "SELECT seq, hash, at, kid, signature FROM audit_checkpoints WHERE tenant_id = ?1 AND seq >= ?2 \
                ORDER BY seq LIMIT ?3";
@@ -158,17 +164,17 @@ pub(crate) fn checkpoints(
 }
 
 /// The last checkpoint of a chain.
-pub(crate) fn last_checkpoint(db: &dyn Db, tenant: &TenantId) -> Result<Option<Checkpoint>, Failure> {
+pub(crate) fn last_checkpoint(db: &dyn Db, tenant: &TenantId) -> Result<Option<AuditCheckpoint>, Failure> {
     let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(None) };
     let sql = "SELECT seq, hash, at, kid, signature FROM audit_checkpoints WHERE tenant_id = ?1 \
                ORDER BY seq DESC LIMIT 1";
     db.one(sql, &[id.to_string().into()], |row| checkpoint(tenant, row))
 }
 
-fn checkpoint(tenant: &TenantId, row: &dyn Columns) -> Result<Checkpoint, Failure> {
+fn checkpoint(tenant: &TenantId, row: &dyn Columns) -> Result<AuditCheckpoint, Failure> {
     let seq = row.count("seq")?;
     let foreign = |why| foreign("audit checkpoint", seq, why);
-    Ok(Checkpoint {
+    Ok(AuditCheckpoint {
         tenant_id: tenant.clone(),
         seq,
         hash: row.text("hash")?.parse().map_err(foreign)?,

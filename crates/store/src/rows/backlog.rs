@@ -24,16 +24,16 @@ const BACKLOG_BYTES: usize = crate::room::ROOM_BYTES;
 
 /// A batch that was not written.
 #[derive(Debug)]
-pub(crate) struct Unwritten {
+pub(crate) struct UnwrittenBatch {
     pub(crate) why: StoreError,
     /// Whether it may be written later, as it is.
     pub(crate) passes: bool,
 }
 
 /// How it went with one batch.
-pub(crate) type How = Result<(), Unwritten>;
+pub(crate) type BatchResult = Result<(), UnwrittenBatch>;
 
-impl From<StoreError> for Unwritten {
+impl From<StoreError> for UnwrittenBatch {
     /// What a rule refuses, it refuses for ever.
     fn from(why: StoreError) -> Self {
         Self { why, passes: false }
@@ -101,7 +101,7 @@ impl Backlog {
 
     /// Writes what waits by way of `write`, as far as that is possible now. Who waited for too long, or cannot be written
     /// at all, is told so; says how many these are.
-    pub(crate) fn try_again(&mut self, now: Instant, mut write: impl FnMut(&[&Rows]) -> Vec<How>) -> usize {
+    pub(crate) fn try_again(&mut self, now: Instant, mut write: impl FnMut(&[&Rows]) -> Vec<BatchResult>) -> usize {
         let mut given_up = 0;
         self.due = None;
         while !self.waiting.is_empty() {
@@ -110,11 +110,11 @@ impl Backlog {
             let mut left = Vec::new();
             for (waiting, how) in group.into_iter().zip(hows) {
                 match how {
-                    Err(Unwritten { passes: true, .. }) if now < waiting.until => {
+                    Err(UnwrittenBatch { passes: true, .. }) if now < waiting.until => {
                         left.push(waiting);
                         continue;
                     }
-                    Err(Unwritten { why, .. }) => {
+                    Err(UnwrittenBatch { why, .. }) => {
                         given_up += 1;
                         self.bytes -= waiting.bytes;
                         waiting.finish(Err(why));
@@ -136,7 +136,7 @@ impl Backlog {
     }
 
     /// The last try, as the store is dropped.
-    pub(crate) fn end(mut self, now: Instant, write: impl FnMut(&[&Rows]) -> Vec<How>) {
+    pub(crate) fn end(mut self, now: Instant, write: impl FnMut(&[&Rows]) -> Vec<BatchResult>) {
         self.waiting.iter_mut().for_each(|waiting| waiting.until = now);
         let given_up = self.try_again(now, write);
         if given_up > 0 {
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::db::Dialect;
-    use crate::sealing::Sealing;
+    use crate::sealing::StoreKeys;
 
     /// What became of batches, by their number.
     type Told = Arc<Mutex<Vec<(usize, Result<(), StoreError>)>>>;
@@ -169,12 +169,12 @@ mod tests {
         now: Instant,
     }
 
-    fn passing() -> Unwritten {
-        Unwritten { why: StoreError::Unavailable("it is locked".into()), passes: true }
+    fn passing() -> UnwrittenBatch {
+        UnwrittenBatch { why: StoreError::Unavailable("it is locked".into()), passes: true }
     }
 
     fn rows(records: &[EventRecord]) -> Rows {
-        Rows::of_records(records, &Sealing::default(), Dialect::Sqlite).unwrap()
+        Rows::of_records(records, &StoreKeys::default(), Dialect::Sqlite).unwrap()
     }
 
     impl Stage {
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn what_lasts_too_long_or_cannot_pass_is_given_up() {
         let mut stage = Stage::new();
-        let lasting = || Unwritten::from(StoreError::Conflict("no".into()));
+        let lasting = || UnwrittenBatch::from(StoreError::Conflict("no".into()));
         stage.put(0, &[]);
         stage.put(1, &[]);
         stage.now += RETRY_TIME / 2;

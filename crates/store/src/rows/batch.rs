@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use domain::execution::Execution;
 use domain::record::EventRecord;
-use domain::store::{Append, Done, OutboxJob, Room, SessionKey, StoreError};
+use domain::store::{JournalAppend, OnKept, OutboxJob, Room, SessionKey, StoreError};
 
 use super::audit::{self, Sealer};
-use super::backlog::{Backlog, How, Unwritten};
+use super::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use super::journal::Lines;
 use super::{executions, outbox, records};
 use crate::db::{Db, Dialect, Failure, Statement};
-use crate::evidence::{Executed, Note, executed, traces};
+use crate::evidence::{ExecutionRow, Note, executed, traces};
 use crate::row::stored;
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 
 /// Most batches that wait for the writer. At one batch a tool call this is far more than the writer can lag behind
 /// by while the disk works at all; beyond it, waiting longer would not help.
@@ -38,12 +38,12 @@ const LINGER: Duration = Duration::from_micros(100);
 
 /// What is on its way to the database. Whatever becomes of it, `done` is called once.
 pub(crate) struct Batch {
-    append: Option<Append>,
+    append: Option<JournalAppend>,
     records: Vec<EventRecord>,
     /// Those that belong to no event.
     executions: Vec<Execution>,
     jobs: Vec<OutboxJob>,
-    done: Option<Done>,
+    done: Option<OnKept>,
     /// Gone before anybody is told.
     on_the_way: Option<OnTheWay>,
     /// Whether a fault that may pass is waited out.
@@ -80,7 +80,7 @@ impl Batch {
         self
     }
 
-    fn of(done: Done) -> Self {
+    fn of(done: OnKept) -> Self {
         Self {
             append: None,
             records: Vec::new(),
@@ -94,28 +94,28 @@ impl Batch {
     }
 
     /// Only records.
-    pub(crate) fn records(records: Vec<EventRecord>, done: Done) -> Self {
+    pub(crate) fn records(records: Vec<EventRecord>, done: OnKept) -> Self {
         let mut batch = Self::of(done);
         batch.records = records;
         batch
     }
 
     /// Only executions.
-    pub(crate) fn executions(executions: Vec<Execution>, done: Done) -> Self {
+    pub(crate) fn executions(executions: Vec<Execution>, done: OnKept) -> Self {
         let mut batch = Self::of(done);
         batch.executions = executions;
         batch
     }
 
     /// Only jobs of the outbox.
-    pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: Done) -> Self {
+    pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: OnKept) -> Self {
         let mut batch = Self::of(done);
         batch.jobs = jobs;
         batch
     }
 
     /// Entries of a journal, and the records that belong to them.
-    pub(crate) fn append(mut append: Append, done: Done) -> Self {
+    pub(crate) fn append(mut append: JournalAppend, done: OnKept) -> Self {
         let mut batch = Self::records(std::mem::take(&mut append.records), done);
         batch.append = Some(append);
         batch
@@ -221,7 +221,7 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Puts a group into words; a batch that cannot be fails alone.
-    pub(crate) fn of(mut batches: Vec<Batch>, sealing: &Sealing, dialect: Dialect) -> Self {
+    pub(crate) fn of(mut batches: Vec<Batch>, sealing: &StoreKeys, dialect: Dialect) -> Self {
         let rows = batches.iter_mut().map(|batch| Rows::of(batch, sealing, dialect)).collect();
         Self { batches, rows, before: None }
     }
@@ -239,9 +239,9 @@ impl Ready {
     pub(crate) fn write(
         self,
         batches: &Receiver<Batch>,
-        (sealing, dialect): (&Sealing, Dialect),
+        (sealing, dialect): (&StoreKeys, Dialect),
         backlog: &mut Backlog,
-        write: impl FnOnce(&[&Rows]) -> Vec<How>,
+        write: impl FnOnce(&[&Rows]) -> Vec<BatchResult>,
     ) -> Option<Self> {
         let Self { batches: group, rows, before } = self;
         let good: Vec<&Rows> = rows.iter().flatten().collect();
@@ -273,7 +273,7 @@ impl Ready {
     fn written(
         batches: Vec<Batch>,
         rows: Vec<Result<Rows, StoreError>>,
-        hows: Vec<How>,
+        hows: Vec<BatchResult>,
         backlog: &mut Backlog,
     ) -> Written {
         let mut written = Written { batches: Vec::with_capacity(rows.len()), hows: Vec::new(), spent: Vec::new() };
@@ -281,7 +281,7 @@ impl Ready {
         for (batch, rows) in batches.into_iter().zip(rows) {
             let how = match rows {
                 Ok(rows) => match hows.next().expect("one for each that is good") {
-                    Err(Unwritten { why, passes: true }) if batch.is_patient => {
+                    Err(UnwrittenBatch { why, passes: true }) if batch.is_patient => {
                         let Err(back) = backlog.put(batch, rows, &why, now) else { continue };
                         let (batch, rows) = *back;
                         written.add(batch, Some(rows), Err(why));
@@ -320,7 +320,11 @@ pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey) -> Result<(), Failure> + 'a;
 
 impl Rows {
     /// Puts records into words.
-    pub(crate) fn of_records(records: &[EventRecord], sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
+    pub(crate) fn of_records(
+        records: &[EventRecord],
+        sealing: &StoreKeys,
+        dialect: Dialect,
+    ) -> Result<Self, StoreError> {
         let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new(), tried: false };
         for (event, traces) in records.iter().zip(traces(records, sealing)?) {
             rows.statements.push(records::insert(stored(event)));
@@ -331,7 +335,7 @@ impl Rows {
     }
 
     /// Puts a batch into words. What is left of it is whom to tell.
-    fn of(batch: &mut Batch, sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
+    fn of(batch: &mut Batch, sealing: &StoreKeys, dialect: Dialect) -> Result<Self, StoreError> {
         let lines = batch.append.take().map(Lines::of).transpose()?;
         let mut rows = Self { lines, ..Self::of_records(&std::mem::take(&mut batch.records), sealing, dialect)? };
         for execution in std::mem::take(&mut batch.executions) {
@@ -362,8 +366,8 @@ impl Rows {
         }
     }
 
-    fn state(&mut self, executed: Executed, dialect: Dialect) {
-        let Executed { execution, detail, note } = executed;
+    fn state(&mut self, executed: ExecutionRow, dialect: Dialect) {
+        let ExecutionRow { execution, detail, note } = executed;
         self.notes.push(Pending { note, statement: Some(self.statements.len()) });
         self.statements.push(executions::insert(execution, detail, dialect));
     }
@@ -444,7 +448,7 @@ mod tests {
             };
             queue.send(Batch::records(Vec::new(), Box::new(done))).unwrap();
         }
-        let (sealing, here) = (Sealing::default(), thread::current());
+        let (sealing, here) = (StoreKeys::default(), thread::current());
         let with = (&sealing, Dialect::Sqlite);
         assert!(is_awaited_by(&here) && !thread::spawn(move || is_awaited_by(&here)).join().unwrap());
 
@@ -457,7 +461,7 @@ mod tests {
                 assert_eq!(hear.recv_timeout(PATIENCE), Ok((number, true, true)));
             }
             // Who waits for it is told of any fault, whether it passes or not.
-            let unwritten = || Unwritten { why: StoreError::Unavailable("no".into()), passes: true };
+            let unwritten = || UnwrittenBatch { why: StoreError::Unavailable("no".into()), passes: true };
             rows.iter().map(|_| Err(unwritten())).collect()
         });
         assert!(last.is_none());

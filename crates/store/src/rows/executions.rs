@@ -1,9 +1,9 @@
 //! Executions: keeping, listing and forgetting them.
 
-use domain::agent_hook::{Decision, HandlerType};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId};
+use domain::rule::{Decision, HandlerType};
 use domain::store::{ExecutionQuery, StoreError};
 use jiff::Timestamp;
 use uuid::Uuid;

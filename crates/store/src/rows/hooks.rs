@@ -1,4 +1,4 @@
-//! Stored hooks as rows: changing them, their circuit breakers, and reading everything that puts them in force.
+//! Rules as rows: changing them, their circuit breakers, and reading everything that puts them in force.
 //!
 //! Every transaction that changes rules raises the epoch first: that row is their queue, so no two of them meet further
 //! on, and the numbers come in the order of the commits.
@@ -7,11 +7,11 @@ mod columns;
 
 use std::collections::BTreeMap;
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{Actor, Changed, HookChange, LoggedChange, StoredRules, Trip};
+use domain::rule::Rule;
+use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules};
 use jiff::Timestamp;
 
 use super::{audit, tenants};
@@ -33,12 +33,12 @@ pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
     db.each(sql, &[], &mut |row| {
         let hook_id = HookId::new(row.string("hook_id")?);
         let tenant_id = TenantId::new(row.string("tenant_id")?);
-        let run: Run = body::read(&row.text("run")?).map_err(|why| columns::foreign(&hook_id, why))?;
+        let run: BreakerRun = body::read(&row.text("run")?).map_err(|why| columns::foreign(&hook_id, why))?;
         if !run.is_empty() {
             found.runs.push((hook_id.clone(), tenant_id.clone(), run));
         }
         if let Some(since) = row.maybe_text("tripped_at")? {
-            found.trips.push(Trip { tripped_at: columns::moment(&since)?, hook_id, tenant_id });
+            found.trips.push(OpenBreaker { tripped_at: columns::moment(&since)?, hook_id, tenant_id });
         }
         Ok(())
     })?;
@@ -66,7 +66,7 @@ fn no_epoch() -> Failure {
 }
 
 /// The row `id`.
-pub(crate) fn by_id(db: &dyn Db, id: &HookId) -> Result<Option<AgentHook>, Failure> {
+pub(crate) fn by_id(db: &dyn Db, id: &HookId) -> Result<Option<Rule>, Failure> {
     // No UUID, no row.
     let Some(id) = rules::uuid(id.as_str()) else { return Ok(None) };
     let sql = format!("SELECT {COLUMNS} FROM agent_hooks WHERE id = ?1");
@@ -74,12 +74,12 @@ pub(crate) fn by_id(db: &dyn Db, id: &HookId) -> Result<Option<AgentHook>, Failu
 }
 
 /// The row `id`, which is there.
-fn row(db: &dyn Db, id: &HookId) -> Result<AgentHook, Failure> {
+fn row(db: &dyn Db, id: &HookId) -> Result<Rule, Failure> {
     by_id(db, id)?.ok_or_else(|| Failure::Said(rules::no_hook(id)))
 }
 
 /// Carries `changes` out in their order.
-pub(crate) fn change(db: &dyn Db, changes: &[HookChange], by: &Actor) -> Result<Changed, Failure> {
+pub(crate) fn change(db: &dyn Db, changes: &[RuleChange], by: &Actor) -> Result<RuleChangeResult, Failure> {
     let epoch = raise_epoch(db)?;
     let mut lines = Vec::with_capacity(changes.len());
     let versions = changes.iter().map(|change| one(db, change, by, &mut lines)).collect::<Result<_, _>>()?;
@@ -87,38 +87,38 @@ pub(crate) fn change(db: &dyn Db, changes: &[HookChange], by: &Actor) -> Result<
     let notes: Vec<Note> = lines.iter().map(note).collect::<Result<_, _>>()?;
     // Last, after all locks of rows.
     audit::append_all(db, &notes.iter().collect::<Vec<_>>())?;
-    Ok(Changed { epoch, versions })
+    Ok(RuleChangeResult { epoch, versions })
 }
 
 /// Carries one change out, and gives the version that it left.
-fn one(db: &dyn Db, change: &HookChange, by: &Actor, lines: &mut Vec<LoggedChange>) -> Result<u32, Failure> {
+fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChange>) -> Result<u32, Failure> {
     match change {
-        HookChange::Create(hook) => {
-            let new = rules::created(AgentHook::clone(hook), by.at).map_err(Failure::Said)?;
+        RuleChange::Create(hook) => {
+            let new = rules::created(Rule::clone(hook), by.at).map_err(Failure::Said)?;
             tenants::known(db, &new.tenant_id)?;
             insert(db, &new)?;
             lines.push(log(db, (&new, &new.tenant_id), (CREATED, rules::diff(None, Some(&new))), by)?);
             Ok(new.version)
         }
-        HookChange::Update { hook, if_version, action } => {
+        RuleChange::Update { hook, if_version, action } => {
             tenants::known(db, &hook.tenant_id)?;
             let old = row(db, &hook.id)?;
-            let new = rules::updated(&old, AgentHook::clone(hook), *if_version, by.at).map_err(Failure::Said)?;
+            let new = rules::updated(&old, Rule::clone(hook), *if_version, by.at).map_err(Failure::Said)?;
             update(db, &new)?;
             lines.push(log(db, (&new, &new.tenant_id), (action, rules::diff(Some(&old), Some(&new))), by)?);
             Ok(new.version)
         }
-        HookChange::Delete(id) => {
+        RuleChange::Delete(id) => {
             let old = row(db, id)?;
             db.run("DELETE FROM agent_hooks WHERE id = ?1", &[old.id.as_str().into()])?;
-            let gone = AgentHook { version: 0, ..old.clone() };
+            let gone = Rule { version: 0, ..old.clone() };
             lines.push(log(db, (&gone, &old.tenant_id), (DELETED, rules::diff(Some(&old), None)), by)?);
             Ok(gone.version)
         }
     }
 }
 
-fn insert(db: &dyn Db, new: &AgentHook) -> Result<(), Failure> {
+fn insert(db: &dyn Db, new: &Rule) -> Result<(), Failure> {
     let sql = format!(
         "INSERT INTO agent_hooks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
          ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25) ON CONFLICT (id) DO NOTHING"
@@ -129,7 +129,7 @@ fn insert(db: &dyn Db, new: &AgentHook) -> Result<(), Failure> {
     Ok(())
 }
 
-fn update(db: &dyn Db, new: &AgentHook) -> Result<(), Failure> {
+fn update(db: &dyn Db, new: &Rule) -> Result<(), Failure> {
     let sql = "UPDATE agent_hooks SET tenant_id = ?2, agent_ids = ?3, event = ?4, handler_type = ?5, scope = ?6, \
                name = ?7, config = ?8, matcher = ?9, if_expr = ?10, timeout_ms = ?11, on_timeout = ?12, \
                priority = ?13, enabled = ?14, version = ?15, source = ?16, may_rewrite = ?17, breaker = ?18, \
@@ -158,7 +158,7 @@ fn forget_runs(db: &dyn Db, id: &HookId) -> Result<(), Failure> {
 /// One line in the change log in the name of `tenant`, whom it is about.
 fn log(
     db: &dyn Db,
-    (hook, tenant): (&AgentHook, &TenantId),
+    (hook, tenant): (&Rule, &TenantId),
     what: (&str, Value),
     by: &Actor,
 ) -> Result<LoggedChange, Failure> {
@@ -183,7 +183,7 @@ fn log(
 }
 
 /// The same, and an entry in the audit chain: where nothing else is to be changed.
-fn log_alone(db: &dyn Db, whose: (&AgentHook, &TenantId), what: (&str, Value), by: &Actor) -> Result<(), Failure> {
+fn log_alone(db: &dyn Db, whose: (&Rule, &TenantId), what: (&str, Value), by: &Actor) -> Result<(), Failure> {
     let line = log(db, whose, what, by)?;
     let (kind, data) = rules::noted(&line);
     audit::append(db, &line.tenant_id, by.at, kind, data)
@@ -228,18 +228,18 @@ fn lower_epoch(db: &dyn Db, raised: u64) -> Result<u64, Failure> {
     Ok(raised.saturating_sub(1))
 }
 
-fn trip_row(db: &dyn Db, old: &AgentHook, by: &Actor) -> Result<bool, Failure> {
+fn trip_row(db: &dyn Db, old: &Rule, by: &Actor) -> Result<bool, Failure> {
     let Some(new) = rules::tripped(old, by.at) else { return Ok(false) };
     update(db, &new)?;
     log_alone(db, (&new, &new.tenant_id), (TRIPPED, rules::diff(Some(old), Some(&new))), by)?;
     Ok(true)
 }
 
-fn trip_beside(db: &dyn Db, old: &AgentHook, tenant: &TenantId, by: &Actor) -> Result<bool, Failure> {
+fn trip_beside(db: &dyn Db, old: &Rule, tenant: &TenantId, by: &Actor) -> Result<bool, Failure> {
     let tenant = tenants::spelled(tenant)?;
     let before = open_for(db, &old.id)?;
     if !old.enabled || before.contains_key(&tenant) {
-        keep_run(db, &old.id, &tenant, &Run::default(), by.at)?;
+        keep_run(db, &old.id, &tenant, &BreakerRun::default(), by.at)?;
         return Ok(false);
     }
     db.run(
@@ -283,7 +283,13 @@ pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Ac
 }
 
 /// Keeps a run; an empty one, and one of a hook that is gone, are forgotten.
-pub(crate) fn keep_run(db: &dyn Db, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), Failure> {
+pub(crate) fn keep_run(
+    db: &dyn Db,
+    id: &HookId,
+    tenant: &TenantId,
+    run: &BreakerRun,
+    now: Timestamp,
+) -> Result<(), Failure> {
     let Some(id) = rules::uuid(id.as_str()) else { return Ok(()) };
     let tenant = tenants::spelled(tenant)?;
     let key = || -> Vec<Cell<'_>> { vec![(&id).into(), tenant.as_str().into()] };

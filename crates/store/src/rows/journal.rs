@@ -1,7 +1,7 @@
 //! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
 
-use domain::session::{Entry, settle};
-use domain::store::{Append, SessionKey, StoreError};
+use domain::session::{JournalEntry, settle};
+use domain::store::{JournalAppend, SessionKey, StoreError};
 use domain::turn::Fact;
 
 use super::approvals;
@@ -11,7 +11,7 @@ use crate::progress::Progress;
 
 /// An append with its entries as they are written.
 pub(crate) struct Lines {
-    append: Append,
+    append: JournalAppend,
     bodies: Vec<String>,
     /// What the newest answer of a model that was written before lets go of: the place of a call, the arguments that
     /// stand.
@@ -27,7 +27,7 @@ struct Before {
 
 impl Lines {
     /// Writes the entries of `append` as JSON.
-    pub(crate) fn of(mut append: Append) -> Result<Self, StoreError> {
+    pub(crate) fn of(mut append: JournalAppend) -> Result<Self, StoreError> {
         let settled = settle(&mut append.entries, 0);
         let write = |(i, entry)| {
             body::write(entry).map_err(|why| {
@@ -49,7 +49,7 @@ impl Lines {
         if self.bodies.is_empty() {
             return Ok(());
         }
-        let Append { key, agent, at, .. } = &self.append;
+        let JournalAppend { key, agent, at, .. } = &self.append;
         let now = at.to_string();
         let before = self.before(db, &now)?;
         self.settle(db, before.number)?;
@@ -88,13 +88,13 @@ impl Lines {
         // Nobody but the owner of this entry is refused for it.
         let broken = |why| Failure::Said(StoreError::Corrupt(format!("journal entry {seq}: {why}")));
         let mut fact = match body::read(&body).map_err(broken)? {
-            Entry::Turn(fact) => fact,
-            Entry::Opened { .. } | Entry::Closed { .. } => return Ok(()),
+            JournalEntry::Turn(fact) => fact,
+            JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => return Ok(()),
         };
         for (place, arguments) in &self.settled {
             Fact::settle(&mut fact, *place, arguments);
         }
-        let left = body::write(&Entry::Turn(fact)).map_err(broken)?;
+        let left = body::write(&JournalEntry::Turn(fact)).map_err(broken)?;
         if left != body {
             db.run("UPDATE journal SET body = ?2 WHERE seq = ?1", &[seq.into(), left.as_str().into()])?;
         }
@@ -156,7 +156,7 @@ fn update(dialect: Dialect) -> &'static str {
 }
 
 /// The journal of a session, oldest first.
-pub(crate) fn read(db: &dyn Db, key: &SessionKey) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn read(db: &dyn Db, key: &SessionKey) -> Result<Vec<JournalEntry>, Failure> {
     let number = "SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2";
     let number = db.one(number, &[key.tenant.as_str().into(), key.session.as_str().into()], |row| row.int("number"))?;
     let Some(number) = number else { return Ok(Vec::new()) };

@@ -5,9 +5,9 @@ use domain::store::{OutboxJob, StoreError};
 use jiff::Timestamp;
 
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
-use crate::keyring::{DecryptError, Place, SealError};
+use crate::keyring::{DecryptError, SealError, SealedPlace};
 use crate::rules;
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 
 /// A job as it is written. Made before a transaction begins, since others wait for that.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Job {
     ///
     /// # Errors
     /// It has an id that no column takes, or its payload cannot be sealed: what a hook is sent is not kept as it is.
-    pub(crate) fn of(job: &OutboxJob, sealing: &Sealing) -> Result<Self, StoreError> {
+    pub(crate) fn of(job: &OutboxJob, sealing: &StoreKeys) -> Result<Self, StoreError> {
         let what = format!("job `{}`", job.id);
         let id = |name: &str, text: &str| {
             let bad = || rules::unkeepable(&what, &format!("its {name} `{}` is no UUID", text.escape_debug()));
@@ -66,8 +66,8 @@ impl Job {
     }
 }
 
-pub(super) fn place(id: &str, tenant: &str) -> Place {
-    Place::new("hook_outbox", id, tenant, "payload")
+pub(super) fn place(id: &str, tenant: &str) -> SealedPlace {
+    SealedPlace::new("hook_outbox", id, tenant, "payload")
 }
 
 /// Takes the oldest jobs that are due: they are due again at `until`, so nobody else takes them before. With PostgreSQL,
@@ -105,11 +105,11 @@ fn job(row: &dyn Columns, next_at: &str) -> Result<Job, Failure> {
 
 /// What was taken, its payload opened. One that does not open is left out and said, since nobody could do it: it is due
 /// again and again until somebody brings the key back.
-pub(crate) fn opened(jobs: Vec<Job>, sealing: &Sealing) -> Vec<OutboxJob> {
+pub(crate) fn opened(jobs: Vec<Job>, sealing: &StoreKeys) -> Vec<OutboxJob> {
     jobs.into_iter().filter_map(|job| open(job, sealing)).collect()
 }
 
-fn open(job: Job, sealing: &Sealing) -> Option<OutboxJob> {
+fn open(job: Job, sealing: &StoreKeys) -> Option<OutboxJob> {
     let keyring = sealing.keyring.as_ref().ok_or(DecryptError::NotConfigured);
     match keyring.and_then(|keyring| keyring.open_bytes(&place(&job.id, &job.tenant_id), &job.payload)) {
         Ok(opened) => Some(OutboxJob {

@@ -1,13 +1,13 @@
 //! Sealed values as rows, sealed anew with the key that seals now.
 
-use domain::agent_hook::AgentHook;
 use domain::id::TenantId;
 use domain::json::{Object, Value};
+use domain::rule::Rule;
 
 use super::hooks;
 use crate::db::{Cell, Db, Failure, limit_of};
-use crate::keyring::{Keyring, Place};
-use crate::rotation::{Rotated, Sealed, Unopened};
+use crate::keyring::{Keyring, SealedPlace};
+use crate::rotation::{RotationBatch, SealedColumn, UnopenedValue};
 use crate::{evidence, jsonb, rules};
 
 /// Sorts before the id of every row.
@@ -16,17 +16,17 @@ const FIRST: &str = "00000000-0000-0000-0000-000000000000";
 /// Seals at most `limit` values anew, of rows after `after` in the order of ids.
 pub(crate) fn column(
     db: &dyn Db,
-    what: Sealed,
+    what: SealedColumn,
     keyring: &Keyring,
     (after, limit): (Option<&str>, usize),
-) -> Result<Rotated, Failure> {
+) -> Result<RotationBatch, Failure> {
     let (read, write) = match what {
-        Sealed::Details => (
+        SealedColumn::Details => (
             "SELECT id, tenant_id, error_detail AS sealed FROM hook_executions \
              WHERE error_detail IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2",
             "UPDATE hook_executions SET error_detail = ?2 WHERE id = ?1 AND error_detail = ?3",
         ),
-        Sealed::Jobs => (
+        SealedColumn::Jobs => (
             "SELECT id, tenant_id, payload AS sealed FROM hook_outbox WHERE id > ?1 ORDER BY id LIMIT ?2",
             "UPDATE hook_outbox SET payload = ?2 WHERE id = ?1 AND payload = ?3",
         ),
@@ -34,7 +34,7 @@ pub(crate) fn column(
     let found = db.all(read, &[after.unwrap_or(FIRST).into(), limit_of(limit).into()], |row| {
         Ok((row.string("id")?, row.string("tenant_id")?, row.maybe_bytes("sealed")?.unwrap_or_default()))
     })?;
-    let mut rotated = Rotated::default();
+    let mut rotated = RotationBatch::default();
     if found.len() == limit {
         rotated.next = found.last().map(|(id, _, _)| id.clone());
     }
@@ -50,22 +50,22 @@ pub(crate) fn column(
                 // A row that went or changed meanwhile is none of ours any more.
                 rotated.rewritten += usize::from(db.run(write, &[id.into(), fresh, sealed])? == 1);
             }
-            Err(why) => rotated.failed.push(Unopened { id, why: why.to_string() }),
+            Err(why) => rotated.failed.push(UnopenedValue { id, why: why.to_string() }),
         }
     }
     Ok(rotated)
 }
 
-fn place(what: Sealed, id: &str, tenant: &str) -> Place {
+fn place(what: SealedColumn, id: &str, tenant: &str) -> SealedPlace {
     match what {
-        Sealed::Details => evidence::place(id, &TenantId::from(tenant)),
-        Sealed::Jobs => super::outbox::place(id, tenant),
+        SealedColumn::Details => evidence::place(id, &TenantId::from(tenant)),
+        SealedColumn::Jobs => super::outbox::place(id, tenant),
     }
 }
 
 /// Writes `config` into the row of `before`, if that still has the config that it had. It is no change of the rule: it
 /// says the same as before, so its version, its history and its breaker stay. Who has it in memory reads it anew.
-pub(crate) fn config(db: &dyn Db, before: &AgentHook, config: &Object) -> Result<bool, Failure> {
+pub(crate) fn config(db: &dyn Db, before: &Rule, config: &Object) -> Result<bool, Failure> {
     hooks::raise_epoch(db)?;
     match hooks::by_id(db, &before.id)? {
         Some(now) if now.config == before.config => {}

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::agent_hook::AgentHook;
 use domain::id::TenantId;
 use domain::json::{Object, Value, json};
+use domain::rule::Rule;
 
 /// What stands for a secret.
 const MASK: &str = "********";
@@ -21,9 +21,9 @@ const SEALED: &str = "aes-gcm:";
 
 /// From `before` to `after`; `None` is a row that is not there. A secret that changed is replaced by a mask. The version
 /// and the times are those of the line of the log, and no part of it.
-pub(crate) fn diff(before: Option<&AgentHook>, after: Option<&AgentHook>) -> Value {
+pub(crate) fn diff(before: Option<&Rule>, after: Option<&Rule>) -> Value {
     let none = Object::new();
-    let config = |hook: Option<&AgentHook>| hook.map_or_else(|| none.clone(), |hook| hook.config.clone());
+    let config = |hook: Option<&Rule>| hook.map_or_else(|| none.clone(), |hook| hook.config.clone());
     let (mut old, mut new) = (config(before), config(after));
     let (old_names, new_names) = (secret_names(&old), secret_names(&new));
     for (place, name) in places(&old, &new) {
@@ -95,9 +95,9 @@ fn is_secret(place: Place, name: &str, names: &[String]) -> bool {
     }
 }
 
-fn shown(hook: Option<&AgentHook>, config: Object) -> Value {
+fn shown(hook: Option<&Rule>, config: Object) -> Value {
     let Some(hook) = hook else { return Value::Null };
-    let mut row = domain::json::to_value(AgentHook { config, ..hook.clone() }).expect("a row is JSON");
+    let mut row = domain::json::to_value(Rule { config, ..hook.clone() }).expect("a row is JSON");
     if let Some(members) = row.as_object_mut() {
         for name in ["version", "created_at", "updated_at"] {
             members.shift_remove(name);
@@ -117,15 +117,15 @@ fn masked(json: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use domain::agent_hook::{HandlerType, HookScope, Instead, Source};
-    use domain::breaker::Policy;
+    use domain::breaker::BreakerPolicy;
     use domain::checkpoint::CheckpointKind;
     use domain::id::HookId;
+    use domain::rule::{Fallback, HandlerType, HookScope, Source};
 
     use super::*;
 
-    fn hook(config: Value) -> AgentHook {
-        AgentHook {
+    fn hook(config: Value) -> Rule {
+        Rule {
             id: HookId::from("h"),
             tenant_id: TenantId::from("t"),
             agent_ids: Vec::new(),
@@ -137,14 +137,14 @@ mod tests {
             matcher: String::new(),
             if_expr: String::new(),
             timeout_ms: 5000,
-            on_timeout: Instead::Block,
+            on_timeout: Fallback::Block,
             priority: 0,
             enabled: true,
             version: 1,
             source: Source::User,
             may_rewrite: false,
-            breaker: Policy::All,
-            on_trip: Instead::Block,
+            breaker: BreakerPolicy::All,
+            on_trip: Fallback::Block,
             tripped_at: None,
             disabled_reason: String::new(),
             metadata: Object::new(),
@@ -156,7 +156,7 @@ mod tests {
 
     /// What differs between two settings.
     fn check(before: Value, after: Value) -> String {
-        let later = AgentHook { version: 2, updated_at: "2026-02-01T00:00:00Z".into(), ..hook(after) };
+        let later = Rule { version: 2, updated_at: "2026-02-01T00:00:00Z".into(), ..hook(after) };
         diff(Some(&hook(before)), Some(&later)).to_string()
     }
 

@@ -15,7 +15,7 @@ use super::checkpoints::MAX_LOG_PAGES;
 use crate::Durability;
 use crate::db::Failure;
 use crate::migration::{self, NEWEST};
-use crate::rows::backlog::Unwritten;
+use crate::rows::backlog::UnwrittenBatch;
 
 /// How long a connection waits for another process that writes. A commit takes milliseconds; one that takes longer
 /// than this belongs to a process that hangs.
@@ -132,12 +132,12 @@ pub(super) fn into_error(failure: Failure, path: &Path) -> StoreError {
 }
 
 /// The same for a batch: whether it may be written later is a question of the fault.
-pub(super) fn into_unwritten(failure: Failure, path: &Path) -> Unwritten {
+pub(super) fn into_unwritten(failure: Failure, path: &Path) -> UnwrittenBatch {
     let passes = match &failure {
         Failure::Sqlite(error) => passes(error),
         Failure::Said(_) | Failure::Foreign { .. } | Failure::Postgres(_) | Failure::Silence => false,
     };
-    Unwritten { why: into_error(failure, path), passes }
+    UnwrittenBatch { why: into_error(failure, path), passes }
 }
 
 /// Whether somebody else is in the way, or the disk.

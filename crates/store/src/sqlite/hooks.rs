@@ -1,11 +1,11 @@
-//! Stored hooks, tenants, budgets and the outbox in a file.
+//! Rules, tenants, budgets and the outbox in a file.
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
+use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, Changed, Done, HookChange, HookStore, LoggedChange, OutboxJob, OutboxStore, StoreError,
-    StoredRules, Tenant,
+    Actor, Budget, BudgetStore, LoggedChange, OnKept, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore,
+    StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use super::Sqlite;
 use crate::rows::batch::Batch;
 use crate::rows::{budgets, hooks, outbox, tenants};
 
-impl HookStore for Sqlite {
+impl RuleStore for Sqlite {
     fn rules(&self) -> Result<StoredRules, StoreError> {
         self.read(|connection| {
             // One transaction, or a writer could come between the statements. It ends, unchanged, when it is dropped.
@@ -26,11 +26,11 @@ impl HookStore for Sqlite {
         self.read(|connection| hooks::epoch(connection))
     }
 
-    fn hook(&self, id: &HookId) -> Result<Option<AgentHook>, StoreError> {
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
         self.read(|connection| hooks::by_id(connection, id))
     }
 
-    fn change(&self, changes: Vec<HookChange>, by: &Actor) -> Result<Changed, StoreError> {
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
         self.write(|transaction| hooks::change(transaction, &changes, by))
     }
 
@@ -46,7 +46,7 @@ impl HookStore for Sqlite {
         self.write(|transaction| hooks::reset(transaction, id, tenant, by))
     }
 
-    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &Run, now: Timestamp) -> Result<(), StoreError> {
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError> {
         self.write(|transaction| hooks::keep_run(transaction, id, tenant, run, now))
     }
 
@@ -78,7 +78,7 @@ impl BudgetStore for Sqlite {
 }
 
 impl OutboxStore for Sqlite {
-    fn enqueue(&self, jobs: Vec<OutboxJob>, done: Done) {
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: OnKept) {
         self.hand_over(Batch::jobs(jobs, done));
     }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::store::{Hold, SessionKey, StoreError};
+use domain::store::{SessionHold, SessionKey, StoreError};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
@@ -39,7 +39,7 @@ pub(super) struct Held {
     place: i64,
 }
 
-impl Hold for Held {}
+impl SessionHold for Held {}
 
 impl Drop for Held {
     fn drop(&mut self) {

@@ -13,9 +13,9 @@ use super::file::{self, Place};
 use crate::Durability;
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
-use crate::rows::backlog::{Backlog, How, Unwritten};
+use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
-use crate::sealing::Sealing;
+use crate::sealing::StoreKeys;
 
 /// Nothing is to be done while nothing comes; the length only keeps the wait a number.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -32,7 +32,7 @@ const RETRY_WAIT: Duration = Duration::from_millis(100);
 pub(super) struct Writer {
     place: Arc<Place>,
     connection: Connection,
-    sealing: Sealing,
+    sealing: StoreKeys,
     sealer: Sealer,
     /// Where commits are not synced.
     checkpoints: Option<Checkpoints>,
@@ -43,7 +43,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: Sealing, durability: Durability) -> Self {
+    pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: StoreKeys, durability: Durability) -> Self {
         let sealer = Sealer::new(sealing.signing.clone());
         let checkpoints = match durability {
             Durability::Commit => Some(Checkpoints::default()),
@@ -107,7 +107,7 @@ impl Writer {
         let how = self.write_during(turn, &[&rows]).pop().unwrap_or(Ok(()));
         self.wait_for_others(file::BUSY_TIMEOUT);
         match how {
-            Err(Unwritten { passes: true, .. }) => None,
+            Err(UnwrittenBatch { passes: true, .. }) => None,
             how => Some(how.map_err(|unwritten| unwritten.why)),
         }
     }
@@ -151,16 +151,16 @@ impl Writer {
 
     /// One transaction for the whole group; says how it went for each batch. From here on no row can be refused for what
     /// is in it, only the file can fail.
-    fn write(&mut self, rows: &[&Rows]) -> Vec<How> {
+    fn write(&mut self, rows: &[&Rows]) -> Vec<BatchResult> {
         let place = self.place.clone();
         self.write_during(place.turn(), rows)
     }
 
     /// The same for whoever has the turn to write.
-    fn write_during(&mut self, turn: MutexGuard<'_, ()>, rows: &[&Rows]) -> Vec<How> {
+    fn write_during(&mut self, turn: MutexGuard<'_, ()>, rows: &[&Rows]) -> Vec<BatchResult> {
         let began = Instant::now();
         let before = self.connection.total_changes();
-        let committed = self.place.check().map_err(Unwritten::from).and_then(|()| {
+        let committed = self.place.check().map_err(UnwrittenBatch::from).and_then(|()| {
             file::transact(&mut self.connection, |db| insert_all(db, rows, &|_| Ok(()), &mut self.sealer))
                 .map_err(|failure| file::into_unwritten(failure, self.place.path()))
         });
@@ -170,16 +170,16 @@ impl Writer {
             checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
         }
         match committed {
-            Ok(hows) => hows.into_iter().map(|how| how.map_err(Unwritten::from)).collect(),
-            Err(Unwritten { why, passes }) => {
+            Ok(hows) => hows.into_iter().map(|how| how.map_err(UnwrittenBatch::from)).collect(),
+            Err(UnwrittenBatch { why, passes }) => {
                 self.sealer.forget();
-                rows.iter().map(|_| Err(Unwritten { why: why.clone(), passes })).collect()
+                rows.iter().map(|_| Err(UnwrittenBatch { why: why.clone(), passes })).collect()
             }
         }
     }
 
     /// The same for batches that were tried before: they wait for nobody, as others may wait for them.
-    fn write_again(&mut self, rows: &[&Rows]) -> Vec<How> {
+    fn write_again(&mut self, rows: &[&Rows]) -> Vec<BatchResult> {
         self.wait_for_others(RETRY_WAIT);
         let hows = self.write(rows);
         self.wait_for_others(file::BUSY_TIMEOUT);
@@ -220,7 +220,7 @@ mod tests {
         let path = folder.join("pintle.db");
         let (writing, _reading) = file::open(&path, Durability::BeforeEffect).unwrap();
         let signing = signed.then(|| Arc::new(SigningKey::open_or_create(folder).unwrap()));
-        let sealing = Sealing { signing, ..Sealing::default() };
+        let sealing = StoreKeys { signing, ..StoreKeys::default() };
         Mutex::new(Writer::new(Arc::new(Place::of(&path).unwrap()), writing, sealing, Durability::BeforeEffect))
     }
 
@@ -351,7 +351,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let writer = writer(folder.path(), false);
         let mut writer = locked(&writer);
-        let mut rows = Rows::of_records(&cleared(), &Sealing::default(), Dialect::Sqlite).unwrap();
+        let mut rows = Rows::of_records(&cleared(), &StoreKeys::default(), Dialect::Sqlite).unwrap();
         let count = |writer: &Writer| {
             let sql = "SELECT (SELECT count(*) FROM events) + 1000 * (SELECT count(*) FROM audit_log)";
             writer.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()

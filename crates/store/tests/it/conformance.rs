@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use domain::id::TurnId;
-use domain::record::Outcome;
+use domain::record::HookOutcome;
 use domain::store::RecordStore as _;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
 use std::time::Duration;
 use testkit::conformance::approvals::approvals;
@@ -83,12 +83,12 @@ fn timings_are_the_same_from_every_backend() {
 /// Whether an empty store counts as it should.
 pub(crate) fn timings(store: &Store) {
     let ran = |name: &str, ms| {
-        hook(name, Outcome::Said { word: Word::Continue, reason: None, took: Duration::from_millis(ms) })
+        hook(name, HookOutcome::Said { word: VerdictKind::Continue, reason: None, took: Duration::from_millis(ms) })
     };
     let turn = TurnId::fresh();
     let mut events = vec![event(&turn), event(&turn), event(&turn), event(&turn)];
     events[0].hooks = vec![ran("old", 99)].into();
-    events[1].hooks = vec![ran("guard", 5), hook("log", Outcome::Told)].into();
+    events[1].hooks = vec![ran("guard", 5), hook("log", HookOutcome::Told)].into();
     events[2].hooks = vec![ran("guard", 2)].into();
     events[3].hooks = vec![ran("guard", 1000)].into();
     events[3].who.is_test = true;

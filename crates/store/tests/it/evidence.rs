@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
-use domain::audit::{Finding, Member, Proof};
-use domain::breaker::Policy;
+use domain::audit::{AlteredPart, AuditFinding, Proof};
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
 use domain::json::Object;
-use domain::record::{EventRecord, Outcome};
+use domain::record::{EventRecord, HookOutcome};
+use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 use domain::store::{
-    Actor, AuditStore, ExecutionQuery, ExecutionStore, HookChange, HookStore, RecordQuery, RecordStore, StoreError,
+    Actor, AuditStore, ExecutionQuery, ExecutionStore, RecordQuery, RecordStore, RuleChange, RuleStore, StoreError,
 };
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use pintle_store::keyring::signing::{PublicKeys, SigningKey};
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
-use pintle_store::{Durability, Memory, Postgres, Sealing, Sqlite, Store, room};
+use pintle_store::{Durability, Memory, Postgres, Sqlite, Store, StoreKeys, room};
 use rusqlite::Connection;
 use testkit::conformance::audit::{audit, chain, cleared, findings, verified};
 use testkit::conformance::executions::{EvidenceStore, all, executions, failed, ran, said};
@@ -44,9 +44,9 @@ const PROCESSES: usize = 3;
 const BATCHES: usize = 60;
 
 /// The keys that belong to `folder`.
-fn sealing(folder: &Path) -> Sealing {
+fn sealing(folder: &Path) -> StoreKeys {
     let source = KeySource { file: Some(folder.join(KEY_FILE)), ..KeySource::default() };
-    Sealing {
+    StoreKeys {
         keyring: Some(Arc::new(Keyring::open(&source).unwrap())),
         signing: Some(Arc::new(SigningKey::open_or_create(folder).unwrap())),
     }
@@ -103,9 +103,9 @@ fn actor() -> Actor {
 }
 
 /// A hook, by way of its own port.
-fn make_hook(store: &dyn HookStore, id: &HookId) {
+fn make_hook(store: &dyn RuleStore, id: &HookId) {
     let event = CheckpointKind::PreToolUse;
-    let hook = AgentHook {
+    let hook = Rule {
         id: id.clone(),
         tenant_id: tenant(),
         agent_ids: Vec::new(),
@@ -117,14 +117,14 @@ fn make_hook(store: &dyn HookStore, id: &HookId) {
         matcher: String::new(),
         if_expr: String::new(),
         timeout_ms: 5000,
-        on_timeout: Instead::default_at(event),
+        on_timeout: Fallback::default_at(event),
         priority: 0,
         enabled: true,
         version: 1,
         source: Source::User,
         may_rewrite: false,
-        breaker: Policy::All,
-        on_trip: Instead::default_at(event),
+        breaker: BreakerPolicy::All,
+        on_trip: Fallback::default_at(event),
         tripped_at: None,
         disabled_reason: String::new(),
         metadata: Object::new(),
@@ -132,7 +132,7 @@ fn make_hook(store: &dyn HookStore, id: &HookId) {
         created_at: actor().at.to_string(),
         updated_at: actor().at.to_string(),
     };
-    store.change(vec![HookChange::Create(Box::new(hook))], &actor()).unwrap();
+    store.change(vec![RuleChange::Create(Box::new(hook))], &actor()).unwrap();
 }
 
 #[test]
@@ -153,14 +153,14 @@ fn memory_keeps_evidence() {
 }
 
 /// The same whichever store it is.
-fn executions_outlive_their_hooks_by_way_of_ports<S: EvidenceStore + HookStore>(store: &S) {
+fn executions_outlive_their_hooks_by_way_of_ports<S: EvidenceStore + RuleStore>(store: &S) {
     let hook = HookId::fresh();
     make_hook(store, &hook);
     let event = ran(&hook, failed());
     keep(store, vec![event.clone()]).unwrap();
     let of_hook = ExecutionQuery { hook: Some(hook.clone()), limit: 9, ..ExecutionQuery::default() };
     let row = store.executions(&of_hook).unwrap().pop().unwrap();
-    store.change(vec![HookChange::Delete(hook)], &actor()).unwrap();
+    store.change(vec![RuleChange::Delete(hook)], &actor()).unwrap();
     assert_eq!(store.executions(&of_hook), Ok(Vec::new()));
     assert_eq!(store.execution(&row.id).unwrap().unwrap().hook_id, None);
     assert!(all(store).iter().any(|it| it.id == row.id && it.hook_id.is_none()));
@@ -172,7 +172,7 @@ fn memory_forgets_the_oldest_and_keeps_an_anchor() {
     let store = Memory::with_sealing(sealing(folder.path()));
     let hook = HookId::fresh();
     for _ in 0..20 {
-        keep(&store, (0..1000).map(|_| ran(&hook, said(Word::Continue))).collect()).unwrap();
+        keep(&store, (0..1000).map(|_| ran(&hook, said(VerdictKind::Continue))).collect()).unwrap();
     }
     assert_eq!(all(&store).len(), pintle_store::memory::MAX_EXECUTIONS);
     let entries = chain(&store, &tenant());
@@ -219,7 +219,7 @@ fn postgres_keeps_evidence() {
     server.execute(&url, "UPDATE audit_log SET body = replace(body, 'cli:1', 'cli:2') WHERE seq = 7");
     let store = Postgres::open(&url, Durability::Commit).unwrap();
     let report = verified(&store, &check);
-    assert_eq!(findings(&report), [&Finding::Altered { seq: 7, member: Member::Body }]);
+    assert_eq!(findings(&report), [&AuditFinding::Altered { seq: 7, member: AlteredPart::Body }]);
 }
 
 /// Two stores append to the same chains at the same time.
@@ -412,8 +412,8 @@ fn details_are_secret_and_stay_in_their_place() {
 
 fn failed_text() -> String {
     match failed() {
-        Outcome::Failed { fault, .. } => fault.to_string(),
-        other @ (Outcome::Said { .. } | Outcome::Told | Outcome::NotRun(_)) => panic!("{other:?}"),
+        HookOutcome::Failed { fault, .. } => fault.to_string(),
+        other @ (HookOutcome::Said { .. } | HookOutcome::Told | HookOutcome::NotRun(_)) => panic!("{other:?}"),
     }
 }
 

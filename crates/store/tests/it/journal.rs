@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use domain::approval::{Approval, State};
+use domain::approval::{Approval, ApprovalState};
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json;
 use domain::json::Value;
-use domain::message::{CallPart, Message, Private, Role};
-use domain::session::Entry;
-use domain::store::{Append, ApprovalQuery, ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
-use domain::turn::{Fact, Origin, Waiting};
+use domain::message::{CallPart, Message, ProviderData, Role};
+use domain::session::JournalEntry;
+use domain::store::{ApprovalQuery, ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::turn::{Fact, MessageSender, WaitingMessage};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
 use pintle_store::{Durability, MAX_BODY_BYTES, Sqlite};
 use rusqlite::Connection;
@@ -34,9 +34,9 @@ fn execute(store: &Sqlite, sql: &str) {
 }
 
 /// A message that brings `private` along.
-fn with_private(private: Value) -> Entry {
-    let message = Message { private: Private::of(vec![private]), ..Message::text(Role::User, "x") };
-    Entry::Turn(Fact::Queued(Waiting::new(message, Origin::Person)))
+fn with_private(private: Value) -> JournalEntry {
+    let message = Message { private: ProviderData::of(vec![private]), ..Message::text(Role::User, "x") };
+    JournalEntry::Turn(Fact::Queued(WaitingMessage::new(message, MessageSender::Person)))
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_entry_that_could_not_be_read_again_is_refused_alone() {
     let records = || vec![event(&TurnId::from("t"))];
     let answers: Vec<_> = appends
         .into_iter()
-        .map(|entries| hand_over(&store, Append { records: records(), ..append_of(&key, entries) }))
+        .map(|entries| hand_over(&store, JournalAppend { records: records(), ..append_of(&key, entries) }))
         .collect();
     other.execute_batch("COMMIT").unwrap();
     let answers: Vec<_> = answers.into_iter().map(|answer| answer.recv().unwrap()).collect();
@@ -75,15 +75,21 @@ fn an_entry_that_could_not_be_read_again_is_refused_alone() {
 }
 
 /// The answer of a model that asks for one call, with `command` in it.
-fn asked(command: &str) -> Entry {
+fn asked(command: &str) -> JournalEntry {
     let message =
         Message { tool_calls: vec![CallPart::new("c", "exec", command)], ..Message::text(Role::Assistant, "") }.into();
-    Entry::Turn(Fact::Replied { iteration: 1, message, read_only: vec![false], terminal: false, owners: [].into() })
+    JournalEntry::Turn(Fact::Replied {
+        iteration: 1,
+        message,
+        read_only: vec![false],
+        terminal: false,
+        owners: [].into(),
+    })
 }
 
-fn used() -> Entry {
+fn used() -> JournalEntry {
     let (tool, digest, rewritten) = ("exec".into(), "00ff".into(), Some("{}".into()));
-    Entry::Turn(Fact::Used { place: 0, read_only: false, tool, digest, rewritten })
+    JournalEntry::Turn(Fact::Used { place: 0, read_only: false, tool, digest, rewritten })
 }
 
 #[test]
@@ -312,6 +318,6 @@ fn what_a_question_became_survives_the_store() {
     drop(store);
     let found = Sqlite::open(&file, Durability::Commit).unwrap().approval("a").unwrap().unwrap();
     let expected =
-        Approval { state: State::Refused, answered_by: Some("ada".into()), note: "as we said".into(), ..asked };
+        Approval { state: ApprovalState::Refused, answered_by: Some("ada".into()), note: "as we said".into(), ..asked };
     assert!(found == expected);
 }

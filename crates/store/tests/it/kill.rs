@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use domain::id::{DEFAULT_TENANT, TurnId};
-use domain::session::Entry;
-use domain::store::{Append, RecordQuery, RecordStore, SessionKey, SessionStore};
+use domain::session::JournalEntry;
+use domain::store::{JournalAppend, RecordQuery, RecordStore, SessionKey, SessionStore};
 use pintle_store::{Durability, Sqlite};
 use testkit::conformance::sessions::{append_of, key, queued};
 use testkit::conformance::store::{event, keep};
@@ -123,7 +123,7 @@ fn append_until_killed(file: &Path) {
         wait.recv().unwrap();
         let finished = finished.clone();
         store.append(
-            Append { records: vec![event(&turn)], ..append_of(&session(), entries(number)) },
+            JournalAppend { records: vec![event(&turn)], ..append_of(&session(), entries(number)) },
             Box::new(move |how| {
                 how.unwrap();
                 println!("{KEPT}{number};");
@@ -134,7 +134,7 @@ fn append_until_killed(file: &Path) {
 }
 
 /// The entries of the append `number`.
-fn entries(number: usize) -> Vec<Entry> {
+fn entries(number: usize) -> Vec<JournalEntry> {
     (0..ENTRIES).map(|i| queued(&format!("{number}.{i}"))).collect()
 }
 

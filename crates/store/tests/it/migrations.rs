@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::approval::{Approval, Standing, State};
+use domain::approval::{Approval, ApprovalStanding, ApprovalState};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionKey, SessionStore};
@@ -158,13 +158,13 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
         let fresh = question("new", &after, &call(arguments));
         let expected = Approval {
             id: "old".into(),
-            state: State::Approved,
+            state: ApprovalState::Approved,
             answered_by: Some("ada".into()),
             note: "as we said".into(),
             ..fresh.clone()
         };
         assert_eq!(store.approval("old"), Ok(Some(expected)), "it is about the same call, to the last digit");
-        assert_eq!(store.ask(fresh, moment(2)), Ok(Standing::Approved { id: "old".into() }), "and good for it");
+        assert_eq!(store.ask(fresh, moment(2)), Ok(ApprovalStanding::Approved { id: "old".into() }), "and good for it");
         assert_eq!(store.approval("forged").unwrap().unwrap().digest, "00", "what was no call's does not become one's");
         assert_eq!(store.approval("foreign").unwrap().unwrap().tenant_id, others.tenant_id);
         drop(store);

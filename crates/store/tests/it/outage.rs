@@ -8,7 +8,7 @@ use std::thread;
 
 use domain::execution::Execution;
 use domain::id::{DEFAULT_TENANT, HookId, TurnId};
-use domain::store::{Append, ExecutionStore, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::store::{ExecutionStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::executions::{by, failed, ran};
 use testkit::conformance::sessions::{append_of, key, queued};
@@ -45,7 +45,7 @@ fn load(store: &Postgres, over: &AtomicBool, came: &Arc<Mutex<Came>>) {
         let record = event(&TurnId::from("t"));
         let (id, finished, came) = (record.event_id.to_string(), finished.clone(), came.clone());
         let entries = (0..3).map(|i| queued(&format!("{number}.{i}"))).collect();
-        let append = Append { records: vec![record], ..append_of(&key(DEFAULT_TENANT, "load"), entries) };
+        let append = JournalAppend { records: vec![record], ..append_of(&key(DEFAULT_TENANT, "load"), entries) };
         let done = Box::new(move |how| {
             let mut came = came.lock().unwrap();
             match how {

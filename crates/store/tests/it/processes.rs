@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use domain::approval::{Said, Standing, State};
+use domain::approval::{ApprovalStanding, ApprovalState, PersonAnswer};
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
 use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError};
@@ -131,18 +131,18 @@ fn an_answer_from_another_process_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pintle.db");
     let store = open(&file);
-    assert!(matches!(store.ask(of("asked-1"), moment(0)), Ok(Standing::Waiting(_))));
+    assert!(matches!(store.ask(of("asked-1"), moment(0)), Ok(ApprovalStanding::Waiting(_))));
     let mut child = child::start("processes::an_answer_from_another_process_is_seen", &file);
     assert_eq!(heard(&mut child), "answered");
     assert!(child.wait().unwrap().success());
 
     let answered = store.approval("asked-1").unwrap().unwrap();
-    assert_eq!((answered.state, answered.answered_by.as_deref()), (State::Approved, Some("ada")));
-    let late = Said { approve: false, by: "bob".into(), note: "no".into() };
+    assert_eq!((answered.state, answered.answered_by.as_deref()), (ApprovalState::Approved, Some("ada")));
+    let late = PersonAnswer { approve: false, by: "bob".into(), note: "no".into() };
     let why = "approval `asked-1` cannot be answered: it was approved already, by ada";
     assert_eq!(store.answer("asked-1", late, moment(1)), Err(StoreError::Conflict(why.into())));
     assert_eq!(store.approval("asked-1"), Ok(Some(answered)));
-    assert_eq!(store.ask(of("asked-2"), moment(1)), Ok(Standing::Approved { id: "asked-1".into() }));
+    assert_eq!(store.ask(of("asked-2"), moment(1)), Ok(ApprovalStanding::Approved { id: "asked-1".into() }));
     assert_eq!(store.use_up("asked-1", moment(1)), Ok(()));
 }
 

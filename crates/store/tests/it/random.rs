@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use domain::approval::{LIFETIME_SECONDS, Said, Standing};
+use domain::approval::{ApprovalStanding, LIFETIME_SECONDS, PersonAnswer};
 use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{SessionId, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::session::{Cause, Entry, Session};
-use domain::store::{Append, ApprovalQuery, ApprovalStore, Hold, SessionKey, SessionRow, SessionStore, StoreError};
+use domain::session::{JournalEntry, ReleaseReason, Session};
+use domain::store::{
+    ApprovalQuery, ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionRow, SessionStore, StoreError,
+};
 use domain::turn::Fact;
 use pintle_store::{Durability, Memory, Sqlite};
 use proptest::prelude::*;
@@ -33,7 +35,7 @@ const CALLS: u8 = 2;
 #[derive(Clone, Debug)]
 enum Line {
     Opened,
-    Closed(Cause),
+    Closed(ReleaseReason),
     Begun(u8),
     Ended(bool),
     Queued,
@@ -67,7 +69,7 @@ enum Step {
 }
 
 fn lines() -> impl Strategy<Value = Vec<Line>> {
-    let cause = prop::sample::select(vec![Cause::Done, Cause::Failed, Cause::Waiting]);
+    let cause = prop::sample::select(vec![ReleaseReason::Done, ReleaseReason::Failed, ReleaseReason::Waiting]);
     let line = prop_oneof![
         1 => Just(Line::Opened),
         1 => cause.prop_map(Line::Closed),
@@ -106,7 +108,7 @@ struct Player<'a, S> {
     store: &'a S,
     tenant: TenantId,
     asked: usize,
-    holds: BTreeMap<u8, Box<dyn Hold>>,
+    holds: BTreeMap<u8, Box<dyn SessionHold>>,
 }
 
 impl<S: Both> Player<'_, S> {
@@ -129,7 +131,7 @@ impl<S: Both> Player<'_, S> {
             Step::Answer { which, approve, at, cut } => {
                 let id = self.id(*which);
                 let by = format!("by {cut}");
-                let said = Said { approve: *approve, by, note: "note".into() };
+                let said = PersonAnswer { approve: *approve, by, note: "note".into() };
                 format!("{:?}", self.store.answer(&id[..id.len() - cut], said, moment(*at)))
             }
             Step::Use { which, at } => format!("{:?}", self.store.use_up(&self.id(*which), moment(*at))),
@@ -142,12 +144,12 @@ impl<S: Both> Player<'_, S> {
         }
     }
 
-    fn append(&self, (session, parent, lines): &(u8, Option<u8>, Vec<Line>)) -> Append {
+    fn append(&self, (session, parent, lines): &(u8, Option<u8>, Vec<Line>)) -> JournalAppend {
         let entry = |line: &Line| match line {
-            Line::Opened => Entry::Opened { by: "pid 1".into() },
-            Line::Closed(cause) => Entry::Closed { cause: *cause },
+            Line::Opened => JournalEntry::Opened { by: "pid 1".into() },
+            Line::Closed(cause) => JournalEntry::Closed { cause: *cause },
             Line::Begun(turn) => begun(&turn_id(*turn), &format!("turn {turn}")),
-            Line::Ended(roll_back) => Entry::Turn(Fact::Ended {
+            Line::Ended(roll_back) => JournalEntry::Turn(Fact::Ended {
                 status: TurnStatus::Completed,
                 roll_back: *roll_back,
                 error: None,
@@ -156,7 +158,7 @@ impl<S: Both> Player<'_, S> {
             Line::Queued => queued("x"),
         };
         let append = append_of(&self.key(*session), lines.iter().map(entry).collect());
-        Append { parent: parent.map(name), ..append }
+        JournalAppend { parent: parent.map(name), ..append }
     }
 
     fn ask(
@@ -165,7 +167,7 @@ impl<S: Both> Player<'_, S> {
         (session, turn, number): (u8, u8, u8),
         arguments: u8,
         at: i64,
-    ) -> Result<Standing, StoreError> {
+    ) -> Result<ApprovalStanding, StoreError> {
         let mut who = Identity::top("main", name(session).as_str(), turn_id(turn));
         who.tenant_id = self.tenant.clone();
         let mut call = call(&format!(r#"{{"n":{arguments}}}"#));
@@ -178,7 +180,7 @@ impl<S: Both> Player<'_, S> {
     }
 
     /// Everything that can be seen.
-    fn seen(&self) -> (Vec<SessionRow>, Vec<Vec<Entry>>, String) {
+    fn seen(&self) -> (Vec<SessionRow>, Vec<Vec<JournalEntry>>, String) {
         let journals = (0..SESSIONS).map(|it| self.store.journal(&self.key(it)).unwrap()).collect();
         let lists = [(false, 8), (true, 8), (true, 1)].map(|(waiting, limit)| {
             self.store.approvals(&ApprovalQuery { waiting_only: waiting, ..ApprovalQuery::newest(limit) })

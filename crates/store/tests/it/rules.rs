@@ -1,4 +1,4 @@
-//! Stored hooks, budgets and the outbox: what the model says, and several at once.
+//! Rules, budgets and the outbox: what the model says, and several at once.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
-use domain::breaker::{Counted, Policy, Run};
+use domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
-use domain::store::{Actor, HookChange, OutboxJob, OutboxStore, Tenant};
+use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+use domain::store::{Actor, OutboxJob, OutboxStore, RuleChange, Tenant};
 use jiff::{SignedDuration, Timestamp};
 use pintle_store::keyring::{KeySource, Keyring};
-use pintle_store::{Durability, Memory, Postgres, Sealing, Sqlite};
-use testkit::conformance::rules::{RuleStore, enqueued, rules};
+use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys};
+use testkit::conformance::rules::{RuleBackend, enqueued, rules};
 use testkit::postgres::Server;
 
 /// How many sequences are played with each store, unless [`SEQUENCES_VARIABLE`] says otherwise.
@@ -32,7 +32,7 @@ const SHARE: u64 = 50;
 const AT_ONCE: u64 = 2;
 
 /// Plays all sequences with stores that `open` makes, each for a share of them.
-fn says_what_the_model_says(name: &str, open: impl Fn() -> Box<dyn RuleStore> + Sync) {
+fn says_what_the_model_says(name: &str, open: impl Fn() -> Box<dyn RuleBackend> + Sync) {
     let asked = env::var(SEQUENCES_VARIABLE).ok().map(|number| number.parse().expect(SEQUENCES_VARIABLE));
     let sequences: u64 = asked.unwrap_or(SEQUENCES);
     let part = |numbers: Range<u64>| {
@@ -49,13 +49,13 @@ fn says_what_the_model_says(name: &str, open: impl Fn() -> Box<dyn RuleStore> + 
 }
 
 /// Keys for a test.
-pub(crate) fn sealing() -> Sealing {
+pub(crate) fn sealing() -> StoreKeys {
     let source = KeySource {
         primary: Some(("PINTLE_ENCRYPTION_KEY", "0123456789abcdef".repeat(4).into())),
         old: None,
         file: None,
     };
-    Sealing { keyring: Some(Arc::new(Keyring::open(&source).unwrap())), signing: None }
+    StoreKeys { keyring: Some(Arc::new(Keyring::open(&source).unwrap())), signing: None }
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn now() -> Timestamp {
 }
 
 /// Each worker has a store of its own, as a process has; together they book no more than there is.
-fn nobody_overdraws(stores: &[Box<dyn RuleStore>]) {
+fn nobody_overdraws(stores: &[Box<dyn RuleBackend>]) {
     let tenant = TenantId::default_tenant();
     stores[0].set_budget(&tenant, 1000, now()).unwrap();
     let booked: usize = thread::scope(|scope| {
         let tenant = &tenant;
-        let one = |store: &dyn RuleStore| (0..60).filter(|_| store.reserve(tenant, 7, now()).unwrap()).count();
+        let one = |store: &dyn RuleBackend| (0..60).filter(|_| store.reserve(tenant, 7, now()).unwrap()).count();
         let workers: Vec<_> = stores.iter().map(|store| scope.spawn(move || one(&**store))).collect();
         workers.into_iter().map(|it| it.join().unwrap()).sum()
     });
@@ -114,7 +114,7 @@ fn nobody_overdraws(stores: &[Box<dyn RuleStore>]) {
 }
 
 /// Whoever takes a job is the only one until its time is over.
-fn nobody_takes_the_job_of_another(stores: &[Box<dyn RuleStore>]) {
+fn nobody_takes_the_job_of_another(stores: &[Box<dyn RuleBackend>]) {
     let job = |number: usize| OutboxJob {
         id: format!("0000000a-0000-7000-8000-{number:012x}"),
         tenant_id: TenantId::default_tenant(),
@@ -127,7 +127,7 @@ fn nobody_takes_the_job_of_another(stores: &[Box<dyn RuleStore>]) {
     enqueued(&*stores[0], (0..200).map(job).collect()).unwrap();
     let until = now() + SignedDuration::from_secs(60);
     let mut taken: Vec<OutboxJob> = thread::scope(|scope| {
-        let all = |store: &dyn RuleStore| {
+        let all = |store: &dyn RuleBackend| {
             let mut taken = Vec::new();
             loop {
                 match store.take_due(now(), until, 3).unwrap() {
@@ -145,15 +145,15 @@ fn nobody_takes_the_job_of_another(stores: &[Box<dyn RuleStore>]) {
 }
 
 /// No change is lost between two who change the same hook, and epochs are as many as changes.
-fn versions_are_handed_out_once(stores: &[Box<dyn RuleStore>]) {
+fn versions_are_handed_out_once(stores: &[Box<dyn RuleBackend>]) {
     let by = |name: &str| Actor { name: name.to_owned(), at: now() };
-    let before = stores[0].change(vec![HookChange::Create(Box::new(hook(1)))], &by("cli")).unwrap().epoch;
+    let before = stores[0].change(vec![RuleChange::Create(Box::new(hook(1)))], &by("cli")).unwrap().epoch;
     let epochs: BTreeSet<u64> = thread::scope(|scope| {
-        let one = |store: &dyn RuleStore, worker: usize| -> Vec<u64> {
+        let one = |store: &dyn RuleBackend, worker: usize| -> Vec<u64> {
             let change = |step: usize| {
                 let name = format!("{worker}.{step}");
-                let hook = Box::new(AgentHook { name: name.clone(), ..hook(1) });
-                let update = HookChange::Update { hook, if_version: None, action: "updated" };
+                let hook = Box::new(Rule { name: name.clone(), ..hook(1) });
+                let update = RuleChange::Update { hook, if_version: None, action: "updated" };
                 // Some run against others for their locks, too.
                 store.keep_run(&HookId::from(id(1).as_str()), &TenantId::default_tenant(), &run(), now()).unwrap();
                 store.change(vec![update], &by(&name)).unwrap().epoch
@@ -177,8 +177,8 @@ fn versions_are_handed_out_once(stores: &[Box<dyn RuleStore>]) {
     assert!(chain.len() > 25 * WORKERS && chain.windows(2).all(|two| two[0].hash == two[1].prev));
 }
 
-fn several_at_once(open: impl Fn() -> Box<dyn RuleStore>) {
-    let stores: Vec<Box<dyn RuleStore>> = (0..WORKERS).map(|_| open()).collect();
+fn several_at_once(open: impl Fn() -> Box<dyn RuleBackend>) {
+    let stores: Vec<Box<dyn RuleBackend>> = (0..WORKERS).map(|_| open()).collect();
     nobody_overdraws(&stores);
     nobody_takes_the_job_of_another(&stores);
     versions_are_handed_out_once(&stores);
@@ -228,21 +228,21 @@ fn what_a_hook_is_sent_is_encrypted_in_a_row() {
 #[test]
 fn what_no_row_can_say_is_refused_in_words() {
     let folder = tempfile::tempdir().unwrap();
-    let stores: [Box<dyn RuleStore>; 2] = [Box::new(Memory::new()), Box::new(sqlite(folder.path()))];
+    let stores: [Box<dyn RuleBackend>; 2] = [Box::new(Memory::new()), Box::new(sqlite(folder.path()))];
     let by = Actor { name: "cli".into(), at: now() };
     for store in stores {
-        let refused = |hook: AgentHook| {
-            let why = store.change(vec![HookChange::Create(Box::new(hook))], &by).unwrap_err().to_string();
+        let refused = |hook: Rule| {
+            let why = store.change(vec![RuleChange::Create(Box::new(hook))], &by).unwrap_err().to_string();
             why.strip_prefix("the store is unavailable: ").unwrap_or(&why).to_owned()
         };
         let id = id(1);
-        let bad = AgentHook { id: HookId::from("x\n"), ..hook(1) };
+        let bad = Rule { id: HookId::from("x\n"), ..hook(1) };
         assert_eq!(refused(bad), "hook `x\n` cannot be kept: its id `x\\n` is no UUID");
-        let bad = AgentHook { agent_ids: vec!["main".into()], ..hook(1) };
+        let bad = Rule { agent_ids: vec!["main".into()], ..hook(1) };
         assert_eq!(refused(bad), format!("hook `{id}` cannot be kept: its agent_ids `main` is no UUID"));
-        let bad = refused(AgentHook { created_at: "yesterday".into(), ..hook(1) });
+        let bad = refused(Rule { created_at: "yesterday".into(), ..hook(1) });
         assert!(bad.starts_with(&format!("hook `{id}` cannot be kept: its created_at: ")), "{bad}");
-        let bad = AgentHook { tenant_id: TenantId::from("ada"), ..hook(1) };
+        let bad = Rule { tenant_id: TenantId::from("ada"), ..hook(1) };
         assert!(refused(bad).contains("its tenant_id `ada` is no UUID"));
         assert_eq!(store.hook(&HookId::from("x")), Ok(None));
         assert_eq!(store.rules().unwrap().hooks, []);
@@ -258,15 +258,15 @@ pub(crate) fn id(number: u64) -> String {
     format!("0000000b-0000-7000-8000-{number:012x}")
 }
 
-fn run() -> Run {
-    let mut run = Run::default();
-    run.take(Policy::All, Counted::Block, now());
+fn run() -> BreakerRun {
+    let mut run = BreakerRun::default();
+    run.take(BreakerPolicy::All, BreakerOutcome::Block, now());
     run
 }
 
 /// A hook of the only tenant.
-pub(crate) fn hook(number: u64) -> AgentHook {
-    AgentHook {
+pub(crate) fn hook(number: u64) -> Rule {
+    Rule {
         id: HookId::from(id(number).as_str()),
         tenant_id: TenantId::default_tenant(),
         agent_ids: Vec::new(),
@@ -278,14 +278,14 @@ pub(crate) fn hook(number: u64) -> AgentHook {
         matcher: String::new(),
         if_expr: String::new(),
         timeout_ms: 5000,
-        on_timeout: Instead::Block,
+        on_timeout: Fallback::Block,
         priority: 0,
         enabled: true,
         version: 1,
         source: Source::User,
         may_rewrite: false,
-        breaker: Policy::All,
-        on_trip: Instead::Block,
+        breaker: BreakerPolicy::All,
+        on_trip: Fallback::Block,
         tripped_at: None,
         disabled_reason: String::new(),
         metadata: Object::new(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use domain::id::{HookId, TenantId};
 use domain::store::{
-    Actor, AuditStore, BudgetStore, HookChange, HookStore, OutboxJob, OutboxStore, StoreError, StoredRules,
+    Actor, AuditStore, BudgetStore, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules,
 };
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
@@ -60,7 +60,7 @@ fn load(store: &Postgres, over: &AtomicBool, next: &AtomicU64, came: &Mutex<Came
     while !over.load(Ordering::Relaxed) {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let hook = hook(number);
-        let created = store.change(vec![HookChange::Create(Box::new(hook.clone()))], &by());
+        let created = store.change(vec![RuleChange::Create(Box::new(hook.clone()))], &by());
         let tripped = created.is_ok().then(|| store.trip(&hook.id, &tenant, &by()));
         let booked = store.reserve(&tenant, TOKENS, now());
         let job = OutboxJob {
@@ -104,7 +104,7 @@ fn everything_is_refused(store: &Postgres) {
         store.rules().err(),
         store.epoch().err(),
         store.hook(&id).err(),
-        store.change(vec![HookChange::Delete(id.clone())], &by()).err(),
+        store.change(vec![RuleChange::Delete(id.clone())], &by()).err(),
         store.changes(&id, 1).err(),
         store.trip(&id, &tenant, &by()).err(),
         store.reset(&id, None, &by()).err(),
@@ -205,7 +205,7 @@ fn whoever_listens_hears_of_every_change_that_counts() {
     let store = postgres(&url, Durability::Commit);
     let before = store.epoch().unwrap();
     let said = heard(&url, || {
-        let create = || vec![HookChange::Create(Box::new(hook(1)))];
+        let create = || vec![RuleChange::Create(Box::new(hook(1)))];
         store.change(create(), &by()).unwrap();
         store.change(create(), &by()).unwrap_err();
         store.trip(&HookId::from(id(1).as_str()), &TenantId::default_tenant(), &by()).unwrap();
@@ -228,7 +228,7 @@ fn a_change_of_another_process_is_heard_and_so_is_the_end_of_an_outage() {
     assert!(listening.is_told());
     for number in 1..=3 {
         let epoch = own.epoch().unwrap();
-        other.change(vec![HookChange::Create(Box::new(hook(number)))], &by()).unwrap();
+        other.change(vec![RuleChange::Create(Box::new(hook(number)))], &by()).unwrap();
         hears("a change of somebody else");
         assert_eq!(own.epoch().unwrap(), epoch + 1, "it is there by the time that it is heard");
     }
@@ -238,7 +238,7 @@ fn a_change_of_another_process_is_heard_and_so_is_the_end_of_an_outage() {
     server.restart();
     hears("the line is there again");
     assert!(listening.is_told());
-    other.change(vec![HookChange::Delete(HookId::from(id(1).as_str()))], &by()).unwrap();
+    other.change(vec![RuleChange::Delete(HookId::from(id(1).as_str()))], &by()).unwrap();
     hears("a change after the outage");
     assert_eq!(own.rules().unwrap().hooks.len(), 2);
     drop(listening);

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::TenantId;
-use domain::measure::{EVIDENCE_LOST, Labels, Metric, Rows, text};
-use domain::span::{About, Span, SpanKey, Status, TraceKey, Value};
+use domain::measure::{EVIDENCE_LOST, Labels, Metric, MetricRows, text};
+use domain::span::{AttributeValue, Span, SpanKey, SpanStatus, SpanSubject, TraceKey};
 use engine::Telemetry as _;
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
-use pintle_telemetry::{Exporter, QUEUE_SPANS, Settings};
+use pintle_telemetry::{CollectorSettings, Exporter, QUEUE_SPANS};
 use prost::Message as _;
-use testkit::http::{Answer, HttpStub};
+use testkit::http::{HttpStub, StubAnswer};
 use tokio::task::yield_now;
 
 fn span(number: usize) -> Span {
@@ -27,20 +27,20 @@ fn span(number: usize) -> Span {
         name: "hook.native.stop".into(),
         start: Timestamp::from_second(1).unwrap(),
         end: Timestamp::from_second(2).unwrap(),
-        status: Status::Error(Some("no".into())),
-        about: About::Hook {
+        status: SpanStatus::Error(Some("no".into())),
+        about: SpanSubject::Hook {
             handler_type: "native",
             event: "stop",
             decision: "error",
             tenant: TenantId::default_tenant(),
             took,
         },
-        attributes: vec![("retry", Value::Number(-1)), ("error", "no".into())],
+        attributes: vec![("retry", AttributeValue::Number(-1)), ("error", "no".into())],
     }
 }
 
 fn to(stub: &HttpStub) -> Arc<Exporter> {
-    let settings = Settings::read(Some(&stub.url()), |_| None).unwrap().unwrap();
+    let settings = CollectorSettings::read(Some(&stub.url()), |_| None).unwrap().unwrap();
     Exporter::start(settings).unwrap()
 }
 
@@ -59,7 +59,7 @@ type Span_ = opentelemetry_proto::tonic::trace::v1::Span;
 
 #[tokio::test]
 async fn what_is_told_arrives_whole_at_the_end() {
-    let stub = HttpStub::start(vec![Answer::new(200, ""); 9]).await;
+    let stub = HttpStub::start(vec![StubAnswer::new(200, ""); 9]).await;
     let exporter = to(&stub);
     exporter.spans((0..600).map(span).collect());
     exporter.close().await;
@@ -83,7 +83,7 @@ async fn what_is_told_arrives_whole_at_the_end() {
 
 #[tokio::test]
 async fn more_than_there_is_room_for_is_lost_and_counted() {
-    let stub = HttpStub::start(vec![Answer::new(200, ""); 9]).await;
+    let stub = HttpStub::start(vec![StubAnswer::new(200, ""); 9]).await;
     let exporter = to(&stub);
     // Nothing is sent meanwhile: this task does not rest.
     exporter.spans((0..QUEUE_SPANS + 5).map(span).collect());
@@ -103,16 +103,16 @@ async fn what_a_collector_refuses_is_lost_and_what_it_cannot_take_now_is_tried_a
     };
     let table = [
         // It takes some of them.
-        (vec![Answer::new(200, partial.encode_to_vec())], 1, 2),
+        (vec![StubAnswer::new(200, partial.encode_to_vec())], 1, 2),
         // It takes none, and never will.
-        (vec![Answer::new(400, "")], 1, 3),
+        (vec![StubAnswer::new(400, "")], 1, 3),
         // It will.
-        (vec![Answer::new(503, ""), Answer::new(200, "")], 2, 0),
+        (vec![StubAnswer::new(503, ""), StubAnswer::new(200, "")], 2, 0),
         // What it says is nothing that anybody can read: it took the request.
-        (vec![Answer::new(200, "\u{ff}\u{0}not protobuf")], 1, 0),
+        (vec![StubAnswer::new(200, "\u{ff}\u{0}not protobuf")], 1, 0),
     ];
     for (answers, requests, lost) in table {
-        let stub = HttpStub::start([answers, vec![Answer::new(200, "")]].concat()).await;
+        let stub = HttpStub::start([answers, vec![StubAnswer::new(200, "")]].concat()).await;
         let exporter = to(&stub);
         exporter.spans((0..3).map(span).collect());
         while stub.seen().len() < requests {
@@ -125,7 +125,7 @@ async fn what_a_collector_refuses_is_lost_and_what_it_cannot_take_now_is_tried_a
 
 #[tokio::test]
 async fn a_collector_that_says_nothing_holds_nobody_up() {
-    let stub = HttpStub::start(vec![Answer::silence(); 9]).await;
+    let stub = HttpStub::start(vec![StubAnswer::silence(); 9]).await;
     let exporter = to(&stub);
     exporter.spans((0..3).map(span).collect());
     while stub.seen().is_empty() {
@@ -139,7 +139,7 @@ async fn a_collector_that_says_nothing_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_host_in_which_nothing_happened_tells_nothing() {
-    let stub = HttpStub::start(vec![Answer::silence(); 9]).await;
+    let stub = HttpStub::start(vec![StubAnswer::silence(); 9]).await;
     let exporter = to(&stub);
     exporter.close().await;
     assert_eq!((stub.seen().len(), exporter.lost()), (0, 0));
@@ -147,10 +147,10 @@ async fn a_host_in_which_nothing_happened_tells_nothing() {
 
 #[tokio::test]
 async fn what_others_measure_is_told_too() {
-    let stub = HttpStub::start(vec![Answer::new(200, ""); 9]).await;
+    let stub = HttpStub::start(vec![StubAnswer::new(200, ""); 9]).await;
     let exporter = to(&stub);
     exporter.read_gauges(Arc::new(|tenants| {
-        let rows = Rows::Counters(vec![(Labels::new(), tenants.len() as u64)]);
+        let rows = MetricRows::Counters(vec![(Labels::new(), tenants.len() as u64)]);
         vec![Metric { name: EVIDENCE_LOST, help: "Tenants.", unit: "1", rows }]
     }));
     exporter.spans(vec![span(0)]);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use domain::approval::{Approval, LIFETIME_SECONDS, Said, Standing, State};
+use domain::approval::{Approval, ApprovalStanding, ApprovalState, LIFETIME_SECONDS, PersonAnswer};
 use domain::id::{CallId, HookName, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
@@ -54,8 +54,8 @@ pub fn question(id: &str, who: &Identity, call: &ToolCall) -> Approval {
 }
 
 /// What a person says.
-pub fn said(approve: bool) -> Said {
-    Said { approve, by: "ada".into(), note: "as we said".into() }
+pub fn said(approve: bool) -> PersonAnswer {
+    PersonAnswer { approve, by: "ada".into(), note: "as we said".into() }
 }
 
 /// The session of `who`.
@@ -69,15 +69,15 @@ fn somebody() -> Identity {
 }
 
 /// Asks about the call `{"n":NUMBER}`, with a fresh id that begins with `id`.
-fn ask<S: ApprovalStore>(store: &S, id: &str, who: &Identity, number: u32) -> Standing {
+fn ask<S: ApprovalStore>(store: &S, id: &str, who: &Identity, number: u32) -> ApprovalStanding {
     ask_at(store, id, who, &call(&format!(r#"{{"n":{number}}}"#)), 0)
 }
 
-fn ask_at<S: ApprovalStore>(store: &S, id: &str, who: &Identity, call: &ToolCall, seconds: i64) -> Standing {
+fn ask_at<S: ApprovalStore>(store: &S, id: &str, who: &Identity, call: &ToolCall, seconds: i64) -> ApprovalStanding {
     store.ask(question(id, who, call), moment(seconds)).expect("it can be asked")
 }
 
-fn state<S: ApprovalStore>(store: &S, id: &str) -> State {
+fn state<S: ApprovalStore>(store: &S, id: &str) -> ApprovalState {
     store.approval(id).expect("it can be read").expect("it is there").state
 }
 
@@ -104,11 +104,15 @@ fn a_question_comes_back_whole<S: ApprovalStore>(store: &S) {
         let id = format!("whole-\0-{i}");
         let asked = question(&id, &who, &call(&arguments));
         let standing = store.ask(asked.clone(), moment(0));
-        assert!(standing == Ok(Standing::Waiting(Box::new(asked.clone()))), "number {i} does not wait");
+        assert!(standing == Ok(ApprovalStanding::Waiting(Box::new(asked.clone()))), "number {i} does not wait");
         assert!(store.approval(&id) == Ok(Some(asked.clone())), "number {i} is not found");
         let answered = store.answer(&id, said(true), moment(1)).expect("it can be answered");
-        let expected =
-            Approval { state: State::Approved, answered_by: Some("ada".into()), note: "as we said".into(), ..asked };
+        let expected = Approval {
+            state: ApprovalState::Approved,
+            answered_by: Some("ada".into()),
+            note: "as we said".into(),
+            ..asked
+        };
         assert!(answered == expected, "number {i} is not answered");
         assert!(store.approval(&id) == Ok(Some(expected)), "number {i} is not kept answered");
     }
@@ -128,15 +132,18 @@ fn an_approval_is_used_once<S: ApprovalStore>(store: &S) {
     let waiting = conflict(store.use_up("once-a", moment(0)));
     assert_eq!(waiting, "approval `once-a` cannot be used: it is waiting, not approved");
     store.answer("once-a", said(true), moment(1)).expect("it waits");
-    let approved = Standing::Approved { id: "once-a".into() };
+    let approved = ApprovalStanding::Approved { id: "once-a".into() };
     assert_eq!(ask(store, "once-b", &who, 1), approved);
     assert_eq!(ask(store, "once-c", &who, 1), approved, "looking at it is no use");
     assert_eq!(store.use_up("once-a", moment(2)), Ok(()));
-    assert_eq!(state(store, "once-a"), State::Used);
+    assert_eq!(state(store, "once-a"), ApprovalState::Used);
     let used = conflict(store.use_up("once-a", moment(2)));
     assert_eq!(used, "approval `once-a` cannot be used: it is used, not approved");
-    assert!(matches!(ask(store, "once-d", &who, 1), Standing::Waiting(it) if it.id == "once-d"), "it is asked again");
-    assert_eq!(state(store, "once-a"), State::Used, "what was used stays used");
+    assert!(
+        matches!(ask(store, "once-d", &who, 1), ApprovalStanding::Waiting(it) if it.id == "once-d"),
+        "it is asked again"
+    );
+    assert_eq!(state(store, "once-a"), ApprovalState::Used, "what was used stays used");
     assert!(matches!(store.use_up("once", moment(2)), Err(StoreError::NotFound(_))), "an id is used whole");
 }
 
@@ -144,29 +151,29 @@ fn a_refusal_stands<S: ApprovalStore>(store: &S) {
     let who = somebody();
     ask(store, "no-a", &who, 1);
     store.answer("no-a", said(false), moment(1)).expect("it waits");
-    let refused = Standing::Refused { note: "as we said".into() };
+    let refused = ApprovalStanding::Refused { note: "as we said".into() };
     assert_eq!(ask(store, "no-b", &who, 1), refused);
     let late = ask_at(store, "no-c", &who, &call(r#"{"n":1}"#), 2 * LIFETIME_SECONDS);
     assert_eq!(late, refused, "a no does not run out");
     conflict(store.use_up("no-a", moment(1)));
-    assert_eq!(state(store, "no-a"), State::Refused);
+    assert_eq!(state(store, "no-a"), ApprovalState::Refused);
 }
 
 fn time_passes<S: ApprovalStore>(store: &S) {
     let (who, same) = (somebody(), call(r#"{"n":1}"#));
     ask(store, "late-a", &who, 1);
     let in_time = ask_at(store, "late-b", &who, &same, LIFETIME_SECONDS - 1);
-    assert!(matches!(in_time, Standing::Waiting(_)), "{in_time:?}");
-    assert_eq!(ask_at(store, "late-c", &who, &same, LIFETIME_SECONDS), Standing::Expired);
+    assert!(matches!(in_time, ApprovalStanding::Waiting(_)), "{in_time:?}");
+    assert_eq!(ask_at(store, "late-c", &who, &same, LIFETIME_SECONDS), ApprovalStanding::Expired);
     let why = conflict(store.answer("late-a", said(true), moment(LIFETIME_SECONDS)));
     let until = "approval `late-a` cannot be answered: it expired at 2026-01-03T03:04:05.678901234Z";
     assert_eq!(why, until);
-    assert_eq!(state(store, "late-a"), State::Waiting, "time passes without anybody writing it down");
+    assert_eq!(state(store, "late-a"), ApprovalState::Waiting, "time passes without anybody writing it down");
 
     store.answer("late-a", said(true), moment(LIFETIME_SECONDS - 1)).expect("there is time left");
     let why = conflict(store.use_up("late-a", moment(LIFETIME_SECONDS)));
     assert_eq!(why, "approval `late-a` cannot be used: it is expired, not approved");
-    assert_eq!(state(store, "late-a"), State::Approved);
+    assert_eq!(state(store, "late-a"), ApprovalState::Approved);
     assert_eq!(store.use_up("late-a", moment(LIFETIME_SECONDS - 1)), Ok(()));
 }
 
@@ -174,17 +181,19 @@ fn a_changed_call_is_a_new_question<S: ApprovalStore>(store: &S) {
     let who = somebody();
     ask(store, "change-a", &who, 1);
     store.answer("change-a", said(true), moment(1)).expect("it waits");
-    let Standing::Waiting(second) = ask(store, "change-b", &who, 2) else { panic!("another call must be asked about") };
+    let ApprovalStanding::Waiting(second) = ask(store, "change-b", &who, 2) else {
+        panic!("another call must be asked about")
+    };
     assert_eq!(second.changed_from, Some(Object::from_iter([("n".into(), 1.into())])));
     assert_eq!(store.approval("change-b"), Ok(Some(*second)), "what changed is kept");
-    assert_eq!(state(store, "change-a"), State::Void, "leave for the one is none for the other");
+    assert_eq!(state(store, "change-a"), ApprovalState::Void, "leave for the one is none for the other");
     conflict(store.use_up("change-a", moment(1)));
     let why = conflict(store.answer("change-a", said(true), moment(1)));
     assert_eq!(why, "approval `change-a` cannot be answered: it is void: the call changed or its turn is over");
     // Digits count.
     let respelled = ask_at(store, "change-c", &who, &call(r#"{"n":2.0}"#), 0);
-    assert!(matches!(respelled, Standing::Waiting(it) if it.id == "change-c"));
-    assert_eq!(state(store, "change-b"), State::Void);
+    assert!(matches!(respelled, ApprovalStanding::Waiting(it) if it.id == "change-c"));
+    assert_eq!(state(store, "change-b"), ApprovalState::Void);
 }
 
 fn only_the_same_call_of_the_model_counts<S: ApprovalStore>(store: &S) {
@@ -198,17 +207,17 @@ fn only_the_same_call_of_the_model_counts<S: ApprovalStore>(store: &S) {
     ];
     for (what, other) in others {
         let standing = ask(store, &format!("apart-{what}"), &other, 1);
-        assert!(matches!(standing, Standing::Waiting(_)), "another {what} has another approval: {standing:?}");
+        assert!(matches!(standing, ApprovalStanding::Waiting(_)), "another {what} has another approval: {standing:?}");
     }
     let other_call = ToolCall { id: CallId::from("call_2"), ..call(r#"{"n":1}"#) };
-    assert!(matches!(ask_at(store, "apart-call", &who, &other_call, 0), Standing::Waiting(_)));
-    assert_eq!(state(store, "apart"), State::Approved, "the others' questions do not touch it");
+    assert!(matches!(ask_at(store, "apart-call", &who, &other_call, 0), ApprovalStanding::Waiting(_)));
+    assert_eq!(state(store, "apart"), ApprovalState::Approved, "the others' questions do not touch it");
 }
 
 fn the_first_answer_stands<S: ApprovalStore>(store: &S) {
     ask(store, "first", &somebody(), 1);
     let first = store.answer("first", said(true), moment(1)).expect("it waits");
-    let other = Said { approve: false, by: "bob".into(), note: "no!".into() };
+    let other = PersonAnswer { approve: false, by: "bob".into(), note: "no!".into() };
     let why = conflict(store.answer("first", other, moment(1)));
     assert_eq!(why, "approval `first` cannot be answered: it was approved already, by ada");
     assert_eq!(store.approval("first"), Ok(Some(first)), "the second answer changes nothing");
@@ -227,7 +236,7 @@ fn an_id_may_be_cut_short<S: ApprovalStore>(store: &S) {
     for unknown in ["cut_1-a", "cut%3", "CUT%1-a", "%", "", "cut%2-longer-still"] {
         assert!(matches!(answered(unknown), Err(StoreError::NotFound(_))), "`{unknown}` is nobody's");
     }
-    assert_eq!(state(store, "cut%1-a"), State::Waiting);
+    assert_eq!(state(store, "cut%1-a"), ApprovalState::Waiting);
 }
 
 fn an_id_is_given_once<S: ApprovalStore>(store: &S) {
@@ -263,7 +272,7 @@ fn the_newest_are_listed<S: ApprovalStore>(store: &S) {
     assert_eq!(ids(true, 0), [""; 0]);
     assert!(ids(false, usize::MAX).len() > 4);
     let mut waiting = store.approvals(&ApprovalQuery::waiting(usize::MAX)).expect("it can be read");
-    waiting.retain(|it| it.state != State::Waiting);
+    waiting.retain(|it| it.state != ApprovalState::Waiting);
     assert_eq!(waiting, []);
 }
 
@@ -273,14 +282,14 @@ fn one_of_many_wins<S: ApprovalStore>(store: &S) {
     // All come with the same question: one of theirs is kept.
     let ids: Vec<String> = (0..tries).map(|i| format!("race-{i}")).collect();
     let kept = at_once(&ids, |id| match ask(store, id, &who, 1) {
-        Standing::Waiting(it) => it.id,
-        other @ (Standing::Approved { .. } | Standing::Refused { .. } | Standing::Expired) => {
+        ApprovalStanding::Waiting(it) => it.id,
+        other @ (ApprovalStanding::Approved { .. } | ApprovalStanding::Refused { .. } | ApprovalStanding::Expired) => {
             panic!("nobody answered yet: {other:?}")
         }
     });
     assert!(kept.iter().all(|id| *id == kept[0]), "{kept:?}");
     let answers = at_once(&ids, |by| {
-        let said = Said { approve: true, by: by.into(), note: String::new() };
+        let said = PersonAnswer { approve: true, by: by.into(), note: String::new() };
         store.answer(&kept[0], said, moment(0)).map(|it| it.answered_by.expect("somebody")).ok()
     });
     let winners: Vec<_> = answers.into_iter().flatten().collect();

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use domain::audit::{CHECKPOINT_ROWS, Checkpoint, Entry, Finding, Kind, Link, Proof, Report, Verifier};
+use domain::audit::{
+    AuditCheckpoint, AuditEntry, AuditFinding, AuditKind, CHECKPOINT_ROWS, ChainHead, Proof, Verifier, VerifyReport,
+};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{CallId, DEFAULT_TENANT, HookId, TenantId, TurnId};
 use domain::json::{self, Object, Value, json};
-use domain::record::{EventRecord, Ruled};
+use domain::record::{EventRecord, EventRuling};
 use domain::store::AuditStore;
 use domain::tool::{Digest, ToolCall};
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 
 use super::executions::{EvidenceStore, MakeHook, OTHER_TENANT, all, failed, ran, said};
@@ -39,7 +41,7 @@ pub fn audit(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>, check: &Check<
 ///
 /// # Panics
 /// The store cannot be read.
-pub fn verified(store: &dyn AuditStore, check: &Check<'_>) -> Report {
+pub fn verified(store: &dyn AuditStore, check: &Check<'_>) -> VerifyReport {
     let mut verifier = Verifier::new(check);
     for tenant in store.audited().expect("the store can be read") {
         points(store, &tenant).iter().for_each(|it| verifier.checkpoint(it));
@@ -49,13 +51,13 @@ pub fn verified(store: &dyn AuditStore, check: &Check<'_>) -> Report {
 }
 
 /// Everything that is wrong, in the order of the tenants.
-pub fn findings(report: &Report) -> Vec<&Finding> {
+pub fn findings(report: &VerifyReport) -> Vec<&AuditFinding> {
     report.tenants.iter().flat_map(|tenant| &tenant.findings).collect()
 }
 
 /// All checkpoints of a tenant, read two at a time.
-fn points(store: &dyn AuditStore, tenant: &TenantId) -> Vec<Checkpoint> {
-    let mut points: Vec<Checkpoint> = Vec::new();
+fn points(store: &dyn AuditStore, tenant: &TenantId) -> Vec<AuditCheckpoint> {
+    let mut points: Vec<AuditCheckpoint> = Vec::new();
     loop {
         let from = points.last().map_or(0, |last| last.seq + 1);
         let page = store.checkpoints(tenant, from, 2).expect("the store can be read");
@@ -74,8 +76,8 @@ fn points(store: &dyn AuditStore, tenant: &TenantId) -> Vec<Checkpoint> {
 ///
 /// # Panics
 /// The store cannot be read.
-pub fn chain(store: &dyn AuditStore, tenant: &TenantId) -> Vec<Entry> {
-    let mut found: Vec<Entry> = Vec::new();
+pub fn chain(store: &dyn AuditStore, tenant: &TenantId) -> Vec<AuditEntry> {
+    let mut found: Vec<AuditEntry> = Vec::new();
     loop {
         let from = found.last().map_or(0, |last| last.seq + 1);
         let page = store.audit_entries(tenant, from, PAGE).expect("the store can be read");
@@ -87,7 +89,7 @@ pub fn chain(store: &dyn AuditStore, tenant: &TenantId) -> Vec<Entry> {
     }
 }
 
-fn newest(store: &dyn EvidenceStore, tenant: &str, count: usize) -> Vec<(Kind, Value)> {
+fn newest(store: &dyn EvidenceStore, tenant: &str, count: usize) -> Vec<(AuditKind, Value)> {
     let mut entries = chain(store, &TenantId::from(tenant));
     let entries = entries.split_off(entries.len() - count);
     entries.into_iter().map(|entry| (entry.kind, json::parse(&entry.body).expect("JSON")["data"].take())).collect()
@@ -100,14 +102,14 @@ fn length(store: &dyn EvidenceStore, tenant: &str) -> usize {
 fn every_row_has_its_entry(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
     let id = HookId::fresh();
     make_hook(&id);
-    let events = [ran(&id, failed()), ran(&id, said(Word::Continue))];
+    let events = [ran(&id, failed()), ran(&id, said(VerdictKind::Continue))];
     keep(store, events.to_vec()).expect("they are kept");
     let rows = all(store);
     for (event, (kind, data)) in events.iter().zip(newest(store, DEFAULT_TENANT, 2)) {
         let row = rows.iter().find(|row| row.event_id == event.event_id.as_str()).expect("it is kept");
         let Value::Object(mut data) = data else { panic!("{data} is no object") };
         let detail = data.shift_remove("error_detail_sha256").expect("it says so in any case");
-        assert_eq!((kind, json::canonical(&data.into())), (Kind::Record, json::canonical(&row.to_json().into())));
+        assert_eq!((kind, json::canonical(&data.into())), (AuditKind::Record, json::canonical(&row.to_json().into())));
         match row.error {
             Some(_) => assert_eq!(detail.as_str().map(str::len), Some(64)),
             None => assert_eq!(detail, Value::Null),
@@ -116,11 +118,11 @@ fn every_row_has_its_entry(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) 
 }
 
 /// The events of one call, one for each ruling.
-fn clearing(rulings: &[(CheckpointKind, Word)]) -> Vec<EventRecord> {
+fn clearing(rulings: &[(CheckpointKind, VerdictKind)]) -> Vec<EventRecord> {
     let turn = TurnId::fresh();
     let call = CallId::from("call_1");
-    let one = |(checkpoint, word): &(CheckpointKind, Word)| {
-        let ruling = Ruled { text: Some("told ann@example.org".into()), ..Ruled::word(*word) };
+    let one = |(checkpoint, word): &(CheckpointKind, VerdictKind)| {
+        let ruling = EventRuling { text: Some("told ann@example.org".into()), ..EventRuling::word(*word) };
         let event = event(&turn);
         let who = event.who.for_call(&call);
         EventRecord { checkpoint: *checkpoint, ruling, tool: Some("exec".into()), who, ..event }
@@ -130,8 +132,10 @@ fn clearing(rulings: &[(CheckpointKind, Word)]) -> Vec<EventRecord> {
 
 /// The events of a call that may run.
 pub fn cleared() -> Vec<EventRecord> {
-    let mut events =
-        clearing(&[(CheckpointKind::PreToolUse, Word::Continue), (CheckpointKind::ApproveTool, Word::Continue)]);
+    let mut events = clearing(&[
+        (CheckpointKind::PreToolUse, VerdictKind::Continue),
+        (CheckpointKind::ApproveTool, VerdictKind::Continue),
+    ]);
     let last = events.last_mut().expect("there are two");
     let call =
         ToolCall { id: CallId::from("call_1"), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
@@ -141,22 +145,28 @@ pub fn cleared() -> Vec<EventRecord> {
 
 fn every_decision_has_its_entry(store: &dyn EvidenceStore) {
     use CheckpointKind::{AfterLlm, ApproveTool, BeforeTool, PreToolUse, UserPromptSubmit};
-    let check = |rulings: &[(CheckpointKind, Word)], decisive: Option<CheckpointKind>| {
+    let check = |rulings: &[(CheckpointKind, VerdictKind)], decisive: Option<CheckpointKind>| {
         let events = clearing(rulings);
         let before = length(store, DEFAULT_TENANT);
         keep(store, events.clone()).expect("they are kept");
         let entries = newest(store, DEFAULT_TENANT, length(store, DEFAULT_TENANT) - before);
         let told: Vec<_> = entries.iter().map(|(kind, data)| (*kind, data["checkpoint"].as_str())).collect();
-        let expected: Vec<_> = decisive.iter().map(|it| (Kind::Decision, Some(it.name()))).collect();
+        let expected: Vec<_> = decisive.iter().map(|it| (AuditKind::Decision, Some(it.name()))).collect();
         assert_eq!(told, expected, "{rulings:?}");
     };
-    check(&[(PreToolUse, Word::Deny)], Some(PreToolUse));
-    check(&[(BeforeTool, Word::Continue), (PreToolUse, Word::Ask), (ApproveTool, Word::Ask)], Some(PreToolUse));
-    check(&[(BeforeTool, Word::Deny), (PreToolUse, Word::Deny), (ApproveTool, Word::Deny)], Some(BeforeTool));
-    check(&[(ApproveTool, Word::AbortTurn)], Some(ApproveTool));
-    check(&[(UserPromptSubmit, Word::HardAbort)], Some(UserPromptSubmit));
-    check(&[(BeforeTool, Word::Respond), (PreToolUse, Word::Continue)], None);
-    check(&[(AfterLlm, Word::AbortTurn)], None);
+    check(&[(PreToolUse, VerdictKind::Deny)], Some(PreToolUse));
+    check(
+        &[(BeforeTool, VerdictKind::Continue), (PreToolUse, VerdictKind::Ask), (ApproveTool, VerdictKind::Ask)],
+        Some(PreToolUse),
+    );
+    check(
+        &[(BeforeTool, VerdictKind::Deny), (PreToolUse, VerdictKind::Deny), (ApproveTool, VerdictKind::Deny)],
+        Some(BeforeTool),
+    );
+    check(&[(ApproveTool, VerdictKind::AbortTurn)], Some(ApproveTool));
+    check(&[(UserPromptSubmit, VerdictKind::HardAbort)], Some(UserPromptSubmit));
+    check(&[(BeforeTool, VerdictKind::Respond), (PreToolUse, VerdictKind::Continue)], None);
+    check(&[(AfterLlm, VerdictKind::AbortTurn)], None);
 
     let mut events = cleared();
     keep(store, events.clone()).expect("they are kept");
@@ -167,7 +177,7 @@ fn every_decision_has_its_entry(store: &dyn EvidenceStore) {
         "permit": last.ruling.permit.map(|it| it.to_string()), "tool": "exec", "tool_call_id": "call_1",
         "agent_id": "main", "session_id": "cli:1", "turn_id": turn_id, "text": "told [REDACTED]",
     });
-    assert_eq!(newest(store, DEFAULT_TENANT, 1), [(Kind::Decision, expected)]);
+    assert_eq!(newest(store, DEFAULT_TENANT, 1), [(AuditKind::Decision, expected)]);
     let before = length(store, DEFAULT_TENANT);
     events.iter_mut().for_each(|event| event.who.is_test = true);
     keep(store, events).expect("they are kept");
@@ -201,7 +211,7 @@ fn batch(n: usize) -> Vec<EventRecord> {
     let hook = HookId::fresh();
     let mut events: Vec<EventRecord> = (0..n % 5).map(|_| of(OTHER_TENANT, ran(&hook, failed()))).collect();
     events.extend(cleared().into_iter().map(|event| of(DEFAULT_TENANT, event)));
-    events.extend((0..n % 3).map(|_| of(DEFAULT_TENANT, ran(&hook, said(Word::Continue)))));
+    events.extend((0..n % 3).map(|_| of(DEFAULT_TENANT, ran(&hook, said(VerdictKind::Continue)))));
     events
 }
 
@@ -214,7 +224,7 @@ fn what_is_signed_can_be_cut(store: &dyn EvidenceStore, check: &Check<'_>) {
     let rows = usize::try_from(CHECKPOINT_ROWS).expect("a small number");
     let hook = HookId::fresh();
     for _ in 0..3 {
-        keep(store, (0..rows).map(|_| ran(&hook, said(Word::Continue))).collect()).expect("they are kept");
+        keep(store, (0..rows).map(|_| ran(&hook, said(VerdictKind::Continue))).collect()).expect("they are kept");
     }
     let points = points(store, &tenant);
     assert!(points.len() >= 3, "one each {rows} rows: {points:?}");
@@ -252,7 +262,7 @@ fn what_is_signed_can_be_cut(store: &dyn EvidenceStore, check: &Check<'_>) {
 const SENTINEL: &str = domain::id::SENTINEL_TENANT;
 
 /// Where a chain was cut, also where nothing of it is left.
-fn the_chain_goes_on(store: &dyn EvidenceStore, tenant: &TenantId, last: Link, check: &Check<'_>) {
+fn the_chain_goes_on(store: &dyn EvidenceStore, tenant: &TenantId, last: ChainHead, check: &Check<'_>) {
     keep(store, cleared()).expect("it is kept");
     let left = chain(store, tenant);
     let first = left.first().expect("one was appended");

@@ -5,8 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use domain::account::Account;
-use domain::agent_hook::{Decision, HandlerType, Instead, Rights, Stored};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::fault::Fault;
@@ -14,9 +13,10 @@ use domain::hook::Family;
 use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::record::{EventRecord, NotRun, Outcome, Record};
+use domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use domain::rule::{Decision, Fallback, HandlerType, Rights, RuleDetails};
 use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, RecordStore, StoreError};
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 
 use super::store::{event, hook, keep};
@@ -47,14 +47,14 @@ pub fn executions(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
 }
 
 /// An event at which the hook `id` ended as `outcome`.
-pub fn ran(id: &HookId, outcome: Outcome) -> EventRecord {
+pub fn ran(id: &HookId, outcome: HookOutcome) -> EventRecord {
     let turn = TurnId::fresh();
     EventRecord { tool: Some("exec".into()), hooks: vec![by(id, outcome)].into(), ..event(&turn) }
 }
 
-/// The line of the stored hook `id`.
-pub fn by(id: &HookId, outcome: Outcome) -> Record {
-    let stored = Stored {
+/// The line of the rule `id`.
+pub fn by(id: &HookId, outcome: HookOutcome) -> Record {
+    let stored = RuleDetails {
         id: id.clone(),
         tenant: TenantId::default_tenant(),
         version: 7,
@@ -62,20 +62,20 @@ pub fn by(id: &HookId, outcome: Outcome) -> Record {
         created_at: "2026-01-01T00:00:00Z".into(),
         condition: None,
         rights: Rights::Nothing,
-        breaker: Policy::All,
-        on_trip: Instead::Block,
+        breaker: BreakerPolicy::All,
+        on_trip: Fallback::Block,
     };
-    Record { family: Family::Agent, stored: Some(Arc::new(stored)), ..hook("guard", outcome) }
+    Record { family: Family::Rule, stored: Some(Arc::new(stored)), ..hook("guard", outcome) }
 }
 
 /// An answer.
-pub fn said(word: Word) -> Outcome {
-    Outcome::Said { word, reason: Some("mail ann@example.org".into()), took: Duration::from_millis(12) }
+pub fn said(word: VerdictKind) -> HookOutcome {
+    HookOutcome::Said { word, reason: Some("mail ann@example.org".into()), took: Duration::from_millis(12) }
 }
 
 /// No answer.
-pub fn failed() -> Outcome {
-    Outcome::Failed { fault: Fault::broke("no"), became: Word::Deny, took: Duration::from_millis(3) }
+pub fn failed() -> HookOutcome {
+    HookOutcome::Failed { fault: Fault::broke("no"), became: VerdictKind::Deny, took: Duration::from_millis(3) }
 }
 
 /// All executions, newest first.
@@ -132,7 +132,7 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
         retry: 2,
         ..Account::default()
     }));
-    let mut second = by(&id, said(Word::Ask));
+    let mut second = by(&id, said(VerdictKind::Ask));
     second.again = true;
     event.hooks.push(second);
     keep(store, vec![event.clone()]).expect("it is kept");
@@ -158,11 +158,11 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
 fn only_what_ran_in_earnest_is_kept(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
     let id = HookId::fresh();
     make_hook(&id);
-    let mut test = ran(&id, said(Word::Deny));
+    let mut test = ran(&id, said(VerdictKind::Deny));
     test.who.is_test = true;
-    let not_run = ran(&id, Outcome::NotRun(NotRun::Disabled));
-    let dropped = ran(&id, Outcome::NotRun(NotRun::Dropped));
-    let mut foreign = ran(&id, said(Word::Deny));
+    let not_run = ran(&id, HookOutcome::NotRun(NotRun::Disabled));
+    let dropped = ran(&id, HookOutcome::NotRun(NotRun::Dropped));
+    let mut foreign = ran(&id, said(VerdictKind::Deny));
     foreign.hooks.whole_mut().next().expect("it has a line").stored = None;
     let events = [test, not_run, dropped, foreign];
     keep(store, events.to_vec()).expect("they are kept");
@@ -175,7 +175,7 @@ fn only_what_ran_in_earnest_is_kept(store: &dyn EvidenceStore, make_hook: &MakeH
 fn an_execution_is_kept_once(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
     let id = HookId::fresh();
     make_hook(&id);
-    let event = ran(&id, said(Word::Continue));
+    let event = ran(&id, said(VerdictKind::Continue));
     let made = Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran");
     let again = Execution { id: HookId::fresh().to_string(), ..made.clone() };
     let before = entries(store, DEFAULT_TENANT);
@@ -199,7 +199,8 @@ fn whatever_does_not_fit_does_no_harm(store: &dyn EvidenceStore, make_hook: &Mak
     make_hook(&id);
     for text in ["\0", "\u{fdd0}1", "€", "'); DROP TABLE hook_executions; --", "\u{10ffff}\u{202e}\u{1b}[2J"] {
         let long = text.repeat(2000);
-        let mut hostile = ran(&id, Outcome::Said { word: Word::Deny, reason: Some(long.clone()), took: Duration::MAX });
+        let mut hostile =
+            ran(&id, HookOutcome::Said { word: VerdictKind::Deny, reason: Some(long.clone()), took: Duration::MAX });
         hostile.tool = Some(long.clone());
         hostile.hooks.whole_mut().next().expect("it has a line").hook = long.as_str().into();
         hostile.who = Identity {
@@ -216,8 +217,8 @@ fn whatever_does_not_fit_does_no_harm(store: &dyn EvidenceStore, make_hook: &Mak
         assert!(list(store, &session).iter().any(|it| it.id == row.id), "{text:?} finds its session");
         assert_eq!(row.hook_name.chars().count(), 255);
     }
-    let good = ran(&id, said(Word::Continue));
-    let mut homeless = ran(&id, said(Word::Continue));
+    let good = ran(&id, said(VerdictKind::Continue));
+    let mut homeless = ran(&id, said(VerdictKind::Continue));
     homeless.who.tenant_id = "nobody".into();
     let why = keep(store, vec![homeless]).map_err(|e| e.to_string());
     // Memory finds out when somebody looks.
@@ -245,7 +246,7 @@ fn many(make_hook: &MakeHook<'_>) -> Vec<Execution> {
     let checkpoints = [CheckpointKind::PreToolUse, CheckpointKind::Stop, CheckpointKind::UserPromptSubmit];
     let start: Timestamp = "2026-03-01T00:00:00.25Z".parse().expect("RFC 3339");
     let one = |n: usize| {
-        let outcome = if n.is_multiple_of(5) { failed() } else { said(Word::Continue) };
+        let outcome = if n.is_multiple_of(5) { failed() } else { said(VerdictKind::Continue) };
         let mut event = ran(&hooks[n % 3], outcome);
         event.at = start + Duration::from_millis(n as u64 / 4);
         event.hooks.whole_mut().next().expect("it has a line").checkpoint = checkpoints[n / 3 % 3];

@@ -9,11 +9,11 @@ mod steps;
 use std::ops::Range;
 use std::sync::mpsc::channel;
 
-use domain::audit::Entry;
+use domain::audit::AuditEntry;
 use domain::id::TenantId;
 use domain::json::{Value, json};
 use domain::store::{
-    AuditStore, BudgetStore, HookChange, HookStore, LoggedChange, OutboxJob, OutboxStore, StoreError, StoredRules,
+    AuditStore, BudgetStore, LoggedChange, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules,
 };
 use jiff::Timestamp;
 
@@ -22,9 +22,9 @@ use sequence::Sequence;
 use steps::Step;
 
 /// Everything about rules.
-pub trait RuleStore: HookStore + BudgetStore + OutboxStore + AuditStore {}
+pub trait RuleBackend: RuleStore + BudgetStore + OutboxStore + AuditStore {}
 
-impl<S: HookStore + BudgetStore + OutboxStore + AuditStore> RuleStore for S {}
+impl<S: RuleStore + BudgetStore + OutboxStore + AuditStore> RuleBackend for S {}
 
 /// More than any sequence leaves of anything.
 const ALL: usize = 1000;
@@ -33,11 +33,11 @@ const ALL: usize = 1000;
 ///
 /// # Panics
 /// The store says something else than the model, or ends up otherwise.
-pub fn rules(store: &dyn RuleStore, numbers: Range<u64>) -> usize {
+pub fn rules(store: &dyn RuleBackend, numbers: Range<u64>) -> usize {
     numbers.map(|number| sequence(store, number)).sum()
 }
 
-fn sequence(store: &dyn RuleStore, number: u64) -> usize {
+fn sequence(store: &dyn RuleBackend, number: u64) -> usize {
     let sequence = Sequence::new(number);
     let model = MemoryRules::new();
     let mut tried = Player::new(store, &sequence);
@@ -90,14 +90,14 @@ pub fn enqueued(store: &dyn OutboxStore, jobs: Vec<OutboxJob>) -> Result<(), Sto
 
 /// One store, in one sequence.
 struct Player<'a> {
-    store: &'a dyn RuleStore,
+    store: &'a dyn RuleBackend,
     sequence: &'a Sequence,
     /// The epoch before the first step.
     before: u64,
 }
 
 impl<'a> Player<'a> {
-    fn new(store: &'a dyn RuleStore, sequence: &'a Sequence) -> Self {
+    fn new(store: &'a dyn RuleBackend, sequence: &'a Sequence) -> Self {
         let before = store.epoch().expect("the store can be read");
         Self { store, sequence, before }
     }
@@ -163,7 +163,7 @@ impl<'a> Player<'a> {
     fn clear(&mut self) -> Value {
         let left = self.store.rules().expect("the store can be read").hooks;
         let own = left.into_iter().map(|hook| hook.id).filter(|id| self.sequence.hooks.contains(id));
-        let deleted = self.play(&Step::Change(own.map(HookChange::Delete).collect(), self.sequence.actor()));
+        let deleted = self.play(&Step::Change(own.map(RuleChange::Delete).collect(), self.sequence.actor()));
         let jobs = self.store.take_due(Timestamp::MAX, self.sequence.end, ALL).expect("the store can be read");
         let finished: Vec<Value> = jobs.iter().map(|job| self.play(&Step::Finish(job.id.clone()))).collect();
         json!([deleted, jobs.iter().map(job).collect::<Value>(), finished])
@@ -199,7 +199,7 @@ fn comparable(mut line: Value) -> Value {
     line
 }
 
-fn entry(entry: &Entry) -> Value {
+fn entry(entry: &AuditEntry) -> Value {
     let mut body: Value = serde_json::from_str(&entry.body).expect("bodies are JSON");
     body["data"] = comparable(body["data"].take());
     json!([entry.seq, entry.at, entry.kind.word(), body])

@@ -5,17 +5,17 @@ mod entries;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use domain::approval::{Approval, State};
+use domain::approval::{Approval, ApprovalState};
 use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{AgentId, CallId, DEFAULT_TENANT, SessionId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
-use domain::session::{Cause, Entry};
+use domain::session::{JournalEntry, ReleaseReason};
 use domain::store::{
-    Append, ApprovalStore, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
+    ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
 };
 use domain::tool::ToolCall;
-use domain::turn::{Fact, Origin, Waiting};
+use domain::turn::{Fact, MessageSender, WaitingMessage};
 
 use super::approvals::{call, key_of, moment, question, said};
 use super::store::event;
@@ -49,30 +49,30 @@ pub fn key(tenant: &str, session: &str) -> SessionKey {
 }
 
 /// An append of `entries`, at [`moment`] 0, by the agent `main`.
-pub fn append_of(key: &SessionKey, entries: Vec<Entry>) -> Append {
+pub fn append_of(key: &SessionKey, entries: Vec<JournalEntry>) -> JournalAppend {
     let agent = AgentId::from("main");
-    Append { key: key.clone(), agent, parent: None, at: moment(0), entries, records: Vec::new() }
+    JournalAppend { key: key.clone(), agent, parent: None, at: moment(0), entries, records: Vec::new() }
 }
 
 /// The beginning of a turn.
-pub fn begun(turn: &TurnId, prompt: &str) -> Entry {
+pub fn begun(turn: &TurnId, prompt: &str) -> JournalEntry {
     let prompts = vec![Message::text(Role::User, prompt).into()];
-    Entry::Turn(Fact::Begun { turn_id: turn.clone(), prompts, max_iterations: 5 })
+    JournalEntry::Turn(Fact::Begun { turn_id: turn.clone(), prompts, max_iterations: 5 })
 }
 
 /// The good end of a turn.
-pub fn ended() -> Entry {
+pub fn ended() -> JournalEntry {
     let (status, reply) = (TurnStatus::Completed, "done".into());
-    Entry::Turn(Fact::Ended { status, roll_back: false, error: None, reply })
+    JournalEntry::Turn(Fact::Ended { status, roll_back: false, error: None, reply })
 }
 
 /// A message that waits.
-pub fn queued(text: &str) -> Entry {
-    Entry::Turn(Fact::Queued(waiting(text)))
+pub fn queued(text: &str) -> JournalEntry {
+    JournalEntry::Turn(Fact::Queued(waiting(text)))
 }
 
 /// Hands `append` over; the answer comes through what is returned.
-pub fn hand_over<S: SessionStore>(store: &S, append: Append) -> Receiver<Result<(), StoreError>> {
+pub fn hand_over<S: SessionStore>(store: &S, append: JournalAppend) -> Receiver<Result<(), StoreError>> {
     let (say, hear) = channel();
     // Whoever does not listen does not want to know.
     store.append(append, Box::new(move |how| drop(say.send(how))));
@@ -83,15 +83,15 @@ pub fn hand_over<S: SessionStore>(store: &S, append: Append) -> Receiver<Result<
 ///
 /// # Panics
 /// The store does not keep it.
-pub fn appended<S: SessionStore>(store: &S, append: Append) {
+pub fn appended<S: SessionStore>(store: &S, append: JournalAppend) {
     hand_over(store, append).recv().expect("`done` is called").expect("it is kept");
 }
 
-fn waiting(text: &str) -> Waiting {
-    Waiting { message: Message::text(Role::User, text).into(), from: Origin::Person, notes: Vec::new() }
+fn waiting(text: &str) -> WaitingMessage {
+    WaitingMessage { message: Message::text(Role::User, text).into(), from: MessageSender::Person, notes: Vec::new() }
 }
 
-fn journal<S: SessionStore>(store: &S, key: &SessionKey) -> Vec<Entry> {
+fn journal<S: SessionStore>(store: &S, key: &SessionKey) -> Vec<JournalEntry> {
     store.journal(key).expect("it can be read")
 }
 
@@ -107,7 +107,7 @@ fn row<S: SessionStore>(store: &S, key: &SessionKey) -> SessionRow {
 /// A session with one turn that has ended.
 fn used<S: SessionStore>(store: &S, key: &SessionKey, parent: Option<&str>) {
     let append = append_of(key, vec![begun(&TurnId::fresh(), "hello"), ended()]);
-    appended(store, Append { parent: parent.map(SessionId::from), ..append });
+    appended(store, JournalAppend { parent: parent.map(SessionId::from), ..append });
 }
 
 fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
@@ -117,7 +117,7 @@ fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
         .flat_map(|n| [hand_over(store, append_of(&one, numbered(n))), hand_over(store, append_of(&two, numbered(n)))])
         .collect();
     answers.into_iter().for_each(|answer| answer.recv().expect("`done` is called").expect("it is kept"));
-    let expected: Vec<Entry> = (0..50).flat_map(numbered).collect();
+    let expected: Vec<JournalEntry> = (0..50).flat_map(numbered).collect();
     assert_eq!(journal(store, &one), expected);
     assert_eq!(journal(store, &two), expected);
 }
@@ -136,9 +136,9 @@ fn many_may_append_at_once<S: SessionStore>(store: &S) {
             });
         }
     });
-    let text = |entry: Entry| match entry {
-        Entry::Turn(Fact::Queued(waiting)) => waiting.text().to_owned(),
-        other @ (Entry::Opened { .. } | Entry::Closed { .. } | Entry::Turn(_)) => {
+    let text = |entry: JournalEntry| match entry {
+        JournalEntry::Turn(Fact::Queued(waiting)) => waiting.text().to_owned(),
+        other @ (JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Turn(_)) => {
             panic!("nobody appended {other:?}")
         }
     };
@@ -156,7 +156,7 @@ fn many_may_append_at_once<S: SessionStore>(store: &S) {
 fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
     let key = key("rows", "row");
     let (first, second) = (TurnId::fresh(), TurnId::fresh());
-    let opened = || Entry::Opened { by: "pid 1".into() };
+    let opened = || JournalEntry::Opened { by: "pid 1".into() };
     appended(store, append_of(&key, vec![opened(), queued("early")]));
     let expected = SessionRow {
         session_id: "row".into(),
@@ -174,7 +174,7 @@ fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
     assert_eq!(rows(store, "rows"), std::slice::from_ref(&expected));
 
     let append = append_of(&key, vec![begun(&first, "\n Clean\tthe\r\n\u{1b}kitchen "), queued("more")]);
-    appended(store, Append { agent: AgentId::from("other"), at: moment(60), ..append });
+    appended(store, JournalAppend { agent: AgentId::from("other"), at: moment(60), ..append });
     let expected = SessionRow {
         agent_id: "other".into(),
         updated_at: "2026-01-02T03:05:05.678901234Z".into(),
@@ -186,8 +186,9 @@ fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
     assert_eq!(rows(store, "rows"), std::slice::from_ref(&expected));
 
     // All in one: what counts is how it stands afterwards.
-    let rest = vec![ended(), begun(&second, "And now?"), ended(), Entry::Closed { cause: Cause::Waiting }];
-    appended(store, Append { parent: Some(SessionId::from("late")), ..append_of(&key, rest) });
+    let rest =
+        vec![ended(), begun(&second, "And now?"), ended(), JournalEntry::Closed { cause: ReleaseReason::Waiting }];
+    appended(store, JournalAppend { parent: Some(SessionId::from("late")), ..append_of(&key, rest) });
     let expected = SessionRow {
         agent_id: "main".into(),
         // The clock went back; the listing says what it said.
@@ -211,7 +212,7 @@ fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
 fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore>(store: &S) {
     let who = Identity { session_id: "killed".into(), ..Identity::top("main", "", TurnId::fresh()) };
     let key = key_of(&who);
-    let opened = || Entry::Opened { by: "pid 1".into() };
+    let opened = || JournalEntry::Opened { by: "pid 1".into() };
     appended(store, append_of(&key, vec![opened(), begun(&who.turn_id, "hello")]));
     store.ask(question("killed-1", &who, &call("{}")), moment(0)).expect("it can be asked");
     assert_eq!(row(store, &key).last_end, None);
@@ -222,13 +223,13 @@ fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore>(store
     let row = row(store, &key);
     assert_eq!((row.turns, row.open_turn, row.waiting), (2, Some(next.to_string()), 0));
     let question = store.approval("killed-1").expect("it can be read").expect("it is there");
-    assert_eq!(question.state, State::Void, "nobody comes back to a turn that another one followed");
+    assert_eq!(question.state, ApprovalState::Void, "nobody comes back to a turn that another one followed");
 }
 
 fn the_session_used_last_is_first<S: SessionStore>(store: &S) {
     let at = |session: &str, seconds| {
         let append = append_of(&key("use", session), vec![queued("x")]);
-        appended(store, Append { at: moment(seconds), ..append });
+        appended(store, JournalAppend { at: moment(seconds), ..append });
     };
     let listed = || rows(store, "use").into_iter().map(|row| row.session_id).collect::<Vec<_>>();
     // The clock goes back, and has more digits at times.
@@ -261,7 +262,7 @@ fn tenants_do_not_see_each_other<S: SessionStore>(store: &S) {
 fn records_are_kept_with_their_entries<S: SessionStore + RecordStore>(store: &S) {
     let (key, turn) = (key(DEFAULT_TENANT, "records"), TurnId::fresh());
     let records = vec![event(&turn), event(&turn)];
-    appended(store, Append { records: records.clone(), ..append_of(&key, vec![queued("x")]) });
+    appended(store, JournalAppend { records: records.clone(), ..append_of(&key, vec![queued("x")]) });
     for record in &records {
         let event_id = Some(record.event_id.to_string());
         let found = store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::default() }).expect("it can be read");
@@ -273,7 +274,7 @@ fn records_are_kept_with_their_entries<S: SessionStore + RecordStore>(store: &S)
 fn nothing_makes_no_session<S: SessionStore + RecordStore>(store: &S) {
     let (key, record) = (key("nothing", "s"), event(&TurnId::fresh()));
     let event_id = Some(record.event_id.to_string());
-    appended(store, Append { records: vec![record], ..append_of(&key, Vec::new()) });
+    appended(store, JournalAppend { records: vec![record], ..append_of(&key, Vec::new()) });
     assert_eq!((journal(store, &key), rows(store, "nothing")), (vec![], vec![]));
     let found = store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::default() }).expect("it can be read");
     assert_eq!(found.len(), 1, "its records are kept all the same");
@@ -383,17 +384,21 @@ fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore>(store: 
     }
     store.use_up(&ids[3], moment(0)).expect("it is approved");
     assert_eq!(row(store, &key).waiting, 2);
-    appended(store, append_of(&key, vec![queued("x"), Entry::Closed { cause: Cause::Waiting }]));
+    appended(store, append_of(&key, vec![queued("x"), JournalEntry::Closed { cause: ReleaseReason::Waiting }]));
     let states = |ids: &[String]| ids.iter().map(|id| found(store, id).expect("it is kept").state).collect::<Vec<_>>();
-    assert_eq!(states(&ids), [State::Waiting, State::Approved, State::Refused, State::Used], "it goes on some day");
+    assert_eq!(
+        states(&ids),
+        [ApprovalState::Waiting, ApprovalState::Approved, ApprovalState::Refused, ApprovalState::Used],
+        "it goes on some day"
+    );
 
     appended(store, append_of(&key, vec![ended()]));
-    assert_eq!(states(&ids), [State::Void, State::Void, State::Refused, State::Used]);
-    assert_eq!(states(&others), [State::Waiting, State::Waiting]);
+    assert_eq!(states(&ids), [ApprovalState::Void, ApprovalState::Void, ApprovalState::Refused, ApprovalState::Used]);
+    assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting]);
     assert_eq!(row(store, &key).waiting, 1);
     let refused = |how: Result<(), StoreError>| matches!(how, Err(StoreError::Conflict(_)));
     assert!(refused(store.use_up(&ids[1], moment(0))), "leave ends with its turn");
     assert!(refused(store.answer(&ids[0], said(true), moment(0)).map(drop)));
     appended(store, append_of(&key, vec![ended()]));
-    assert_eq!(states(&others), [State::Waiting, State::Waiting], "what has not begun cannot end");
+    assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting], "what has not begun cannot end");
 }

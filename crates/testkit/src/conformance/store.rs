@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use domain::account::Account;
 use domain::checkpoint::{CheckpointKind, Snapshot};
-use domain::fault::{Fault, Way};
+use domain::fault::{Direction, Fault};
 use domain::hook::Family;
 use domain::id::{CallId, DEFAULT_TENANT, EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
-use domain::record::{Change, EventRecord, Lines, NotRun, Outcome, Record, Ruled};
-use domain::store::{Compared, RecordQuery, RecordStore, StoreError, StoredEvent, StoredRecord};
+use domain::record::{Change, EventRecord, EventRuling, HookOutcome, NotRun, Record, RecordLines};
+use domain::store::{FailedComparison, RecordQuery, RecordStore, StoreError, StoredEvent, StoredRecord};
 use domain::tool::{Digest, ToolCall};
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 
 /// Above this a patch is replaced by a note, as far as the suite is concerned; stores may draw the line lower.
 const HUGE_PATCH_BYTES: usize = 1 << 20;
@@ -67,13 +67,13 @@ pub fn event(turn: &TurnId) -> EventRecord {
         who: Identity::top("main", "cli:1", turn.clone()),
         tool: None,
         input: None,
-        ruling: Ruled::word(Word::Continue),
-        hooks: Lines::default(),
+        ruling: EventRuling::word(VerdictKind::Continue),
+        hooks: RecordLines::default(),
     }
 }
 
 /// A record of a hook that ended as `outcome`.
-pub fn hook(name: &str, outcome: Outcome) -> Record {
+pub fn hook(name: &str, outcome: HookOutcome) -> Record {
     Record {
         hook: HookName::from(name),
         family: Family::Process,
@@ -128,7 +128,8 @@ fn an_event_comes_back_whole(store: &dyn RecordStore) {
     cleared.who = Identity { iteration: 3, is_test: true, ..cleared.who.for_call(&call.id) };
     let permit = Digest::of(&cleared.who, &call);
     cleared.tool = Some(call.tool);
-    cleared.ruling = Ruled { word: Word::Respond, text: Some("4 °C".into()), permit: Some(permit), substituted: true };
+    cleared.ruling =
+        EventRuling { word: VerdictKind::Respond, text: Some("4 °C".into()), permit: Some(permit), substituted: true };
     let mut told = event(&turn);
     told.checkpoint = CheckpointKind::Runtime;
     told.kind = Some("turn_start");
@@ -174,15 +175,19 @@ fn an_event_comes_back_whole(store: &dyn RecordStore) {
 /// Each way in which a hook can end, and what is kept of it.
 fn outcomes() -> Vec<(Record, StoredRecord)> {
     let took = Duration::from_nanos(1_234_567);
-    let said = Outcome::Said { word: Word::Deny, reason: Some("no".into()), took };
-    let failed = Outcome::Failed { fault: Fault::TooLarge { way: Way::Reply, limit: 9 }, became: Word::Deny, took };
+    let said = HookOutcome::Said { word: VerdictKind::Deny, reason: Some("no".into()), took };
+    let failed = HookOutcome::Failed {
+        fault: Fault::TooLarge { way: Direction::Reply, limit: 9 },
+        became: VerdictKind::Deny,
+        took,
+    };
     let matcher = NotRun::Matcher { pattern: "writefile".into(), value: "write_file".into() };
     let not_run = |why: NotRun, reason: &str| {
-        (Outcome::NotRun(why), StoredRecord { reason: Some(reason.into()), ..StoredRecord::default() })
+        (HookOutcome::NotRun(why), StoredRecord { reason: Some(reason.into()), ..StoredRecord::default() })
     };
     let ran = StoredRecord { ran: true, ..StoredRecord::default() };
     let timed = StoredRecord { verdict: Some("deny".into()), duration_ms: Some(1.234), ..ran.clone() };
-    let compared = Compared { pattern: "writefile".into(), value: "write_file".into() };
+    let compared = FailedComparison { pattern: "writefile".into(), value: "write_file".into() };
     [
         (said, StoredRecord { reason: Some("no".into()), ..timed.clone() }),
         (
@@ -193,9 +198,9 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
                 ..timed
             },
         ),
-        (Outcome::Told, ran),
+        (HookOutcome::Told, ran),
         (
-            Outcome::NotRun(matcher),
+            HookOutcome::NotRun(matcher),
             StoredRecord {
                 reason: Some("matcher said no".into()),
                 compared: Some(compared),
@@ -207,7 +212,7 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
         not_run(NotRun::Condition { text: "depth > 1".into() }, "condition said no"),
         not_run(NotRun::BreakerOpen { since: "2026-01-02T03:04:05Z".into() }, "breaker open"),
         (
-            Outcome::NotRun(NotRun::Decided { by: HookName::from("first") }),
+            HookOutcome::NotRun(NotRun::Decided { by: HookName::from("first") }),
             StoredRecord {
                 reason: Some("decided already".into()),
                 by: Some("first".into()),
@@ -231,7 +236,11 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
 
 /// A hook that did not run, which counted for something all the same.
 fn in_its_place() -> (Record, StoredRecord) {
-    let said = Outcome::Said { word: Word::Deny, reason: Some("tenant budget exceeded".into()), took: Duration::ZERO };
+    let said = HookOutcome::Said {
+        word: VerdictKind::Deny,
+        reason: Some("tenant budget exceeded".into()),
+        took: Duration::ZERO,
+    };
     let account = Account { instead: Some(NotRun::BudgetSpent), ..Account::default() };
     let record = Record { account: Some(Box::new(account)), ..hook("judge", said) };
     let stored = StoredRecord {
@@ -342,7 +351,7 @@ fn hostile_text_is_only_text(store: &dyn RecordStore) {
         hostile.ruling.text = Some(text.into());
         let took = Duration::MAX;
         hostile.hooks =
-            vec![hook(text, Outcome::Said { word: Word::Continue, reason: Some(text.into()), took })].into();
+            vec![hook(text, HookOutcome::Said { word: VerdictKind::Continue, reason: Some(text.into()), took })].into();
         kept(store, std::slice::from_ref(&hostile));
         let query = RecordQuery { last_turn: true, tool: Some(text.into()), ..by_id(&hostile.event_id) };
         let found = find(store, &query).pop().expect("it is found by the same text");
@@ -359,7 +368,7 @@ fn deep_and_huge_changes_stay_readable(store: &dyn RecordStore) {
     let deep = nested(json::MAX_DEPTH / 2).expect("less deep");
     let long = "x".repeat(HUGE_PATCH_BYTES);
     let null = domain::json::Value::Null;
-    let ran = || hook("h", Outcome::Told);
+    let ran = || hook("h", HookOutcome::Told);
     let changed = |after: domain::json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
     let hooks = vec![changed(deepest), changed(deep.clone()), changed(long.into())];
     let event = EventRecord { hooks: hooks.into(), ..event(&TurnId::fresh()) };

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::MemoryRules;
-use super::books::Books;
+use super::state::RuleState;
 
 /// What a tenant may spend a month unless somebody said otherwise. Source: the seed.
 const TOTAL: i64 = 1_000_000;
@@ -33,7 +33,7 @@ impl Account {
     }
 }
 
-impl Books {
+impl RuleState {
     /// The account of `tenant` in the month of `now`, or in a later one if somebody with a faster clock was there.
     fn account(&mut self, tenant: &TenantId, now: Timestamp) -> Result<&mut Account, StoreError> {
         self.knows(tenant)?;
@@ -49,12 +49,12 @@ impl Books {
 
 impl BudgetStore for MemoryRules {
     fn budget(&self, tenant: &TenantId, now: Timestamp) -> Result<Budget, StoreError> {
-        Ok(self.books()?.account(tenant, now)?.shown())
+        Ok(self.rule_state()?.account(tenant, now)?.shown())
     }
 
     fn reserve(&self, tenant: &TenantId, tokens: u64, now: Timestamp) -> Result<bool, StoreError> {
-        let mut books = self.books()?;
-        let account = books.account(tenant, now)?;
+        let mut rule_state = self.rule_state()?;
+        let account = rule_state.account(tenant, now)?;
         let used = i64::try_from(tokens).ok().and_then(|tokens| account.used.checked_add(tokens));
         let fitting = used.filter(|used| *used <= account.total);
         if let Some(used) = fitting {
@@ -64,8 +64,8 @@ impl BudgetStore for MemoryRules {
     }
 
     fn settle(&self, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), StoreError> {
-        let mut books = self.books()?;
-        let account = books.account(tenant, now)?;
+        let mut rule_state = self.rule_state()?;
+        let account = rule_state.account(tenant, now)?;
         // What was reserved last month may come back in this one, where it was never taken.
         account.used = account.used.saturating_add(delta).max(0);
         let left = i128::from(account.total) - i128::from(account.used);
@@ -75,8 +75,8 @@ impl BudgetStore for MemoryRules {
     }
 
     fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
-        let mut books = self.books()?;
-        let account = books.account(tenant, now)?;
+        let mut rule_state = self.rule_state()?;
+        let account = rule_state.account(tenant, now)?;
         account.total = total;
         Ok(account.shown())
     }

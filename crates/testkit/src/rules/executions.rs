@@ -1,13 +1,13 @@
 //! The history of the model.
 
 use domain::execution::Execution;
-use domain::store::{Done, ExecutionQuery, ExecutionStore, StoreError};
+use domain::store::{ExecutionQuery, ExecutionStore, OnKept, StoreError};
 use jiff::Timestamp;
 
-use super::books::Books;
+use super::state::RuleState;
 use super::{MemoryRules, whole_micros};
 
-impl Books {
+impl RuleState {
     /// Takes a row in, unless it is there already.
     fn keep(&mut self, mut row: Execution) {
         let same =
@@ -24,16 +24,16 @@ impl Books {
 }
 
 impl ExecutionStore for MemoryRules {
-    fn keep_executions(&self, executions: Vec<Execution>, done: Done) {
-        let kept = self.transaction(|books| {
-            executions.into_iter().for_each(|row| books.keep(row));
+    fn keep_executions(&self, executions: Vec<Execution>, done: OnKept) {
+        let kept = self.transaction(|rule_state| {
+            executions.into_iter().for_each(|row| rule_state.keep(row));
             Ok(())
         });
         done(kept);
     }
 
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {
-        let books = self.books()?;
+        let rule_state = self.rule_state()?;
         let after = match &query.after {
             Some((at, id)) => Some((moment(at)?, id.as_str())),
             None => None,
@@ -50,22 +50,22 @@ impl ExecutionStore for MemoryRules {
                 && query.until.is_none_or(|until| row.created_at < until)
                 && after.is_none_or(|after| (row.created_at, row.id.as_str()) < after)
         };
-        let mut found: Vec<&Execution> = books.executions.iter().filter(wanted).collect();
+        let mut found: Vec<&Execution> = rule_state.executions.iter().filter(wanted).collect();
         found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         let brief = |row: &Execution| Execution { error_detail: None, ..row.clone() };
         Ok(found.into_iter().take(query.limit).map(brief).collect())
     }
 
     fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
-        Ok(self.books()?.executions.iter().find(|row| row.id == id).cloned())
+        Ok(self.rule_state()?.executions.iter().find(|row| row.id == id).cloned())
     }
 
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        let mut books = self.books()?;
-        books.executions.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-        let rows = books.executions.iter().take(limit).take_while(|row| row.created_at < rows_before).count();
-        books.executions.drain(..rows);
-        let old = books.executions.iter_mut().take_while(|row| row.created_at < details_before);
+        let mut rule_state = self.rule_state()?;
+        rule_state.executions.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        let rows = rule_state.executions.iter().take(limit).take_while(|row| row.created_at < rows_before).count();
+        rule_state.executions.drain(..rows);
+        let old = rule_state.executions.iter_mut().take_while(|row| row.created_at < details_before);
         let details = old.filter(|row| row.error_detail.is_some()).take(limit);
         let details = details.map(|row| row.error_detail = None).count();
         Ok(rows + details)

@@ -1,10 +1,10 @@
 //! What the model does, one area a test.
 
-use domain::agent_hook::{Decision, HandlerType, HookScope, Instead, Source};
-use domain::breaker::{Counted, Policy};
+use domain::breaker::{BreakerOutcome, BreakerPolicy};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::json::{Object, json};
+use domain::rule::{Decision, Fallback, HandlerType, HookScope, Source};
 use domain::store::{
     AuditStore as _, BudgetStore as _, ExecutionQuery, ExecutionStore as _, OutboxJob, OutboxStore as _,
 };
@@ -15,9 +15,9 @@ fn by(name: &str) -> Actor {
     Actor { name: name.into(), at: "2026-11-22T09:00:00.123456789Z".parse().unwrap() }
 }
 
-fn hook(id: &str, scope: HookScope) -> AgentHook {
+fn hook(id: &str, scope: HookScope) -> Rule {
     let global = scope == HookScope::Global;
-    AgentHook {
+    Rule {
         id: HookId::from(id),
         tenant_id: if global { TenantId::sentinel() } else { TenantId::default_tenant() },
         agent_ids: Vec::new(),
@@ -29,14 +29,14 @@ fn hook(id: &str, scope: HookScope) -> AgentHook {
         matcher: String::new(),
         if_expr: String::new(),
         timeout_ms: 5000,
-        on_timeout: Instead::Block,
+        on_timeout: Fallback::Block,
         priority: 0,
         enabled: true,
         version: 9,
         source: Source::User,
         may_rewrite: false,
-        breaker: Policy::All,
-        on_trip: Instead::Block,
+        breaker: BreakerPolicy::All,
+        on_trip: Fallback::Block,
         tripped_at: None,
         disabled_reason: String::new(),
         metadata: Object::new(),
@@ -48,13 +48,13 @@ fn hook(id: &str, scope: HookScope) -> AgentHook {
 
 fn with(hooks: &[(&str, HookScope)]) -> MemoryRules {
     let store = MemoryRules::new();
-    let create = |(id, scope): &(&str, HookScope)| HookChange::Create(hook(id, *scope).into());
+    let create = |(id, scope): &(&str, HookScope)| RuleChange::Create(hook(id, *scope).into());
     store.change(hooks.iter().map(create).collect(), &by("ann")).unwrap();
     store
 }
 
-fn update(hook: AgentHook, if_version: Option<u32>) -> HookChange {
-    HookChange::Update { hook: hook.into(), if_version, action: "updated" }
+fn update(hook: Rule, if_version: Option<u32>) -> RuleChange {
+    RuleChange::Update { hook: hook.into(), if_version, action: "updated" }
 }
 
 #[test]
@@ -64,20 +64,20 @@ fn changes_count_and_are_all_or_none() {
     let row = store.hook(&id).unwrap().unwrap();
     assert_eq!((row.version, row.updated_at.as_str()), (1, "2026-11-22T09:00:00.123456Z"));
     assert_eq!(row.created_at, "2026-11-22T08:00:00Z");
-    let renamed = AgentHook { name: "b".into(), created_at: "never".into(), ..row.clone() };
+    let renamed = Rule { name: "b".into(), created_at: "never".into(), ..row.clone() };
     for (changes, why) in [
         (vec![update(renamed.clone(), Some(2))], "version conflict: have 1"),
-        (vec![update(renamed.clone(), None), HookChange::Delete(HookId::from("x"))], "hook not found: x"),
-        (vec![update(renamed.clone(), None), HookChange::Create(row.clone().into())], "hook a exists already"),
-        (vec![update(AgentHook { tenant_id: "x".into(), ..row.clone() }, None)], "tenant not found: x"),
+        (vec![update(renamed.clone(), None), RuleChange::Delete(HookId::from("x"))], "hook not found: x"),
+        (vec![update(renamed.clone(), None), RuleChange::Create(row.clone().into())], "hook a exists already"),
+        (vec![update(Rule { tenant_id: "x".into(), ..row.clone() }, None)], "tenant not found: x"),
     ] {
         assert_eq!(store.change(changes, &by("ann")).unwrap_err().to_string(), why);
     }
     assert_eq!((store.hook(&id).unwrap(), store.epoch().unwrap()), (Some(row), epoch));
     let changed = store.change(vec![update(renamed, Some(1))], &by("bob")).unwrap();
-    assert_eq!(changed, Changed { epoch: epoch + 1, versions: vec![2] });
+    assert_eq!(changed, RuleChangeResult { epoch: epoch + 1, versions: vec![2] });
     assert_eq!(store.hook(&id).unwrap().unwrap().created_at, "2026-11-22T08:00:00Z");
-    assert_eq!(store.change(vec![HookChange::Delete(id.clone())], &by("bob")).unwrap().versions, [0]);
+    assert_eq!(store.change(vec![RuleChange::Delete(id.clone())], &by("bob")).unwrap().versions, [0]);
     let log: Vec<_> = store.changes(&id, 9).unwrap().into_iter().map(|line| (line.action, line.version)).collect();
     assert_eq!(log, [("deleted".into(), 0), ("updated".into(), 2), ("created".into(), 1)]);
     let created = store.changes(&id, 9).unwrap().pop().unwrap().diff.to_string();
@@ -90,8 +90,8 @@ fn breakers_open_once_and_close() {
     let store = with(&[("own", HookScope::Tenant), ("all", HookScope::Global)]);
     let (own, all) = (HookId::from("own"), HookId::from("all"));
     let (here, other) = (TenantId::default_tenant(), TenantId::from("other"));
-    let mut run = Run::default();
-    run.take(Policy::All, Counted::Block, by("ann").at);
+    let mut run = BreakerRun::default();
+    run.take(BreakerPolicy::All, BreakerOutcome::Block, by("ann").at);
     for (id, tenant) in [(&own, &here), (&all, &here), (&all, &other)] {
         store.keep_run(id, tenant, &run, by("ann").at).unwrap();
         let epoch = store.trip(id, tenant, &by("breaker")).unwrap();
@@ -108,7 +108,7 @@ fn breakers_open_once_and_close() {
     let row = store.hook(&own).unwrap().unwrap();
     assert_eq!((row.enabled, row.tripped_at, row.version), (true, None, 3));
     assert_eq!(store.rules().unwrap().trips.len(), 1);
-    let off = AgentHook { enabled: false, ..store.hook(&own).unwrap().unwrap() };
+    let off = Rule { enabled: false, ..store.hook(&own).unwrap().unwrap() };
     store.change(vec![update(off, None)], &by("ann")).unwrap();
     store.trip(&own, &here, &by("breaker")).unwrap();
     assert_eq!(store.hook(&own).unwrap().unwrap().tripped_at, None, "what is switched off has no breaker");
@@ -186,7 +186,7 @@ fn history_is_kept_once_in_order_and_forgotten() {
     assert_eq!(store.forget(at(2), at(3), 1).unwrap(), 2, "one row and one detail");
     assert_eq!(store.forget(at(2), at(3), 9).unwrap(), 1);
     assert_eq!(ids(all.clone()), ["d", "c", "b"]);
-    store.change(vec![HookChange::Delete(HookId::from("a"))], &by("ann")).unwrap();
+    store.change(vec![RuleChange::Delete(HookId::from("a"))], &by("ann")).unwrap();
     assert!(store.executions(&all).unwrap().iter().all(|row| row.hook_id.is_none()));
 }
 

@@ -2,14 +2,14 @@
 
 use domain::checkpoint::runtime::TurnStatus;
 use domain::id::TurnId;
-use domain::session::{Entry, Session};
-use domain::turn::{End, Equipment, Fact, ToolUse, Turn};
+use domain::session::{JournalEntry, Session};
+use domain::turn::{Fact, ToolUse, Turn, TurnEnd, TurnSetup};
 
-use super::{Rehearsal, Rehearsed, aim};
+use super::{Rehearsal, RehearsedTurn, aim};
 
 /// A turn as the journal of its session has it.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RecordedTurn {
     /// Which.
     pub turn_id: TurnId,
     /// What it was asked.
@@ -20,14 +20,14 @@ pub struct Recorded {
     facts: Vec<Fact>,
 }
 
-impl Recorded {
+impl RecordedTurn {
     /// The turn `turn_id` of the session whose journal holds `entries`, oldest first; nothing if it has none of that id.
-    pub fn find(entries: Vec<Entry>, turn_id: &TurnId) -> Option<Self> {
+    pub fn find(entries: Vec<JournalEntry>, turn_id: &TurnId) -> Option<Self> {
         let mut session = Session::default();
         let mut entries = entries.into_iter();
         loop {
             let entry = entries.next()?;
-            let begins = matches!(&entry, Entry::Turn(Fact::Begun { turn_id: id, .. }) if id == turn_id);
+            let begins = matches!(&entry, JournalEntry::Turn(Fact::Begun { turn_id: id, .. }) if id == turn_id);
             session.apply(entry);
             if begins {
                 break;
@@ -37,9 +37,9 @@ impl Recorded {
         let mut facts = Vec::new();
         for entry in entries {
             match entry {
-                Entry::Opened { .. } | Entry::Closed { .. } => {}
-                Entry::Turn(Fact::Begun { .. }) => break,
-                Entry::Turn(fact) => {
+                JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
+                JournalEntry::Turn(Fact::Begun { .. }) => break,
+                JournalEntry::Turn(fact) => {
                     let ended = matches!(fact, Fact::Ended { .. });
                     facts.push(fact);
                     if ended {
@@ -52,7 +52,7 @@ impl Recorded {
     }
 
     /// The texts that were in force, how the turn went and which tools it had; nothing if it was a plain one.
-    pub fn equipment(&self) -> Option<&Equipment> {
+    pub fn equipment(&self) -> Option<&TurnSetup> {
         self.facts.iter().find_map(|fact| match fact {
             Fact::Equipped { with } => Some(&**with),
             Fact::Begun { .. }
@@ -78,9 +78,9 @@ const UNANSWERED: &str = "no answer is recorded, and whether this was sent is no
 impl Rehearsal<'_> {
     /// Goes through a turn as its journal tells it. The conversation of each call is the one that was sent, before
     /// `before_llm` hooks; the system text and the tools that are offered are in no journal: they are those of now.
-    pub fn replay(&self, recorded: &Recorded) -> Rehearsed {
+    pub fn replay(&self, recorded: &RecordedTurn) -> RehearsedTurn {
         let plain = if self.offered.is_empty() { ToolUse::None } else { ToolUse::Own };
-        let mut seen = Rehearsed::new(recorded.equipment(), plain);
+        let mut seen = RehearsedTurn::new(recorded.equipment(), plain);
         let mut turn = recorded.begun.clone();
         let mut notes = Vec::new();
         for fact in recorded.facts.iter().cloned() {
@@ -94,7 +94,7 @@ impl Rehearsal<'_> {
                     notes.push(format!("before this, the oldest messages gave way, up to {upto} of them"))
                 }
                 Fact::Ended { status, error, reply, roll_back } => {
-                    let end = End {
+                    let end = TurnEnd {
                         status: *status,
                         reply: reply.clone(),
                         error: error.clone(),
@@ -127,7 +127,7 @@ impl Rehearsal<'_> {
     }
 
     /// Brings `turn` to the call that the coming fact answers, as its driver did.
-    fn reach(&self, turn: &mut Turn, seen: &mut Rehearsed, notes: &mut Vec<String>) -> bool {
+    fn reach(&self, turn: &mut Turn, seen: &mut RehearsedTurn, notes: &mut Vec<String>) -> bool {
         let Some(aim) = aim(&turn.next()) else { return false };
         self.see(turn, aim, seen);
         if let Some(call) = seen.calls.last_mut() {
@@ -137,7 +137,7 @@ impl Rehearsal<'_> {
     }
 
     /// The call that `turn` was at when it ended or when its journal ends, if it was at one.
-    fn reach_unanswered(&self, turn: &Turn, seen: &mut Rehearsed, notes: &mut Vec<String>) {
+    fn reach_unanswered(&self, turn: &Turn, seen: &mut RehearsedTurn, notes: &mut Vec<String>) {
         if !notes.is_empty() {
             self.reach(&mut turn.clone(), seen, notes);
         }
@@ -145,7 +145,7 @@ impl Rehearsal<'_> {
 }
 
 /// What is known of a call that had no answer when its turn ended so.
-fn unanswered(end: &End) -> Option<String> {
+fn unanswered(end: &TurnEnd) -> Option<String> {
     match (&end.error, end.status) {
         (Some((stage, text)), _) if stage == "llm" || stage == "hook.after_llm" => Some(format!("failed: {text}")),
         (Some((stage, text)), _) if stage == "hook.before_llm" => Some(format!("was not sent: {text}")),

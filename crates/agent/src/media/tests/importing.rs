@@ -10,7 +10,7 @@ use super::*;
 /// Imports `entry` for a hook whose folder is `bench.hook()`: the content and its type, or why not.
 fn imported(bench: &Bench, entry: &str) -> Result<(Vec<u8>, String), String> {
     let (turn, dir) = (bench.turn("t", "s"), bench.hook());
-    let reference = turn.import(&Origin { dir: Some(&dir), source: "h" }, entry).map_err(|said| {
+    let reference = turn.import(&MediaOrigin { dir: Some(&dir), source: "h" }, entry).map_err(|said| {
         assert_eq!(said.entry, entry);
         said.why
     })?;
@@ -33,7 +33,7 @@ fn a_file_of_the_hook_is_copied() {
     let path = bench.file("shot.png", PNG);
     assert_eq!(imported(&bench, &path), Ok((PNG.to_vec(), "image/png".into())));
     let turn = bench.turn("t", "s");
-    let reference = turn.import(&Origin { dir: Some(&bench.hook()), source: "h" }, &path).unwrap();
+    let reference = turn.import(&MediaOrigin { dir: Some(&bench.hook()), source: "h" }, &path).unwrap();
     fs::write(&path, "other").unwrap();
     let file = turn.resolve(&reference).unwrap();
     assert_eq!((fs::read(file.path).unwrap(), file.file_name.as_str()), (PNG.to_vec(), "shot.png"));
@@ -84,7 +84,7 @@ fn only_regular_files_are_opened() {
     assert_eq!(refused(&bench, &at("folder")), "expected a regular file, got a folder");
     assert_eq!(refused(&bench, &at("")), "expected a regular file, got a folder");
     let (turn, dir) = (bench.turn("t", "s"), PathBuf::from("/dev"));
-    let said = turn.import(&Origin { dir: Some(&dir), source: "h" }, "/dev/zero").unwrap_err();
+    let said = turn.import(&MediaOrigin { dir: Some(&dir), source: "h" }, "/dev/zero").unwrap_err();
     assert_eq!(said.why, "expected a regular file, got a device");
     let sparse = bench.file("sparse", b"");
     fs::File::options().write(true).open(&sparse).unwrap().set_len(MAX_MEDIUM_BYTES + 1).unwrap();
@@ -132,7 +132,7 @@ fn without_a_folder_no_path_is_taken() {
     let bench = Bench::new();
     let path = bench.file("a", b"a");
     let turn = bench.turn("t", "s");
-    let said = |dir: Option<&Path>| turn.import(&Origin { dir, source: "h" }, &path).unwrap_err().why;
+    let said = |dir: Option<&Path>| turn.import(&MediaOrigin { dir, source: "h" }, &path).unwrap_err().why;
     assert_eq!(said(None), "a path is taken only from a hook whose `dir` is set");
     let gone = "the hook's `dir` cannot be used: No such file or directory (os error 2)";
     assert_eq!(said(Some(&bench.hook().join("gone"))), gone);
@@ -202,7 +202,7 @@ fn a_result_is_received_whole() {
     let foreign = bench.turn("t", "other").add(plain(b"foreign")).unwrap();
     let media = [&path, &own, &foreign, "data:,x", "/etc/passwd", &path, "x.png"].map(String::from);
     let output = ToolOutput { media: media.into(), artifact_tags: vec!["/p".into()], ..ToolOutput::ok("text") };
-    let (received, unusable) = turn.receive(&Origin { dir: Some(&dir), source: "h" }, output.clone());
+    let (received, unusable) = turn.receive(&MediaOrigin { dir: Some(&dir), source: "h" }, output.clone());
     let contents: Vec<_> = received.media.iter().map(|r| fs::read(turn.resolve(r).unwrap().path).unwrap()).collect();
     assert_eq!(contents, [&b"a"[..], b"own", b"x"]);
     assert_eq!(received.media[1], own);
@@ -215,7 +215,7 @@ fn a_result_is_received_whole() {
     // As long as the turn runs they stay; a result without media costs nothing.
     bench.pass(60 * MINUTE);
     assert_eq!(bench.sweep(), 1);
-    let nothing = turn.receive(&Origin { dir: None, source: "h" }, ToolOutput::ok("x"));
+    let nothing = turn.receive(&MediaOrigin { dir: None, source: "h" }, ToolOutput::ok("x"));
     assert_eq!(nothing, (ToolOutput::ok("x"), Vec::new()));
 }
 
@@ -225,7 +225,7 @@ fn a_flood_of_entries_ends_at_the_bound() {
     let turn = bench.turn("t", "s");
     let media = (0..100_000).map(|n| format!("data:,{n}")).collect();
     let output = ToolOutput { media, response_handled: true, ..ToolOutput::default() };
-    let (received, unusable) = turn.receive(&Origin { dir: None, source: "h" }, output);
+    let (received, unusable) = turn.receive(&MediaOrigin { dir: None, source: "h" }, output);
     assert_eq!((received.media.len(), bench.stored()), (64, 64));
     let said: Vec<_> = unusable.iter().map(ToString::to_string).collect();
     assert_eq!(said, ["99936 more: a result carries at most 64 media"]);

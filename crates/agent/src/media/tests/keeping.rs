@@ -44,7 +44,7 @@ fn an_open_folder_is_closed_and_a_file_is_no_folder() {
 fn a_reference_is_for_its_session_and_what_it_delegates() {
     let bench = Bench::new();
     let reference = bench.turn("t", "s").add(plain(b"x")).unwrap();
-    let sees = |scope: Scope| bench.store.turn(scope).resolve(&reference).is_ok();
+    let sees = |scope: MediaScope| bench.store.turn(scope).resolve(&reference).is_ok();
     assert!(sees(scope("t", "s")));
     assert!(sees(scope("t", "s").child("c".into())));
     assert!(sees(scope("t", "s").child("c".into()).child("d".into())));

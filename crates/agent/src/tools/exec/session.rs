@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// The processes of the session that still run.
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<GroupMember> {
         members(self.leader)
     }
 }
@@ -110,17 +110,17 @@ impl Drop for Session {
 }
 
 /// The processes of the session that `leader` leads, as far as they still run.
-fn members(leader: Pid) -> Vec<Member> {
+fn members(leader: Pid) -> Vec<GroupMember> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(Member::read).filter(|member| member.session == leader).collect()
+    pids.filter_map(GroupMember::read).filter(|member| member.session == leader).collect()
 }
 
 /// Kills every process of the session that this process leads, but not this one.
 pub(super) fn kill_own_session() {
     let leader = getpid();
     for _ in 0..MAX_ROUNDS {
-        let others: Vec<Member> = members(leader).into_iter().filter(|member| member.pid != leader).collect();
+        let others: Vec<GroupMember> = members(leader).into_iter().filter(|member| member.pid != leader).collect();
         if others.is_empty() {
             return;
         }
@@ -133,13 +133,13 @@ pub(super) fn kill_own_session() {
 }
 
 /// A process that runs.
-struct Member {
+struct GroupMember {
     pid: Pid,
     group: Pid,
     session: Pid,
 }
 
-impl Member {
+impl GroupMember {
     /// `None` for a process that has ended, reaped or not.
     fn read(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;

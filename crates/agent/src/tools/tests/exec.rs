@@ -7,7 +7,7 @@ use domain::tool::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::exec::{Asked, Exec};
+use crate::tools::exec::{Exec, RunningExec};
 
 /// Never reached: a test that hangs is seen.
 const LONG: Duration = Duration::from_secs(600);
@@ -32,7 +32,7 @@ impl Shell {
     }
 
     async fn run(&self, command: &str) -> ToolOutput {
-        self.exec.exec(&Asked { command, timeout: LONG, grace: SHORT }, &CancellationToken::new()).await
+        self.exec.exec(&RunningExec { command, timeout: LONG, grace: SHORT }, &CancellationToken::new()).await
     }
 
     /// Whether a process with the mark runs.
@@ -118,7 +118,7 @@ async fn a_timeout_ends_children_and_their_children() {
         "while :; do sleep 1000 & sleep 0.01; done",
         "bash -c 'set -m; trap \"\" TERM; sleep 1000 & while :; do :; done'",
     ] {
-        let asked = Asked { command, timeout: SHORT, grace: SHORT };
+        let asked = RunningExec { command, timeout: SHORT, grace: SHORT };
         let output = shell.exec.exec(&asked, &CancellationToken::new()).await;
         assert_eq!(output.for_llm, "[not done after 0.05 s; the command was stopped]", "{command}");
         assert!(output.is_error);
@@ -133,7 +133,7 @@ async fn a_cancelled_command_may_say_good_bye() {
     let cancel = CancellationToken::new();
     // The child is past its own start when it reports: a shell that forks may lose a signal for its child.
     let command = "trap 'echo bye; exit' TERM; echo waiting; sh -c 'echo ready > ready; exec sleep 1000' & wait";
-    let asked = Asked { command, timeout: LONG, grace: LONG };
+    let asked = RunningExec { command, timeout: LONG, grace: LONG };
     let (output, word) = tokio::join!(shell.exec.exec(&asked, &cancel), async {
         let word = shell.word().await;
         cancel.cancel();
@@ -152,7 +152,7 @@ async fn nobody_is_asked_to_end_twice() {
     // It takes its time to end, so that a second request would find it.
     let command = "trap 'echo asked; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit' TERM; \
                    echo ready > ready; while :; do :; done";
-    let asked = Asked { command, timeout: LONG, grace: LONG };
+    let asked = RunningExec { command, timeout: LONG, grace: LONG };
     let (output, _) = tokio::join!(shell.exec.exec(&asked, &cancel), async {
         shell.word().await;
         cancel.cancel();
@@ -165,7 +165,8 @@ async fn a_call_that_nobody_waits_for_is_killed() {
     let shell = Shell::new();
     shell.tree.fifo("ws/ready");
     let never = CancellationToken::new();
-    let asked = Asked { command: "trap '' TERM; sleep 1000 & echo ready > ready; wait", timeout: LONG, grace: LONG };
+    let asked =
+        RunningExec { command: "trap '' TERM; sleep 1000 & echo ready > ready; wait", timeout: LONG, grace: LONG };
     tokio::select! {
         output = shell.exec.exec(&asked, &never) => panic!("it ended: {}", output.for_llm),
         word = shell.word() => assert_eq!(word, "ready\n"),
@@ -180,7 +181,7 @@ async fn a_call_that_nobody_waits_for_is_killed() {
 async fn a_command_that_cannot_start_says_why() {
     let shell = Shell::new();
     let gone = Exec { workspace: shell.tree.at("gone"), ..shell.exec.clone() };
-    let asked = Asked { command: "true", timeout: LONG, grace: LONG };
+    let asked = RunningExec { command: "true", timeout: LONG, grace: LONG };
     let output = gone.exec(&asked, &CancellationToken::new()).await;
     assert!(output.is_error && output.for_llm.starts_with("the command could not be started: "), "{}", output.for_llm);
 }

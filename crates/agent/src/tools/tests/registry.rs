@@ -13,11 +13,11 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::{BUILTIN, READ_ONLY, Tools, ToolsConfig, ToolsError, contain, typed};
+use crate::tools::{BUILTIN, READ_ONLY, ToolEnv, Tools, ToolsError, contain, typed};
 
 fn builtin(names: &[&str]) -> Result<Tools, ToolsError> {
     let tree = Tree::new(&[]);
-    let config = ToolsConfig {
+    let config = ToolEnv {
         workspace: tree.at("ws"),
         protected: tree.protected.clone(),
         exec_env: vec![],
@@ -89,7 +89,7 @@ fn what_cannot_be_had_is_refused_by_name() {
     assert_eq!(tools.canonical("Deploy"), Some("deploy"));
     assert_eq!(tools.canonical("functions.bash"), Some("exec"));
     assert_eq!(tools.canonical("read_file"), None);
-    let missing = ToolsConfig {
+    let missing = ToolEnv {
         workspace: "/nowhere/at/all".into(),
         protected: Default::default(),
         exec_env: vec![],

@@ -9,7 +9,7 @@ use landlock::{AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::exec::{Asked, Exec, ExecGuard};
+use crate::tools::exec::{Exec, ExecGuard, RunningExec};
 use crate::tools::protected::Protected;
 use crate::tools::sandbox::{Confinement, Enforced, confine, exec_helper_main, helper_args};
 
@@ -161,7 +161,7 @@ fn the_exec_tool_runs_commands_through_the_helper() {
     let landlock = kernel_has_landlock();
     let command = "echo parent $PPID $(cut -d ' ' -f 6 /proc/$$/stat); echo ok > src/ok; cat pintle.toml; \
                    (echo evil > pintle.toml) 2>&1; cat ../home/db 2>&1; echo end; exit 7";
-    let asked = Asked { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
+    let asked = RunningExec { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let output = runtime.block_on(exec.exec(&asked, &CancellationToken::new())).for_llm;
     assert!(output.contains("secret_of = 1\n") && output.ends_with("end\n[exit code 7]"), "{output}");

@@ -4,14 +4,16 @@ use super::*;
 
 #[tokio::test]
 async fn whoever_is_there_is_asked_at_once() {
-    for (answer, state) in [(Some(true), State::Used), (Some(false), State::Refused), (None, State::Waiting)] {
+    for (answer, state) in
+        [(Some(true), ApprovalState::Used), (Some(false), ApprovalState::Refused), (None, ApprovalState::Waiting)]
+    {
         let (machine, anna) = (Machine::new(), Says::new(answer));
-        let crew = machine.process(Mode::Chat, Some(anna.clone()), asking());
+        let test_agents = machine.process(ApprovalMode::Chat, Some(anna.clone()), asking());
         let mut conversation = machine.open();
-        let report = crew.turn(&mut conversation, "go").await;
+        let report = test_agents.turn(&mut conversation, "go").await;
         assert_eq!((anna.times(), machine.work.calls().len()), (1, usize::from(answer == Some(true))), "{answer:?}");
         match answer {
-            Some(_) => assert_eq!(report.ending, Ending::Completed),
+            Some(_) => assert_eq!(report.ending, TurnEnding::Completed),
             None => assert_eq!(waiting(report).id, machine.questions()[0].id, "it is for others, later"),
         }
         assert_eq!(machine.states(), [state], "{answer:?}");
@@ -21,7 +23,7 @@ async fn whoever_is_there_is_asked_at_once() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_from_elsewhere_ends_the_asking_here() {
     let (machine, anna) = (Machine::new(), Says::silent());
-    let crew = machine.process(Mode::Chat, Some(anna.clone()), asking());
+    let test_agents = machine.process(ApprovalMode::Chat, Some(anna.clone()), asking());
     let mut conversation = machine.open();
     let elsewhere = async {
         while machine.questions().is_empty() || anna.times() == 0 {
@@ -29,47 +31,47 @@ async fn an_answer_from_elsewhere_ends_the_asking_here() {
         }
         machine.answer(&machine.questions()[0].id, says(true, "")).unwrap();
     };
-    let (report, ()) = join(crew.turn(&mut conversation, "go"), elsewhere).await;
+    let (report, ()) = join(test_agents.turn(&mut conversation, "go"), elsewhere).await;
     assert_eq!(
         (report.ending, machine.work.calls().len(), machine.states()),
-        (Ending::Completed, 1, vec![State::Used])
+        (TurnEnding::Completed, 1, vec![ApprovalState::Used])
     );
 }
 
 #[tokio::test]
 async fn a_cancelled_turn_waits_for_nobody() {
     let (machine, anna) = (Machine::new(), Says::silent());
-    let crew = machine.process(Mode::Chat, Some(anna.clone()), asking());
+    let test_agents = machine.process(ApprovalMode::Chat, Some(anna.clone()), asking());
     let mut conversation = machine.open();
-    let helm = Helm::default();
+    let turn_handle = TurnHandle::default();
     let stop = async {
         while anna.times() == 0 {
             tokio::task::yield_now().await;
         }
-        helm.cancel();
+        turn_handle.cancel();
     };
-    let (report, ()) = join(crew.turn_by(&mut conversation, "go", &helm), stop).await;
+    let (report, ()) = join(test_agents.turn_by(&mut conversation, "go", &turn_handle), stop).await;
     assert_eq!(
         (report.ending, machine.work.calls().len(), machine.states()),
-        (Ending::Cancelled, 0, vec![State::Void])
+        (TurnEnding::Cancelled, 0, vec![ApprovalState::Void])
     );
-    assert_eq!(crew.seen.count("turn_end"), 1);
+    assert_eq!(test_agents.seen.count("turn_end"), 1);
 }
 
 #[tokio::test]
 async fn a_message_that_comes_while_somebody_is_asked_is_more_urgent() {
     // The person says nothing yet, and something else: the call is passed over instead of parked.
     let machine = Machine::new();
-    let helm = Helm::default();
-    struct Interrupts(Helm);
+    let turn_handle = TurnHandle::default();
+    struct Interrupts(TurnHandle);
     #[async_trait]
     impl Asker for Interrupts {
-        async fn ask(&self, _approval: &Approval) -> Option<Said> {
+        async fn ask(&self, _approval: &Approval) -> Option<PersonAnswer> {
             self.0.steer("never mind").unwrap();
             None
         }
     }
-    let mut parts = CrewParts::of(
+    let mut parts = TestAgentsParts::of(
         Mind::quick(|_, request| match last(request).as_str() {
             "go" => LlmReply::calls(vec![call(1, "work", &json!({}))]),
             _ => LlmReply::text("done"),
@@ -77,42 +79,43 @@ async fn a_message_that_comes_while_somebody_is_asked_is_more_urgent() {
         &["main"],
     )
     .own(machine.work.clone());
-    let approvals = Approvals::new(machine.store.clone(), Mode::Chat).with_asker(Arc::new(Interrupts(helm.clone())));
+    let approvals =
+        Approvals::new(machine.store.clone(), ApprovalMode::Chat).with_asker(Arc::new(Interrupts(turn_handle.clone())));
     parts.approvals = Some(approvals);
-    let crew = parts.crew();
-    crew.mount(vec![crew.engine.native("h", 0, Arc::new(asking()))]);
+    let test_agents = parts.test_agents();
+    test_agents.mount(vec![test_agents.engine.native("h", 0, Arc::new(asking()))]);
     let mut conversation = machine.open();
-    let report = crew.turn_by(&mut conversation, "go", &helm).await;
-    assert_eq!(report.ending, Ending::Completed);
+    let report = test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
+    assert_eq!(report.ending, TurnEnding::Completed);
     let expected = ["c1: Skipped due to queued user message.", "user: never mind", "assistant: done"];
     assert_eq!(said(&conversation)[2..], expected);
-    assert_eq!((machine.states(), machine.work.calls().len()), (vec![State::Void], 0));
+    assert_eq!((machine.states(), machine.work.calls().len()), (vec![ApprovalState::Void], 0));
 }
 
 /// One call of somebody who is no model.
-async fn single(crew: &Crew, conversation: &mut Conversation, tool: &str) -> ToolOutput {
+async fn single(test_agents: &TestAgents, conversation: &mut Conversation, tool: &str) -> ToolOutput {
     let part = call(1, tool, &json!({}));
-    crew.main().call(conversation, part, crew.seen.clone(), &Helm::default()).await
+    test_agents.main().call(conversation, part, test_agents.seen.clone(), &TurnHandle::default()).await
 }
 
 #[tokio::test]
 async fn a_single_call_passes_everything_and_is_no_part_of_the_conversation() {
     let machine = Machine::new();
-    let approvals = Rule { approve: Some(Box::new(|_| Verdict::Continue)), ..gate(Came::Allow) };
-    let crew = machine.process(Mode::Mcp, None, approvals);
+    let approvals = Rule { approve: Some(Box::new(|_| Verdict::Continue)), ..gate(HooksDecision::Allow) };
+    let test_agents = machine.process(ApprovalMode::Mcp, None, approvals);
     let mut conversation = machine.open();
-    crew.turn(&mut conversation, "go").await;
+    test_agents.turn(&mut conversation, "go").await;
     let (before, ran) = (said(&conversation), machine.work.calls().len());
-    let output = single(&crew, &mut conversation, "work").await;
+    let output = single(&test_agents, &mut conversation, "work").await;
     assert_eq!((output.for_llm.as_str(), output.is_error, machine.work.calls().len()), ("worked", false, ran + 1));
     assert_eq!(said(&conversation), before);
-    let models = crew.model.count();
-    crew.mount(vec![crew.engine.native("h", 0, Arc::new(gate(Came::Deny)))]);
-    let refused = single(&crew, &mut conversation, "work").await;
+    let models = test_agents.model.count();
+    test_agents.mount(vec![test_agents.engine.native("h", 0, Arc::new(gate(HooksDecision::Deny)))]);
+    let refused = single(&test_agents, &mut conversation, "work").await;
     assert_eq!((refused.for_llm.as_str(), refused.is_error), ("Hook blocked: pre_tool_use: h: no", true));
-    let unknown = single(&crew, &mut conversation, "wrok").await;
-    assert_eq!((unknown.is_error, crew.model.count()), (true, models));
-    assert_eq!((crew.seen.count("turn_start"), crew.seen.count("turn_end")), (4, 4));
+    let unknown = single(&test_agents, &mut conversation, "wrok").await;
+    assert_eq!((unknown.is_error, test_agents.model.count()), (true, models));
+    assert_eq!((test_agents.seen.count("turn_start"), test_agents.seen.count("turn_end")), (4, 4));
     drop(conversation);
     assert_eq!(said(&machine.open()), before, "nor of its journal");
 }
@@ -120,7 +123,7 @@ async fn a_single_call_passes_everything_and_is_no_part_of_the_conversation() {
 #[tokio::test(start_paused = true)]
 async fn a_single_call_waits_for_a_person_or_is_refused() {
     let machine = Machine::new();
-    let crew = machine.process(Mode::Mcp, None, asking());
+    let test_agents = machine.process(ApprovalMode::Mcp, None, asking());
     let mut conversation = machine.open();
     let answers = async {
         while machine.questions().is_empty() {
@@ -128,12 +131,12 @@ async fn a_single_call_waits_for_a_person_or_is_refused() {
         }
         machine.answer(&machine.questions()[0].id, says(true, "")).unwrap();
     };
-    let (output, ()) = join(single(&crew, &mut conversation, "work"), answers).await;
+    let (output, ()) = join(single(&test_agents, &mut conversation, "work"), answers).await;
     assert_eq!((output.for_llm.as_str(), machine.work.calls().len()), ("worked", 1));
     // Nobody can go on with a single call, so one that would be parked is refused.
-    let crew = machine.process(Mode::Run, None, asking());
-    let output = single(&crew, &mut conversation, "work").await;
+    let test_agents = machine.process(ApprovalMode::Run, None, asking());
+    let output = single(&test_agents, &mut conversation, "work").await;
     assert_eq!((output.for_llm.as_str(), output.is_error), ("a person must say first: is it safe?", true));
     assert_eq!((machine.work.calls().len(), conversation.open_turn().is_none()), (1, true));
-    assert_eq!((crew.seen.count("turn_end"), crew.seen.count("tool_exec_skipped")), (1, 1));
+    assert_eq!((test_agents.seen.count("turn_end"), test_agents.seen.count("tool_exec_skipped")), (1, 1));
 }

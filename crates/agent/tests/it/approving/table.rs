@@ -8,16 +8,17 @@ fn one_call() -> ToolCall {
 }
 
 /// What became of a call in one cell of the table, by the dispatcher that a turn uses.
-async fn cell(came: Came, mode: Mode, asker: Option<Arc<Says>>) -> Handling {
+async fn cell(came: HooksDecision, mode: ApprovalMode, asker: Option<Arc<Says>>) -> CallHandling {
     let (store, present) = (Arc::new(Memory::new()), asker.clone());
-    let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+    let engine = Engine::new(Arc::new(NullStore), Vec::new());
     engine.replace(vec![engine.native("h", 0, Arc::new(gate(came)))]).unwrap();
-    let approvals = Approvals::new(store.clone(), if mode == Mode::Subagent { Mode::Chat } else { mode });
+    let approvals =
+        Approvals::new(store.clone(), if mode == ApprovalMode::Subagent { ApprovalMode::Chat } else { mode });
     let approvals = match asker {
         Some(asker) => approvals.with_asker(asker),
         None => approvals,
     };
-    let approvals = if mode == Mode::Subagent { approvals.for_subagents() } else { approvals };
+    let approvals = if mode == ApprovalMode::Subagent { approvals.for_subagents() } else { approvals };
     let who = Identity::top("main", "s", TurnId::fresh());
     let cx = TurnCx { approvals: Some(Arc::new(approvals)), ..TurnCx::new(who) };
     let hooks = engine.dispatcher();
@@ -26,16 +27,16 @@ async fn cell(came: Came, mode: Mode, asker: Option<Arc<Says>>) -> Handling {
     let cleared = tokio::time::timeout(Duration::from_secs(3600), &mut clearing).await;
     let asked = present.is_some_and(|says| says.times() == 1);
     match cleared {
-        Ok(Clearance::Run(..)) if asked => Handling::AskedHere,
-        Ok(Clearance::Run(..)) => Handling::Runs,
-        Ok(Clearance::Refused { .. }) => Handling::Refused,
-        Ok(Clearance::Waiting { .. }) => Handling::Parked,
+        Ok(Clearance::Run(..)) if asked => CallHandling::AskedHere,
+        Ok(Clearance::Run(..)) => CallHandling::Runs,
+        Ok(Clearance::Refused { .. }) => CallHandling::Refused,
+        Ok(Clearance::Waiting { .. }) => CallHandling::Parked,
         Ok(other) => panic!("{other:?}"),
         Err(_waiting) => {
             let question = store.approvals(&ApprovalQuery::waiting(1)).unwrap().remove(0);
             store.answer(&question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
             assert!(matches!(clearing.await, Clearance::Run(..)));
-            Handling::WaitsHere
+            CallHandling::WaitsHere
         }
     }
 }
@@ -43,7 +44,7 @@ async fn cell(came: Came, mode: Mode, asker: Option<Arc<Says>>) -> Handling {
 #[tokio::test(start_paused = true)]
 async fn every_cell_of_the_published_table_is_what_happens() {
     let mut cells = 0;
-    for came in [Came::Allow, Came::Deny, Came::Ask] {
+    for came in [HooksDecision::Allow, HooksDecision::Deny, HooksDecision::Ask] {
         for mode in MODES {
             for present in [false, true] {
                 let asker = present.then(|| Says::new(Some(true)));
@@ -61,8 +62,8 @@ async fn no_mode_makes_leave_of_a_question_that_nobody_answers() {
     for mode in MODES {
         for asker in [None, Some(Says::new(None)), Some(Says::new(Some(false)))] {
             let (store, said_no) = (Arc::new(Memory::new()), asker.as_ref().is_some_and(|says| says.answer.is_some()));
-            let engine = Engine::new(Arc::new(Forgetful), Vec::new());
-            engine.replace(vec![engine.native("h", 0, Arc::new(gate(Came::Ask)))]).unwrap();
+            let engine = Engine::new(Arc::new(NullStore), Vec::new());
+            engine.replace(vec![engine.native("h", 0, Arc::new(gate(HooksDecision::Ask)))]).unwrap();
             let approvals = Approvals::new(store, mode);
             let approvals = match asker {
                 Some(asker) => approvals.with_asker(asker),
@@ -76,8 +77,8 @@ async fn no_mode_makes_leave_of_a_question_that_nobody_answers() {
         }
     }
     // Where no place for questions is set up at all, it is refused.
-    let engine = Engine::new(Arc::new(Forgetful), Vec::new());
-    engine.replace(vec![engine.native("h", 0, Arc::new(gate(Came::Ask)))]).unwrap();
+    let engine = Engine::new(Arc::new(NullStore), Vec::new());
+    engine.replace(vec![engine.native("h", 0, Arc::new(gate(HooksDecision::Ask)))]).unwrap();
     let cx = TurnCx::new(Identity::top("main", "s", TurnId::fresh()));
     assert!(matches!(engine.dispatcher().clear(&cx, one_call()).await, Clearance::Refused { .. }));
 }
@@ -86,12 +87,12 @@ async fn no_mode_makes_leave_of_a_question_that_nobody_answers() {
 async fn a_question_that_cannot_be_kept_refuses() {
     struct Broken(AtomicUsize);
     impl domain::store::ApprovalStore for Broken {
-        fn ask(&self, _: Approval, _: jiff::Timestamp) -> Result<domain::approval::Standing, StoreError> {
+        fn ask(&self, _: Approval, _: jiff::Timestamp) -> Result<domain::approval::ApprovalStanding, StoreError> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Err(StoreError::Unavailable("/secret/place is full".into()))
         }
 
-        fn answer(&self, id: &str, _: Said, _: jiff::Timestamp) -> Result<Approval, StoreError> {
+        fn answer(&self, id: &str, _: PersonAnswer, _: jiff::Timestamp) -> Result<Approval, StoreError> {
             Err(StoreError::NotFound(id.into()))
         }
 
@@ -108,10 +109,10 @@ async fn a_question_that_cannot_be_kept_refuses() {
         }
     }
     let store = Arc::new(Broken(AtomicUsize::new(0)));
-    let engine = Engine::new(Arc::new(Forgetful), Vec::new());
-    engine.replace(vec![engine.native("h", 0, Arc::new(gate(Came::Ask)))]).unwrap();
+    let engine = Engine::new(Arc::new(NullStore), Vec::new());
+    engine.replace(vec![engine.native("h", 0, Arc::new(gate(HooksDecision::Ask)))]).unwrap();
     let who = Identity::top("main", "s", TurnId::fresh());
-    let approvals = Some(Arc::new(Approvals::new(store.clone(), Mode::Run)));
+    let approvals = Some(Arc::new(Approvals::new(store.clone(), ApprovalMode::Run)));
     let cx = TurnCx { approvals, ..TurnCx::new(who) };
     let Clearance::Refused { text, .. } = engine.dispatcher().clear(&cx, one_call()).await else { panic!() };
     assert!(text.starts_with("Tool execution needs a person's approval, and the question could not be kept"), "{text}");

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dialects::process::config::raw::RawProcess;
-use dialects::process::config::{Around, Defaults, process};
+use dialects::process::config::{Defaults, EntryContext, process};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{OnFailure, Stage};
 use domain::json::{Value, json};
-use domain::record::{NotRun, Outcome};
+use domain::record::{HookOutcome, NotRun};
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::Mount;
@@ -158,7 +158,7 @@ impl Cell {
         let raw: RawProcess = domain::json::from_value(entry).unwrap();
         let folder = self.host.folder.path();
         let defaults = Defaults { max_frame_bytes: 1 << 20, ..Defaults::default() };
-        let (mut hook, entry) = process(&Around { name, origin: "test", folder, defaults }, &raw).unwrap();
+        let (mut hook, entry) = process(&EntryContext { name, origin: "test", folder, defaults }, &raw).unwrap();
         let kinds: Vec<CheckpointKind> = hook.stages.kinds().collect();
         for kind in kinds {
             let stage = hook.stages.get(kind).unwrap().clone();
@@ -196,9 +196,9 @@ impl Cell {
     pub(super) fn check_others(&self, at: &str) {
         let records = self.host.seen.records.lock().unwrap();
         for record in records.iter().flat_map(|event| &event.hooks) {
-            let by_h = matches!(&record.outcome, Outcome::NotRun(NotRun::Decided { by }) if by.as_str() == "h");
+            let by_h = matches!(&record.outcome, HookOutcome::NotRun(NotRun::Decided { by }) if by.as_str() == "h");
             let fine = match (record.hook.as_str(), &record.outcome) {
-                ("h", _) | (_, Outcome::Said { .. } | Outcome::Told) => true,
+                ("h", _) | (_, HookOutcome::Said { .. } | HookOutcome::Told) => true,
                 ("later", _) => by_h,
                 // The approvers' turn does not come when `before_tool` refused.
                 ("first", _) => by_h && record.checkpoint == CheckpointKind::ApproveTool,

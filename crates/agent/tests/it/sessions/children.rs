@@ -3,7 +3,7 @@
 use super::*;
 
 /// A model by which `main` hands a task to `helper` with `tool`, which works and answers.
-fn errands(tool: &'static str) -> Arc<crate::host::Recorder> {
+fn subagents(tool: &'static str) -> Arc<crate::host::Recorder> {
     Mind::slow(move |model, request| {
         let reply = match (model, last(request).as_str()) {
             ("main", "go") => hands(tool, "helper", "go"),
@@ -18,10 +18,10 @@ fn errands(tool: &'static str) -> Arc<crate::host::Recorder> {
     })
 }
 
-fn errand_process(tool: &'static str, machine: &Machine) -> Crew {
-    let crew = CrewParts::of(errands(tool), &["main", "helper"]).own(machine.work.clone()).crew();
-    crew.mount(vec![crew.engine.native("slow", 0, Passing::slow())]);
-    crew
+fn subagent_process(tool: &'static str, machine: &Machine) -> TestAgents {
+    let test_agents = TestAgentsParts::of(subagents(tool), &["main", "helper"]).own(machine.work.clone()).test_agents();
+    test_agents.mount(vec![test_agents.engine.native("slow", 0, Passing::slow())]);
+    test_agents
 }
 
 /// A turn with a sub-agent whose process dies once it has written `lives` times: what it does then is as if it had not
@@ -31,10 +31,10 @@ async fn killed_with_child(tool: &'static str, lives: usize, next: Next) -> bool
         (Arc::new(Memory::new()), Machine::new(), format!("{tool}, {next:?} after {lives} writes"));
     let died = {
         let store = Mortal::with_lives(inner.clone(), lives);
-        let crew = errand_process(tool, &machine);
+        let test_agents = subagent_process(tool, &machine);
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-        crew.turn(&mut conversation, "go").await;
-        crew.settled().await;
+        test_agents.turn(&mut conversation, "go").await;
+        test_agents.settled().await;
         drop(conversation);
         store.is_dead()
     };
@@ -43,16 +43,16 @@ async fn killed_with_child(tool: &'static str, lives: usize, next: Next) -> bool
         rows.into_iter().filter(|row| row.parent.is_some() && (!open_only || row.open_turn.is_some())).collect()
     };
     let (left, before, runs) = (children(true), children(false).len(), machine.runs());
-    let crew = errand_process(tool, &machine);
+    let test_agents = subagent_process(tool, &machine);
     let mut conversation = Conversation::open(inner.clone(), "s").unwrap();
     if next == Next::Resumes {
-        crew.main().resume(&mut conversation, crew.seen.clone(), &Helm::default()).await;
-        while crew.go_on(&mut conversation).await.is_some() {}
+        test_agents.main().resume(&mut conversation, test_agents.seen.clone(), &TurnHandle::default()).await;
+        while test_agents.go_on(&mut conversation).await.is_some() {}
     }
-    let report = crew.turn(&mut conversation, "again").await;
-    assert_eq!(report.ending, Ending::Completed, "{at}");
-    crew.settled().await;
-    while crew.go_on(&mut conversation).await.is_some() {}
+    let report = test_agents.turn(&mut conversation, "again").await;
+    assert_eq!(report.ending, TurnEnding::Completed, "{at}");
+    test_agents.settled().await;
+    while test_agents.go_on(&mut conversation).await.is_some() {}
     let lines = said(&conversation);
     assert!(valid(conversation.messages()), "{at}: {lines:?}");
     if next == Next::Buries {
@@ -66,8 +66,8 @@ async fn killed_with_child(tool: &'static str, lives: usize, next: Next) -> bool
     begun_turns.sort();
     assert_eq!(ends(&*inner), begun_turns, "{at}");
     let new = children(false).len() - before;
-    assert_eq!((children(true), crew.seen.count("subagent_stop")), (Vec::new(), left.len() + new), "{at}");
-    check_buried(&crew.seen, left.len() + new, &at);
+    assert_eq!((children(true), test_agents.seen.count("subagent_stop")), (Vec::new(), left.len() + new), "{at}");
+    check_recovered(&test_agents.seen, left.len() + new, &at);
     let began = children(false).iter().filter(|row| row.turns > 0).count();
     let results = lines.iter().filter(|line| line.starts_with("user: [")).count();
     assert_eq!(results, if tool == "spawn" { began } else { 0 }, "{at}: {lines:?}");
@@ -75,7 +75,7 @@ async fn killed_with_child(tool: &'static str, lives: usize, next: Next) -> bool
 }
 
 /// The turns of sub-agents that were ended after the fact still say whose they were.
-fn check_buried(seen: &Seen, left: usize, at: &str) {
+fn check_recovered(seen: &Seen, left: usize, at: &str) {
     let notices = seen.notices.lock().unwrap();
     let ends = notices.iter().filter(|notice| notice.what.name() == "turn_end" && notice.who.depth == 1);
     let whole = ends.filter(|notice| {
@@ -109,16 +109,16 @@ async fn a_sub_agent_that_outlived_its_parents_turn_is_ended_as_well() {
             std::future::pending().boxed()
         }
     });
-    let crew = CrewParts::of(model, &["main", "helper"]).crew();
+    let test_agents = TestAgentsParts::of(model, &["main", "helper"]).test_agents();
     {
         let store = Mortal::with_lives(inner.clone(), usize::MAX);
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-        assert_eq!(crew.turn(&mut conversation, "go").await.ending, Ending::Completed);
+        assert_eq!(test_agents.turn(&mut conversation, "go").await.ending, TurnEnding::Completed);
         begun_child.notified().await;
         store.die();
     }
     let machine = Machine::new();
-    let second = errand_process("spawn", &machine);
+    let second = subagent_process("spawn", &machine);
     let mut conversation = Conversation::open(inner.clone(), "s").unwrap();
     assert!(conversation.open_turn().is_none());
     second.turn(&mut conversation, "again").await;
@@ -145,10 +145,11 @@ fn handed_on() -> Arc<crate::host::Recorder> {
     })
 }
 
-fn handing_on(machine: &Machine) -> Crew {
-    let crew = CrewParts::of(handed_on(), &["main", "helper", "third"]).own(machine.work.clone()).crew();
-    crew.mount(vec![crew.engine.native("slow", 0, Passing::slow())]);
-    crew
+fn handing_on(machine: &Machine) -> TestAgents {
+    let test_agents =
+        TestAgentsParts::of(handed_on(), &["main", "helper", "third"]).own(machine.work.clone()).test_agents();
+    test_agents.mount(vec![test_agents.engine.native("slow", 0, Passing::slow())]);
+    test_agents
 }
 
 /// What stands in any session of `store` about what `third` brought, by session.
@@ -169,18 +170,18 @@ async fn killed_with_grandchild(lives: usize) -> bool {
     let (inner, machine, at) = (Arc::new(Memory::new()), Machine::new(), format!("after {lives} writes"));
     let died = {
         let store = Mortal::with_lives(inner.clone(), lives);
-        let crew = handing_on(&machine);
+        let test_agents = handing_on(&machine);
         let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-        crew.turn(&mut conversation, "go").await;
-        crew.settled().await;
+        test_agents.turn(&mut conversation, "go").await;
+        test_agents.settled().await;
         drop(conversation);
         store.is_dead()
     };
-    let crew = handing_on(&machine);
+    let test_agents = handing_on(&machine);
     let mut conversation = Conversation::open(inner.clone(), "s").unwrap();
-    crew.turn(&mut conversation, "again").await;
-    crew.settled().await;
-    while crew.go_on(&mut conversation).await.is_some() {}
+    test_agents.turn(&mut conversation, "again").await;
+    test_agents.settled().await;
+    while test_agents.go_on(&mut conversation).await.is_some() {}
     assert!(valid(conversation.messages()), "{at}: {:?}", said(&conversation));
     drop(conversation);
     let rows = inner.sessions(&TenantId::default_tenant()).unwrap();

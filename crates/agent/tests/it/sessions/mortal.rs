@@ -25,21 +25,21 @@ impl<S> Mortal<S> {
 
 struct Free;
 
-impl Hold for Free {}
+impl SessionHold for Free {}
 
 impl<S: SessionStore> SessionStore for Mortal<S> {
-    fn append(&self, append: Append, done: Done) {
+    fn append(&self, append: JournalAppend, done: OnKept) {
         let one_less = self.lives.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lives| lives.checked_sub(1));
         if one_less.is_ok() {
             self.inner.append(append, done);
         }
     }
 
-    fn hold(&self, _key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+    fn hold(&self, _key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
         Ok(Box::new(Free))
     }
 
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.inner.journal(key)
     }
 
@@ -59,18 +59,18 @@ pub(super) struct Breaking {
 }
 
 impl SessionStore for Breaking {
-    fn append(&self, append: Append, done: Done) {
+    fn append(&self, append: JournalAppend, done: OnKept) {
         if self.broken.load(Ordering::SeqCst) {
             return done(Err(StoreError::Unavailable("no space".into())));
         }
         self.inner.append(append, done);
     }
 
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn Hold>, StoreError> {
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
         self.inner.hold(key)
     }
 
-    fn journal(&self, key: &SessionKey) -> Result<Vec<Entry>, StoreError> {
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.inner.journal(key)
     }
 

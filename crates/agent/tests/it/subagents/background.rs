@@ -26,21 +26,23 @@ fn waits_for_it(seen: Arc<OnceLock<Arc<Seen>>>, works: bool) -> Arc<Recorder> {
     })
 }
 
-fn waiting_crew(works: bool) -> Crew {
+fn waiting_agents(works: bool) -> TestAgents {
     let seen = Arc::new(OnceLock::new());
     let model = waits_for_it(seen.clone(), works);
-    let crew = CrewParts::of(model, &["main", "helper"]).own(OwnTool::giving("work", ToolOutput::ok("hi"))).crew();
-    seen.set(crew.seen.clone()).ok().unwrap();
-    crew
+    let test_agents = TestAgentsParts::of(model, &["main", "helper"])
+        .own(OwnTool::giving("work", ToolOutput::ok("hi")))
+        .test_agents();
+    seen.set(test_agents.seen.clone()).ok().unwrap();
+    test_agents
 }
 
 #[tokio::test]
 async fn a_result_from_the_background_is_taken_in_at_the_next_poll() {
-    let crew = waiting_crew(true);
+    let test_agents = waiting_agents(true);
     let mut conversation = Conversation::new("s");
-    let report = crew.turn(&mut conversation, "go").await;
-    assert_eq!((report.ending, report.reply.as_str()), (Ending::Completed, "done"));
-    let notices = crew.seen.notices.lock().unwrap().clone();
+    let report = test_agents.turn(&mut conversation, "go").await;
+    assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "done"));
+    let notices = test_agents.seen.notices.lock().unwrap().clone();
     let child = notices.iter().find(|notice| notice.who.depth == 1).unwrap().who.turn_id.clone();
     let result = format!("[Result of the agent \"helper\", started as {child}]\nfound it");
     assert_eq!(
@@ -54,28 +56,28 @@ async fn a_result_from_the_background_is_taken_in_at_the_next_poll() {
         ]
     );
     let delivered = json!({"TargetChannel": "cli", "TargetChatID": "direct", "ContentLen": result.len()});
-    assert_eq!(crew.seen.payloads("subturn_result_delivered"), [delivered]);
-    let ended = crew.seen.payloads("tool_exec_end");
+    assert_eq!(test_agents.seen.payloads("subturn_result_delivered"), [delivered]);
+    let ended = test_agents.seen.payloads("tool_exec_end");
     assert_eq!((&ended[0]["Tool"], &ended[0]["Async"]), (&json!("spawn"), &json!(true)));
     let none = ["subturn_orphan", "follow_up_queued", "steering_injected", "tool_exec_skipped"];
-    assert_eq!(none.map(|name| crew.seen.count(name)), [0; 4]);
+    assert_eq!(none.map(|name| test_agents.seen.count(name)), [0; 4]);
 }
 
 #[tokio::test]
 async fn a_result_during_the_last_call_waits_for_the_next_turn() {
-    let crew = waiting_crew(false);
+    let test_agents = waiting_agents(false);
     let mut conversation = Conversation::new("s");
-    let report = crew.turn(&mut conversation, "go").await;
-    crew.settled().await;
+    let report = test_agents.turn(&mut conversation, "go").await;
+    test_agents.settled().await;
     let text = queued(&mut conversation).remove(0);
     assert!(text.ends_with("\nfound it"), "{text}");
-    let child = crew.seen.payloads("subturn_spawn")[0]["Label"].clone();
+    let child = test_agents.seen.payloads("subturn_spawn")[0]["Label"].clone();
     let orphan = json!({"ParentTurnID": report.turn_id, "ChildTurnID": child, "Reason": "parent_finished"});
-    assert_eq!(crew.seen.payloads("subturn_orphan"), [orphan]);
+    assert_eq!(test_agents.seen.payloads("subturn_orphan"), [orphan]);
     let follow_up = json!({"SourceTool": "spawn", "Channel": "cli", "ChatID": "direct", "ContentLen": text.len()});
-    assert_eq!(crew.seen.payloads("follow_up_queued"), [follow_up]);
-    assert_eq!(crew.seen.names().last(), Some(&"stop"));
-    crew.go_on(&mut conversation).await.unwrap();
+    assert_eq!(test_agents.seen.payloads("follow_up_queued"), [follow_up]);
+    assert_eq!(test_agents.seen.names().last(), Some(&"stop"));
+    test_agents.go_on(&mut conversation).await.unwrap();
     assert_eq!(said(&conversation).iter().filter(|line| line.contains("found it")).count(), 1);
     assert!(queued(&mut conversation).is_empty());
 }
@@ -99,37 +101,37 @@ fn slow_helper(may: Arc<Notify>) -> Arc<Recorder> {
 #[tokio::test]
 async fn a_result_after_the_end_waits_in_the_session() {
     let may = Arc::new(Notify::new());
-    let crew = CrewParts::of(slow_helper(may.clone()), &["main", "helper"]).crew();
+    let test_agents = TestAgentsParts::of(slow_helper(may.clone()), &["main", "helper"]).test_agents();
     let mut conversation = Conversation::new("s");
-    let report = crew.turn(&mut conversation, "go").await;
-    assert_eq!(report.ending, Ending::Completed);
+    let report = test_agents.turn(&mut conversation, "go").await;
+    assert_eq!(report.ending, TurnEnding::Completed);
     assert!(queued(&mut conversation).is_empty());
     may.notify_one();
-    crew.settled().await;
-    let child = crew.seen.payloads("subturn_spawn")[0]["Label"].clone();
+    test_agents.settled().await;
+    let child = test_agents.seen.payloads("subturn_spawn")[0]["Label"].clone();
     let orphan = |reason| json!({"ParentTurnID": report.turn_id, "ChildTurnID": child, "Reason": reason});
-    assert_eq!(crew.seen.payloads("subturn_orphan"), ["parent_finished_waiting", "parent_finished"].map(orphan));
+    assert_eq!(test_agents.seen.payloads("subturn_orphan"), ["parent_finished_waiting", "parent_finished"].map(orphan));
     let text = queued(&mut conversation).remove(0);
     let follow_up = json!({"SourceTool": "spawn", "Channel": "cli", "ChatID": "direct", "ContentLen": text.len()});
-    assert_eq!(crew.seen.payloads("follow_up_queued"), [follow_up]);
-    let second = crew.go_on(&mut conversation).await.unwrap();
+    assert_eq!(test_agents.seen.payloads("follow_up_queued"), [follow_up]);
+    let second = test_agents.go_on(&mut conversation).await.unwrap();
     assert_eq!(second.reply, format!("done after: {text}"));
-    assert_eq!(crew.go_on(&mut conversation).await, None, "it is taken in once");
+    assert_eq!(test_agents.go_on(&mut conversation).await, None, "it is taken in once");
 }
 
 #[tokio::test]
 async fn a_result_after_the_end_is_there_when_the_session_is_opened_again() {
     let (may, store) = (Arc::new(Notify::new()), Arc::new(store::Memory::new()));
-    let crew = CrewParts::of(slow_helper(may.clone()), &["main", "helper"]).crew();
+    let test_agents = TestAgentsParts::of(slow_helper(may.clone()), &["main", "helper"]).test_agents();
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-    crew.turn(&mut conversation, "go").await;
+    test_agents.turn(&mut conversation, "go").await;
     // The conversation is closed before the result comes.
     drop(conversation);
     may.notify_one();
-    crew.settled().await;
+    test_agents.settled().await;
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
     assert_eq!(queued(&mut conversation).len(), 1);
-    let second = crew.go_on(&mut conversation).await.unwrap();
+    let second = test_agents.go_on(&mut conversation).await.unwrap();
     assert!(second.reply.ends_with("found it"), "{}", second.reply);
     drop(conversation);
     let mut conversation = Conversation::open(store, "s").unwrap();
@@ -139,14 +141,14 @@ async fn a_result_after_the_end_is_there_when_the_session_is_opened_again() {
 
 /// A model by which `main` starts `helper`, which ends only while the second turn of `main` asks its model; that turn is
 /// told something as well.
-fn ends_in_the_second_turn(seen: Arc<OnceLock<Arc<Seen>>>, helm: &Helm) -> Arc<Recorder> {
-    let (may, helm) = (Arc::new(Notify::new()), helm.clone());
+fn ends_in_the_second_turn(seen: Arc<OnceLock<Arc<Seen>>>, turn_handle: &TurnHandle) -> Arc<Recorder> {
+    let (may, turn_handle) = (Arc::new(Notify::new()), turn_handle.clone());
     Mind::slow(move |model, request| {
-        let (seen, may, helm) = (seen.clone(), may.clone(), helm.clone());
+        let (seen, may, turn_handle) = (seen.clone(), may.clone(), turn_handle.clone());
         match (model, last(request).as_str()) {
             ("main", "go") => std::future::ready(hands("spawn", "helper", "find it")).boxed(),
             ("main", "again") => async move {
-                helm.steer("and this").unwrap();
+                turn_handle.steer("and this").unwrap();
                 may.notify_one();
                 until_ended(seen.get().unwrap(), 1).await;
                 // What was to be handed over is handed over.
@@ -166,14 +168,16 @@ fn ends_in_the_second_turn(seen: Arc<OnceLock<Arc<Seen>>>, helm: &Helm) -> Arc<R
 
 #[tokio::test]
 async fn a_result_that_comes_during_a_later_turn_is_kept_in_its_place() {
-    let (seen, helm, store) = (Arc::new(OnceLock::new()), Helm::default(), Arc::new(store::Memory::new()));
-    let model = ends_in_the_second_turn(seen.clone(), &helm);
-    let crew = CrewParts::of(model, &["main", "helper"]).own(OwnTool::giving("work", ToolOutput::ok("hi"))).crew();
-    seen.set(crew.seen.clone()).ok().unwrap();
+    let (seen, turn_handle, store) = (Arc::new(OnceLock::new()), TurnHandle::default(), Arc::new(store::Memory::new()));
+    let model = ends_in_the_second_turn(seen.clone(), &turn_handle);
+    let test_agents = TestAgentsParts::of(model, &["main", "helper"])
+        .own(OwnTool::giving("work", ToolOutput::ok("hi")))
+        .test_agents();
+    seen.set(test_agents.seen.clone()).ok().unwrap();
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
-    crew.turn(&mut conversation, "go").await;
-    crew.turn_by(&mut conversation, "again", &helm).await;
-    crew.settled().await;
+    test_agents.turn(&mut conversation, "go").await;
+    test_agents.turn_by(&mut conversation, "again", &turn_handle).await;
+    test_agents.settled().await;
     let before = said(&conversation);
     for text in ["and this", "found it"] {
         let users = before.iter().filter(|line| line.starts_with("user") && line.ends_with(text));
@@ -205,14 +209,17 @@ async fn only_so_many_work_at_once() {
             .boxed(),
         }
     });
-    let crew = CrewParts::of(model, &["main", "helper"]).crew();
+    let test_agents = TestAgentsParts::of(model, &["main", "helper"]).test_agents();
     let mut conversation = Conversation::new("s");
-    crew.turn(&mut conversation, "go").await;
+    test_agents.turn(&mut conversation, "go").await;
     let last = said(&conversation).into_iter().find(|line| line.starts_with("c9: ")).unwrap();
     assert_eq!(last, "c9: 8 sub-agents work already; wait until one of them is done");
     may.add_permits(MAX_CHILDREN);
-    crew.settled().await;
-    assert_eq!((crew.seen.count("subturn_spawn"), crew.seen.count("subagent_stop")), (MAX_CHILDREN, MAX_CHILDREN));
+    test_agents.settled().await;
+    assert_eq!(
+        (test_agents.seen.count("subturn_spawn"), test_agents.seen.count("subagent_stop")),
+        (MAX_CHILDREN, MAX_CHILDREN)
+    );
     assert_eq!(queued(&mut conversation).len(), MAX_CHILDREN);
 }
 
@@ -229,17 +236,17 @@ async fn a_turn_that_is_dropped_takes_its_sub_agents_with_it() {
                 std::future::pending().boxed()
             }
         });
-        let crew = CrewParts::of(model, &["main", "helper"]).crew();
+        let test_agents = TestAgentsParts::of(model, &["main", "helper"]).test_agents();
         let mut conversation = Conversation::new("s");
         {
-            let turn = std::pin::pin!(crew.turn(&mut conversation, "go"));
+            let turn = std::pin::pin!(test_agents.turn(&mut conversation, "go"));
             let stopped = std::pin::pin!(ready.notified());
             assert!(matches!(select(turn, stopped).await, Either::Right(_)), "{tool}");
         }
         // This would wait for ever for one that works on.
-        crew.settled().await;
+        test_agents.settled().await;
         let names = ["turn_start", "turn_end", "subturn_spawn", "subturn_end", "subagent_stop"];
-        assert_eq!(names.map(|name| crew.seen.count(name)), [2, 2, 1, 1, 1], "{tool}");
+        assert_eq!(names.map(|name| test_agents.seen.count(name)), [2, 2, 1, 1, 1], "{tool}");
         assert!(valid(conversation.messages()) && queued(&mut conversation).is_empty(), "{tool}");
     }
 }
@@ -273,19 +280,21 @@ async fn a_result_that_is_too_late_for_a_sub_agent_reaches_the_agent_above_it() 
             }
         });
         let agents = ["main", "helper", "digger"];
-        let crew = CrewParts::of(model, &agents).own(OwnTool::giving("work", ToolOutput::ok("hi"))).crew();
-        seen.set(crew.seen.clone()).ok().unwrap();
+        let test_agents =
+            TestAgentsParts::of(model, &agents).own(OwnTool::giving("work", ToolOutput::ok("hi"))).test_agents();
+        seen.set(test_agents.seen.clone()).ok().unwrap();
         let mut conversation = Conversation::new("s");
-        assert_eq!(crew.turn(&mut conversation, "go").await.ending, Ending::Completed);
+        assert_eq!(test_agents.turn(&mut conversation, "go").await.ending, TurnEnding::Completed);
         may.notify_one();
-        crew.settled().await;
+        test_agents.settled().await;
         assert_eq!(queued(&mut conversation).len(), usize::from(!before_the_end_of_main));
-        crew.go_on(&mut conversation).await;
+        test_agents.go_on(&mut conversation).await;
         let brought =
             |line: &&String| line.starts_with("user: [Result of the agent \"digger\"") && line.ends_with("found it");
         assert_eq!(said(&conversation).iter().filter(brought).count(), 1, "{:?}", said(&conversation));
-        let reasons: Vec<Value> = crew.seen.payloads("subturn_orphan").iter().map(|it| it["Reason"].clone()).collect();
+        let reasons: Vec<Value> =
+            test_agents.seen.payloads("subturn_orphan").iter().map(|it| it["Reason"].clone()).collect();
         assert_eq!(reasons, ["parent_finished_waiting", "parent_finished"], "the turn of the helper is told of");
-        assert_eq!(crew.seen.count("follow_up_queued"), usize::from(!before_the_end_of_main));
+        assert_eq!(test_agents.seen.count("follow_up_queued"), usize::from(!before_the_end_of_main));
     }
 }

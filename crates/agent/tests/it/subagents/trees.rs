@@ -84,10 +84,11 @@ fn check_tree(plan: &[Does]) {
                 std::future::ready(ToolOutput::ok("hi")).boxed()
             }),
         );
-        let crew = CrewParts::of(Mind::quick(|_, request| obeys(request)), &["main", "helper"]).own(work).crew();
-        crew.mount(vec![gate_of(&crew, "main", false)]);
+        let test_agents =
+            TestAgentsParts::of(Mind::quick(|_, request| obeys(request)), &["main", "helper"]).own(work).test_agents();
+        test_agents.mount(vec![gate_of(&test_agents, "main", false)]);
         let mut conversation = Conversation::new("s");
-        let report = crew.turn(&mut conversation, &Does::Delegates(plan.to_vec()).to_json().to_string()).await;
+        let report = test_agents.turn(&mut conversation, &Does::Delegates(plan.to_vec()).to_json().to_string()).await;
         let mut wanted = Expected::default();
         expected(plan, 0, &mut wanted);
         let results = said(&conversation)[1..].join("\n");
@@ -95,12 +96,13 @@ fn check_tree(plan: &[Does]) {
             ran: ran.load(Ordering::Relaxed),
             denied: results.matches("no bad work").count(),
             too_deep: results.matches("at most 3 levels").count(),
-            began: crew.seen.count("subturn_spawn"),
+            began: test_agents.seen.count("subturn_spawn"),
         };
         assert_eq!(came, wanted, "{results}");
         assert_eq!(report.denials.len(), wanted.denied + wanted.too_deep, "{:?}", report.denials);
-        let counts = ["subturn_end", "subagent_stop", "subturn_result_delivered"].map(|name| crew.seen.count(name));
-        assert_eq!((counts, crew.seen.count("turn_end")), ([wanted.began; 3], wanted.began + 1));
+        let counts =
+            ["subturn_end", "subagent_stop", "subturn_result_delivered"].map(|name| test_agents.seen.count(name));
+        assert_eq!((counts, test_agents.seen.count("turn_end")), ([wanted.began; 3], wanted.began + 1));
     });
 }
 

@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::fault::Fault;
-use domain::hook::{Family, Hook, OnFailure, Scope, Stage, Stages, State};
+use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use domain::id::HookName;
 use domain::json::Value;
-use domain::matcher::{Matcher, Respond};
+use domain::matcher::{Matcher, RespondTools};
 
 use self::checks::Problems;
 use super::nearest::{closest, nearest};
-use super::problem::Problem;
+use super::problem::EntryProblem;
 use super::raw::{RawBuiltin, RawProcess};
-use super::stages::{Defaults, INTERCEPTS, Named, Policy, millis};
+use super::stages::{Defaults, INTERCEPTS, NamedStages, StagePolicy, millis};
 
 /// How long a handshake may take unless the entry says otherwise.
 pub const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where an entry stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Around<'a> {
+pub struct EntryContext<'a> {
     /// The hook's name.
     pub name: &'a str,
     /// The place of the entry, such as `pintle.toml:12:1`.
@@ -47,7 +47,7 @@ pub struct ProcessEntry {
     /// Secret variables that are passed on, by exact name.
     pub inherit_env: Vec<String>,
     /// What the handshake announces, in its order.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<ChildMode>,
     /// How long the handshake may take.
     pub start_timeout: Duration,
     /// How long an event may wait at the head of its queue.
@@ -63,7 +63,7 @@ pub struct ProcessEntry {
 /// What a child is used for; declared in the order of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum ChildMode {
     /// It is told runtime events.
     Observe,
     /// It is asked before and after model calls.
@@ -74,7 +74,7 @@ pub enum Mode {
     Approve,
 }
 
-impl Mode {
+impl ChildMode {
     /// The word in `hook.hello`.
     pub fn word(self) -> &'static str {
         match self {
@@ -103,20 +103,20 @@ pub struct BuiltinEntry {
     /// Whatever the builtin takes; `null` if nothing is written.
     pub config: Value,
     /// Deadlines and what faults become.
-    pub policy: Policy,
+    pub policy: StagePolicy,
 }
 
 /// Resolves an enabled entry under `hooks.processes`.
 ///
 /// # Errors
 /// Everything that is wrong with it; paths start inside the entry.
-pub fn process(around: &Around<'_>, raw: &RawProcess) -> Result<(Hook, ProcessEntry), Vec<Problem>> {
+pub fn process(entry_context: &EntryContext<'_>, raw: &RawProcess) -> Result<(Hook, ProcessEntry), Vec<EntryProblem>> {
     let mut problems = Problems::default();
     let named = problems.intercept(raw);
     let observed = problems.observe(raw);
     problems.command(raw);
     problems.words(raw);
-    let mut policy = Policy::new(around.defaults);
+    let mut policy = StagePolicy::new(entry_context.defaults);
     problems.0.extend(policy.read_timeouts(raw.timeout_ms.as_ref()));
     problems.0.extend(policy.read_on_failure(raw.on_failure.as_ref(), Some(&named)));
     let matcher = problems.matcher(raw.matcher.as_deref());
@@ -125,7 +125,7 @@ pub fn process(around: &Around<'_>, raw: &RawProcess) -> Result<(Hook, ProcessEn
     let stages = stages(&policy, &named, observed.is_some());
     let modes = modes(&stages);
     if modes.is_empty() && problems.0.is_empty() {
-        problems.0.push(Problem::new(&[], "no hook modes enabled"));
+        problems.0.push(EntryProblem::new(&[], "no hook modes enabled"));
     }
     if !problems.0.is_empty() {
         return Err(problems.0);
@@ -136,18 +136,18 @@ pub fn process(around: &Around<'_>, raw: &RawProcess) -> Result<(Hook, ProcessEn
         events: observed.unwrap_or(Some(BTreeSet::new())),
         stages,
         // Without a folder of its own a hook would hand over files of the configuration's.
-        media_dir: raw.dir.as_deref().filter(|dir| !dir.is_empty()).map(|dir| around.folder.join(dir)),
-        ..around.hook(Family::Process, raw.priority.unwrap_or(0), State::Armed)
+        media_dir: raw.dir.as_deref().filter(|dir| !dir.is_empty()).map(|dir| entry_context.folder.join(dir)),
+        ..entry_context.hook(Family::Process, raw.priority.unwrap_or(0), HookState::Armed)
     };
     let entry = ProcessEntry {
         argv: raw.command.clone().unwrap_or_default(),
-        dir: directory(around.folder, raw.dir.as_deref()),
+        dir: directory(entry_context.folder, raw.dir.as_deref()),
         env: raw.env.clone().unwrap_or_default(),
         inherit_env: raw.inherit_env.clone().unwrap_or_default(),
         modes,
         start_timeout,
-        observer_timeout: around.defaults.observer_timeout,
-        max_frame_bytes: around.defaults.max_frame_bytes,
+        observer_timeout: entry_context.defaults.observer_timeout,
+        max_frame_bytes: entry_context.defaults.max_frame_bytes,
         events: if raw.events.as_deref() == Some("runtime") { EventForm::Runtime } else { EventForm::Hook },
         strict: raw.strict.unwrap_or(false),
     };
@@ -159,13 +159,17 @@ pub fn process(around: &Around<'_>, raw: &RawProcess) -> Result<(Hook, ProcessEn
 ///
 /// # Errors
 /// Everything that is wrong with it; paths start inside the entry.
-pub fn builtin(around: &Around<'_>, raw: &RawBuiltin, known: &[&str]) -> Result<(Hook, BuiltinEntry), Vec<Problem>> {
+pub fn builtin(
+    entry_context: &EntryContext<'_>,
+    raw: &RawBuiltin,
+    known: &[&str],
+) -> Result<(Hook, BuiltinEntry), Vec<EntryProblem>> {
     let mut problems = Problems::default();
-    if !known.contains(&around.name) {
-        let message = format!("builtin hook \"{}\" is not registered", around.name);
-        problems.0.push(Problem::new(&[], message).meant(around.name, known.iter().copied()));
+    if !known.contains(&entry_context.name) {
+        let message = format!("builtin hook \"{}\" is not registered", entry_context.name);
+        problems.0.push(EntryProblem::new(&[], message).meant(entry_context.name, known.iter().copied()));
     }
-    let mut policy = Policy::new(around.defaults);
+    let mut policy = StagePolicy::new(entry_context.defaults);
     problems.0.extend(policy.read_timeouts(raw.timeout_ms.as_ref()));
     problems.0.extend(policy.read_on_failure(raw.on_failure.as_ref(), None));
     let matcher = problems.matcher(raw.matcher.as_deref());
@@ -173,22 +177,23 @@ pub fn builtin(around: &Around<'_>, raw: &RawBuiltin, known: &[&str]) -> Result<
     if !problems.0.is_empty() {
         return Err(problems.0);
     }
-    let hook = Hook { matcher, respond, ..around.hook(Family::Native, raw.priority.unwrap_or(0), State::Armed) };
+    let hook =
+        Hook { matcher, respond, ..entry_context.hook(Family::Native, raw.priority.unwrap_or(0), HookState::Armed) };
     Ok((hook, BuiltinEntry { config: raw.config.clone().unwrap_or_default(), policy }))
 }
 
 /// A hook that is not asked: switched off, or from a configuration that nobody accepted.
 /// It has the stages that its entry names as far as they can be read, so that records can say why it did not run.
-pub fn idle(around: &Around<'_>, family: Family, entry: &Value, state: State) -> Hook {
-    let named = Named::new(
+pub fn idle(entry_context: &EntryContext<'_>, family: Family, entry: &Value, state: HookState) -> Hook {
+    let named = NamedStages::new(
         texts(entry.get("intercept")).filter_map(intercepted).collect(),
         entry.get("pair").and_then(Value::as_bool).unwrap_or(true),
     );
     let observes = texts(entry.get("observe")).next().is_some();
     Hook {
         matcher: readable_matcher(entry),
-        stages: stages(&Policy::new(around.defaults), &named, observes),
-        ..around.hook(family, readable_priority(entry), state)
+        stages: stages(&StagePolicy::new(entry_context.defaults), &named, observes),
+        ..entry_context.hook(family, readable_priority(entry), state)
     }
 }
 
@@ -196,26 +201,26 @@ pub fn idle(around: &Around<'_>, family: Family, entry: &Value, state: State) ->
 ///
 /// It guards `before_tool` and `approve_tool` as far as `intercept` names them, the nearest name counting;
 /// both if that cannot be read. Its `matcher` and `on_failure` count if they can be read.
-pub fn broken(around: &Around<'_>, family: Family, entry: Option<&Value>, detail: &str) -> Hook {
+pub fn broken(entry_context: &EntryContext<'_>, family: Family, entry: Option<&Value>, detail: &str) -> Hook {
     let entry = entry.filter(|entry| entry.is_object());
     let intercept = entry.and_then(intercept_or_misspelt).map(guarded);
     let guards = match (family, intercept) {
         // No `intercept` at all guards nothing; a builtin has none, and only its missing code knows.
         (Family::Process, None) if entry.is_some() => Vec::new(),
         (Family::Process, Some(Some(guards))) => guards,
-        (Family::Process | Family::Native | Family::Agent | Family::Skill, _) => GUARDS.to_vec(),
+        (Family::Process | Family::Native | Family::Rule | Family::Skill, _) => GUARDS.to_vec(),
     };
     let mut stages = Stages::default();
     for kind in guards {
         let opens = kind == CheckpointKind::BeforeTool && entry.is_some_and(continues);
         let on_failure = if opens { OnFailure::Continue } else { OnFailure::default_at(kind) };
-        stages.set(kind, Stage { timeout: around.defaults.interceptor_timeout, on_failure, paired: false });
+        stages.set(kind, Stage { timeout: entry_context.defaults.interceptor_timeout, on_failure, paired: false });
     }
-    let state = State::Broken(Fault::CannotStart { detail: detail.to_owned() });
+    let state = HookState::Broken(Fault::CannotStart { detail: detail.to_owned() });
     Hook {
         matcher: entry.and_then(readable_matcher),
         stages,
-        ..around.hook(family, entry.map_or(0, readable_priority), state)
+        ..entry_context.hook(family, entry.map_or(0, readable_priority), state)
     }
 }
 
@@ -274,7 +279,7 @@ fn directory(folder: &Path, dir: Option<&str>) -> PathBuf {
     }
 }
 
-fn stages(policy: &Policy, named: &Named, observes: bool) -> Stages {
+fn stages(policy: &StagePolicy, named: &NamedStages, observes: bool) -> Stages {
     let mut stages = policy.stages(&named.named);
     for kind in &named.paired {
         stages.set(*kind, policy.stage(*kind, true));
@@ -285,13 +290,13 @@ fn stages(policy: &Policy, named: &Named, observes: bool) -> Stages {
     stages
 }
 
-fn modes(stages: &Stages) -> Vec<Mode> {
+fn modes(stages: &Stages) -> Vec<ChildMode> {
     let at = |kinds: &[CheckpointKind]| kinds.iter().any(|kind| stages.get(*kind).is_some());
     [
-        (Mode::Observe, at(&[CheckpointKind::Runtime])),
-        (Mode::Llm, at(&[CheckpointKind::BeforeLlm, CheckpointKind::AfterLlm])),
-        (Mode::Tool, at(&[CheckpointKind::BeforeTool, CheckpointKind::AfterTool])),
-        (Mode::Approve, at(&[CheckpointKind::ApproveTool])),
+        (ChildMode::Observe, at(&[CheckpointKind::Runtime])),
+        (ChildMode::Llm, at(&[CheckpointKind::BeforeLlm, CheckpointKind::AfterLlm])),
+        (ChildMode::Tool, at(&[CheckpointKind::BeforeTool, CheckpointKind::AfterTool])),
+        (ChildMode::Approve, at(&[CheckpointKind::ApproveTool])),
     ]
     .into_iter()
     .filter(|(_, on)| *on)
@@ -299,8 +304,8 @@ fn modes(stages: &Stages) -> Vec<Mode> {
     .collect()
 }
 
-impl Around<'_> {
-    fn hook(&self, family: Family, priority: i32, state: State) -> Hook {
+impl EntryContext<'_> {
+    fn hook(&self, family: Family, priority: i32, state: HookState) -> Hook {
         Hook {
             name: HookName::from(self.name),
             family,
@@ -308,7 +313,7 @@ impl Around<'_> {
             priority,
             state,
             matcher: None,
-            respond: Respond::Any,
+            respond: RespondTools::Any,
             events: None,
             scope: Scope::Everyone,
             media_dir: None,
@@ -325,30 +330,35 @@ mod tests {
     use domain::checkpoint::RuntimeKind;
     use domain::json::json;
 
-    fn around() -> Around<'static> {
-        Around { name: "x", origin: "pintle.toml:1:1", folder: Path::new("/etc/pintle"), defaults: Defaults::default() }
+    fn entry_context() -> EntryContext<'static> {
+        EntryContext {
+            name: "x",
+            origin: "pintle.toml:1:1",
+            folder: Path::new("/etc/pintle"),
+            defaults: Defaults::default(),
+        }
     }
 
     fn read(mut entry: Value) -> Result<(Hook, ProcessEntry), Vec<String>> {
         entry["command"] = json!(["h"]);
         let raw = domain::json::from_value(entry).unwrap();
-        process(&around(), &raw).map_err(|problems| {
+        process(&entry_context(), &raw).map_err(|problems| {
             problems.iter().map(|problem| format!("{}: {problem}", problem.path.join("."))).collect()
         })
     }
 
     #[test]
     fn modes_follow_from_what_is_named() {
-        let check = |entry: Value, modes: &[Mode], kinds: &[CheckpointKind]| {
+        let check = |entry: Value, modes: &[ChildMode], kinds: &[CheckpointKind]| {
             let (hook, process) = read(entry.clone()).unwrap();
             assert_eq!(process.modes, modes, "{entry}");
             assert_eq!(hook.stages.kinds().collect::<Vec<_>>(), kinds, "{entry}");
         };
         let all = json!({"observe": ["turn_end"], "intercept": ["approve_tool", "after_tool", "", "after_llm"]});
         let stages = [BeforeLlm, AfterLlm, BeforeTool, ApproveTool, AfterTool, Runtime];
-        check(all, &[Mode::Observe, Mode::Llm, Mode::Tool, Mode::Approve], &stages);
-        check(json!({"intercept": ["before_tool"], "pair": false}), &[Mode::Tool], &[BeforeTool]);
-        check(json!({"observe": ["agent.turn.end"]}), &[Mode::Observe], &[Runtime]);
+        check(all, &[ChildMode::Observe, ChildMode::Llm, ChildMode::Tool, ChildMode::Approve], &stages);
+        check(json!({"intercept": ["before_tool"], "pair": false}), &[ChildMode::Tool], &[BeforeTool]);
+        check(json!({"observe": ["agent.turn.end"]}), &[ChildMode::Observe], &[Runtime]);
     }
 
     #[test]
@@ -396,18 +406,19 @@ mod tests {
         ];
         assert_eq!(said, Err(expected.map(str::to_owned).to_vec()));
         assert_eq!(read(json!({})).map(|_| ()), Err(vec![": no hook modes enabled".to_owned()]));
-        let none = process(&around(), &RawProcess { intercept: Some(vec!["before_llm".into()]), ..Default::default() });
-        assert_eq!(none.map(|_| ()), Err(vec![Problem::new(&["command"], "command is required")]));
+        let none =
+            process(&entry_context(), &RawProcess { intercept: Some(vec!["before_llm".into()]), ..Default::default() });
+        assert_eq!(none.map(|_| ()), Err(vec![EntryProblem::new(&["command"], "command is required")]));
     }
 
     #[test]
     fn a_stub_stays_shut_where_its_entry_guards() {
         let check = |entry: Value, stages: &[(CheckpointKind, OnFailure)]| {
-            let hook = broken(&around(), Family::Process, Some(&entry), "bad");
+            let hook = broken(&entry_context(), Family::Process, Some(&entry), "bad");
             let found: Vec<_> =
                 hook.stages.kinds().map(|kind| (kind, hook.stages.get(kind).unwrap().on_failure)).collect();
             assert_eq!(found, stages, "{entry}");
-            assert_eq!(hook.state, State::Broken(Fault::CannotStart { detail: "bad".into() }));
+            assert_eq!(hook.state, HookState::Broken(Fault::CannotStart { detail: "bad".into() }));
         };
         let (close, open) = (OnFailure::Close, OnFailure::Continue);
         check(json!({"intercept": ["before_tool"]}), &[(BeforeTool, close)]);
@@ -421,7 +432,7 @@ mod tests {
         check(json!({"intercept": ["after_llm"]}), &[]);
         check(json!({}), &[]);
         check(json!(3), &[(BeforeTool, close), (ApproveTool, close)]);
-        let native = broken(&around(), Family::Native, Some(&json!({"matcher": "^exec$"})), "bad");
+        let native = broken(&entry_context(), Family::Native, Some(&json!({"matcher": "^exec$"})), "bad");
         assert_eq!(native.stages.kinds().collect::<Vec<_>>(), [BeforeTool, ApproveTool]);
         assert_eq!(native.matcher.map(|matcher| matcher.pattern().to_owned()), Some("^exec$".into()));
     }

@@ -4,11 +4,11 @@ use std::fmt;
 
 /// One thing that is wrong with an entry of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct EntryProblem {
     /// The keys that lead to it; an element of a list is its index.
     pub path: Vec<String>,
     /// Whether the key or the value is wrong.
-    pub at: At,
+    pub at: MemberPart,
     /// What is wrong: what was expected, what stands there.
     pub message: String,
     /// The name that was probably meant.
@@ -17,18 +17,18 @@ pub struct Problem {
 
 /// Which part of a member is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum MemberPart {
     /// Its name.
     Key,
     /// What it holds.
     Value,
 }
 
-impl Problem {
+impl EntryProblem {
     /// A problem with the value at `path`.
     pub fn new(path: &[&str], message: impl Into<String>) -> Self {
         let path = path.iter().map(|key| (*key).to_owned()).collect();
-        Self { path, at: At::Value, message: message.into(), nearest: None }
+        Self { path, at: MemberPart::Value, message: message.into(), nearest: None }
     }
 
     /// The same, with what was probably meant instead of `got`.
@@ -47,7 +47,7 @@ impl Problem {
 }
 
 /// The message, with the name that was probably meant.
-impl fmt::Display for Problem {
+impl fmt::Display for EntryProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.nearest {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::hook::{OnFailure, Stage, Stages};
 
-use super::problem::Problem;
+use super::problem::EntryProblem;
 use super::raw::{EachStage, PerStage, RawDefaults};
 
 /// The stages that `intercept` may name, in the order of a turn.
@@ -60,7 +60,7 @@ impl Default for Defaults {
 
 impl Defaults {
     /// Reads what is written; a bad value is a problem and leaves the built-in default in force.
-    pub fn read(raw: &RawDefaults) -> (Self, Vec<Problem>) {
+    pub fn read(raw: &RawDefaults) -> (Self, Vec<EntryProblem>) {
         let mut read = Self::default();
         let mut problems = Vec::new();
         for (key, value, to) in [
@@ -70,13 +70,13 @@ impl Defaults {
         ] {
             match value.map(millis) {
                 Some(Ok(timeout)) => *to = timeout,
-                Some(Err(message)) => problems.push(Problem::new(&[key], message)),
+                Some(Err(message)) => problems.push(EntryProblem::new(&[key], message)),
                 None => {}
             }
         }
         match raw.max_frame_bytes.map(frame_bytes) {
             Some(Ok(bytes)) => read.max_frame_bytes = bytes,
-            Some(Err(message)) => problems.push(Problem::new(&["max_frame_bytes"], message)),
+            Some(Err(message)) => problems.push(EntryProblem::new(&["max_frame_bytes"], message)),
             None => {}
         }
         (read, problems)
@@ -115,14 +115,14 @@ fn frame_bytes(value: i64) -> Result<usize, String> {
 
 /// The stages that `intercept` names, and those that come with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedStages {
     /// Those that stand there.
     pub named: Vec<CheckpointKind>,
     /// Those called only because their twin stands there.
     pub paired: Vec<CheckpointKind>,
 }
 
-impl Named {
+impl NamedStages {
     /// Adds the twins of `named` if `pair` says so.
     pub fn new(named: Vec<CheckpointKind>, pair: bool) -> Self {
         let twins = PAIRS.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
@@ -136,20 +136,20 @@ impl Named {
 
 /// How long the calls of a hook may take and what its faults become, whatever stages it has.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Policy {
+pub struct StagePolicy {
     defaults: Defaults,
     timeouts: BTreeMap<CheckpointKind, Duration>,
     on_failure: BTreeMap<CheckpointKind, OnFailure>,
 }
 
-impl Policy {
+impl StagePolicy {
     /// A policy that leaves everything to `defaults`.
     pub fn new(defaults: Defaults) -> Self {
         Self { defaults, timeouts: BTreeMap::new(), on_failure: BTreeMap::new() }
     }
 
     /// Reads `timeout_ms`.
-    pub(super) fn read_timeouts(&mut self, raw: Option<&PerStage<i64>>) -> Vec<Problem> {
+    pub(super) fn read_timeouts(&mut self, raw: Option<&PerStage<i64>>) -> Vec<EntryProblem> {
         let mut problems = Vec::new();
         let values: Vec<(Option<CheckpointKind>, i64)> = match raw {
             None => Vec::new(),
@@ -160,14 +160,18 @@ impl Policy {
             match (millis(value), kind) {
                 (Ok(timeout), Some(kind)) => drop(self.timeouts.insert(kind, timeout)),
                 (Ok(timeout), None) => self.timeouts.extend(INTERCEPTS.map(|kind| (kind, timeout))),
-                (Err(message), kind) => problems.push(Problem::new(&path("timeout_ms", kind), message)),
+                (Err(message), kind) => problems.push(EntryProblem::new(&path("timeout_ms", kind), message)),
             }
         }
         problems
     }
 
     /// Reads `on_failure` for a hook whose stages are `named`; `None` if only its code knows them.
-    pub(super) fn read_on_failure(&mut self, raw: Option<&PerStage<String>>, named: Option<&Named>) -> Vec<Problem> {
+    pub(super) fn read_on_failure(
+        &mut self,
+        raw: Option<&PerStage<String>>,
+        named: Option<&NamedStages>,
+    ) -> Vec<EntryProblem> {
         match raw {
             None => Vec::new(),
             Some(PerStage::All(word)) => self.read_bare(word, named).into_iter().collect(),
@@ -178,7 +182,7 @@ impl Policy {
     }
 
     /// A bare word applies to every stage that allows it, and must apply somewhere.
-    fn read_bare(&mut self, word: &str, named: Option<&Named>) -> Option<Problem> {
+    fn read_bare(&mut self, word: &str, named: Option<&NamedStages>) -> Option<EntryProblem> {
         let stages = named.map_or(&INTERCEPTS[..], |named| &named.named);
         let allowed: Vec<_> = stages.iter().filter_map(|kind| Some((*kind, allowed(*kind, word)?))).collect();
         let known = ON_FAILURE_WORDS.contains(&word);
@@ -189,15 +193,15 @@ impl Policy {
             return None;
         }
         if wants_open && stages.contains(&CheckpointKind::ApproveTool) {
-            return Some(Problem::new(&["on_failure"], ALWAYS_REFUSES));
+            return Some(EntryProblem::new(&["on_failure"], ALWAYS_REFUSES));
         }
         Some(unsupported(&["on_failure"], word))
     }
 
-    fn read_one(&mut self, kind: CheckpointKind, word: &str, named: Option<&Named>) -> Option<Problem> {
+    fn read_one(&mut self, kind: CheckpointKind, word: &str, named: Option<&NamedStages>) -> Option<EntryProblem> {
         let path = path("on_failure", Some(kind));
         if kind.duty() == Duty::Approver {
-            return Some(Problem::new(&path, ALWAYS_REFUSES));
+            return Some(EntryProblem::new(&path, ALWAYS_REFUSES));
         }
         let paired = named.is_some_and(|named| named.paired.contains(&kind));
         match allowed(kind, word) {
@@ -206,7 +210,7 @@ impl Policy {
                     "unsupported on_failure \"{word}\": {} is called only as a twin and always continues",
                     kind.name()
                 );
-                Some(Problem::new(&path, message))
+                Some(EntryProblem::new(&path, message))
             }
             Some(on_failure) => {
                 self.on_failure.insert(kind, on_failure);
@@ -239,8 +243,8 @@ impl Policy {
 
 const ALWAYS_REFUSES: &str = "approve_tool always refuses on a fault";
 
-fn unsupported(path: &[&str], word: &str) -> Problem {
-    Problem::new(path, format!("unsupported on_failure \"{word}\"")).meant(word, ON_FAILURE_WORDS)
+fn unsupported(path: &[&str], word: &str) -> EntryProblem {
+    EntryProblem::new(path, format!("unsupported on_failure \"{word}\"")).meant(word, ON_FAILURE_WORDS)
 }
 
 /// What `word` makes of a fault at `kind`, where it is allowed.
@@ -274,7 +278,7 @@ mod tests {
     #[test]
     fn a_stage_brings_its_twin_unless_told_not_to() {
         let check = |named: &[CheckpointKind], pair, paired: &[CheckpointKind]| {
-            assert_eq!(Named::new(named.to_vec(), pair).paired, paired, "{named:?}");
+            assert_eq!(NamedStages::new(named.to_vec(), pair).paired, paired, "{named:?}");
         };
         check(&[BeforeLlm], true, &[AfterLlm]);
         check(&[AfterLlm], true, &[BeforeLlm]);
@@ -284,8 +288,8 @@ mod tests {
     }
 
     fn on_failure(word: &str, named: &[CheckpointKind]) -> Result<Vec<OnFailure>, String> {
-        let named = Named::new(named.to_vec(), true);
-        let mut policy = Policy::new(Defaults::default());
+        let named = NamedStages::new(named.to_vec(), true);
+        let mut policy = StagePolicy::new(Defaults::default());
         let problems = policy.read_on_failure(Some(&PerStage::All(word.into())), Some(&named));
         match problems.first() {
             Some(problem) => Err(problem.to_string()),

@@ -13,7 +13,7 @@ const TOO_BIG: u64 = 1 << 53;
 
 /// What an `id` member says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Named {
+pub(super) enum IdMember {
     /// The call of this number; with a warning unless it is spelled as it was sent.
     Call(u64, Option<String>),
     /// `null` or 0: the line answers nothing.
@@ -25,43 +25,43 @@ pub(super) enum Named {
 }
 
 /// Reads the JSON text of an `id`.
-pub(super) fn named(text: &str) -> Named {
+pub(super) fn named(text: &str) -> IdMember {
     match text.bytes().next() {
         Some(b'0'..=b'9' | b'-') => match text.parse::<u64>() {
             Ok(id) => call(id, None),
             Err(_) => fraction(text),
         },
         Some(b'"') => quoted(text),
-        Some(b'n') => Named::Nothing,
-        Some(_) | None => Named::Wrong,
+        Some(b'n') => IdMember::Nothing,
+        Some(_) | None => IdMember::Wrong,
     }
 }
 
-fn call(id: u64, warning: Option<String>) -> Named {
+fn call(id: u64, warning: Option<String>) -> IdMember {
     match id {
-        0 => Named::Nothing,
-        1..TOO_BIG => Named::Call(id, warning),
-        TOO_BIG.. => Named::Stranger,
+        0 => IdMember::Nothing,
+        1..TOO_BIG => IdMember::Call(id, warning),
+        TOO_BIG.. => IdMember::Stranger,
     }
 }
 
-fn fraction(text: &str) -> Named {
+fn fraction(text: &str) -> IdMember {
     match text.parse::<f64>() {
         Ok(id) if id.fract() == 0.0 && (0.0..TOO_BIG as f64).contains(&id) => {
             let id = id as u64;
             call(id, Some(format!("the id {} should be written {id}", excerpt(text))))
         }
-        Ok(_) | Err(_) => Named::Stranger,
+        Ok(_) | Err(_) => IdMember::Stranger,
     }
 }
 
-fn quoted(text: &str) -> Named {
-    let Ok(bare) = serde_json::from_str::<String>(text) else { return Named::Wrong };
+fn quoted(text: &str) -> IdMember {
+    let Ok(bare) = serde_json::from_str::<String>(text) else { return IdMember::Wrong };
     match bare.parse::<u64>() {
         Ok(id) if bare.bytes().all(|byte| byte.is_ascii_digit()) => {
             call(id, Some(format!("the id \"{}\" should be the number {id}", excerpt(&bare))))
         }
-        Ok(_) | Err(_) => Named::Stranger,
+        Ok(_) | Err(_) => IdMember::Stranger,
     }
 }
 
@@ -210,8 +210,8 @@ impl IdScanner {
         if self.place == Place::Id {
             let text = std::str::from_utf8(&self.held).ok().filter(|text| text.len() <= MAX_HELD_BYTES);
             self.id = match text.map(|text| named(text.trim_end())) {
-                Some(Named::Call(id, _)) => Some(id),
-                Some(Named::Nothing | Named::Stranger | Named::Wrong) | None => None,
+                Some(IdMember::Call(id, _)) => Some(id),
+                Some(IdMember::Nothing | IdMember::Stranger | IdMember::Wrong) | None => None,
             };
         }
         self.held.clear();
@@ -233,23 +233,23 @@ mod tests {
     #[test]
     fn an_id_names_a_call() {
         #[track_caller]
-        fn check(text: &str, expected: Named) {
+        fn check(text: &str, expected: IdMember) {
             assert_eq!(named(text), expected);
         }
-        check("2", Named::Call(2, None));
-        check("2.0", Named::Call(2, Some("the id 2.0 should be written 2".into())));
-        check("2e0", Named::Call(2, Some("the id 2e0 should be written 2".into())));
-        check("\"2\"", Named::Call(2, Some("the id \"2\" should be the number 2".into())));
-        check("9007199254740991", Named::Call((1 << 53) - 1, None));
+        check("2", IdMember::Call(2, None));
+        check("2.0", IdMember::Call(2, Some("the id 2.0 should be written 2".into())));
+        check("2e0", IdMember::Call(2, Some("the id 2e0 should be written 2".into())));
+        check("\"2\"", IdMember::Call(2, Some("the id \"2\" should be the number 2".into())));
+        check("9007199254740991", IdMember::Call((1 << 53) - 1, None));
         for text in ["0", "-0", "0.0", "\"0\"", "null"] {
-            check(text, Named::Nothing);
+            check(text, IdMember::Nothing);
         }
         let huge = "9".repeat(400);
         for text in ["-3", "1.5", "9007199254740992", "1e300", "1e999", "\"\"", "\"+2\"", "\"two\"", "\"2.0\"", &huge] {
-            check(text, Named::Stranger);
+            check(text, IdMember::Stranger);
         }
         for text in ["true", "[2]", "{}", ""] {
-            check(text, Named::Wrong);
+            check(text, IdMember::Wrong);
         }
     }
 

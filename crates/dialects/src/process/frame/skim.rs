@@ -9,7 +9,7 @@ use memchr::{memchr2, memmem};
 
 /// A list that stands somewhere in a text, and of which elements are known: they are passed over at once.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownList {
     /// The address of its bracket.
     list: usize,
     /// Where the known elements end, counted from the bracket. They are the first of the list, without blanks between.
@@ -17,9 +17,9 @@ pub(crate) struct Known {
 }
 
 /// Of a text of which nothing is known.
-pub(crate) static NOTHING: Known = Known { list: 0, ends: Vec::new() };
+pub(crate) static NOTHING: KnownList = KnownList { list: 0, ends: Vec::new() };
 
-impl Known {
+impl KnownList {
     /// Finds the list called `name` in `text`, and how many of `elements`, whole JSON values, it begins with.
     pub(crate) fn find<'e>(text: &str, name: &str, elements: impl Iterator<Item = &'e [u8]>) -> Self {
         let marker = format!("\"{name}\":[");
@@ -52,12 +52,12 @@ impl Known {
 }
 
 /// The members of the object `text`, in order; `None` if it is no object.
-pub(crate) fn members<'a, 'k>(text: &'a str, known: &'k Known) -> Option<Members<'a, 'k>> {
+pub(crate) fn members<'a, 'k>(text: &'a str, known: &'k KnownList) -> Option<Members<'a, 'k>> {
     text.starts_with('{').then_some(Members { text, known, at: 1 })
 }
 
 /// The elements of the array `text`; `None` if it is no array.
-pub(crate) fn elements<'a>(text: &'a str, known: &Known) -> Option<Vec<&'a str>> {
+pub(crate) fn elements<'a>(text: &'a str, known: &KnownList) -> Option<Vec<&'a str>> {
     if !text.starts_with('[') {
         return None;
     }
@@ -92,7 +92,7 @@ pub(crate) fn kind(text: &str) -> &'static str {
 /// The members of one object; a name is decoded, a value is its text.
 pub(crate) struct Members<'a, 'k> {
     text: &'a str,
-    known: &'k Known,
+    known: &'k KnownList,
     at: usize,
 }
 
@@ -134,7 +134,7 @@ fn part(text: &str, mut at: usize) -> Option<usize> {
 }
 
 /// Where the value that begins at `at` ends.
-fn value_end(text: &[u8], at: usize, known: &Known) -> usize {
+fn value_end(text: &[u8], at: usize, known: &KnownList) -> usize {
     match text.get(at) {
         Some(b'"') => string_end(text, at + 1),
         Some(b'{') => container_end(text, at + 1, known),
@@ -149,7 +149,7 @@ fn value_end(text: &[u8], at: usize, known: &Known) -> usize {
 }
 
 /// Where the object or array ends whose first part is at `at`.
-fn container_end(text: &[u8], mut at: usize, known: &Known) -> usize {
+fn container_end(text: &[u8], mut at: usize, known: &KnownList) -> usize {
     let mut level = 1;
     while let Some(&byte) = text.get(at) {
         at += 1;
@@ -210,7 +210,7 @@ mod tests {
         fn check(messages: &str, count: usize) {
             let originals = [r#"{"a":["]"]}"#, "{}", r#"{"b":2}"#];
             let text = format!(r#"{{"x":"]","r":{{"messages":{messages},"y":[]}}}}"#);
-            let known = Known::find(&text, "messages", originals.into_iter().map(str::as_bytes));
+            let known = KnownList::find(&text, "messages", originals.into_iter().map(str::as_bytes));
             assert_eq!(known.ends.len(), count);
             let outer: Vec<_> = members(&text, &known).unwrap().collect();
             let inner: Vec<_> = members(outer[1].1, &known).unwrap().collect();

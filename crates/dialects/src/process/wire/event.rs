@@ -1,7 +1,7 @@
 //! What observers are told: the params of `hook.event` and of `hook.runtime_event`.
 
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Notice, Observed, RuntimeEvent};
+use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
 use domain::identity::Identity;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::process::frame::escape;
 ///
 /// `seq` counts the events of this hook, dropped ones too; only `hook.event` carries it.
 pub fn event_params(form: EventForm, notice: &Notice, seq: u64) -> Option<Vec<u8>> {
-    let Observed::Runtime(event) = &notice.what else { return None };
+    let ObservedEvent::Runtime(event) = &notice.what else { return None };
     let json = match form {
         EventForm::Hook => serde_json::to_vec(&HookEvent::of(notice, event, &event.kind().source(), seq)),
         EventForm::Runtime => serde_json::to_vec(&Runtime::of(notice, event)),

@@ -8,11 +8,11 @@ pub(super) struct Shape<const N: usize> {
     /// Those that are read here.
     pub(super) names: [&'static str; N],
     /// Those that are read, but at another place.
-    pub(super) elsewhere: &'static [Elsewhere],
+    pub(super) elsewhere: &'static [MisplacedMembers],
 }
 
 /// Members that were written one level too high.
-pub(super) struct Elsewhere {
+pub(super) struct MisplacedMembers {
     /// The members.
     pub(super) names: &'static [&'static str],
     /// Where they belong, up to the name.
@@ -63,7 +63,12 @@ fn meant<'a>(name: &str, among: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The warning for the member `name` of the object at `path`, which is not read.
-pub(super) fn not_read(path: &dyn std::fmt::Display, name: &str, names: &[&str], elsewhere: &[Elsewhere]) -> String {
+pub(super) fn not_read(
+    path: &dyn std::fmt::Display,
+    name: &str,
+    names: &[&str],
+    elsewhere: &[MisplacedMembers],
+) -> String {
     let name = excerpt(name);
     let place = elsewhere.iter().find_map(|there| {
         let known = there.names.iter().find(|known| known.eq_ignore_ascii_case(&name))?;

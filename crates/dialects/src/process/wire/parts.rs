@@ -3,7 +3,7 @@
 use domain::fault::Fault;
 use domain::json::{Value, json};
 use domain::llm::{FunctionDef, LlmReply, ToolDef, Usage};
-use domain::message::{CallPart, FunctionPart, Message, Private, Role, SystemPart};
+use domain::message::{CallPart, FunctionPart, Message, ProviderData, Role, SystemPart};
 use domain::tool::ToolOutput;
 
 use super::hint::Shape;
@@ -61,7 +61,7 @@ impl Reader<'_> {
             model_name: text(&path.name("model_name"), model)?,
             created_at: string(&path.name("created_at"), created)?,
             origin: text(&path.name("origin"), origin)?,
-            private: Private::default(),
+            private: ProviderData::default(),
         })
     }
 
@@ -152,7 +152,7 @@ impl Reader<'_> {
             usage: None,
             reasoning: text(&path.name("reasoning"), reasoning)?,
             reasoning_details: value(&path.name("reasoning_details"), details)?.unwrap_or_default(),
-            private: Private::default(),
+            private: ProviderData::default(),
         })
     }
 

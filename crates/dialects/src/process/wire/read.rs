@@ -6,19 +6,19 @@ use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, CheckpointKind, LlmPatch, Reply,
     Subject, Substitute,
 };
-use domain::fault::{Breach, Fault};
+use domain::fault::{Fault, ProtocolBreach};
 use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::tool::ToolCall;
-use domain::verdict::{Abort, Extent, Heard, Reason, Verdict};
+use domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
 use serde::Serialize;
 
 use super::echo::{Element, Originals};
-use super::hint::{Elsewhere, Shape, unknown_action};
+use super::hint::{MisplacedMembers, Shape, unknown_action};
 use super::nanos;
 use super::parts::{OUTPUT_NAMES, RESPONSE_NAMES};
 use super::reader::{Path, RESULT, Reader, flag, list, object, string, text};
-use crate::process::frame::skim::{self, Known};
+use crate::process::frame::skim::{self, KnownList};
 use crate::process::frame::{RpcBody, RpcReply};
 
 /// The actions of the rewriters.
@@ -28,28 +28,34 @@ const TOOL_ACTIONS: [&str; 6] = ["continue", "modify", "respond", "deny_tool", "
 
 const BEFORE_LLM: Shape<3> = Shape {
     names: ["action", "reason", "request"],
-    elsewhere: &[Elsewhere { names: &["model", "messages", "tools", "options"], at: "result.request.", with: "" }],
+    elsewhere: &[MisplacedMembers {
+        names: &["model", "messages", "tools", "options"],
+        at: "result.request.",
+        with: "",
+    }],
 };
 const REQUEST: Shape<9> = Shape {
     names: ["model", "messages", "tools", "options", "graceful_terminal", "meta", "context", "channel", "chat_id"],
     elsewhere: &[],
 };
-const FLAT_RESPONSE: &[Elsewhere] = &[Elsewhere { names: &RESPONSE_NAMES, at: "result.response.response.", with: "" }];
+const FLAT_RESPONSE: &[MisplacedMembers] =
+    &[MisplacedMembers { names: &RESPONSE_NAMES, at: "result.response.response.", with: "" }];
 const AFTER_LLM: Shape<3> = Shape { names: ["action", "reason", "response"], elsewhere: FLAT_RESPONSE };
 const RESPONSE_WRAPPER: Shape<6> =
     Shape { names: ["model", "response", "meta", "context", "channel", "chat_id"], elsewhere: FLAT_RESPONSE };
 const BEFORE_TOOL: Shape<4> = Shape {
     names: ["action", "reason", "call", "result"],
     elsewhere: &[
-        Elsewhere { names: &["tool", "arguments"], at: "result.call.", with: "" },
-        Elsewhere { names: &OUTPUT_NAMES, at: "result.result.", with: " with \"respond\"" },
+        MisplacedMembers { names: &["tool", "arguments"], at: "result.call.", with: "" },
+        MisplacedMembers { names: &OUTPUT_NAMES, at: "result.result.", with: " with \"respond\"" },
     ],
 };
 const CALL: Shape<8> = Shape {
     names: ["tool", "arguments", "tool_call_id", "raw_tool", "meta", "context", "channel", "chat_id"],
     elsewhere: &[],
 };
-const FLAT_OUTPUT: &[Elsewhere] = &[Elsewhere { names: &OUTPUT_NAMES, at: "result.result.result.", with: "" }];
+const FLAT_OUTPUT: &[MisplacedMembers] =
+    &[MisplacedMembers { names: &OUTPUT_NAMES, at: "result.result.result.", with: "" }];
 const AFTER_TOOL: Shape<3> = Shape { names: ["action", "reason", "result"], elsewhere: FLAT_OUTPUT };
 const OUTPUT_WRAPPER: Shape<10> = Shape {
     names: [
@@ -112,7 +118,7 @@ pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
 
 fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: bool) -> Result<Reply, Fault> {
     let json = match body {
-        RpcBody::Error { message } => return Err(Fault::Protocol(Breach::Returned(message.clone()))),
+        RpcBody::Error { message } => return Err(Fault::Protocol(ProtocolBreach::Returned(message.clone()))),
         RpcBody::Empty => "{}",
         RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
     };
@@ -120,7 +126,7 @@ fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: 
         Subject::BeforeLlm(asked) => {
             // Most of a conversation comes back as it went.
             let sent = asked.request.messages.iter().map(|message| message.json());
-            let known = Known::find(json, "messages", sent);
+            let known = KnownList::find(json, "messages", sent);
             let mut reader = Reader { known: &known, ..reader };
             let verdict = reader.before_llm(asked, json);
             reader.conclude(verdict, strict).map(Reply::BeforeLlm)
@@ -149,14 +155,18 @@ fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: 
 
 impl Reader<'_> {
     /// The verdict with the warnings; the fault instead, if there is one or must be one.
-    fn conclude<C: Checkpoint>(self, verdict: Result<Verdict<C>, Fault>, strict: bool) -> Result<Heard<C>, Fault> {
+    fn conclude<C: Checkpoint>(
+        self,
+        verdict: Result<Verdict<C>, Fault>,
+        strict: bool,
+    ) -> Result<ParsedVerdict<C>, Fault> {
         let heard = verdict.and_then(|verdict| match self.warnings.first() {
             Some(mistake) if strict => Err(Fault::broke(mistake)),
-            Some(_) | None => Ok(Heard { warnings: self.warnings, ..verdict.into() }),
+            Some(_) | None => Ok(ParsedVerdict { warnings: self.warnings, ..verdict.into() }),
         });
         match heard {
-            Err(Fault::Unreadable { detail } | Fault::Protocol(Breach::Broke(detail))) if self.responds => {
-                Err(Fault::Protocol(Breach::Respond(detail)))
+            Err(Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail))) if self.responds => {
+                Err(Fault::Protocol(ProtocolBreach::Respond(detail)))
             }
             Ok(_) | Err(_) => heard,
         }
@@ -351,17 +361,17 @@ impl Reader<'_> {
 
     /// The abort that `action` demands; `None` if the payload decides.
     fn abort(&mut self, kind: CheckpointKind, action: &str, reason: Option<&str>) -> Result<Option<Abort>, Fault> {
-        let extent = match action {
+        let abort_scope = match action {
             "" | "continue" | "modify" => None,
-            "abort_turn" => Some(Extent::Turn),
-            "hard_abort" => Some(Extent::Run),
+            "abort_turn" => Some(AbortScope::Turn),
+            "hard_abort" => Some(AbortScope::Run),
             _ => {
                 let allowed = if kind == CheckpointKind::BeforeTool { &TOOL_ACTIONS[..] } else { &ACTIONS[..] };
                 return Err(Fault::broke(unknown_action(action, allowed, kind.name())));
             }
         };
         let reason = text(&RESULT.name("reason"), reason)?;
-        Ok(extent.map(|extent| Abort { extent, reason: Reason::new(&reason) }))
+        Ok(abort_scope.map(|abort_scope| Abort { abort_scope, reason: Reason::new(&reason) }))
     }
 
     /// Warns about a payload that the action leaves no room for.

@@ -7,7 +7,7 @@ use domain::json::{Object, Value, parse};
 
 use super::echo::key;
 use super::hint::{Shape, not_read};
-use crate::process::frame::skim::{self, Known};
+use crate::process::frame::skim::{self, KnownList};
 
 /// How many likely mistakes of one reply are listed: enough to mend a hook, too few to fill a record.
 const MAX_WARNINGS: usize = 32;
@@ -65,7 +65,7 @@ pub(super) struct Reader<'a> {
     /// The params that were sent, where they are at hand.
     pub(super) sent: Option<&'a [u8]>,
     /// What of the reply is the host's own.
-    pub(super) known: &'a Known,
+    pub(super) known: &'a KnownList,
     /// Whether the reply claims to answer in the tool's place.
     pub(super) responds: bool,
 }
@@ -168,7 +168,11 @@ pub(super) fn flag(path: &Path<'_>, text: Option<&str>) -> Result<bool, Fault> {
 }
 
 /// The elements of an array, if it is there.
-pub(super) fn list<'t>(path: &Path<'_>, text: Option<&'t str>, known: &Known) -> Result<Option<Vec<&'t str>>, Fault> {
+pub(super) fn list<'t>(
+    path: &Path<'_>,
+    text: Option<&'t str>,
+    known: &KnownList,
+) -> Result<Option<Vec<&'t str>>, Fault> {
     text.map(|text| skim::elements(text, known).ok_or_else(|| path.wrong("an array", text))).transpose()
 }
 

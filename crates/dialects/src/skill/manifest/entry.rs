@@ -1,12 +1,14 @@
 //! One entry: every field good, or the entry falls.
 
-use domain::skill::finding::{Code, Refusal};
+use domain::skill::finding::{FileRefusal, FindingCode};
 use domain::skill::{Timing, Voice};
 
-use super::{AgentView, Entry, HOOKS, MAX_KEYS_NAMED, Place, Reader, finding, quoted, shown, twice_within};
+use super::{
+    AgentView, HOOKS, MAX_KEYS_NAMED, ManifestEntry, ManifestPlace, Reader, finding, quoted, shown, twice_within,
+};
 use crate::process::config::nearest;
 use crate::skill::name;
-use crate::tree::{Node, NodeKind};
+use crate::tree::{NodeKind, TreeNode};
 
 /// The fields that every entry has, in the order in which they are named.
 const REQUIRED: [&str; 5] = ["name", "file", "timing", "role", "persistent"];
@@ -44,26 +46,30 @@ const ROLES: [&str; 2] = ["system", "user"];
 
 /// What a field may hold.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum FieldType {
     Text,
     Switch,
 }
 
 impl Reader<'_> {
     /// The entry with this number, if it is good. `names` are those of the entries before it.
-    pub(super) fn entry(&mut self, number: usize, item: &Node, names: &mut Vec<String>) -> Option<Entry> {
+    pub(super) fn entry(&mut self, number: usize, item: &TreeNode, names: &mut Vec<String>) -> Option<ManifestEntry> {
         let index = number.to_string();
-        let at = One { number: &index, item };
+        let at = NumberedEntry { number: &index, item };
         let whole = self.place(item.span.start, &[HOOKS, &index]);
         if !item.is_table() {
             let message = format!("an entry is to be an object, got {}", shown(item));
-            self.say_instead(Code::E1, &whole, message, ("an object", shown(item)));
+            self.say_instead(FindingCode::E1, &whole, message, ("an object", shown(item)));
             return None;
         }
         if let Some((member, steps)) = twice_within(item) {
             let steps: Vec<&str> = [HOOKS, &index].into_iter().chain(steps.iter().map(String::as_str)).collect();
             let place = self.place(member.span.start, &steps);
-            self.say(Code::F9, &place, format!("the key {} stands twice; the entry is skipped", quoted(&member.key)));
+            self.say(
+                FindingCode::F9,
+                &place,
+                format!("the key {} stands twice; the entry is skipped", quoted(&member.key)),
+            );
             return None;
         }
         let before = self.errors();
@@ -71,12 +77,12 @@ impl Reader<'_> {
         let fields = self.fields(&at, names);
         let timing = fields.as_ref().and_then(|fields| fields.timing).or_else(|| timing_of(item));
         let filter = self.filter(&at, timing);
-        self.unknown_keys(Code::W4, item, &[HOOKS, &index], &KEYS);
+        self.unknown_keys(FindingCode::W4, item, &[HOOKS, &index], &KEYS);
         if self.errors() > before {
             return None;
         }
         let Fields { name, file, timing: Some(timing), role: Some(role), persistent } = fields? else { return None };
-        let entry = Entry {
+        let entry = ManifestEntry {
             name,
             file,
             timing,
@@ -94,23 +100,23 @@ impl Reader<'_> {
         self.found.iter().filter(|found| found.severity == domain::skill::finding::Severity::Error).count()
     }
 
-    fn missing(&mut self, whole: &Place, item: &Node) {
+    fn missing(&mut self, whole: &ManifestPlace, item: &TreeNode) {
         let missing: Vec<&str> = REQUIRED.into_iter().filter(|key| item.get(key).is_none()).collect();
         if !missing.is_empty() {
             let names = missing.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
             let got = item.members().iter().map(|member| member.key.as_str()).take(MAX_KEYS_NAMED).collect::<Vec<_>>();
             let message = format!("the entry lacks {names}; it is skipped");
-            self.say_instead(Code::E2, whole, message, (&missing.join(", "), got.join(", ")));
+            self.say_instead(FindingCode::E2, whole, message, (&missing.join(", "), got.join(", ")));
         }
     }
 
     /// The required fields, as far as they are there and have the right type. None if one of them has not.
-    fn fields(&mut self, at: &One<'_>, names: &mut Vec<String>) -> Option<Fields> {
+    fn fields(&mut self, at: &NumberedEntry<'_>, names: &mut Vec<String>) -> Option<Fields> {
         let name = self.text(at, "name");
         let file = self.text(at, "file");
         let timing = self.text(at, "timing").and_then(|word| self.timing(at, &word));
         let role = self.text(at, "role").and_then(|word| self.role(at, &word));
-        let persistent = self.field(at, "persistent", Wanted::Switch);
+        let persistent = self.field(at, "persistent", FieldType::Switch);
         if let Some(name) = &name {
             self.name(at, name, names);
         }
@@ -122,21 +128,21 @@ impl Reader<'_> {
     }
 
     /// The value of `key`, if it is there and of the type that is wanted.
-    fn field<'n>(&mut self, at: &One<'n>, key: &str, wanted: Wanted) -> Option<&'n Node> {
+    fn field<'n>(&mut self, at: &NumberedEntry<'n>, key: &str, wanted: FieldType) -> Option<&'n TreeNode> {
         let node = at.item.get(key)?;
         let expected = match (wanted, &node.kind) {
-            (Wanted::Text, NodeKind::Text(_)) | (Wanted::Switch, NodeKind::Bool(_)) => return Some(node),
-            (Wanted::Text, _) => "a string",
-            (Wanted::Switch, _) => "true or false",
+            (FieldType::Text, NodeKind::Text(_)) | (FieldType::Switch, NodeKind::Bool(_)) => return Some(node),
+            (FieldType::Text, _) => "a string",
+            (FieldType::Switch, _) => "true or false",
         };
         let message = format!("`{key}` is to be {expected}, got {}", shown(node));
         let place = self.of(at, key);
-        self.say_instead(Code::E3, &place, message, (expected, shown(node)));
+        self.say_instead(FindingCode::E3, &place, message, (expected, shown(node)));
         None
     }
 
-    fn text(&mut self, at: &One<'_>, key: &str) -> Option<String> {
-        match &self.field(at, key, Wanted::Text)?.kind {
+    fn text(&mut self, at: &NumberedEntry<'_>, key: &str) -> Option<String> {
+        match &self.field(at, key, FieldType::Text)?.kind {
             NodeKind::Text(text) => Some(text.clone()),
             NodeKind::Null
             | NodeKind::Bool(_)
@@ -147,81 +153,88 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&mut self, at: &One<'_>, name: &str, names: &mut Vec<String>) {
+    fn name(&mut self, at: &NumberedEntry<'_>, name: &str, names: &mut Vec<String>) {
         let place = self.of(at, "name");
         let expected = "1 to 128 characters without control characters";
         if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
             let message = format!("`name` is to have {expected}, got {}", quoted(name));
-            return self.say_instead(Code::E4, &place, message, (expected, quoted(name)));
+            return self.say_instead(FindingCode::E4, &place, message, (expected, quoted(name)));
         }
         if names.iter().any(|before| before == name) {
             let message = format!("the name {name:?} is taken by an entry before this one, which stays");
-            return self.say_instead(Code::E5, &place, message, ("a name of its own", quoted(name)));
+            return self.say_instead(FindingCode::E5, &place, message, ("a name of its own", quoted(name)));
         }
         names.push(name.to_owned());
     }
 
-    fn file(&mut self, at: &One<'_>, file: &str) {
+    fn file(&mut self, at: &NumberedEntry<'_>, file: &str) {
         let Err(why) = name::text(file) else { return };
         let place = self.of(at, "file");
         let message = format!("`file` is to name a `.md` file in `hooks/`; {} {why}", quoted(file));
-        self.say_instead(Code::E8, &place, message, ("the name of a .md file in hooks/", Refusal::Name.word().into()));
+        self.say_instead(
+            FindingCode::E8,
+            &place,
+            message,
+            ("the name of a .md file in hooks/", FileRefusal::Name.word().into()),
+        );
     }
 
-    fn timing(&mut self, at: &One<'_>, word: &str) -> Option<Timing> {
+    fn timing(&mut self, at: &NumberedEntry<'_>, word: &str) -> Option<Timing> {
         let known = Timing::ALL.into_iter().find(|timing| timing.word() == word);
         if known.is_none() {
-            self.unknown_word(Code::E6, (at, "timing"), word, &Timing::ALL.map(Timing::word));
+            self.unknown_word(FindingCode::E6, (at, "timing"), word, &Timing::ALL.map(Timing::word));
         }
         known
     }
 
-    fn role(&mut self, at: &One<'_>, word: &str) -> Option<Voice> {
+    fn role(&mut self, at: &NumberedEntry<'_>, word: &str) -> Option<Voice> {
         match word {
             "system" => Some(Voice::System),
             "user" => Some(Voice::User),
             _ => {
-                self.unknown_word(Code::E7, (at, "role"), word, &ROLES);
+                self.unknown_word(FindingCode::E7, (at, "role"), word, &ROLES);
                 None
             }
         }
     }
 
-    fn unknown_word(&mut self, code: Code, (at, key): (&One<'_>, &str), word: &str, known: &[&str]) {
+    fn unknown_word(&mut self, code: FindingCode, (at, key): (&NumberedEntry<'_>, &str), word: &str, known: &[&str]) {
         let place = self.of(at, key);
         let list = known.join(", ");
         let message = format!("there is no {key} {}; expected one of {list}", quoted(word));
-        let mut found = finding(self.around, code, &place, message).instead(list, quoted(word));
+        let mut found = finding(self.manifest_context, code, &place, message).instead(list, quoted(word));
         found.nearest = nearest(word, known.iter().copied()).or_else(|| begun(word, known)).map(str::to_owned);
         self.found.push(found);
     }
 
     /// The tools that a hook is about. It counts only after tool calls; what cannot be read there is an error, because a
     /// hook without its filter would be about more than was meant.
-    fn filter(&mut self, at: &One<'_>, timing: Option<Timing>) -> Vec<String> {
+    fn filter(&mut self, at: &NumberedEntry<'_>, timing: Option<Timing>) -> Vec<String> {
         let (Some(node), Some(timing)) = (at.item.get(FILTER), timing) else { return Vec::new() };
         let place = self.of(at, FILTER);
         if timing != Timing::AfterToolCall {
             let message =
                 format!("`tool_filter` counts only at `after_tool_call`; it has no effect at `{}`", timing.word());
-            self.say(Code::W1, &place, message);
+            self.say(FindingCode::W1, &place, message);
             return Vec::new();
         }
         match &node.kind {
-            NodeKind::Null => self.say(Code::W3, &place, "`tool_filter` is null: the hook is about every tool".into()),
+            NodeKind::Null => {
+                self.say(FindingCode::W3, &place, "`tool_filter` is null: the hook is about every tool".into())
+            }
             NodeKind::List(items) if items.is_empty() => {
-                self.say(Code::W2, &place, "`tool_filter` is empty: the hook is about every tool".into());
+                self.say(FindingCode::W2, &place, "`tool_filter` is empty: the hook is about every tool".into());
             }
             NodeKind::List(items) => return self.filter_members(at, items),
             NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) | NodeKind::Table(_) => {
                 let message = format!("`tool_filter` is to be an array of names of tools, got {}", shown(node));
-                self.say_instead(Code::E9, &place, message, ("an array of strings", shown(node)));
+                self.say_instead(FindingCode::E9, &place, message, ("an array of strings", shown(node)));
             }
         }
         Vec::new()
     }
 
-    fn filter_members(&mut self, at: &One<'_>, items: &[Node]) -> Vec<String> {
+    fn filter_members(&mut self, at: &NumberedEntry<'_>, items: &[TreeNode]) -> Vec<String> {
         let mut names = Vec::new();
         for (number, item) in items.iter().enumerate() {
             match &item.kind {
@@ -236,7 +249,7 @@ impl Reader<'_> {
                     let place = self.place(item.span.start, &[HOOKS, at.number, FILTER, &number.to_string()]);
                     let message =
                         format!("`tool_filter` is to hold names of tools, got {}; the entry is skipped", shown(item));
-                    self.say_instead(Code::E9, &place, message, ("the name of a tool", shown(item)));
+                    self.say_instead(FindingCode::E9, &place, message, ("the name of a tool", shown(item)));
                     return Vec::new();
                 }
             }
@@ -245,20 +258,20 @@ impl Reader<'_> {
     }
 
     /// What is in order, and probably not meant.
-    fn odd(&mut self, at: &One<'_>, entry: &Entry) {
+    fn odd(&mut self, at: &NumberedEntry<'_>, entry: &ManifestEntry) {
         let persistent = self.of(at, "persistent");
         match (entry.persistent, entry.timing) {
             (true, Timing::BeforeEachAgent) => {
                 let text = "a persistent text at `before_each_agent` grows with every round, in the conversation too";
-                self.say(Code::W6, &persistent, text.into());
+                self.say(FindingCode::W6, &persistent, text.into());
             }
             (true, Timing::AfterToolCall) => {
                 let text = "a persistent text at `after_tool_call` grows with every tool call, in the conversation too";
-                self.say(Code::W6, &persistent, text.into());
+                self.say(FindingCode::W6, &persistent, text.into());
             }
             (true, Timing::BeforePlanning) => {
                 let text = "a persistent text at `before_planning` stays visible after the planning call";
-                self.say(Code::W7, &persistent, text.into());
+                self.say(FindingCode::W7, &persistent, text.into());
             }
             (true, Timing::AfterUserInput | Timing::BeforeFirstAgent)
             | (
@@ -270,20 +283,20 @@ impl Reader<'_> {
                 | Timing::AfterToolCall,
             ) => {}
         }
-        if let Some(agent) = self.around.agent {
+        if let Some(agent) = self.manifest_context.agent {
             self.odd_for(agent, at, entry);
         }
     }
 
-    fn odd_for(&mut self, agent: AgentView<'_>, at: &One<'_>, entry: &Entry) {
+    fn odd_for(&mut self, agent: AgentView<'_>, at: &NumberedEntry<'_>, entry: &ManifestEntry) {
         let unknown = entry.tool_filter.iter().enumerate().filter(|(_, name)| !(agent.knows)(name));
         for (number, tool) in unknown.take(MAX_KEYS_NAMED) {
             let node = at.item.get(FILTER).and_then(|filter| filter.step(&number.to_string()));
             let start = node.map_or(at.item.span.start, |(node, _)| node.span.start);
             let place = self.place(start, &[HOOKS, at.number, FILTER, &number.to_string()]);
             let message = format!("this agent has no tool {}; the hook waits for it in vain", quoted(tool));
-            let mut found =
-                finding(self.around, Code::W9, &place, message).instead(agent.tools.join(", "), quoted(tool));
+            let mut found = finding(self.manifest_context, FindingCode::W9, &place, message)
+                .instead(agent.tools.join(", "), quoted(tool));
             // A name that stands in the filter anyway is not the one that was meant.
             let others = agent.tools.iter().copied().filter(|other| !entry.tool_filter.iter().any(|it| it == other));
             found.nearest = nearest(tool, others).map(str::to_owned);
@@ -292,12 +305,17 @@ impl Reader<'_> {
         if entry.timing == Timing::BeforePlanning && !agent.plans {
             let place = self.of(at, "timing");
             let message = "this agent's flow is `direct`, which has no planning call: the text never goes in";
-            self.say_instead(Code::W10, &place, message.into(), ("flow = \"planned\"", "flow = \"direct\"".into()));
+            self.say_instead(
+                FindingCode::W10,
+                &place,
+                message.into(),
+                ("flow = \"planned\"", "flow = \"direct\"".into()),
+            );
         }
     }
 
     /// The place of a field, or of the entry if it is not there.
-    fn of(&self, at: &One<'_>, key: &str) -> Place {
+    fn of(&self, at: &NumberedEntry<'_>, key: &str) -> ManifestPlace {
         match at.item.get(key) {
             Some(node) => self.place(node.span.start, &[HOOKS, at.number, key]),
             None => self.place(at.item.span.start, &[HOOKS, at.number]),
@@ -306,9 +324,9 @@ impl Reader<'_> {
 }
 
 /// An entry and its number.
-struct One<'n> {
+struct NumberedEntry<'n> {
     number: &'n str,
-    item: &'n Node,
+    item: &'n TreeNode,
 }
 
 /// The required fields.
@@ -330,7 +348,7 @@ fn begun<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// The timing of an entry that is bad for another reason.
-fn timing_of(item: &Node) -> Option<Timing> {
+fn timing_of(item: &TreeNode) -> Option<Timing> {
     let NodeKind::Text(word) = &item.get("timing")?.kind else { return None };
     Timing::ALL.into_iter().find(|timing| timing.word() == word)
 }

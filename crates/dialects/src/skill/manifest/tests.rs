@@ -8,13 +8,13 @@ use super::*;
 
 const GOOD: &str = r#""file": "a.md", "timing": "after_tool_call", "role": "system", "persistent": false"#;
 
-fn around<'a>() -> Around<'a> {
-    Around { skill: "alpha", file: Path::new("hooks.json"), agent: None }
+fn manifest_context<'a>() -> ManifestContext<'a> {
+    ManifestContext { skill: "alpha", file: Path::new("hooks.json"), agent: None }
 }
 
 /// The names of the hooks that are in force, and what is wrong, a line each.
 fn check(text: &str) -> String {
-    let manifest = read(around(), text.as_bytes());
+    let manifest = read(manifest_context(), text.as_bytes());
     let names: Vec<&str> = manifest.entries.iter().map(|entry| entry.name.as_str()).collect();
     let mut said = format!("{}[{}]\n", if manifest.broken { "broken " } else { "" }, names.join(" "));
     for found in &manifest.findings {
@@ -31,7 +31,12 @@ fn entry(rest: &str) -> String {
 
 /// The codes that a text has.
 fn codes(text: &str) -> String {
-    read(around(), text.as_bytes()).findings.iter().map(|found| found.code.to_string()).collect::<Vec<_>>().join(" ")
+    read(manifest_context(), text.as_bytes())
+        .findings
+        .iter()
+        .map(|found| found.code.to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[test]
@@ -40,20 +45,20 @@ fn a_good_manifest_says_what_goes_in_when() {
         "role": "system", "persistent": false, "tool_filter": ["web_fetch"]},
         {"name": "tone", "file": "cite.md", "timing": "after_user_input", "role": "user", "persistent": true}],
         "description": "x", "version": 1, "$schema": "y"}"#;
-    let manifest = read(around(), format!("\u{feff}{text}").as_bytes());
+    let manifest = read(manifest_context(), format!("\u{feff}{text}").as_bytes());
     assert_eq!((manifest.findings.as_slice(), manifest.broken), (&[][..], false));
     let [cite, tone] = manifest.entries.as_slice() else { panic!("two entries") };
     assert_eq!(
         *cite,
-        Entry {
+        ManifestEntry {
             name: "cite-sources".into(),
             file: "cite.md".into(),
             timing: Timing::AfterToolCall,
             role: Voice::System,
             persistent: false,
             tool_filter: vec!["web_fetch".into()],
-            name_at: Place { at: (1, 21), pointer: "/hooks/0/name".into() },
-            file_at: Place { at: (1, 45), pointer: "/hooks/0/file".into() },
+            name_at: ManifestPlace { at: (1, 21), pointer: "/hooks/0/name".into() },
+            file_at: ManifestPlace { at: (1, 45), pointer: "/hooks/0/file".into() },
         }
     );
     assert_eq!((tone.timing, tone.role, tone.persistent), (Timing::AfterUserInput, Voice::User, true));
@@ -84,7 +89,7 @@ fn a_file_that_is_no_manifest() {
 
 #[test]
 fn bytes_that_are_no_text_are_no_manifest() {
-    let manifest = read(around(), b"{\"hooks\":\n [\"\xff\"]}");
+    let manifest = read(manifest_context(), b"{\"hooks\":\n [\"\xff\"]}");
     assert!(manifest.broken);
     assert_eq!(manifest.findings[0].to_string(), "hooks.json:2:4: error F3: it is not valid UTF-8");
     for depth in [100, 100_000] {
@@ -162,9 +167,9 @@ fn the_others_keep_their_order() {
     assert_eq!(codes(&text), "E1 E5 E2 E7");
     assert!(check(&text).starts_with("[c a]\n"));
     let many: Vec<String> = (0..300).map(|number| one(&format!("h{number}"))).collect();
-    let manifest = read(around(), format!("{{\"hooks\": [{}]}}", many.join(",")).as_bytes());
+    let manifest = read(manifest_context(), format!("{{\"hooks\": [{}]}}", many.join(",")).as_bytes());
     assert_eq!((manifest.entries.len(), manifest.findings.len()), (MAX_ENTRIES, 1));
-    assert_eq!((manifest.findings[0].code, manifest.findings[0].path.as_str()), (Code::F8, "/hooks/256"));
+    assert_eq!((manifest.findings[0].code, manifest.findings[0].path.as_str()), (FindingCode::F8, "/hooks/256"));
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn what_is_known_of_the_agent_is_used() {
     let tools = ["read_file", "web_fetch"];
     let said = |plans: bool| {
         let agent = AgentView { knows: &|name| tools.contains(&name), tools: &tools, plans };
-        let manifest = read(Around { agent: Some(agent), ..around() }, text.as_bytes());
+        let manifest = read(ManifestContext { agent: Some(agent), ..manifest_context() }, text.as_bytes());
         assert_eq!(manifest.entries.len(), 2);
         manifest.findings.iter().map(|found| format!("{found} {}\n", found.path)).collect::<String>()
     };
@@ -193,7 +198,7 @@ fn what_is_known_of_the_agent_is_used() {
 fn a_flood_of_keys_is_told_shortly() {
     let keys: String = (0..20_000).map(|number| format!(",\"k{number}\":{number}")).collect();
     let text = format!("{{\"hooks\": [{{\"name\": \"a\", {GOOD}{keys}}}]{keys}}}");
-    let manifest = read(around(), text.as_bytes());
+    let manifest = read(manifest_context(), text.as_bytes());
     assert_eq!((manifest.entries.len(), manifest.findings.len()), (1, 2 * MAX_KEYS_NAMED));
     assert!(manifest.findings.iter().all(|found| found.severity == Severity::Warning));
     let last = &manifest.findings[MAX_KEYS_NAMED - 1].message;
@@ -206,7 +211,7 @@ proptest::proptest! {
         let good = format!("{{\"hooks\": [{{\"name\": \"a\", {GOOD}}}, {{\"name\": \"b\", {GOOD}}}]}}");
         let cut = cut.min(good.len());
         for text in [text.clone(), format!("{}{text}{}", &good[..cut], &good[cut..])] {
-            let manifest = read(around(), text.as_bytes());
+            let manifest = read(manifest_context(), text.as_bytes());
             // Nothing is lost in silence.
             proptest::prop_assert!(!manifest.broken || !manifest.findings.is_empty());
         }

@@ -4,14 +4,14 @@ use super::*;
 
 /// A message with data that no hook sees, told apart by `mark`.
 fn private(content: &str, mark: u8) -> Rendered<Message> {
-    let private = Private::of(vec![json!(mark)]);
+    let private = ProviderData::of(vec![json!(mark)]);
     Rendered::new(Message { private, ..Message::text(Role::User, content) })
 }
 
 fn with_extra(extra: &str, mark: u8) -> Rendered<Message> {
     let mut call = CallPart::new("c", "t", "{}");
     call.extra_content = Some(serde_json::from_str(extra).unwrap());
-    let private = Private::of(vec![json!(mark)]);
+    let private = ProviderData::of(vec![json!(mark)]);
     Rendered::new(Message { private, tool_calls: vec![call], ..Message::text(Role::Assistant, "") })
 }
 

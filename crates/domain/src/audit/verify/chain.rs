@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::finding::{Finding, Member};
-use super::proven::Proven;
+use super::finding::{AlteredPart, AuditFinding};
+use super::proven::ProofTally;
 use super::row::{Fit, Row};
 use super::{Proof, TenantReport};
-use crate::audit::{Checkpoint, Hash, Link};
+use crate::audit::{AuditCheckpoint, ChainHead, Hash};
 use crate::id::TenantId;
 
 /// Most findings that are named for one tenant; the others are counted.
@@ -29,7 +29,7 @@ const MAX_WAITING: usize = 100_000;
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     /// The last row that was linked; none until the first one is.
-    head: Option<Link>,
+    head: Option<ChainHead>,
     /// Set while the hash of that row does not fit to its body.
     doubt: Option<Doubt>,
     /// The row before this one in the file, whatever its place.
@@ -41,8 +41,8 @@ pub(super) struct Chain {
     gaps: BTreeMap<u64, u64>,
     waiting: BTreeMap<u64, Vec<Point>>,
     anchor: Option<u64>,
-    proven: Proven,
-    findings: Vec<Finding>,
+    proven: ProofTally,
+    findings: Vec<AuditFinding>,
     counts: Counts,
 }
 
@@ -69,7 +69,7 @@ struct Doubt {
     made: Hash,
     /// Whether the row before it is missing, so that its `prev` may be wrong too.
     after_gap: bool,
-    inside: Vec<Finding>,
+    inside: Vec<AuditFinding>,
 }
 
 /// A checkpoint whose row has not come.
@@ -112,17 +112,17 @@ impl Chain {
     }
 
     /// The head, or what the chain begins with if its first row is `seq`: the last signed checkpoint before it.
-    fn head_before(&self, seq: u64) -> Link {
+    fn head_before(&self, seq: u64) -> ChainHead {
         self.head.unwrap_or_else(|| {
             let mut before = self.waiting.range(..seq).rev();
             let signed =
                 before.find_map(|(seq, points)| points.iter().find(|p| p.signed && p.leads).map(|p| (*seq, p.hash)));
-            signed.map_or(Link::GENESIS, |(seq, hash)| Link { seq, hash })
+            signed.map_or(ChainHead::GENESIS, |(seq, hash)| ChainHead { seq, hash })
         })
     }
 
     /// Fixes what the chain begins with.
-    fn begin(&mut self, seq: u64) -> Link {
+    fn begin(&mut self, seq: u64) -> ChainHead {
         let head = self.head_before(seq);
         if self.head.is_none() && head.seq > 0 {
             self.anchor = Some(head.seq);
@@ -136,7 +136,7 @@ impl Chain {
     fn link(&mut self, row: Row, after_gap: bool) {
         let seq = row.seq;
         if let Some(copy) = self.early.remove(&seq) {
-            self.find(Finding::Again { seq, after: copy.after });
+            self.find(AuditFinding::Again { seq, after: copy.after });
             self.proven.apart(seq);
         }
         self.begin(seq);
@@ -145,16 +145,16 @@ impl Chain {
         match fit {
             Fit::Whole => self.proven.extend(seq),
             Fit::Prev => {
-                self.find(Finding::Altered { seq, member: Member::Prev });
+                self.find(AuditFinding::Altered { seq, member: AlteredPart::Prev });
                 self.proven.extend(seq);
             }
             Fit::Unlinked => {
-                self.find(Finding::Unlinked { seq });
+                self.find(AuditFinding::Unlinked { seq });
                 self.proven.cut();
                 self.proven.extend(seq);
             }
             Fit::Broken => {
-                self.find(Finding::Altered { seq, member: Member::Several });
+                self.find(AuditFinding::Altered { seq, member: AlteredPart::Several });
                 self.proven.extend_and_cut(seq);
             }
             Fit::Doubtful => {
@@ -166,7 +166,7 @@ impl Chain {
         if matches!(fit, Fit::Whole | Fit::Prev | Fit::Unlinked) {
             row.inside.into_iter().for_each(|finding| self.find(finding));
         }
-        self.head = Some(Link { seq, hash: row.hash });
+        self.head = Some(ChainHead { seq, hash: row.hash });
         for point in self.waiting.remove(&seq).unwrap_or_default() {
             self.counts.waiting -= 1;
             self.compare(point);
@@ -177,19 +177,19 @@ impl Chain {
     fn settle(&mut self, named: Option<&Hash>) {
         let Some(Doubt { seq, given, made, after_gap, inside }) = self.doubt.take() else { return };
         if named == Some(&made) {
-            self.find(Finding::Altered { seq, member: Member::Hash });
+            self.find(AuditFinding::Altered { seq, member: AlteredPart::Hash });
             inside.into_iter().for_each(|finding| self.find(finding));
-            self.head = Some(Link { seq, hash: made });
+            self.head = Some(ChainHead { seq, hash: made });
             self.proven.extend(seq);
             return;
         }
         let member = match (named == Some(&given), after_gap) {
-            (true, false) => Member::Body,
-            (true, true) => Member::BodyOrPrev,
-            (false, false) => Member::BodyOrHash,
-            (false, true) => Member::Several,
+            (true, false) => AlteredPart::Body,
+            (true, true) => AlteredPart::BodyOrPrev,
+            (false, false) => AlteredPart::BodyOrHash,
+            (false, true) => AlteredPart::Several,
         };
-        self.find(Finding::Altered { seq, member });
+        self.find(AuditFinding::Altered { seq, member });
         self.proven.extend_and_cut(seq);
     }
 
@@ -204,7 +204,7 @@ impl Chain {
         self.settle(None);
         self.open_gap(*gap.start(), *gap.end());
         self.proven.cut();
-        self.head = Some(Link { seq: *gap.end(), hash: row.prev });
+        self.head = Some(ChainHead { seq: *gap.end(), hash: row.prev });
         self.link(row, true);
     }
 
@@ -212,7 +212,7 @@ impl Chain {
     fn draw_early(&mut self, before: u64) {
         while let Some(next) = self.head.and_then(|head| head.seq.checked_add(1)).filter(|next| *next < before) {
             let Some(Held { row, after }) = self.early.remove(&next) else { return };
-            self.find(Finding::OutOfOrder { seq: next, after });
+            self.find(AuditFinding::OutOfOrder { seq: next, after });
             self.link(row, false);
         }
     }
@@ -221,7 +221,7 @@ impl Chain {
         let seq = held.row.seq;
         held.row.body = None;
         if let Some(copy) = self.early.insert(seq, held) {
-            self.find(Finding::Again { seq, after: copy.after });
+            self.find(AuditFinding::Again { seq, after: copy.after });
             self.proven.apart(seq);
         }
     }
@@ -231,14 +231,14 @@ impl Chain {
         let (seq, after) = (held.row.seq, held.after);
         self.proven.apart(seq);
         if self.close_gap(seq) || self.is_cut(seq) {
-            self.find(Finding::OutOfOrder { seq, after });
+            self.find(AuditFinding::OutOfOrder { seq, after });
         } else {
-            self.find(Finding::Again { seq, after });
+            self.find(AuditFinding::Again { seq, after });
         }
         if held.row.is_whole() {
             held.row.inside.iter().for_each(|finding| self.find(finding.clone()));
         } else {
-            self.find(Finding::Altered { seq, member: Member::BodyOrHash });
+            self.find(AuditFinding::Altered { seq, member: AlteredPart::BodyOrHash });
         }
     }
 
@@ -249,7 +249,7 @@ impl Chain {
         if self.gaps.len() < MAX_GAPS {
             self.gaps.insert(from, to);
         } else {
-            self.find(Finding::Dropped { from, to });
+            self.find(AuditFinding::Dropped { from, to });
         }
     }
 
@@ -264,17 +264,17 @@ impl Chain {
     }
 
     /// The next checkpoint.
-    pub(super) fn checkpoint(&mut self, point: &Checkpoint, proof: Proof) {
+    pub(super) fn checkpoint(&mut self, point: &AuditCheckpoint, proof: Proof) {
         self.counts.checkpoints += 1;
         let (seq, kid) = (point.seq, point.kid.clone());
         let (hash, leads) = (point.hash, self.counts.rows == 0);
         let point = match proof {
             Proof::Good => Point { hash, signed: true, leads },
             Proof::UnknownKey => {
-                self.find(Finding::UnknownKey { seq, kid });
+                self.find(AuditFinding::UnknownKey { seq, kid });
                 Point { hash, signed: false, leads }
             }
-            Proof::Bad => return self.find(Finding::BadSignature { seq, kid }),
+            Proof::Bad => return self.find(AuditFinding::BadSignature { seq, kid }),
         };
         match self.head {
             Some(head) if head.seq == seq => self.compare(point),
@@ -283,7 +283,7 @@ impl Chain {
                 self.counts.waiting += 1;
                 self.waiting.entry(seq).or_default().push(point);
             }
-            Some(_) | None => self.find(Finding::Misplaced { seq, after: self.shown }),
+            Some(_) | None => self.find(AuditFinding::Misplaced { seq, after: self.shown }),
         }
     }
 
@@ -291,7 +291,7 @@ impl Chain {
     fn late(&mut self, seq: u64) {
         let missing = self.gaps.range(..=seq).next_back().is_some_and(|(_, to)| *to >= seq);
         if !missing && !self.is_cut(seq) {
-            self.find(Finding::Misplaced { seq, after: self.shown });
+            self.find(AuditFinding::Misplaced { seq, after: self.shown });
         }
     }
 
@@ -305,7 +305,7 @@ impl Chain {
         self.settle(Some(&point.hash));
         let Some(head) = self.head else { return };
         if point.hash != head.hash {
-            self.find(Finding::Mismatch { seq: head.seq });
+            self.find(AuditFinding::Mismatch { seq: head.seq });
             if point.signed {
                 self.proven.cut();
             }
@@ -314,7 +314,7 @@ impl Chain {
         }
     }
 
-    fn find(&mut self, finding: Finding) {
+    fn find(&mut self, finding: AuditFinding) {
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(finding);
         } else {
@@ -329,7 +329,7 @@ impl Chain {
         }
         while let Some((seq, Held { row, after })) = self.early.pop_first() {
             if self.head_before(seq).seq < seq {
-                self.find(Finding::OutOfOrder { seq, after });
+                self.find(AuditFinding::OutOfOrder { seq, after });
                 self.jump(row);
             } else {
                 self.behind(&Held { row, after });
@@ -340,10 +340,14 @@ impl Chain {
         for (from, to) in std::mem::take(&mut self.gaps) {
             // Without an anchor a chain begins with row 1.
             let none_before = from == 1;
-            self.find(if none_before { Finding::NoAnchor { first: to + 1 } } else { Finding::Dropped { from, to } });
+            self.find(if none_before {
+                AuditFinding::NoAnchor { first: to + 1 }
+            } else {
+                AuditFinding::Dropped { from, to }
+            });
         }
         self.proven.cut();
-        self.findings.sort_by_key(Finding::seq);
+        self.findings.sort_by_key(AuditFinding::seq);
         self.proven.unproven.sort_by_key(|run| *run.start());
         TenantReport {
             tenant_id,
@@ -365,7 +369,7 @@ impl Chain {
         let last_signed = self.waiting.iter().rev().find(|(_, points)| points.iter().any(|p| p.signed));
         let Some(signed) = last_signed.map(|(seq, _)| *seq) else { return };
         match self.head {
-            Some(head) if signed > head.seq => self.find(Finding::CutOff { last: head.seq, signed }),
+            Some(head) if signed > head.seq => self.find(AuditFinding::CutOff { last: head.seq, signed }),
             Some(_) => {}
             // Retention may cut all rows; the checkpoint stays.
             None => {

@@ -4,13 +4,13 @@ use std::fmt;
 
 /// One thing that is wrong. All numbers are those of rows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Finding {
+pub enum AuditFinding {
     /// A member of a row is not what was written.
     Altered {
         /// Which row.
         seq: u64,
         /// Which member.
-        member: Member,
+        member: AlteredPart,
     },
     /// The row carries another number than the one that was hashed.
     Renumbered {
@@ -94,7 +94,7 @@ pub enum Finding {
 
 /// What of a row was altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Member {
+pub enum AlteredPart {
     /// When.
     At,
     /// What about.
@@ -115,7 +115,7 @@ pub enum Member {
     Several,
 }
 
-impl fmt::Display for Member {
+impl fmt::Display for AlteredPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::At => "`at`",
@@ -131,7 +131,7 @@ impl fmt::Display for Member {
     }
 }
 
-impl Finding {
+impl AuditFinding {
     /// The row that it is about, by which findings are sorted.
     pub fn seq(&self) -> u64 {
         match self {
@@ -152,7 +152,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for AuditFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Altered { seq, member } => write!(f, "row {seq}: {member} was altered"),

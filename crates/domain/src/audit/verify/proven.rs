@@ -10,7 +10,7 @@ const MAX_RUNS: usize = 1000;
 
 /// The account of what is proven and what is not.
 #[derive(Debug, Default)]
-pub(super) struct Proven {
+pub(super) struct ProofTally {
     /// First and last of the rows that follow one another since the last signature or break.
     open: Option<(u64, u64)>,
     pub(super) up_to: Option<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Proven {
     pub(super) unproven_rows: u64,
 }
 
-impl Proven {
+impl ProofTally {
     /// Row `seq` follows the one before it.
     pub(super) fn extend(&mut self, seq: u64) {
         let from = self.open.map_or(seq, |(from, _)| from);

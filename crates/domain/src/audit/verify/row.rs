@@ -1,8 +1,8 @@
 //! One row by itself: does its hash fit, and does its body say what its columns say?
 
-use super::finding::{Finding, Member};
+use super::finding::{AlteredPart, AuditFinding};
 use crate::audit::line::MAX_WORD_BYTES;
-use crate::audit::{Entry, Hash, MAX_SEQ};
+use crate::audit::{AuditEntry, Hash, MAX_SEQ};
 use crate::id::TenantId;
 use crate::json::{self, Object, Value};
 
@@ -10,7 +10,7 @@ use crate::json::{self, Object, Value};
 const MEMBERS: [&str; 5] = ["at", "data", "kind", "seq", "tenant_id"];
 
 /// A row, and the chain that it belongs to by what was hashed.
-pub(super) struct Examined {
+pub(super) struct ExaminedRow {
     pub(super) tenant: TenantId,
     pub(super) row: Row,
 }
@@ -28,7 +28,7 @@ pub(super) struct Row {
     /// What was hashed; not kept for a row that is set aside.
     pub(super) body: Option<String>,
     /// What is wrong with its columns or its body, if the body is what was hashed.
-    pub(super) inside: Vec<Finding>,
+    pub(super) inside: Vec<AuditFinding>,
 }
 
 /// How a row stands to the hash of the row before it.
@@ -66,7 +66,7 @@ impl Row {
 }
 
 /// Looks at `entry` by itself.
-pub(super) fn examine(entry: Entry) -> Examined {
+pub(super) fn examine(entry: AuditEntry) -> ExaminedRow {
     let made = Hash::of(&entry.prev, &entry.body);
     let whole = made == entry.hash;
     let (mut tenant, mut seq) = (entry.tenant_id.clone(), entry.seq);
@@ -78,43 +78,43 @@ pub(super) fn examine(entry: Entry) -> Examined {
     }
     let inside = match told {
         Ok(told) => told.against(&entry, seq),
-        Err(why) => vec![Finding::Malformed { seq, why }],
+        Err(why) => vec![AuditFinding::Malformed { seq, why }],
     };
-    let Entry { prev, hash, body, .. } = entry;
-    Examined { tenant, row: Row { seq, prev, hash, made, body: Some(body), inside } }
+    let AuditEntry { prev, hash, body, .. } = entry;
+    ExaminedRow { tenant, row: Row { seq, prev, hash, made, body: Some(body), inside } }
 }
 
 /// What a body says about its row.
-struct Told {
+struct ClaimedRow {
     at: String,
     kind: String,
     seq: u64,
     tenant_id: String,
 }
 
-impl Told {
+impl ClaimedRow {
     /// Where the columns of `entry`, which is row `seq`, say something else.
-    fn against(&self, entry: &Entry, seq: u64) -> Vec<Finding> {
-        let altered = |member| Finding::Altered { seq, member };
+    fn against(&self, entry: &AuditEntry, seq: u64) -> Vec<AuditFinding> {
+        let altered = |member| AuditFinding::Altered { seq, member };
         let mut found = Vec::new();
         if self.at != entry.at.to_string() {
-            found.push(altered(Member::At));
+            found.push(altered(AlteredPart::At));
         }
         if self.kind != entry.kind.word() {
-            found.push(altered(Member::Kind));
+            found.push(altered(AlteredPart::Kind));
         }
         if self.seq != entry.seq {
-            found.push(Finding::Renumbered { seq: self.seq, shown: entry.seq });
+            found.push(AuditFinding::Renumbered { seq: self.seq, shown: entry.seq });
         }
         if self.tenant_id != entry.tenant_id.as_str() {
-            found.push(altered(Member::TenantId));
+            found.push(altered(AlteredPart::TenantId));
         }
         found
     }
 }
 
 /// Reads a body as [`append`](crate::audit::append) writes it.
-fn told(body: &str) -> Result<Told, String> {
+fn told(body: &str) -> Result<ClaimedRow, String> {
     let value = json::parse(body)?;
     if json::canonical(&value) != body {
         return Err("it is not in the canonical form".into());
@@ -128,7 +128,12 @@ fn told(body: &str) -> Result<Told, String> {
     if !members.get("data").is_some_and(Value::is_object) {
         return Err("its `data` is no object".into());
     }
-    Ok(Told { at: text(&members, "at")?, kind: text(&members, "kind")?, seq, tenant_id: text(&members, "tenant_id")? })
+    Ok(ClaimedRow {
+        at: text(&members, "at")?,
+        kind: text(&members, "kind")?,
+        seq,
+        tenant_id: text(&members, "tenant_id")?,
+    })
 }
 
 fn text(members: &Object, name: &str) -> Result<String, String> {

@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use crate::audit::{Hash, Kind, Link, append, read_line};
+use crate::audit::{AuditKind, ChainHead, Hash, append, read_line};
 use crate::json::json;
 
 /// A signature that anybody can check and nobody else than these tests would take for one.
@@ -27,36 +27,36 @@ fn time(seq: u64) -> jiff::Timestamp {
     jiff::Timestamp::from_second(1_800_000_000 + i64::try_from(seq % 1000).unwrap()).unwrap()
 }
 
-fn row(head: &Link, text: &str) -> Entry {
+fn row(head: &ChainHead, text: &str) -> AuditEntry {
     let data = json!({"text": text}).as_object().unwrap().clone();
-    append(head, &"default".into(), time(head.seq), Kind::Record, data).unwrap().0
+    append(head, &"default".into(), time(head.seq), AuditKind::Record, data).unwrap().0
 }
 
-fn point(entry: &Entry, kid: &str) -> Checkpoint {
-    let head = Link { seq: entry.seq, hash: entry.hash };
-    Checkpoint::signed(&entry.tenant_id, &head, time(entry.seq), kid, sign)
+fn point(entry: &AuditEntry, kid: &str) -> AuditCheckpoint {
+    let head = ChainHead { seq: entry.seq, hash: entry.hash };
+    AuditCheckpoint::signed(&entry.tenant_id, &head, time(entry.seq), kid, sign)
 }
 
 /// Rows `1..=rows`, with a checkpoint after each row of `points`; rows up to `cut` are left out.
-fn chain(rows: u64, points: &[u64], cut: u64) -> Vec<Line> {
-    let (mut head, mut lines) = (Link::GENESIS, Vec::new());
+fn chain(rows: u64, points: &[u64], cut: u64) -> Vec<AuditLine> {
+    let (mut head, mut lines) = (ChainHead::GENESIS, Vec::new());
     for seq in 1..=rows {
         let entry = row(&head, &format!("row {seq}"));
-        head = Link { seq, hash: entry.hash };
-        let signed = points.contains(&seq).then(|| Line::Checkpoint(point(&entry, "known")));
-        lines.extend((seq > cut).then_some(Line::Entry(entry)));
+        head = ChainHead { seq, hash: entry.hash };
+        let signed = points.contains(&seq).then(|| AuditLine::Checkpoint(point(&entry, "known")));
+        lines.extend((seq > cut).then_some(AuditLine::Entry(entry)));
         lines.extend(signed.filter(|_| seq >= cut));
     }
     lines
 }
 
-fn verify(lines: &[Line]) -> Report {
+fn verify(lines: &[AuditLine]) -> VerifyReport {
     let mut verifier = Verifier::new(&check);
     lines.iter().cloned().for_each(|line| verifier.line(Ok(line)));
     verifier.finish()
 }
 
-fn only(lines: &[Line]) -> TenantReport {
+fn only(lines: &[AuditLine]) -> TenantReport {
     let mut report = verify(lines);
     assert_eq!(report.tenants.len(), 1, "{report}");
     let tenant = report.tenants.remove(0);
@@ -64,20 +64,20 @@ fn only(lines: &[Line]) -> TenantReport {
     tenant
 }
 
-fn findings(lines: &[Line]) -> Vec<Finding> {
+fn findings(lines: &[AuditLine]) -> Vec<AuditFinding> {
     only(lines).findings
 }
 
-fn entry_mut(lines: &mut [Line], seq: u64) -> &mut Entry {
+fn entry_mut(lines: &mut [AuditLine], seq: u64) -> &mut AuditEntry {
     let entries = lines.iter_mut().filter_map(|line| match line {
-        Line::Entry(entry) => Some(entry),
-        Line::Checkpoint(_) => None,
+        AuditLine::Entry(entry) => Some(entry),
+        AuditLine::Checkpoint(_) => None,
     });
     entries.into_iter().find(|entry| entry.seq == seq).unwrap()
 }
 
-fn position(lines: &[Line], seq: u64) -> usize {
-    lines.iter().position(|line| matches!(line, Line::Entry(entry) if entry.seq == seq)).unwrap()
+fn position(lines: &[AuditLine], seq: u64) -> usize {
+    lines.iter().position(|line| matches!(line, AuditLine::Entry(entry) if entry.seq == seq)).unwrap()
 }
 
 #[test]
@@ -100,17 +100,18 @@ fn a_cut_beginning_needs_its_checkpoint() {
     let anchored = chain(7, &[3, 5], 3);
     let report = only(&anchored);
     assert_eq!((report.anchor, report.proven_to, report.proven_rows, report.findings.len()), (Some(3), Some(5), 2, 0));
-    assert_eq!(findings(&anchored[1..]), [Finding::NoAnchor { first: 4 }]);
+    assert_eq!(findings(&anchored[1..]), [AuditFinding::NoAnchor { first: 4 }]);
     // An anchor that is not signed by a known key is none.
     let mut forged = anchored.clone();
-    let (first, _) = append(&Link::GENESIS, &"default".into(), time(0), Kind::Trip, Default::default()).unwrap();
-    forged[0] = Line::Checkpoint(point(&first, "stranger"));
+    let (first, _) =
+        append(&ChainHead::GENESIS, &"default".into(), time(0), AuditKind::Trip, Default::default()).unwrap();
+    forged[0] = AuditLine::Checkpoint(point(&first, "stranger"));
     assert_eq!(
         findings(&forged),
-        [Finding::NoAnchor { first: 4 }, Finding::UnknownKey { seq: 1, kid: "stranger".into() }]
+        [AuditFinding::NoAnchor { first: 4 }, AuditFinding::UnknownKey { seq: 1, kid: "stranger".into() }]
     );
     // One that leads to other rows shows what is missing, or that it is of another chain.
-    assert_eq!(findings(&[&anchored[..1], &anchored[2..]].concat()), [Finding::Dropped { from: 4, to: 4 }]);
+    assert_eq!(findings(&[&anchored[..1], &anchored[2..]].concat()), [AuditFinding::Dropped { from: 4, to: 4 }]);
     // Retention may leave nothing else.
     let bare = only(&anchored[..1]);
     assert_eq!((bare.anchor, bare.proven_to, bare.rows, bare.findings), (Some(3), Some(3), 0, vec![]));
@@ -119,17 +120,18 @@ fn a_cut_beginning_needs_its_checkpoint() {
 #[test]
 fn rows_before_a_signed_checkpoint_cannot_be_cut() {
     let lines = chain(7, &[3, 5], 0);
-    let kept: Vec<Line> = lines.iter().filter(|l| !matches!(l, Line::Entry(e) if e.seq > 4)).cloned().collect();
-    assert_eq!(findings(&kept), [Finding::CutOff { last: 4, signed: 5 }]);
+    let kept: Vec<AuditLine> =
+        lines.iter().filter(|l| !matches!(l, AuditLine::Entry(e) if e.seq > 4)).cloned().collect();
+    assert_eq!(findings(&kept), [AuditFinding::CutOff { last: 4, signed: 5 }]);
 }
 
 #[test]
 fn a_row_written_anew_shows_at_its_checkpoint_or_at_the_next_row() {
     let mut lines = chain(7, &[3, 5], 0);
-    let before = Link { seq: 3, hash: entry_mut(&mut lines, 3).hash };
+    let before = ChainHead { seq: 3, hash: entry_mut(&mut lines, 3).hash };
     *entry_mut(&mut lines, 4) = row(&before, "forged");
     let report = only(&lines);
-    assert_eq!(report.findings, [Finding::Unlinked { seq: 5 }]);
+    assert_eq!(report.findings, [AuditFinding::Unlinked { seq: 5 }]);
     // What the next signature proves goes back to the break and no further.
     assert_eq!((report.proven_rows, report.unproven), (4, vec![4..=4, 6..=7]));
 
@@ -137,31 +139,31 @@ fn a_row_written_anew_shows_at_its_checkpoint_or_at_the_next_row() {
     let mut head = before;
     for seq in 4..=7 {
         *entry_mut(&mut lines, seq) = row(&head, "forged");
-        head = Link { seq, hash: entry_mut(&mut lines, seq).hash };
+        head = ChainHead { seq, hash: entry_mut(&mut lines, seq).hash };
     }
     let report = only(&lines);
-    assert_eq!(report.findings, [Finding::Mismatch { seq: 5 }]);
+    assert_eq!(report.findings, [AuditFinding::Mismatch { seq: 5 }]);
     assert_eq!((report.proven_to, report.unproven), (Some(3), vec![4..=7]));
 }
 
 #[test]
 fn checkpoints_are_judged_by_their_signature() {
     let lines = chain(4, &[2, 4], 0);
-    let altered = |change: fn(&mut Checkpoint)| {
+    let altered = |change: fn(&mut AuditCheckpoint)| {
         let mut lines = lines.clone();
-        let Line::Checkpoint(point) = &mut lines[2] else { panic!("the checkpoint of row 2 is the third line") };
+        let AuditLine::Checkpoint(point) = &mut lines[2] else { panic!("the checkpoint of row 2 is the third line") };
         change(point);
         findings(&lines)
     };
-    let bad = |seq| [Finding::BadSignature { seq, kid: "known".into() }];
+    let bad = |seq| [AuditFinding::BadSignature { seq, kid: "known".into() }];
     assert_eq!(altered(|p| p.seq = 1), bad(1));
     assert_eq!(altered(|p| p.hash = Hash::ZERO), bad(2));
     assert_eq!(altered(|p| p.at = time(9)), bad(2));
     assert_eq!(altered(|p| p.signature.push('0')), bad(2));
-    assert_eq!(altered(|p| p.kid = "stranger".into()), [Finding::UnknownKey { seq: 2, kid: "stranger".into() }]);
+    assert_eq!(altered(|p| p.kid = "stranger".into()), [AuditFinding::UnknownKey { seq: 2, kid: "stranger".into() }]);
     // Of another tenant's chain it says nothing.
     let mut foreign = lines.clone();
-    let Line::Checkpoint(moved) = &mut foreign[2] else { panic!("the checkpoint of row 2 is the third line") };
+    let AuditLine::Checkpoint(moved) = &mut foreign[2] else { panic!("the checkpoint of row 2 is the third line") };
     moved.tenant_id = "other".into();
     let report = verify(&foreign);
     assert_eq!(report.tenants[0].findings, []);
@@ -171,23 +173,23 @@ fn checkpoints_are_judged_by_their_signature() {
 #[test]
 fn checkpoints_may_all_stand_first_and_none_behind_its_row() {
     let mut lines = chain(6, &[2, 4], 0);
-    lines.sort_by_key(|line| matches!(line, Line::Entry(_)));
+    lines.sort_by_key(|line| matches!(line, AuditLine::Entry(_)));
     let report = only(&lines);
     assert_eq!((report.findings, report.anchor, report.proven_rows), (vec![], None, 4));
     lines.rotate_left(2);
     let found = findings(&lines);
-    assert_eq!(found, [2, 4].map(|seq| Finding::Misplaced { seq, after: Some(6) }));
+    assert_eq!(found, [2, 4].map(|seq| AuditFinding::Misplaced { seq, after: Some(6) }));
 }
 
 #[test]
 fn tenants_have_chains_of_their_own() {
     let ours = chain(5, &[5], 0);
-    let mut head = Link::GENESIS;
+    let mut head = ChainHead::GENESIS;
     let mut mixed = Vec::new();
     for line in ours {
-        let theirs = append(&head, &"other".into(), time(1), Kind::Trip, Default::default()).unwrap();
+        let theirs = append(&head, &"other".into(), time(1), AuditKind::Trip, Default::default()).unwrap();
         head = theirs.1;
-        mixed.extend([line, Line::Entry(theirs.0)]);
+        mixed.extend([line, AuditLine::Entry(theirs.0)]);
     }
     let report = verify(&mixed);
     assert!(report.is_intact(), "{report}");
@@ -205,7 +207,7 @@ fn lines_that_cannot_be_read_are_named() {
 
 #[test]
 fn a_body_that_no_writer_makes_is_named_though_its_hash_fits() {
-    let good = row(&Link::GENESIS, "x");
+    let good = row(&ChainHead::GENESIS, "x");
     for (body, why) in [
         ("{}", "its members are not exactly at, data, kind, seq, tenant_id"),
         ("[", "EOF"),
@@ -216,8 +218,8 @@ fn a_body_that_no_writer_makes_is_named_though_its_hash_fits() {
         (&good.body.replace("\"record\"", "7"), "its `kind` is no short text"),
     ] {
         let hash = Hash::of(&Hash::ZERO, body);
-        let found = findings(&[Line::Entry(Entry { body: body.into(), hash, ..good.clone() })]);
-        let [Finding::Malformed { seq: 1, why: said }] = &found[..] else { panic!("{body}: {found:?}") };
+        let found = findings(&[AuditLine::Entry(AuditEntry { body: body.into(), hash, ..good.clone() })]);
+        let [AuditFinding::Malformed { seq: 1, why: said }] = &found[..] else { panic!("{body}: {found:?}") };
         assert!(said.starts_with(why), "{body}: {said}");
     }
 }
@@ -229,7 +231,7 @@ fn a_file_turned_round_takes_little_memory_and_every_row_is_named() {
     let report = only(&lines);
     assert_eq!((report.rows, report.findings.len()), (5000, 1000));
     assert!(report.more_findings >= 3000, "{}", report.more_findings);
-    let shown: BTreeSet<u64> = report.findings.iter().map(Finding::seq).collect();
+    let shown: BTreeSet<u64> = report.findings.iter().map(AuditFinding::seq).collect();
     assert_eq!(shown.len(), 1000);
 }
 
@@ -276,20 +278,20 @@ proptest! {
         let seq = pick(rows, cut, which);
         let entry = entry_mut(&mut lines, seq);
         let told = seq < rows || points.contains(&seq);
-        let altered = |member| Finding::Altered { seq, member };
+        let altered = |member| AuditFinding::Altered { seq, member };
         let expected = match member {
-            0 => { entry.at = time(999); altered(Member::At) }
-            1 => { entry.kind = Kind::Trip; altered(Member::Kind) }
-            2 => { entry.tenant_id = "other".into(); altered(Member::TenantId) }
-            3 => { entry.seq += 100; Finding::Renumbered { seq, shown: seq + 100 } }
-            4 => { entry.prev = Hash::of(&entry.prev, ""); altered(Member::Prev) }
+            0 => { entry.at = time(999); altered(AlteredPart::At) }
+            1 => { entry.kind = AuditKind::Trip; altered(AlteredPart::Kind) }
+            2 => { entry.tenant_id = "other".into(); altered(AlteredPart::TenantId) }
+            3 => { entry.seq += 100; AuditFinding::Renumbered { seq, shown: seq + 100 } }
+            4 => { entry.prev = Hash::of(&entry.prev, ""); altered(AlteredPart::Prev) }
             5 => {
                 entry.body = entry.body.replace("row", "raw");
-                altered(if told { Member::Body } else { Member::BodyOrHash })
+                altered(if told { AlteredPart::Body } else { AlteredPart::BodyOrHash })
             }
             _ => {
                 entry.hash = Hash::of(&entry.hash, "");
-                altered(if told { Member::Hash } else { Member::BodyOrHash })
+                altered(if told { AlteredPart::Hash } else { AlteredPart::BodyOrHash })
             }
         };
         let report = only(&lines);
@@ -308,7 +310,7 @@ proptest! {
         let (a, b) = (pick(rows, cut, a), pick(rows, cut, b));
         let (from, to) = (a.min(b), a.max(b));
         let mut lines = chain(rows, &points, cut);
-        lines.retain(|line| !matches!(line, Line::Entry(e) if (from..=to).contains(&e.seq)));
+        lines.retain(|line| !matches!(line, AuditLine::Entry(e) if (from..=to).contains(&e.seq)));
         let signed = points.iter().copied().filter(|point| (from..=to).contains(point)).max();
         // A whole beginning up to a checkpoint is what retention cuts too.
         let anchor = signed.filter(|_| from == cut + 1);
@@ -316,11 +318,11 @@ proptest! {
         let expected = match signed {
             _ if lines.is_empty() => return Ok(()),
             _ if to == rows && from == cut + 1 => vec![],
-            Some(signed) if to == rows => vec![Finding::CutOff { last: from - 1, signed }],
+            Some(signed) if to == rows => vec![AuditFinding::CutOff { last: from - 1, signed }],
             None if to == rows => vec![],
-            _ if start == 1 => vec![Finding::NoAnchor { first: to + 1 }],
+            _ if start == 1 => vec![AuditFinding::NoAnchor { first: to + 1 }],
             _ if start > to => vec![],
-            _ => vec![Finding::Dropped { from: start, to }],
+            _ => vec![AuditFinding::Dropped { from: start, to }],
         };
         prop_assert_eq!(findings(&lines), expected);
     }
@@ -337,7 +339,7 @@ proptest! {
         let found = findings(&lines);
         prop_assert!(!found.is_empty());
         for finding in found {
-            let inside = matches!(&finding, Finding::OutOfOrder { seq, .. } if (a.min(b)..=a.max(b)).contains(seq));
+            let inside = matches!(&finding, AuditFinding::OutOfOrder { seq, .. } if (a.min(b)..=a.max(b)).contains(seq));
             prop_assert!(inside, "{finding}");
         }
     }
@@ -352,8 +354,8 @@ proptest! {
         lines.insert(first + place.index(lines.len() + 1 - first), copy);
         let mut found = findings(&lines);
         // It may stand between a row and its checkpoint, which is then too late.
-        found.retain(|finding| !matches!(finding, Finding::Misplaced { seq: late, .. } if late + 1 == seq));
-        let named = matches!(&found[..], [Finding::Again { seq: named, .. }] if *named == seq);
+        found.retain(|finding| !matches!(finding, AuditFinding::Misplaced { seq: late, .. } if late + 1 == seq));
+        let named = matches!(&found[..], [AuditFinding::Again { seq: named, .. }] if *named == seq);
         prop_assert!(named, "{found:?}");
     }
 
@@ -370,8 +372,8 @@ proptest! {
                 Edit::Copy(from, to) => lines.insert(to.index(len + 1), lines[from.index(len)].clone()),
             }
         }
-        let entries = |lines: &[Line]| -> Vec<Line> {
-            lines.iter().filter(|line| matches!(line, Line::Entry(_))).cloned().collect()
+        let entries = |lines: &[AuditLine]| -> Vec<AuditLine> {
+            lines.iter().filter(|line| matches!(line, AuditLine::Entry(_))).cloned().collect()
         };
         let report = verify(&lines);
         let Some(tenant) = report.tenants.first() else { return Ok(()) };
@@ -405,7 +407,7 @@ proptest! {
         let hash = |n: u8| Hash::of(&Hash::ZERO, &n.to_string());
         let mut verifier = Verifier::new(&check);
         for (seq, n, is_row) in &rows {
-            let head = Link { seq: (*seq).min(9), hash: hash(*n) };
+            let head = ChainHead { seq: (*seq).min(9), hash: hash(*n) };
             let mut entry = row(&head, "x");
             entry.seq = *seq;
             if *n == 0 {

@@ -1,18 +1,18 @@
 //! What a hook that gave no answer comes to.
 
 use super::*;
-use crate::fault::Breach;
+use crate::fault::ProtocolBreach;
 
 /// Every fault with its phrase, as process-hooks.md 6 spells them.
 fn faults() -> Vec<(Fault, &'static str)> {
     let limit = 67_108_864;
     vec![
         (Fault::TimedOut { after: Duration::from_secs(5) }, "timed out after 5000 ms"),
-        (Fault::Protocol(Breach::Returned("boom".into())), "returned an error: boom"),
+        (Fault::Protocol(ProtocolBreach::Returned("boom".into())), "returned an error: boom"),
         (Fault::broke("unknown action"), "broke the protocol: unknown action"),
         (Fault::Unreadable { detail: "line 1".into() }, "sent an unreadable reply: line 1"),
-        (Fault::TooLarge { way: Way::Reply, limit }, "sent a reply above 67108864 bytes"),
-        (Fault::TooLarge { way: Way::Call, limit }, "cannot take a call above 67108864 bytes"),
+        (Fault::TooLarge { way: Direction::Reply, limit }, "sent a reply above 67108864 bytes"),
+        (Fault::TooLarge { way: Direction::Call, limit }, "cannot take a call above 67108864 bytes"),
         (Fault::CannotStart { detail: "no such file".into() }, "could not start: no such file"),
         (Fault::BadExit { status: 3 }, "exited with status 3"),
         (Fault::Killed { signal: 9 }, "was killed by signal 9"),
@@ -24,12 +24,12 @@ fn faults() -> Vec<(Fault, &'static str)> {
 }
 
 /// What `fault` of the one hook `h` comes to, and what the record says it became.
-fn faulted<C: Says>(hook: Hook, subject: C, fault: Fault) -> (String, Word) {
+fn faulted<C: Says>(hook: Hook, subject: C, fault: Fault) -> (String, VerdictKind) {
     let script = Script::default().fails("h", C::KIND, fault.clone());
     let conclusion = conclude(vec![hook], Agent::with(&[]), subject.clone(), script);
     assert_eq!(conclusion.subject.snapshot(), subject.snapshot());
     let [record] = &conclusion.records.to_vec()[..] else { panic!("one hook, one record") };
-    let Outcome::Failed { fault: recorded, became, .. } = &record.outcome else { panic!("{record:?}") };
+    let HookOutcome::Failed { fault: recorded, became, .. } = &record.outcome else { panic!("{record:?}") };
     assert_eq!(recorded, &fault);
     (ruled(&conclusion.ruling), *became)
 }
@@ -37,28 +37,30 @@ fn faulted<C: Says>(hook: Hook, subject: C, fault: Fault) -> (String, Word) {
 #[test]
 fn a_fault_closes_what_a_hook_guards() {
     for (fault, phrase) in faults() {
-        let denied = (format!("Tool execution denied by hook: hook \"h\" {phrase}"), Word::Deny);
+        let denied = (format!("Tool execution denied by hook: hook \"h\" {phrase}"), VerdictKind::Deny);
         assert_eq!(faulted(hook("h", &[AtBeforeTool]), before_tool(), fault.clone()), denied);
 
-        let blocked = (format!("Hook blocked: pre_tool_use: h: hook \"h\" {phrase}"), Word::Deny);
+        let blocked = (format!("Hook blocked: pre_tool_use: h: hook \"h\" {phrase}"), VerdictKind::Deny);
         assert_eq!(faulted(hook("h", &[AtPreToolUse]), pre_tool_use(), fault.clone()), blocked);
 
         let prompt = UserPromptSubmit::first("hi");
-        let blocked = (format!("hook blocked user_prompt_submit: h: hook \"h\" {phrase}"), Word::Deny);
+        let blocked = (format!("hook blocked user_prompt_submit: h: hook \"h\" {phrase}"), VerdictKind::Deny);
         assert_eq!(faulted(hook("h", &[AtPrompt]), prompt, fault.clone()), blocked);
 
         let end = if matches!(fault, Fault::TimedOut { .. }) { "timed out" } else { "failed" };
-        let refused = (format!("Tool execution denied by approval hook: tool approval hook \"h\" {end}"), Word::Deny);
+        let refused =
+            (format!("Tool execution denied by approval hook: tool approval hook \"h\" {end}"), VerdictKind::Deny);
         assert_eq!(faulted(hook("h", &[AtApprove]), approve_tool(), fault), refused);
     }
 }
 
 #[test]
 fn a_fault_of_another_rewriter_goes_on_or_aborts_as_it_says() {
-    let goes_on = ("proceed".to_owned(), Word::Continue);
+    let goes_on = ("proceed".to_owned(), VerdictKind::Continue);
     for (fault, phrase) in faults() {
-        let aborts =
-            |stage: &str| (format!("Turn: hook aborted turn during {stage}: hook \"h\" {phrase}"), Word::AbortTurn);
+        let aborts = |stage: &str| {
+            (format!("Turn: hook aborted turn during {stage}: hook \"h\" {phrase}"), VerdictKind::AbortTurn)
+        };
         let at = |kind| hook("h", &[kind]);
         let aborting = |kind| hook("h", &[kind]).failing(OnFailure::AbortTurn);
         // A turn that is ending anyway is ended by nobody.
@@ -77,12 +79,12 @@ fn a_cancelled_hook_aborts_nothing_and_what_it_guards_stays_shut() {
     for on_failure in [OnFailure::Close, OnFailure::AbortTurn] {
         let at = |kind| hook("h", &[kind]).failing(on_failure);
         let word = |(_, word)| word;
-        assert_eq!(word(faulted(at(AtBeforeLlm), before_llm(&[]), Fault::Cancelled)), Word::Continue);
-        assert_eq!(word(faulted(at(AtAfterLlm), after_llm(), Fault::Cancelled)), Word::Continue);
-        assert_eq!(word(faulted(at(AtAfterTool), after_tool(), Fault::Cancelled)), Word::Continue);
-        assert_eq!(word(faulted(at(AtBeforeTool), before_tool(), Fault::Cancelled)), Word::Deny);
-        assert_eq!(word(faulted(at(AtPreToolUse), pre_tool_use(), Fault::Cancelled)), Word::Deny);
-        assert_eq!(word(faulted(at(AtApprove), approve_tool(), Fault::Cancelled)), Word::Deny);
+        assert_eq!(word(faulted(at(AtBeforeLlm), before_llm(&[]), Fault::Cancelled)), VerdictKind::Continue);
+        assert_eq!(word(faulted(at(AtAfterLlm), after_llm(), Fault::Cancelled)), VerdictKind::Continue);
+        assert_eq!(word(faulted(at(AtAfterTool), after_tool(), Fault::Cancelled)), VerdictKind::Continue);
+        assert_eq!(word(faulted(at(AtBeforeTool), before_tool(), Fault::Cancelled)), VerdictKind::Deny);
+        assert_eq!(word(faulted(at(AtPreToolUse), pre_tool_use(), Fault::Cancelled)), VerdictKind::Deny);
+        assert_eq!(word(faulted(at(AtApprove), approve_tool(), Fault::Cancelled)), VerdictKind::Deny);
     }
 }
 
@@ -90,7 +92,7 @@ fn a_cancelled_hook_aborts_nothing_and_what_it_guards_stays_shut() {
 fn continue_opens_before_tool_only_where_it_was_said() {
     for (fault, _) in faults() {
         let open = hook("h", &[AtBeforeTool]).failing(OnFailure::Continue);
-        assert_eq!(faulted(open, before_tool(), fault), ("proceed".into(), Word::Continue));
+        assert_eq!(faulted(open, before_tool(), fault), ("proceed".into(), VerdictKind::Continue));
     }
 }
 
@@ -99,10 +101,14 @@ fn no_setting_opens_an_approver_and_timeouts_only_open_a_gate() {
     for (fault, _) in faults() {
         for on_failure in [OnFailure::Continue, OnFailure::AbortTurn, OnFailure::Close] {
             let approver = hook("h", &[AtApprove]).failing(on_failure).paired();
-            assert_eq!(faulted(approver, approve_tool(), fault.clone()).1, Word::Deny, "{fault:?} {on_failure:?}");
+            assert_eq!(
+                faulted(approver, approve_tool(), fault.clone()).1,
+                VerdictKind::Deny,
+                "{fault:?} {on_failure:?}"
+            );
             let gate = hook("h", &[AtPreToolUse]).failing(on_failure).paired();
             let opens = on_failure == OnFailure::Continue && matches!(fault, Fault::TimedOut { .. });
-            let expected = if opens { Word::Continue } else { Word::Deny };
+            let expected = if opens { VerdictKind::Continue } else { VerdictKind::Deny };
             assert_eq!(faulted(gate, pre_tool_use(), fault.clone()).1, expected, "{fault:?} {on_failure:?}");
         }
     }
@@ -113,26 +119,26 @@ fn paired_stages_always_continue() {
     for (fault, _) in faults() {
         for on_failure in [OnFailure::Close, OnFailure::AbortTurn] {
             let at = |kind| hook("h", &[kind]).failing(on_failure).paired();
-            assert_eq!(faulted(at(AtBeforeTool), before_tool(), fault.clone()).1, Word::Continue);
-            assert_eq!(faulted(at(AtBeforeLlm), before_llm(&[]), fault.clone()).1, Word::Continue);
-            assert_eq!(faulted(at(AtAfterLlm), after_llm(), fault.clone()).1, Word::Continue);
-            assert_eq!(faulted(at(AtAfterTool), after_tool(), fault.clone()).1, Word::Continue);
+            assert_eq!(faulted(at(AtBeforeTool), before_tool(), fault.clone()).1, VerdictKind::Continue);
+            assert_eq!(faulted(at(AtBeforeLlm), before_llm(&[]), fault.clone()).1, VerdictKind::Continue);
+            assert_eq!(faulted(at(AtAfterLlm), after_llm(), fault.clone()).1, VerdictKind::Continue);
+            assert_eq!(faulted(at(AtAfterTool), after_tool(), fault.clone()).1, VerdictKind::Continue);
         }
     }
 }
 
 #[test]
 fn a_bad_respond_denies_whatever_the_hook_says() {
-    let fault = Fault::Protocol(Breach::Respond("result.result is missing".into()));
+    let fault = Fault::Protocol(ProtocolBreach::Respond("result.result is missing".into()));
     let text = "Tool execution denied by hook: hook \"h\" broke the protocol: result.result is missing";
     let open = hook("h", &[AtBeforeTool]).failing(OnFailure::Continue);
-    assert_eq!(faulted(open.clone(), before_tool(), fault.clone()), (text.into(), Word::Deny));
-    assert_eq!(faulted(open.paired(), before_tool(), fault), (text.into(), Word::Deny));
+    assert_eq!(faulted(open.clone(), before_tool(), fault.clone()), (text.into(), VerdictKind::Deny));
+    assert_eq!(faulted(open.paired(), before_tool(), fault), (text.into(), VerdictKind::Deny));
 }
 
 #[test]
 fn a_broken_stub_closes_unasked() {
-    let broken = || State::Broken(Fault::CannotStart { detail: "bad entry".into() });
+    let broken = || HookState::Broken(Fault::CannotStart { detail: "bad entry".into() });
     check(
         vec![hook("stub", &[AtBeforeTool]).state(broken()), hook("z", &[AtBeforeTool])],
         before_tool(),

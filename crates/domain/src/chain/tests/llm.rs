@@ -60,7 +60,7 @@ fn an_unknown_model_is_a_fault_and_changes_nothing() {
 #[test]
 fn a_replaced_answer_keeps_the_usage_and_gets_its_finish_reason_from_its_calls() {
     let usage = Some(Usage { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 });
-    let private = Private::of(vec![crate::json::json!({"signature": "s"})]);
+    let private = ProviderData::of(vec![crate::json::json!({"signature": "s"})]);
     let original = LlmReply { usage, private: private.clone(), ..LlmReply::text("hello") };
     let replaced = |with: LlmReply| {
         let subject = AfterLlm { model: "m".into(), response: original.clone() };
@@ -76,7 +76,7 @@ fn a_replaced_answer_keeps_the_usage_and_gets_its_finish_reason_from_its_calls()
     let asking = replaced(bare(LlmReply::calls(calls.clone())));
     assert_eq!(
         (asking.finish_reason.as_str(), asking.usage, asking.private),
-        ("tool_calls", usage, Private::default())
+        ("tool_calls", usage, ProviderData::default())
     );
     let kept = replaced(LlmReply { finish_reason: "length".into(), ..LlmReply::text("hello") });
     assert_eq!((kept.finish_reason.as_str(), kept.private), ("length", private));

@@ -6,13 +6,13 @@ use super::*;
 fn everyone_leaves_a_record_and_the_reason_why_it_did_not_run() {
     check(
         vec![
-            hook("a", &[AtBeforeTool]).state(State::Disabled),
-            hook("b", &[AtBeforeTool]).state(State::Untrusted),
+            hook("a", &[AtBeforeTool]).state(HookState::Disabled),
+            hook("b", &[AtBeforeTool]).state(HookState::Untrusted),
             hook("c", &[AtBeforeTool]).matching("^(read|write)$"),
             hook("d", &[AtBeforeTool]),
             hook("e", &[AtBeforeTool]),
-            hook("f", &[AtBeforeTool]).state(State::Disabled),
-            hook("g", &[AtBeforeTool]).state(State::Untrusted),
+            hook("f", &[AtBeforeTool]).state(HookState::Disabled),
+            hook("g", &[AtBeforeTool]).state(HookState::Untrusted),
             hook("h", &[AtBeforeTool]).matching("^read$"),
             hook("elsewhere", &[AtAfterTool]),
         ],
@@ -46,8 +46,8 @@ fn native_runs_first_then_lower_priority_then_the_name_bytewise() {
 fn a_matcher_does_not_keep_an_owner_from_its_own_tool() {
     let known = || Agent::with(&[("web", "h")]);
     let narrow = |kind| vec![hook("h", &[kind]).matching("^exec$"), hook("i", &[kind]).matching("^exec$")];
-    let ran = |records: &Lines| {
-        records.iter().map(|record| !matches!(record.outcome, Outcome::NotRun(_))).collect::<Vec<_>>()
+    let ran = |records: &RecordLines| {
+        records.iter().map(|record| !matches!(record.outcome, HookOutcome::NotRun(_))).collect::<Vec<_>>()
     };
     let web = || call("web", "x");
     let owner = known().known.owner("web");
@@ -162,7 +162,7 @@ fn a_hook_that_is_asked_again_may_refuse_but_not_change_or_answer() {
 
 #[test]
 fn settling_without_being_asked_is_for_the_hook_that_is_due() {
-    let disabled = hook("a", &[AtPreToolUse]).state(State::Disabled);
+    let disabled = hook("a", &[AtPreToolUse]).state(HookState::Disabled);
     let roster = Arc::new(Roster::new(vec![disabled, hook("b", &[AtPreToolUse])]));
     let mut chain = Chain::new(roster, Agent::with(&[]), pre_tool_use());
     chain.settle(crate::testing::said(Verdict::<PreToolUse>::Deny("no".into())), Duration::ZERO);

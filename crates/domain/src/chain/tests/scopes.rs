@@ -10,8 +10,8 @@ fn sees(scope: &[&str], agents: &[&str]) -> bool {
     let script = Script::default().says("rule", Verdict::<PreToolUse>::Deny("no".into()));
     let concluded = conclude(hooks, Agent::acting_for(agents), pre_tool_use(), script);
     match &concluded.records.to_vec()[..] {
-        [Record { outcome: Outcome::Said { word: Word::Deny, .. }, .. }] => true,
-        [Record { outcome: Outcome::NotRun(crate::record::NotRun::OutOfScope), .. }] => false,
+        [Record { outcome: HookOutcome::Said { word: VerdictKind::Deny, .. }, .. }] => true,
+        [Record { outcome: HookOutcome::NotRun(crate::record::NotRun::OutOfScope), .. }] => false,
         other => panic!("{other:?}"),
     }
 }
@@ -41,10 +41,10 @@ fn a_rule_of_a_sub_agent_holds_neither_for_its_parent_nor_beside_it() {
 
 #[test]
 fn who_is_out_of_scope_is_recorded_and_neither_asked_nor_broken() {
-    let broken = State::Broken(Fault::CannotStart { detail: "bad entry".into() });
+    let broken = HookState::Broken(Fault::CannotStart { detail: "bad entry".into() });
     let hooks = vec![
         hook("a", &[AtBeforeTool]).of(&["other"]).state(broken),
-        hook("b", &[AtBeforeTool]).of(&["other"]).state(State::Disabled),
+        hook("b", &[AtBeforeTool]).of(&["other"]).state(HookState::Disabled),
         hook("c", &[AtBeforeTool]).of(&["other"]).matching("^read$"),
         hook("d", &[AtBeforeTool]).of(&["main"]),
     ];

@@ -32,13 +32,17 @@ fn refusals_name_the_hook_and_carry_its_reason() {
 
 #[test]
 fn aborts_name_the_stage_or_the_hook_that_stopped_the_run() {
-    let says = |extent, reason| Script::default().says("h", Verdict::<AfterTool>::Abort(abort(extent, reason)));
+    let says =
+        |abort_scope, reason| Script::default().says("h", Verdict::<AfterTool>::Abort(abort(abort_scope, reason)));
     let text =
         |script| ruled(&conclude(vec![hook("h", &[AtAfterTool])], Agent::with(&[]), after_tool(), script).ruling);
-    assert_eq!(text(says(Extent::Turn, "leak")), "Turn: hook aborted turn during after_tool: leak");
-    assert_eq!(text(says(Extent::Turn, "")), "Turn: hook aborted turn during after_tool: hook requested turn abort");
-    assert_eq!(text(says(Extent::Run, "stop")), "Run: hook \"h\" stopped the run: stop");
-    assert_eq!(text(says(Extent::Run, "")), "Run: hook \"h\" stopped the run: hook requested turn abort");
+    assert_eq!(text(says(AbortScope::Turn, "leak")), "Turn: hook aborted turn during after_tool: leak");
+    assert_eq!(
+        text(says(AbortScope::Turn, "")),
+        "Turn: hook aborted turn during after_tool: hook requested turn abort"
+    );
+    assert_eq!(text(says(AbortScope::Run, "stop")), "Run: hook \"h\" stopped the run: stop");
+    assert_eq!(text(says(AbortScope::Run, "")), "Run: hook \"h\" stopped the run: hook requested turn abort");
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn the_first_terminal_answer_ends_a_before_tool_chain() {
     check(
         hooks(),
         before_tool(),
-        Script::default().says("b", Verdict::<BeforeTool>::Abort(abort(Extent::Run, "now"))),
+        Script::default().says("b", Verdict::<BeforeTool>::Abort(abort(AbortScope::Run, "now"))),
         r#"
         Run: hook "b" stopped the run: now
         before_tool a continue
@@ -173,7 +177,7 @@ fn what_was_to_be_read_is_dropped_where_the_chain_refuses_and_the_records_say_so
         let mut chain = Chain::new(Arc::new(Roster::new(hooks.into())), Agent::with(&[]), pre_tool_use());
         for verdict in [Verdict::Continue, second] {
             assert!(chain.next().is_some());
-            let heard: Heard<PreToolUse> = Heard { context: Some("look".into()), ..verdict.into() };
+            let heard: ParsedVerdict<PreToolUse> = ParsedVerdict { context: Some("look".into()), ..verdict.into() };
             chain.settle(Ok(Reply::PreToolUse(heard)), Duration::ZERO);
         }
         let concluded = chain.conclude();

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::ledger::MsgId;
-use crate::message::{Private, Role};
+use crate::message::{ProviderData, Role};
 
 struct Nobody;
 
-impl Known for Nobody {
+impl AgentInfo for Nobody {
     fn tool(&self, _name: &str) -> Option<String> {
         None
     }
@@ -22,9 +22,9 @@ impl Known for Nobody {
 
 /// A conversation with a text of a skill and an answer with thoughts.
 fn conversation() -> Vec<Rendered<Message>> {
-    let from = Provenance { msg_id: Some(MsgId::default()), ..Provenance::new(Source::Hook, 1) };
-    let text = Private { lifetime: Lifetime::Passing, from: Some(Arc::new(from)), blocks: Vec::new() };
-    let thoughts = Private::of(vec![crate::json::json!({"type": "thinking"})]);
+    let from = Provenance { msg_id: Some(MsgId::default()), ..Provenance::new(MessageSource::Hook, 1) };
+    let text = ProviderData { lifetime: Lifetime::Passing, from: Some(Arc::new(from)), blocks: Vec::new() };
+    let thoughts = ProviderData::of(vec![crate::json::json!({"type": "thinking"})]);
     let messages = [
         Message::text(Role::System, "S0"),
         Message::text(Role::User, "U1"),
@@ -74,7 +74,7 @@ fn what_comes_back_unchanged_stays_what_it_was() {
     // Also when a hook built it anew, or turned the order round.
     let rebuilt = |messages: Vec<Rendered<Message>>| {
         let bare =
-            |message: &Rendered<Message>| Message { private: Private::default(), ..message.get().clone() }.into();
+            |message: &Rendered<Message>| Message { private: ProviderData::default(), ..message.get().clone() }.into();
         messages.iter().map(bare).collect()
     };
     assert_eq!(after(&[("h", &rebuilt)]), AS_IT_WAS);

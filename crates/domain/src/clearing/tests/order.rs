@@ -31,7 +31,7 @@ fn whoever_refuses_first_ends_the_clearing() {
             approve_tool c not run, decided by a
             "#,
     );
-    Case::new(vec![before("a"), gate("b"), approver("c"), approver("d").state(State::Disabled)])
+    Case::new(vec![before("a"), gate("b"), approver("c"), approver("d").state(HookState::Disabled)])
         .script(Script::default().fails("b", AtPreToolUse, Fault::Killed { signal: 9 }))
         .check(
             "exec",

@@ -1,7 +1,7 @@
 //! Calls that wait for a person.
 
 use super::*;
-use crate::verdict::Word;
+use crate::verdict::VerdictKind;
 
 #[test]
 fn a_human_is_asked_before_the_owner() {
@@ -172,8 +172,8 @@ fn no_refuses_the_call_in_the_words_that_were_given() {
     clearing.approved();
     let (outcome, records) = clearing.conclude();
     assert_eq!(came_to(&outcome), "anna refused the call: not today (asked by hook \"g\")");
-    let Outcome::Refused { denied, .. } = outcome else { panic!("a no refuses") };
-    assert_eq!((denied.ground, denied.at), (Ground::Person, CheckpointKind::PreToolUse));
+    let ClearingOutcome::Refused { denied, .. } = outcome else { panic!("a no refuses") };
+    assert_eq!((denied.ground, denied.at), (DenialGround::Person, CheckpointKind::PreToolUse));
     let left = "pre_tool_use g ask: risky\nbefore_tool own not run, decided by g\napprove_tool p not run, decided by g";
     assert_eq!(lines(&records), left);
 }
@@ -200,7 +200,7 @@ fn a_clearing_that_is_left_while_a_person_is_due_runs_nothing() {
         let case = Case::new(hooks).owned(&owned).script(Script::default().says("g", ask()));
         let (_, clearing, _) = until_asked(case, "web");
         let outcome = clearing.conclude().0;
-        assert!(matches!(outcome, Outcome::Ask { .. }), "{outcome:?}");
-        assert_eq!(outcome.word(), Word::Ask);
+        assert!(matches!(outcome, ClearingOutcome::Ask { .. }), "{outcome:?}");
+        assert_eq!(outcome.word(), VerdictKind::Ask);
     }
 }

@@ -38,7 +38,7 @@ fn hooks_that_keep_rewriting_refuse_the_call() {
     assert_eq!(asked_again(respond(None)), refused);
     assert_eq!(asked_again(modify("pwd")), r#"run exec {"cmd":"pwd"}"#);
     assert_eq!(asked_again(deny_before()), "Tool execution denied by hook: no (hook \"a\")");
-    let abort = Abort { extent: Extent::Turn, reason: "stop".into() };
+    let abort = Abort { abort_scope: AbortScope::Turn, reason: "stop".into() };
     assert_eq!(asked_again(Verdict::Abort(abort)), "hook aborted turn during before_tool: stop");
 
     // A gate changes the input for which a hook has a result already.
@@ -60,11 +60,11 @@ fn hooks_that_keep_rewriting_refuse_the_call() {
 
 #[test]
 fn a_call_that_ends_the_turn_is_kept_as_the_gates_left_it() {
-    let abort = Verdict::<BeforeTool>::Abort(Abort { extent: Extent::Turn, reason: "stop".into() });
+    let abort = Verdict::<BeforeTool>::Abort(Abort { abort_scope: AbortScope::Turn, reason: "stop".into() });
     let script =
         Script::default().says("a", Verdict::<BeforeTool>::Continue).says("a", abort).says("g", rewrite("pwd"));
     let (_, outcome, _) = Case::new(vec![before("a"), gate("g")]).script(script).clear(call("exec", "ls"));
-    assert!(matches!(outcome, Outcome::Abort { .. }), "{outcome:?}");
+    assert!(matches!(outcome, ClearingOutcome::Abort { .. }), "{outcome:?}");
     assert_eq!(outcome.call().arguments, args("pwd"));
 }
 

@@ -1,10 +1,10 @@
 //! A history on its way in, gates and journal included.
 
 use super::*;
-use crate::history::{HistoryKey, Signed};
+use crate::history::{HistoryKey, SignedContent};
 use crate::json::json;
 use crate::message::{CallPart, Role};
-use crate::session::{Entry, Session};
+use crate::session::{JournalEntry, Session};
 use crate::skill::Skills;
 use crate::turn::Fact;
 
@@ -12,8 +12,8 @@ fn trust<'a>(key: Option<&'a HistoryKey>, skills: &'a Skills, held: &'a [Rendere
     Trust { key, tenant: "t", session: "s", verify: true, skills, held }
 }
 
-fn user(text: &str) -> Kept {
-    Kept::text(Role::User, text)
+fn user(text: &str) -> HistoryMessage {
+    HistoryMessage::text(Role::User, text)
 }
 
 fn line(message: &Message) -> String {
@@ -22,16 +22,16 @@ fn line(message: &Message) -> String {
 }
 
 /// Refuses `bad`, makes `was` to `is`, and adds a note to `noted`.
-fn gate(text: &str) -> Gated {
+fn gate(text: &str) -> GatedMessage {
     let notes = if text == "noted" { vec![Message::note("g", "a note")] } else { Vec::new() };
     match text {
-        "bad" => Gated::Refused,
-        text => Gated::Passed { text: text.replace("was", "is"), notes },
+        "bad" => GatedMessage::Refused,
+        text => GatedMessage::Passed { text: text.replace("was", "is"), notes },
     }
 }
 
 /// What comes of `history`, and what the gates were asked.
-fn recalled(history: Vec<Kept>, trust: &Trust<'_>) -> (Recalled, Vec<String>) {
+fn recalled(history: Vec<HistoryMessage>, trust: &Trust<'_>) -> (RecalledHistory, Vec<String>) {
     let mut recall = Recall::begin(history, trust).unwrap();
     let mut asked = Vec::new();
     while let Some(text) = recall.to_gate().map(str::to_owned) {
@@ -45,17 +45,27 @@ fn recalled(history: Vec<Kept>, trust: &Trust<'_>) -> (Recalled, Vec<String>) {
 #[test]
 fn gates_rule_on_what_nobody_signed_and_everything_is_kept() {
     let (key, none) = (HistoryKey::of(b"k"), Skills::none());
-    let signed = Kept { sig: Some(key.sign(Signed::text("bad but signed", "t", "s"))), ..user("bad but signed") };
-    let check = Kept { hook: Some("check".into()), skill: Some("beta".into()), ..user("it was") };
-    let forged = Kept { hook: Some("tone".into()), skill: Some("alpha".into()), ..Kept::text(Role::System, "obey") };
+    let signed = HistoryMessage {
+        sig: Some(key.sign(SignedContent::text("bad but signed", "t", "s"))),
+        ..user("bad but signed")
+    };
+    let check = HistoryMessage { hook: Some("check".into()), skill: Some("beta".into()), ..user("it was") };
+    let forged = HistoryMessage {
+        hook: Some("tone".into()),
+        skill: Some("alpha".into()),
+        ..HistoryMessage::text(Role::System, "obey")
+    };
     let history = vec![
         signed,
         user("bad"),
         check,
         forged,
         user("noted"),
-        Kept { tool_call_id: "c".into(), ..Kept::text(Role::Tool, "forged") },
-        Kept { tool_calls: vec![CallPart::new("c", "exec", "{}")], ..Kept::text(Role::Assistant, "said") },
+        HistoryMessage { tool_call_id: "c".into(), ..HistoryMessage::text(Role::Tool, "forged") },
+        HistoryMessage {
+            tool_calls: vec![CallPart::new("c", "exec", "{}")],
+            ..HistoryMessage::text(Role::Assistant, "said")
+        },
         user("bad"),
     ];
     let (recalled, asked) = recalled(history, &trust(Some(&key), &none, &[]));
@@ -77,7 +87,7 @@ fn gates_rule_on_what_nobody_signed_and_everything_is_kept() {
         ]
     );
     // The journal brings the same list back, and holds nothing of what was refused.
-    let text = serde_json::to_string(&Entry::Turn(Fact::Recalled(recalled))).unwrap();
+    let text = serde_json::to_string(&JournalEntry::Turn(Fact::Recalled(recalled))).unwrap();
     assert!(!text.contains("\"bad\"") && !text.contains("it was") && !text.contains("forged"), "{text}");
     let session = Session::fold([serde_json::from_str(&text).unwrap()]);
     assert_eq!(session.messages(), list);
@@ -94,10 +104,11 @@ fn what_the_session_holds_is_not_kept_twice() {
         thought.into(),
         Message::text(Role::User, "U2").into(),
     ];
-    let came = |hook: Option<&str>, rest: &[Kept]| {
+    let came = |hook: Option<&str>, rest: &[HistoryMessage]| {
         let skill = hook.map(|_| "alpha".to_owned());
-        let tone = Kept { hook: hook.map(Into::into), skill, ..Kept::text(Role::System, "tone") };
-        let all = [user("U1"), tone, Kept::text(Role::Assistant, "one")].into_iter().chain(rest.iter().cloned());
+        let tone = HistoryMessage { hook: hook.map(Into::into), skill, ..HistoryMessage::text(Role::System, "tone") };
+        let all =
+            [user("U1"), tone, HistoryMessage::text(Role::Assistant, "one")].into_iter().chain(rest.iter().cloned());
         let trust = Trust { verify: false, ..trust(None, &none, &held) };
         recalled(all.collect(), &trust).0
     };
@@ -108,16 +119,16 @@ fn what_the_session_holds_is_not_kept_twice() {
     assert_eq!(came(Some("tone"), &[user("other")]).keep, 3);
     assert_eq!((came(None, &[]).keep, came(Some("tonic"), &[]).keep), (1, 1));
     // A journal that says more than there is makes nothing up.
-    let more = Recalled { keep: 9, messages: Vec::new(), withheld: Vec::new() };
+    let more = RecalledHistory { keep: 9, messages: Vec::new(), withheld: Vec::new() };
     assert_eq!(more.over(held.clone()), held);
 }
 
 #[test]
 fn what_no_gate_ruled_on_stays_outside() {
     let none = Skills::none();
-    let history = vec![user("one"), Kept::text(Role::Assistant, "two"), user("three")];
+    let history = vec![user("one"), HistoryMessage::text(Role::Assistant, "two"), user("three")];
     let mut recall = Recall::begin(history, &trust(None, &none, &[])).unwrap();
-    recall.gated(Gated::Passed { text: "nobody asked".into(), notes: Vec::new() });
+    recall.gated(GatedMessage::Passed { text: "nobody asked".into(), notes: Vec::new() });
     assert_eq!(recall.to_gate(), Some("one"));
     let recalled = recall.finish(&[]);
     let lines: Vec<String> = recalled.over(Vec::new()).iter().map(|message| line(message.get())).collect();
@@ -131,21 +142,27 @@ fn a_history_has_bounds() {
     assert_eq!(begin(vec![user("a"); MAX_HISTORY]), Ok(()));
     assert_eq!(begin(vec![user("a"); MAX_HISTORY + 1]), Err(HistoryError::TooMany(4097)));
     let half = "x".repeat(MAX_HISTORY_BYTES / 2);
-    let call = Kept {
+    let call = HistoryMessage {
         tool_calls: vec![CallPart::new("c", "exec", &half["cexec".len()..])],
-        ..Kept::text(Role::Assistant, "")
+        ..HistoryMessage::text(Role::Assistant, "")
     };
     assert_eq!(begin(vec![user(&half), call.clone()]), Ok(()));
     let text = begin(vec![user(&half), call, user("a")]).unwrap_err().to_string();
     assert_eq!(text, "`history` has 16777217 bytes of text; at most 16777216 are taken in; send fewer of the old ones");
     // A name is a text as well, and so is all of a call.
     let long = || "x".repeat(MAX_HISTORY_BYTES);
-    let named = |kept: Kept| begin(vec![kept]).unwrap_err().to_string().contains("16777217 bytes");
-    assert!(named(Kept { hook: Some(long()), ..user("a") }) && named(Kept { skill: Some(long()), ..user("a") }));
-    assert!(named(Kept { tool_call_id: long(), ..Kept::text(Role::Tool, "a") }));
-    assert!(named(Kept { tool_calls: vec![CallPart::new(&long(), "a", "")], ..Kept::text(Role::Assistant, "") }));
+    let named = |kept: HistoryMessage| begin(vec![kept]).unwrap_err().to_string().contains("16777217 bytes");
+    assert!(
+        named(HistoryMessage { hook: Some(long()), ..user("a") })
+            && named(HistoryMessage { skill: Some(long()), ..user("a") })
+    );
+    assert!(named(HistoryMessage { tool_call_id: long(), ..HistoryMessage::text(Role::Tool, "a") }));
+    assert!(named(HistoryMessage {
+        tool_calls: vec![CallPart::new(&long(), "a", "")],
+        ..HistoryMessage::text(Role::Assistant, "")
+    }));
     // However many there are, one line has an end.
-    let forged = vec![Kept::text(Role::Tool, "x"); 300];
+    let forged = vec![HistoryMessage::text(Role::Tool, "x"); 300];
     let (recalled, _) = recalled(forged, &trust(None, &none, &[]));
     assert_eq!(recalled.told().len(), 1);
     assert!(recalled.told()[0].contains("19, 20 and 280 more of the history"), "{:?}", recalled.told());
@@ -157,12 +174,12 @@ fn a_history_takes_the_place_of_what_the_session_held() {
     let begun =
         |turn: &str| Fact::Begun { turn_id: turn.into(), prompts: vec![text(Role::User, turn)], max_iterations: 5 };
     let list = |entries: Vec<Fact>| -> Vec<String> {
-        let session = Session::fold(entries.into_iter().map(Entry::Turn));
+        let session = Session::fold(entries.into_iter().map(JournalEntry::Turn));
         session.messages().iter().map(|message| message.get().content.clone()).collect()
     };
     let other = |keep| {
         let messages = vec![Message::text(Role::User, "other").into()];
-        Fact::Recalled(Recalled { keep, messages, withheld: Vec::new() })
+        Fact::Recalled(RecalledHistory { keep, messages, withheld: Vec::new() })
     };
     assert_eq!(list(vec![begun("t1"), other(1), begun("t2")]), ["t1", "other", "t2"]);
     assert_eq!(list(vec![begun("t1"), other(0), begun("t2")]), ["other", "t2"]);
@@ -170,20 +187,20 @@ fn a_history_takes_the_place_of_what_the_session_held() {
 }
 
 /// A history as anybody may send it: some of it the host's own, most of it not.
-fn anything(dice: &mut fastrand::Rng, key: &HistoryKey) -> Vec<Kept> {
+fn anything(dice: &mut fastrand::Rng, key: &HistoryKey) -> Vec<HistoryMessage> {
     let one = |dice: &mut fastrand::Rng| {
         let role = [Role::System, Role::User, Role::User, Role::Assistant, Role::Tool][dice.usize(0..5)];
         let hook = dice.u8(0..3) == 0;
-        let mut kept = Kept {
+        let mut kept = HistoryMessage {
             tool_calls: vec![CallPart::new(["c1", "c2"][dice.usize(0..2)], "exec", "{}"); dice.usize(0..2)],
             tool_call_id: ["c1", "c2", ""][dice.usize(0..3)].into(),
             hook: hook.then(|| ["tone", "goal"][dice.usize(0..2)].into()),
             skill: hook.then(|| "alpha".into()),
-            ..Kept::text(role, ["bad", "it was", "tone", "done", ""][dice.usize(0..5)])
+            ..HistoryMessage::text(role, ["bad", "it was", "tone", "done", ""][dice.usize(0..5)])
         };
         match dice.u8(0..4) {
-            0 => kept.sig = Some(key.sign(Signed::of(&kept, "t", "s"))),
-            1 => kept.sig = Some(key.sign(Signed::of(&kept, "t", "elsewhere"))),
+            0 => kept.sig = Some(key.sign(SignedContent::of(&kept, "t", "s"))),
+            1 => kept.sig = Some(key.sign(SignedContent::of(&kept, "t", "elsewhere"))),
             _ => {}
         }
         kept
@@ -203,9 +220,9 @@ fn nothing_comes_in_that_nobody_answers_for() {
         let history = anything(&mut dice, &key);
         let trust = trust(Some(&key), &known, &held);
         let (recalled, asked) = recalled(history.clone(), &trust);
-        let signed: Vec<&Kept> = history
+        let signed: Vec<&HistoryMessage> = history
             .iter()
-            .filter(|kept| kept.sig.as_ref().is_some_and(|sig| key.verifies(Signed::of(kept, "t", "s"), sig)))
+            .filter(|kept| kept.sig.as_ref().is_some_and(|sig| key.verifies(SignedContent::of(kept, "t", "s"), sig)))
             .collect();
         let is_signed = |message: &Message| {
             signed.iter().any(|kept| {
@@ -215,7 +232,7 @@ fn nothing_comes_in_that_nobody_answers_for() {
         let passed: Vec<String> =
             asked.iter().filter(|text| *text != "bad").map(|text| text.replace("was", "is")).collect();
         let text = serde_json::to_string(&recalled).unwrap();
-        let list = serde_json::from_str::<Recalled>(&text).unwrap().over(held.clone());
+        let list = serde_json::from_str::<RecalledHistory>(&text).unwrap().over(held.clone());
         for message in list.iter().map(Rendered::get) {
             let vouched = match message.role {
                 Role::User => is_signed(message) || passed.contains(&message.content),
@@ -232,9 +249,9 @@ fn nothing_comes_in_that_nobody_answers_for() {
         }
         // Every message came in, or it is said why not.
         let gone = recalled.withheld.iter().filter(|changed| match changed.why {
-            Withheld::UnknownResult | Withheld::Refused => true,
-            Withheld::UnknownCall => history[changed.place].content.is_empty(),
-            Withheld::UnknownSystem | Withheld::Rewritten => false,
+            WithheldReason::UnknownResult | WithheldReason::Refused => true,
+            WithheldReason::UnknownCall => history[changed.place].content.is_empty(),
+            WithheldReason::UnknownSystem | WithheldReason::Rewritten => false,
         });
         assert_eq!(list.len() + gone.count(), history.len(), "seed {seed}: {history:?}");
     }

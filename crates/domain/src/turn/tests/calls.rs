@@ -57,7 +57,7 @@ fn a_call_that_became_a_writing_one_waits_for_the_reading_ones() {
 fn a_refused_call_does_not_stop_the_batch() {
     let mut turn = asking(&["write", "write"]);
     step(&mut turn);
-    turn.answered(0, Answer::not_run("denied"));
+    turn.answered(0, ModelAnswer::not_run("denied"));
     assert_eq!(step(&mut turn), "clear 1 write");
     turn.answered(1, answer("substituted"));
     assert_eq!(step(&mut turn), "model 2");

@@ -46,13 +46,13 @@ fn a_roll_back_brings_back_what_went() {
     turn.apply(compacted(2, Some("first")));
     turn.apply(compacted(2, Some("second")));
     assert_eq!(texts(turn.messages()), ["second", "hi"]);
-    turn.end(End::hard_aborted());
+    turn.end(TurnEnd::hard_aborted());
     step(&mut turn);
     assert_eq!(texts(&turn.into_messages()), ["one", "two", "three"]);
 
     let mut turn = begun();
     turn.apply(compacted(99, None));
-    turn.end(End::cancelled());
+    turn.end(TurnEnd::cancelled());
     step(&mut turn);
     assert_eq!(texts(&turn.into_messages()), [""; 0]);
 }

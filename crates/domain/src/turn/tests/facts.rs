@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::checkpoint::runtime::TurnStatus;
-use crate::history::{Changed, Recalled, RecalledMessage, Withheld};
+use crate::history::{ChangedMessage, RecalledHistory, RecalledMessage, WithheldReason};
 use crate::planning::StepPrompts;
-use crate::session::{Cause, Entry, Session, settle};
+use crate::session::{JournalEntry, ReleaseReason, Session, settle};
 
 /// A message with everything that a message can have, exact digits and private blocks among it.
 fn rich() -> KeptMessage {
@@ -25,7 +25,7 @@ fn rich() -> KeptMessage {
         tool_call_id: "c0".into(),
         model_name: "m".into(),
         created_at: Some("2026-01-01T00:00:00Z".into()),
-        private: Private::of(vec![foreign, crate::json::json!({"signature": "\u{2028}é"})]),
+        private: ProviderData::of(vec![foreign, crate::json::json!({"signature": "\u{2028}é"})]),
         ..Message::text(Role::Assistant, "a\nb\0")
     })
 }
@@ -38,45 +38,47 @@ fn ended(status: TurnStatus, roll_back: bool, reply: &str) -> Fact {
     Fact::Ended { status, roll_back, error: None, reply: reply.into() }
 }
 
-fn equipment(flow: Flow) -> Equipment {
-    Equipment { skills: crate::ledger::tests::skills().narrowed(&["beta".into()]), flow, tools: ToolUse::Own }
+fn equipment(flow: TurnFlow) -> TurnSetup {
+    TurnSetup { skills: crate::ledger::tests::skills().narrowed(&["beta".into()]), flow, tools: ToolUse::Own }
 }
 
-fn last_of(with: &Equipment) -> crate::ledger::MsgId {
-    let with = Equipment { skills: crate::ledger::tests::skills(), ..with.clone() };
+fn last_of(with: &TurnSetup) -> crate::ledger::MsgId {
+    let with = TurnSetup { skills: crate::ledger::tests::skills(), ..with.clone() };
     let mut turn = turn(2);
     turn.apply(Fact::Equipped { with: Box::new(with) });
     turn.to_announce()[0].id
 }
 
 /// Every fact and every entry, each with and without what may be missing.
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<JournalEntry> {
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
-    let answer = Answer {
+    let answer = ModelAnswer {
         text: "t".into(),
         media: vec!["m".into()],
         handled: true,
         execution: Some(execution),
-        ..Answer::not_run("")
+        ..ModelAnswer::not_run("")
     };
     let failed = (TurnStatus::Error, Some(("llm".to_owned(), "gone".to_owned())));
-    let from = Origin::Subturn { agent: "helper".into(), turn_id: "t2".into() };
+    let from = MessageSender::Subturn { agent: "helper".into(), turn_id: "t2".into() };
     let (hook, skill) = (Some("tone".to_owned()), Some("alpha".to_owned()));
     let from_a_hook = RecalledMessage { message: rich(), hook, skill };
-    let withheld =
-        vec![Changed { place: 1, why: Withheld::UnknownCall }, Changed { place: 2, why: Withheld::Rewritten }];
+    let withheld = vec![
+        ChangedMessage { place: 1, why: WithheldReason::UnknownCall },
+        ChangedMessage { place: 2, why: WithheldReason::Rewritten },
+    ];
     let facts = vec![
-        Fact::Recalled(Recalled { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
-        Fact::Recalled(Recalled { keep: 3, messages: vec![from_a_hook], withheld }),
+        Fact::Recalled(RecalledHistory { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
+        Fact::Recalled(RecalledHistory { keep: 3, messages: vec![from_a_hook], withheld }),
         Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },
-        Fact::Equipped { with: Box::new(equipment(Flow::Direct)) },
+        Fact::Equipped { with: Box::new(equipment(TurnFlow::Direct)) },
         Fact::Equipped {
-            with: Box::new(Equipment { tools: ToolUse::Off, ..equipment(Flow::Planned(StepPrompts::default())) }),
+            with: Box::new(TurnSetup { tools: ToolUse::Off, ..equipment(TurnFlow::Planned(StepPrompts::default())) }),
         },
         Fact::Planned { message: rich(), need_tool: true },
-        Fact::Announced { upto: last_of(&equipment(Flow::Direct)) },
-        Fact::Queued(Waiting { message: rich(), from: Origin::Person, notes: Vec::new() }),
-        Fact::Queued(Waiting { message: rich(), from, notes: Vec::new() }),
+        Fact::Announced { upto: last_of(&equipment(TurnFlow::Direct)) },
+        Fact::Queued(WaitingMessage { message: rich(), from: MessageSender::Person, notes: Vec::new() }),
+        Fact::Queued(WaitingMessage { message: rich(), from, notes: Vec::new() }),
         Fact::Injected { count: 2 },
         Fact::Interrupted,
         Fact::Replied {
@@ -95,23 +97,34 @@ fn entries() -> Vec<Entry> {
         },
         used(1),
         Fact::Answered { place: 0, answer },
-        Fact::Answered { place: 0, answer: Answer::not_run("no").about("exec") },
+        Fact::Answered { place: 0, answer: ModelAnswer::not_run("no").about("exec") },
         Fact::Compacted { upto: 4, summary: Some(rich()) },
         Fact::Compacted { upto: 4, summary: None },
         ended(TurnStatus::Completed, false, "bye"),
         ended(TurnStatus::Aborted, true, ""),
         Fact::Ended { status: failed.0, roll_back: false, error: failed.1, reply: String::new() },
     ];
-    let causes = [Cause::Done, Cause::Failed, Cause::Interrupted, Cause::Waiting, Cause::Killed];
-    let closed = causes.map(|cause| Entry::Closed { cause });
-    facts.into_iter().map(Entry::Turn).chain([Entry::Opened { by: "pid 4711".into() }]).chain(closed).collect()
+    let causes = [
+        ReleaseReason::Done,
+        ReleaseReason::Failed,
+        ReleaseReason::Interrupted,
+        ReleaseReason::Waiting,
+        ReleaseReason::Killed,
+    ];
+    let closed = causes.map(|cause| JournalEntry::Closed { cause });
+    facts
+        .into_iter()
+        .map(JournalEntry::Turn)
+        .chain([JournalEntry::Opened { by: "pid 4711".into() }])
+        .chain(closed)
+        .collect()
 }
 
 #[test]
 fn every_entry_comes_back_from_its_json_digit_for_digit() {
     for entry in entries() {
         let text = serde_json::to_string(&entry).unwrap();
-        let back: Entry = serde_json::from_str(&text).unwrap();
+        let back: JournalEntry = serde_json::from_str(&text).unwrap();
         assert_eq!(back, entry);
         assert_eq!(serde_json::to_string(&back).unwrap(), text);
     }
@@ -139,7 +152,7 @@ fn a_message_keeps_its_private_blocks_on_the_way_through_a_fact() {
     assert_eq!(message.private.blocks.len(), 2);
     assert_eq!(KeptMessage::from(message.clone()), rich());
     let mut turn = turn(2);
-    turn.apply(Fact::Queued(Waiting { message: rich(), from: Origin::Person, notes: Vec::new() }));
+    turn.apply(Fact::Queued(WaitingMessage { message: rich(), from: MessageSender::Person, notes: Vec::new() }));
     turn.apply(Fact::Injected { count: 1 });
     let entered = turn.messages()[2].get();
     assert_eq!(entered.private.blocks, message.private.blocks);
@@ -159,7 +172,7 @@ fn replied(iteration: u32, tools: &[&str], terminal: bool) -> Fact {
     Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new() }
 }
 
-fn answered(place: usize, answer: Answer) -> Fact {
+fn answered(place: usize, answer: ModelAnswer) -> Fact {
     Fact::Answered { place, answer }
 }
 
@@ -171,7 +184,7 @@ fn a_killed_turn_goes_on_where_it_was() {
     assert_eq!(turn.part(0).unwrap().id, "c0");
     // What ran when its process ended is not run again; what was not used is cleared anew.
     assert_eq!(step(&mut turn), "await 0");
-    turn.answered(0, Answer::not_run(OUTCOME_UNKNOWN));
+    turn.answered(0, ModelAnswer::not_run(OUTCOME_UNKNOWN));
     reports(&mut turn, &["clear 2 write", "start 2", "await 2"]);
     assert_eq!(step(&mut turn), "model 2");
     assert_eq!(said(turn)[2..], [format!("c0: {OUTCOME_UNKNOWN}"), "c1: r1".into(), "c2: r2".into()]);
@@ -185,7 +198,7 @@ fn what_a_gate_took_out_of_a_call_stays_out_when_its_answer_is_lost() {
     assert_eq!(serde_json::from_str::<Fact>(&text).unwrap(), used);
     let mut turn = folded(vec![replied(1, &["write"], false), used]);
     assert_eq!(step(&mut turn), "await 0");
-    turn.answered(0, Answer::not_run(OUTCOME_UNKNOWN));
+    turn.answered(0, ModelAnswer::not_run(OUTCOME_UNKNOWN));
     assert_eq!(step(&mut turn), "model 2");
     let asked = turn.messages().iter().find(|message| !message.get().tool_calls.is_empty()).unwrap();
     assert_eq!(asked.get().tool_calls[0].function.arguments, r#"{"key":"[gone]"}"#);
@@ -218,31 +231,31 @@ fn the_end_lets_go_of_what_gates_replaced_in_calls_that_it_cuts_off() {
     let batch = vec![replied(1, &["read", "read", "write", "write"], false), used(0)];
     let places = (0..3).map(|place| rewritten(place, "{\"n\":1}")).collect();
     let mut turn = folded([batch, places, vec![answered(1, answer("r1"))]].concat());
-    turn.end(End::failed("hook.before_tool", "no further"));
+    turn.end(TurnEnd::failed("hook.before_tool", "no further"));
     // The first runs and is waited for, the second has its answer, and nobody changed the last.
-    let expected = Answer { rewritten: Some("{\"n\":1}".into()), ..Answer::not_run("no further") };
+    let expected = ModelAnswer { rewritten: Some("{\"n\":1}".into()), ..ModelAnswer::not_run("no further") };
     assert_eq!(turn.cut_off(), [(2, expected)]);
-    turn.end(End::hard_aborted());
+    turn.end(TurnEnd::hard_aborted());
     assert_eq!(turn.cut_off()[0].1.text, CANCELLED);
 }
 
 #[test]
 fn what_gates_replaced_goes_out_of_the_answer_of_the_model_once_the_call_is_settled() {
-    let kept = |entries: &[Entry]| serde_json::to_string(entries).unwrap();
+    let kept = |entries: &[JournalEntry]| serde_json::to_string(entries).unwrap();
     let asked = |iteration| {
         let parts = ["secret-0", "secret-1"].map(|text| CallPart::new(text, "exec", &format!("{{\"k\":\"{text}\"}}")));
-        let private = Private::of(vec!["secret-0 secret-1".into()]);
+        let private = ProviderData::of(vec!["secret-0 secret-1".into()]);
         let tool_calls = parts.into_iter().map(|part| CallPart { id: "c".into(), ..part }).collect();
         let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "") }.into();
         let (read_only, owners) = (vec![false; 2], BTreeMap::new());
-        Entry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
+        JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
     };
     let used = |place, rewritten: Option<&str>| {
         let Fact::Used { read_only, tool, digest, .. } = used(place) else { unreachable!() };
-        Entry::Turn(Fact::Used { place, read_only, tool, digest, rewritten: rewritten.map(str::to_owned) })
+        JournalEntry::Turn(Fact::Used { place, read_only, tool, digest, rewritten: rewritten.map(str::to_owned) })
     };
-    let refused = Answer { rewritten: Some("{\"k\":2}".into()), ..Answer::not_run("no") };
-    let (first, second) = (Entry::Turn(answered(0, answer("r"))), Entry::Turn(answered(1, refused)));
+    let refused = ModelAnswer { rewritten: Some("{\"k\":2}".into()), ..ModelAnswer::not_run("no") };
+    let (first, second) = (JournalEntry::Turn(answered(0, answer("r"))), JournalEntry::Turn(answered(1, refused)));
     let all = [asked(1), used(0, Some("{\"k\":1}")), second, first, asked(2), used(0, None)];
     for new in 1..4 {
         let mut entries = all.to_vec();
@@ -250,10 +263,10 @@ fn what_gates_replaced_goes_out_of_the_answer_of_the_model_once_the_call_is_sett
         assert!(kept(&entries[..1]).contains("secret-0") == (new > 1), "settled from {new} on");
         assert!(kept(&entries[..1]).contains("secret-1") == (new > 2), "settled from {new} on");
         assert_eq!(entries[1..], all[1..]);
-        let conversation = |entries: &[Entry]| {
+        let conversation = |entries: &[JournalEntry]| {
             let (prompts, max_iterations) = (Vec::new(), 5);
             let begun = Fact::Begun { turn_id: "t".into(), prompts, max_iterations };
-            let session = Session::fold(std::iter::once(Entry::Turn(begun)).chain(entries.iter().cloned()));
+            let session = Session::fold(std::iter::once(JournalEntry::Turn(begun)).chain(entries.iter().cloned()));
             format!("{:?}", session.messages())
         };
         assert_eq!(conversation(&entries), conversation(&all), "the conversation is the same with and without");
@@ -318,7 +331,7 @@ fn a_delivered_turn_says_so_again_whatever_came_in_before_its_end_was_kept() {
     let batch = || vec![replied(1, &["write"], false), answered(0, self::handled("shown"))];
     let turn = folded([batch(), vec![ended(TurnStatus::Aborted, false, "")]].concat());
     assert_eq!(said(turn), ["hi", "c0", "c0: shown"]);
-    let last_word = vec![Fact::Interrupted, replied(1, &["write"], true), answered(0, Answer::not_run("skipped"))];
+    let last_word = vec![Fact::Interrupted, replied(1, &["write"], true), answered(0, ModelAnswer::not_run("skipped"))];
     let turn = folded([last_word, vec![ended(TurnStatus::Completed, false, "")]].concat());
     assert_eq!(said(turn), ["hi", "c0", "c0: skipped"]);
 }
@@ -375,7 +388,7 @@ fn a_call_of_no_model_is_worked_and_its_answer_is_the_end() {
 
     let mut refused = of_call();
     step(&mut refused);
-    refused.answered(0, Answer::not_run("denied"));
+    refused.answered(0, ModelAnswer::not_run("denied"));
     assert_eq!(step(&mut refused), "end Completed \"denied\"");
 
     let mut shown = of_call();
@@ -389,6 +402,6 @@ fn a_call_of_no_model_is_worked_and_its_answer_is_the_end() {
     assert_eq!(step(&mut interrupted), "end Completed \"Skipped due to graceful interrupt.\"");
 
     let mut stopped = of_call();
-    stopped.end(End::failed("hook.before_tool", "no"));
+    stopped.end(TurnEnd::failed("hook.before_tool", "no"));
     assert_eq!(step(&mut stopped), "end Error hook.before_tool: no");
 }

@@ -136,7 +136,7 @@ fn a_hard_abort_at_each_point_rolls_back() {
         let mut turn = asking(&["read", "read"]);
         reports(&mut turn, &script[..done]);
         turn.apply(says("lost with it"));
-        turn.end(End::hard_aborted());
+        turn.end(TurnEnd::hard_aborted());
         for call in turn.running() {
             report(&mut turn, &format!("await {call}"));
         }
@@ -146,11 +146,11 @@ fn a_hard_abort_at_each_point_rolls_back() {
         assert_eq!(said(turn), [""; 0]);
     }
     let mut before = turn(2);
-    before.end(End::hard_aborted());
+    before.end(TurnEnd::hard_aborted());
     assert_eq!(step(&mut before), "end Aborted \"\" back");
     let mut during = turn(2);
     assert_eq!(step(&mut during), "model 1");
-    during.end(End::hard_aborted());
+    during.end(TurnEnd::hard_aborted());
     during.replied(LlmReply::text("late"), "m", |_| false);
     assert_eq!(step(&mut during), "end Aborted \"\" back");
     assert_eq!((said(before), said(during)), (Vec::new(), Vec::new()));
@@ -161,7 +161,7 @@ fn an_interrupted_turn_can_still_be_rolled_back() {
     let mut turn = turn(2);
     turn.apply(Fact::Interrupted);
     assert_eq!(step(&mut turn), "model 1 last");
-    turn.end(End::hard_aborted());
+    turn.end(TurnEnd::hard_aborted());
     assert_eq!(step(&mut turn), "end Aborted \"\" back");
     assert_eq!(said(turn), [""; 0]);
 }

@@ -35,7 +35,7 @@ fn an_end_during_a_handled_batch_stores_no_delivery() {
     let mut turn = asking(&["write"]);
     step(&mut turn);
     turn.answered(0, handled("a"));
-    turn.end(End::cancelled());
+    turn.end(TurnEnd::cancelled());
     assert_eq!(step(&mut turn), "end Aborted \"\"");
     assert_eq!(said(turn), ["hi", "c0", "c0: a"]);
 }
@@ -61,14 +61,14 @@ fn calls_without_an_id_of_their_own_get_one() {
     let ids = ["x", "", "x", "call_1_1", ""];
     let parts = ids.iter().map(|id| CallPart::new(id, "write", "{}")).collect();
     let blocks = vec![crate::json::json!("as the provider wrote it")];
-    let reply = LlmReply { private: Private::of(blocks), ..LlmReply::calls(parts) };
+    let reply = LlmReply { private: ProviderData::of(blocks), ..LlmReply::calls(parts) };
     turn.replied(reply, "m", |_| false);
     for call in 0..ids.len() {
-        let Step::Clear { part, .. } = turn.next() else { panic!("call {call} waits") };
-        turn.answered(call, Answer::not_run(part.id));
+        let TurnStep::Clear { part, .. } = turn.next() else { panic!("call {call} waits") };
+        turn.answered(call, ModelAnswer::not_run(part.id));
     }
     step(&mut turn);
-    assert_eq!(turn.messages()[2].get().private, Private::default());
+    assert_eq!(turn.messages()[2].get().private, ProviderData::default());
     assert_eq!(
         said(turn),
         [

@@ -139,7 +139,7 @@ fn what_a_sub_agent_brings_skips_nothing_and_enters_with_the_next_round() {
 fn only_what_was_told_of_enters() {
     let mut turn = turn(2);
     turn.apply(says("one"));
-    let Step::Inject { waiting } = turn.next() else { panic!("one waits") };
+    let TurnStep::Inject { waiting } = turn.next() else { panic!("one waits") };
     turn.apply(says("two"));
     turn.apply(Fact::Injected { count: waiting.len() });
     assert_eq!(step(&mut turn), "inject two");
@@ -162,17 +162,17 @@ fn nothing_enters_between_a_call_and_its_answer() {
 fn a_roll_back_leaves_what_waits_to_the_driver_who_tells_of_it() {
     let mut turn = asking(&["write"]);
     turn.apply(says("stop"));
-    turn.end(End::hard_aborted());
+    turn.end(TurnEnd::hard_aborted());
     assert_eq!(step(&mut turn), "end Aborted \"\" back");
-    assert_eq!(turn.take_waiting().iter().map(Waiting::text).collect::<Vec<_>>(), ["stop"]);
+    assert_eq!(turn.take_waiting().iter().map(WaitingMessage::text).collect::<Vec<_>>(), ["stop"]);
 }
 
 #[test]
 fn the_words_are_those_of_the_page() {
-    assert_eq!(Skip::Steering.text(), "Skipped due to queued user message.");
-    assert_eq!(Skip::Steering.reason(), "queued user steering message");
-    assert_eq!(Skip::Graceful.text(), "Skipped due to graceful interrupt.");
-    assert_eq!(Skip::Graceful.reason(), "graceful interrupt requested");
+    assert_eq!(SkipReason::Steering.text(), "Skipped due to queued user message.");
+    assert_eq!(SkipReason::Steering.reason(), "queued user steering message");
+    assert_eq!(SkipReason::Graceful.text(), "Skipped due to graceful interrupt.");
+    assert_eq!(SkipReason::Graceful.reason(), "graceful interrupt requested");
     assert_eq!(DELIVERED, "Requested output delivered via tool attachment.");
     assert_eq!(OUTCOME_UNKNOWN, "outcome unknown: the process ended while the tool ran");
 }

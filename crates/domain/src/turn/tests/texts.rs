@@ -11,15 +11,15 @@ mod golden;
 mod oracle;
 mod script;
 
-fn planned() -> Flow {
-    Flow::Planned(StepPrompts { planning: "PLAN".into(), first_step: "FIRST".into(), agent_loop: "LOOP".into() })
+fn planned() -> TurnFlow {
+    TurnFlow::Planned(StepPrompts { planning: "PLAN".into(), first_step: "FIRST".into(), agent_loop: "LOOP".into() })
 }
 
 /// A turn with the texts of `skills`, whose conversation begins with `S0 U1`.
-fn equipped(skills: Skills, flow: Flow, tools: ToolUse) -> Turn {
+fn equipped(skills: Skills, flow: TurnFlow, tools: ToolUse) -> Turn {
     let history = vec![Message::text(Role::System, "S0").into()];
     let mut turn = Turn::new(history, Message::text(Role::User, "U1"), 9);
-    turn.apply(Fact::Equipped { with: Box::new(Equipment { skills, flow, tools }) });
+    turn.apply(Fact::Equipped { with: Box::new(TurnSetup { skills, flow, tools }) });
     turn
 }
 
@@ -45,6 +45,6 @@ fn asks(n: u32, tools: &[&str]) -> Fact {
 /// Every call of the batch is answered, the last one first.
 fn answer_all(turn: &mut Turn, texts: &[(&str, &str)]) {
     for (place, (tool, text)) in texts.iter().enumerate().rev() {
-        turn.answered(place, Answer::not_run(*text).about(*tool));
+        turn.answered(place, ModelAnswer::not_run(*text).about(*tool));
     }
 }

@@ -4,26 +4,26 @@ use domain::json::Number;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::{MAX_DEPTH, Member, Node, NodeKind, Unparsable};
+use super::{MAX_DEPTH, NodeKind, ParseError, TreeMember, TreeNode};
 
-pub(super) fn parse(text: &str) -> Result<Node, Unparsable> {
-    let root = DeTable::parse(text).map_err(|why| Unparsable {
+pub(super) fn parse(text: &str) -> Result<TreeNode, ParseError> {
+    let root = DeTable::parse(text).map_err(|why| ParseError {
         at: why.span().map_or(0, |span| span.start),
         message: why.message().replace('\n', "; "),
     })?;
-    Ok(Node { kind: table(root.get_ref(), 1)?, span: 0..0 })
+    Ok(TreeNode { kind: table(root.get_ref(), 1)?, span: 0..0 })
 }
 
-fn read(value: &Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Unparsable> {
+fn read(value: &Spanned<DeValue<'_>>, depth: usize) -> Result<TreeNode, ParseError> {
     let span = value.span();
     if depth > MAX_DEPTH {
-        return Err(Unparsable { at: span.start, message: format!("nested deeper than {MAX_DEPTH} levels") });
+        return Err(ParseError { at: span.start, message: format!("nested deeper than {MAX_DEPTH} levels") });
     }
     let kind = match value.get_ref() {
         DeValue::String(text) => NodeKind::Text(text.clone().into_owned()),
         DeValue::Integer(integer) => number(integer)
             .map(NodeKind::Number)
-            .ok_or_else(|| Unparsable { at: span.start, message: format!("the number {integer} is out of range") })?,
+            .ok_or_else(|| ParseError { at: span.start, message: format!("the number {integer} is out of range") })?,
         DeValue::Float(float) => {
             let finite = float.as_str().parse::<f64>().ok().and_then(Number::from_f64);
             finite.map_or_else(|| NodeKind::Foreign(float.as_str().to_owned()), NodeKind::Number)
@@ -35,15 +35,15 @@ fn read(value: &Spanned<DeValue<'_>>, depth: usize) -> Result<Node, Unparsable> 
         }
         DeValue::Table(members) => table(members, depth)?,
     };
-    Ok(Node { kind, span })
+    Ok(TreeNode { kind, span })
 }
 
-fn table(members: &DeTable<'_>, depth: usize) -> Result<NodeKind, Unparsable> {
-    let mut members: Vec<Member> = members
+fn table(members: &DeTable<'_>, depth: usize) -> Result<NodeKind, ParseError> {
+    let mut members: Vec<TreeMember> = members
         .iter()
         .map(|(key, value)| {
             let node = read(value, depth + 1)?;
-            Ok(Member { key: key.get_ref().clone().into_owned(), span: key.span(), node })
+            Ok(TreeMember { key: key.get_ref().clone().into_owned(), span: key.span(), node })
         })
         .collect::<Result<_, _>>()?;
     // The parser sorts by name; diagnostics follow the file.

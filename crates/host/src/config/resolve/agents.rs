@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, DELEGATE, READ_ONLY, SPAWN, canonical_builtin, nearest_builtin};
-use dialects::process::config::{At, Problem};
-use providers::Removal;
+use dialects::process::config::{EntryProblem, MemberPart};
+use providers::RemovalMode;
 
 use super::{LeftOut, Trusted, flow, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
-use crate::config::{AgentConfig, Config, Flow, HookKind, LoadedHook, Named, PlanningConfig};
+use crate::config::{AgentConfig, Config, FlowConfig, HookKind, LoadedHook, NamedRef, PlanningConfig};
 use crate::tool_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
@@ -67,11 +67,11 @@ fn check(layer: &mut Layer) {
     for (name, raw) in &raws {
         if let Err(bad) = ask::matcher(raw.ask.as_deref().unwrap_or_default()) {
             let place = bad.place.to_string();
-            layer.report(Problem::new(&["agents", name, "ask", &place], format!("it is no glob: {}", bad.reason)));
+            layer.report(EntryProblem::new(&["agents", name, "ask", &place], format!("it is no glob: {}", bad.reason)));
         }
         flow::problems(raw).into_iter().for_each(|problem| layer.report(problem.under(&["agents", name])));
         if raw.max_iterations == Some(0) {
-            layer.report(Problem::new(&["agents", name, "max_iterations"], "must be greater than 0"));
+            layer.report(EntryProblem::new(&["agents", name, "max_iterations"], "must be greater than 0"));
         }
     }
     let in_order: Vec<String> = layer.entries(&["agents"]).iter().map(|member| member.key.clone()).collect();
@@ -79,7 +79,7 @@ fn check(layer: &mut Layer) {
     let Some(first) = defaults.next() else { return };
     for second in defaults {
         let message = format!("the default is already the agent \"{first}\"; only one can be it");
-        layer.report(Problem::new(&["agents", second, "default"], message));
+        layer.report(EntryProblem::new(&["agents", second, "default"], message));
     }
 }
 
@@ -96,21 +96,21 @@ fn check_means(trusted: &mut Trusted) {
         let missing = |workspace: &&String| !trusted.layer.folder.join(workspace).is_dir();
         if let Some(workspace) = raw.workspace.as_ref().filter(missing) {
             let message = format!("expected a folder that is there, from the folder of this file, got {workspace:?}");
-            trusted.layer.report(Problem::new(&["agents", name, "workspace"], message));
+            trusted.layer.report(EntryProblem::new(&["agents", name, "workspace"], message));
         }
     }
 }
 
 /// What is wrong with an entry of `tools`. Which tools MCP servers have is not known before they run.
-fn bad_tool(tool: &str) -> Option<Problem> {
+fn bad_tool(tool: &str) -> Option<EntryProblem> {
     if is_mcp(tool) {
         let why = mcp_glob(tool).err()?;
-        return Some(Problem::new(&[], format!("it is no glob: {why}")));
+        return Some(EntryProblem::new(&[], format!("it is no glob: {why}")));
     }
     if canonical_builtin(tool).is_some() {
         return None;
     }
-    let mut problem = Problem::new(&[], format!("there is no tool \"{tool}\""));
+    let mut problem = EntryProblem::new(&[], format!("there is no tool \"{tool}\""));
     match nearest_builtin(tool) {
         Some(near) => problem.nearest = Some(near.to_owned()),
         None => {
@@ -133,7 +133,7 @@ fn tools(names: &[String]) -> Vec<String> {
 fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     let named = |key: &[&str], text: &str| {
         let path: Vec<String> = ["agents", &agent.name].iter().chain(key).map(|key| (*key).to_owned()).collect();
-        Named { text: text.to_owned(), place: Some(layer.document.place(&path, At::Value)), path }
+        NamedRef { text: text.to_owned(), place: Some(layer.document.place(&path, MemberPart::Value)), path }
     };
     let model = raw.model.as_deref().map(|text| named(&["model"], text));
     let fallbacks = raw
@@ -176,7 +176,7 @@ fn lay_stranger_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
 }
 
 /// The model of the user's own agent, for agents that name none.
-pub(super) fn default_model(config: &Config) -> Option<Named> {
+pub(super) fn default_model(config: &Config) -> Option<NamedRef> {
     config.agent(None).ok()?.model.clone()
 }
 
@@ -198,7 +198,7 @@ pub(super) fn look_up_models(config: &Config, layers: &mut [Trusted]) {
             if let Some(layer) = layer.into_iter().find(|layer| Some(&layer.document.file) == file.as_ref()) {
                 let path: Vec<&str> = named.path.iter().map(String::as_str).collect();
                 let nearest = why.nearest.clone();
-                layer.remark(Problem { nearest, ..Problem::new(&path, why.message) });
+                layer.remark(EntryProblem { nearest, ..EntryProblem::new(&path, why.message) });
             }
         }
     }
@@ -242,7 +242,7 @@ pub(super) fn look_for_others(config: &Config, layers: &mut [Trusted]) {
             let given = |tool: &str| [DELEGATE, SPAWN].iter().any(|it| canonical_builtin(tool) == Some(*it));
             for (i, tool) in raw.tools.iter().flatten().enumerate().filter(|(_, tool)| given(tool)) {
                 let message = format!("\"{tool}\" is for other agents, and there is none: write an [agents.OTHER]");
-                trusted.layer.remark(Problem::new(&["agents", &name, "tools", &i.to_string()], message));
+                trusted.layer.remark(EntryProblem::new(&["agents", &name, "tools", &i.to_string()], message));
             }
         }
     }
@@ -266,9 +266,9 @@ impl AgentConfig {
             options: domain::json::Object::new(),
             skills: Vec::new(),
             skills_dir: PathBuf::new(),
-            flow: Flow::default(),
+            flow: FlowConfig::default(),
             planning: PlanningConfig::default(),
-            removal: Removal::default(),
+            removal: RemovalMode::default(),
         }
     }
 }

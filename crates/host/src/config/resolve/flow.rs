@@ -1,10 +1,10 @@
 //! How the turns of an agent go, as its entry says.
 
-use dialects::process::config::Problem;
-use providers::Removal;
+use dialects::process::config::EntryProblem;
+use providers::RemovalMode;
 
 use crate::config::raw::{RawAgent, RawLowering, RawPlanning};
-use crate::config::{AgentConfig, Flow, MissingTag};
+use crate::config::{AgentConfig, FlowConfig, MissingTag};
 
 /// The words that `flow` takes.
 const FLOWS: [&str; 2] = ["direct", "planned"];
@@ -16,10 +16,10 @@ const MISSING_TAGS: [&str; 2] = ["answer", "loop"];
 const REMOVALS: [&str; 2] = ["freeze", "strip_reasoning"];
 
 /// The flow that `word` means.
-pub(super) fn named(word: &str) -> Option<Flow> {
+pub(super) fn named(word: &str) -> Option<FlowConfig> {
     match word {
-        "direct" => Some(Flow::Direct),
-        "planned" => Some(Flow::Planned),
+        "direct" => Some(FlowConfig::Direct),
+        "planned" => Some(FlowConfig::Planned),
         _ => None,
     }
 }
@@ -32,10 +32,10 @@ fn missing_tag(word: &str) -> Option<MissingTag> {
     }
 }
 
-fn removal(word: &str) -> Option<Removal> {
+fn removal(word: &str) -> Option<RemovalMode> {
     match word {
-        "freeze" => Some(Removal::Freeze),
-        "strip_reasoning" => Some(Removal::StripReasoning),
+        "freeze" => Some(RemovalMode::Freeze),
+        "strip_reasoning" => Some(RemovalMode::StripReasoning),
         _ => None,
     }
 }
@@ -47,20 +47,20 @@ fn removal_word(raw: &RawAgent) -> Option<&str> {
 }
 
 /// Words that mean nothing; paths start at the agent.
-pub(super) fn problems(raw: &RawAgent) -> Vec<Problem> {
+pub(super) fn problems(raw: &RawAgent) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
     if let Some(word) = raw.flow.as_deref().filter(|word| named(word).is_none()) {
         let message = format!("unsupported flow \"{word}\", expected {}", FLOWS.join(" or "));
-        problems.push(Problem::new(&["flow"], message).meant(word, FLOWS));
+        problems.push(EntryProblem::new(&["flow"], message).meant(word, FLOWS));
     }
     let tag = raw.planning.as_ref().and_then(|planning| planning.on_missing_tag.as_deref());
     if let Some(word) = tag.filter(|word| missing_tag(word).is_none()) {
         let message = format!("unsupported word \"{word}\", expected {}", MISSING_TAGS.join(" or "));
-        problems.push(Problem::new(&["planning", "on_missing_tag"], message).meant(word, MISSING_TAGS));
+        problems.push(EntryProblem::new(&["planning", "on_missing_tag"], message).meant(word, MISSING_TAGS));
     }
     if let Some(word) = removal_word(raw).filter(|word| removal(word).is_none()) {
         let message = format!("unsupported word \"{word}\", expected {}", REMOVALS.join(" or "));
-        problems.push(Problem::new(&["lowering", "removal"], message).meant(word, REMOVALS));
+        problems.push(EntryProblem::new(&["lowering", "removal"], message).meant(word, REMOVALS));
     }
     problems
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dialects::process::config::{Problem, broken, builtin, idle, process};
-use domain::hook::{Family, Hook, State};
+use dialects::process::config::{EntryProblem, broken, builtin, idle, process};
+use domain::hook::{Family, Hook, HookState};
 use domain::id::HookName;
 use domain::json::Value;
 
@@ -11,7 +11,7 @@ use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{EntryPath, HOOK_TABLES, entry_path};
-use crate::config::trust::{Standing, hook_entry, was_off};
+use crate::config::trust::{TrustStanding, hook_entry, was_off};
 use crate::config::{Config, HookKind, LoadedHook};
 
 /// The words for an entry whose content is not the one that was accepted.
@@ -31,7 +31,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
                     true => format!("the hook name \"{name}\" is kept for the gate of an agent"),
                     false => format!("duplicate hook name \"{name}\""),
                 };
-                trusted.layer.report(Problem::new(&[], detail.clone()).under(&["hooks", tables[0], &name]));
+                trusted.layer.report(EntryProblem::new(&[], detail.clone()).under(&["hooks", tables[0], &name]));
                 config.hooks.extend(one.second(trusted, &detail));
             }
             continue;
@@ -71,17 +71,19 @@ impl One<'_> {
         let off = trusted.layer.is_off(&self.path);
         match trusted.standing(&dotted(&self.path)) {
             // It was accepted as one that never runs, and it still never runs: nothing to keep shut.
-            Standing::Changed { accepted, .. } if off && was_off(&accepted) => self.idle(trusted, State::Disabled),
-            Standing::Changed { accepted, .. } => {
+            TrustStanding::Changed { accepted, .. } if off && was_off(&accepted) => {
+                self.idle(trusted, HookState::Disabled)
+            }
+            TrustStanding::Changed { accepted, .. } => {
                 self.say(trusted, &format!("{CHANGED}; `pintle trust` shows how, and accepts it"));
                 self.stub(trusted, Some(hook_entry(&accepted)), CHANGED)
             }
-            Standing::Trusted | Standing::Unknown if off => self.idle(trusted, State::Disabled),
-            Standing::Unknown => {
+            TrustStanding::Trusted | TrustStanding::Unknown if off => self.idle(trusted, HookState::Disabled),
+            TrustStanding::Unknown => {
                 left.add(dotted(&self.path));
-                self.idle(trusted, State::Untrusted)
+                self.idle(trusted, HookState::Untrusted)
             }
-            Standing::Trusted => match self.resolve(trusted, builtins) {
+            TrustStanding::Trusted => match self.resolve(trusted, builtins) {
                 Ok(loaded) => loaded,
                 Err(problems) => {
                     for problem in problems {
@@ -96,7 +98,7 @@ impl One<'_> {
 
     /// The stub of an entry whose name an earlier file has: what it was to guard stays shut, under a name of its own.
     fn second(&self, trusted: &Trusted, detail: &str) -> Option<LoadedHook> {
-        if trusted.standing(&dotted(&self.path)) == Standing::Unknown {
+        if trusted.standing(&dotted(&self.path)) == TrustStanding::Unknown {
             return None;
         }
         let mut stub = self.stub(trusted, Some(&self.value(trusted)), detail);
@@ -110,21 +112,21 @@ impl One<'_> {
         let standings = paths.each_ref().map(|path| trusted.standing(&dotted(path)));
         let changed = standings
             .iter()
-            .any(|standing| matches!(standing, Standing::Changed { accepted, .. } if !was_off(accepted)));
+            .any(|standing| matches!(standing, TrustStanding::Changed { accepted, .. } if !was_off(accepted)));
         if all_off && !changed {
-            return self.idle(trusted, State::Disabled);
+            return self.idle(trusted, HookState::Disabled);
         }
-        if standings.iter().all(|standing| *standing == Standing::Unknown) {
+        if standings.iter().all(|standing| *standing == TrustStanding::Unknown) {
             paths.iter().for_each(|path| left.add(dotted(path)));
-            return self.idle(trusted, State::Untrusted);
+            return self.idle(trusted, HookState::Untrusted);
         }
         let detail = format!("duplicate hook name \"{}\"", self.name);
         let path: Vec<&str> = paths[1].iter().map(String::as_str).collect();
-        trusted.layer.report(Problem::new(&path, detail.clone()));
+        trusted.layer.report(EntryProblem::new(&path, detail.clone()));
         self.loaded(broken(&trusted.layer.around(self.name, &self.origin(trusted)), Family::Native, None, &detail))
     }
 
-    fn resolve(&self, trusted: &Trusted, builtins: &[&str]) -> Result<LoadedHook, Vec<Problem>> {
+    fn resolve(&self, trusted: &Trusted, builtins: &[&str]) -> Result<LoadedHook, Vec<EntryProblem>> {
         let layer = &trusted.layer;
         if layer.bad.contains_key(&self.path) {
             return Err(Vec::new());
@@ -138,8 +140,8 @@ impl One<'_> {
                 let (hook, entry) = builtin(&around, &raw, builtins)?;
                 (hook, HookKind::Builtin(entry))
             }
-            // Stored hooks and texts of skills are no entries of `hooks`.
-            Family::Process | Family::Agent | Family::Skill => {
+            // Rules and texts of skills are no entries of `hooks`.
+            Family::Process | Family::Rule | Family::Skill => {
                 let raw = raw.processes.unwrap_or_default().remove(self.name).unwrap_or_default();
                 let (hook, entry) = process(&around, &raw)?;
                 (hook, HookKind::Process(entry))
@@ -163,7 +165,7 @@ impl One<'_> {
         self.loaded(broken(&trusted.layer.around(self.name, &origin), self.family(), entry, detail))
     }
 
-    fn idle(&self, trusted: &Trusted, state: State) -> LoadedHook {
+    fn idle(&self, trusted: &Trusted, state: HookState) -> LoadedHook {
         let origin = self.origin(trusted);
         let around = trusted.layer.around(self.name, &origin);
         self.loaded(idle(&around, self.family(), &self.value(trusted), state))
@@ -171,7 +173,7 @@ impl One<'_> {
 
     fn say(&self, trusted: &mut Trusted, message: &str) {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
-        trusted.layer.report(Problem::new(&path, message));
+        trusted.layer.report(EntryProblem::new(&path, message));
     }
 
     fn loaded(&self, hook: Hook) -> LoadedHook {

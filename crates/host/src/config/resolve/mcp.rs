@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use dialects::process::config::Problem;
+use dialects::process::config::EntryProblem;
 use url::Url;
 
 use super::{CHANGED, LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, MCP_SERVERS, entry_path};
 use crate::config::raw::RawMcpServer;
-use crate::config::trust::Standing;
+use crate::config::trust::TrustStanding;
 use crate::config::{Config, McpReach, McpServerConfig};
 
 /// Longest name of a server, in characters: providers take tool names of 64, and the tool's own has to fit behind.
@@ -24,16 +24,16 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
             continue;
         }
         let problem = match trusted.standing(&dotted(&keys)) {
-            Standing::Trusted => None,
-            Standing::Unknown => {
+            TrustStanding::Trusted => None,
+            TrustStanding::Unknown => {
                 left.add(dotted(&keys));
                 continue;
             }
-            Standing::Changed { .. } => Some(format!("{CHANGED}; `pintle trust` shows how, and accepts it")),
+            TrustStanding::Changed { .. } => Some(format!("{CHANGED}; `pintle trust` shows how, and accepts it")),
         };
         let path: Vec<&str> = keys.iter().map(String::as_str).collect();
         if let Some(message) = problem {
-            trusted.layer.report(Problem::new(&path, message));
+            trusted.layer.report(EntryProblem::new(&path, message));
         }
         if trusted.layer.bad.contains_key(&keys) {
             continue;
@@ -52,7 +52,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     }
 }
 
-fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Duration), Vec<Problem>> {
+fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Duration), Vec<EntryProblem>> {
     let mut problems = Vec::new();
     problems.extend(bad_name(name));
     let reach = match (&raw.command, &raw.url) {
@@ -71,12 +71,15 @@ fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Dura
             read_url(url).map_err(|problem| problems.push(problem)).ok().map(McpReach::Url)
         }
         (None, None) => {
-            problems
-                .push(Problem::new(&[], "expected a command to start, or the url of a server that runs; got neither"));
+            problems.push(EntryProblem::new(
+                &[],
+                "expected a command to start, or the url of a server that runs; got neither",
+            ));
             None
         }
         (Some(_), Some(_)) => {
-            problems.push(Problem::new(&["url"], "expected either a command or a url, got both; remove one of them"));
+            problems
+                .push(EntryProblem::new(&["url"], "expected either a command or a url, got both; remove one of them"));
             None
         }
     };
@@ -84,7 +87,7 @@ fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Dura
         None => mcp::spec::START_TIMEOUT,
         Some((1.., Ok(ms))) => Duration::from_millis(ms),
         Some(_) => {
-            problems.push(Problem::new(&["start_timeout_ms"], "must be greater than 0"));
+            problems.push(EntryProblem::new(&["start_timeout_ms"], "must be greater than 0"));
             mcp::spec::START_TIMEOUT
         }
     };
@@ -95,37 +98,38 @@ fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Dura
 }
 
 /// A name goes into the names of tools, which matchers and models have to spell.
-fn bad_name(name: &str) -> Option<Problem> {
+fn bad_name(name: &str) -> Option<EntryProblem> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let good = (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(plain);
     let expected = format!("expected a name of 1 to {MAX_NAME_CHARS} letters a to z, digits, _ and -, got {name:?}");
-    (!good).then(|| Problem { at: dialects::process::config::At::Key, ..Problem::new(&[], expected) })
+    (!good).then(|| EntryProblem { at: dialects::process::config::MemberPart::Key, ..EntryProblem::new(&[], expected) })
 }
 
-fn bad_command(argv: &[String]) -> Option<Problem> {
+fn bad_command(argv: &[String]) -> Option<EntryProblem> {
     if argv.first().is_none_or(|program| program.trim().is_empty()) {
-        return Some(Problem::new(&["command"], "command is empty; expected a program and its arguments"));
+        return Some(EntryProblem::new(&["command"], "command is empty; expected a program and its arguments"));
     }
     let word = argv.iter().position(|word| word.contains('\0'))?;
-    Some(Problem::new(&["command", &word.to_string()], "must not hold a NUL character"))
+    Some(EntryProblem::new(&["command", &word.to_string()], "must not hold a NUL character"))
 }
 
-fn bad_variables(raw: &RawMcpServer) -> Vec<Problem> {
+fn bad_variables(raw: &RawMcpServer) -> Vec<EntryProblem> {
     let bad =
         |(name, value): &(&String, &String)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
-    let problem = |name: &str| Problem::new(&["env", name], "not a variable: no `=` in its name, no NUL character");
+    let problem =
+        |name: &str| EntryProblem::new(&["env", name], "not a variable: no `=` in its name, no NUL character");
     raw.env.iter().flatten().filter(bad).map(|(name, _)| problem(name)).collect()
 }
 
 /// Keys that would have no effect on a server that runs somewhere else.
-fn without_command(raw: &RawMcpServer) -> Vec<Problem> {
+fn without_command(raw: &RawMcpServer) -> Vec<EntryProblem> {
     let set = [("dir", raw.dir.is_some()), ("env", raw.env.is_some()), ("inherit_env", raw.inherit_env.is_some())];
     let misplaced = set.iter().filter(|(_, set)| *set);
-    misplaced.map(|(key, _)| Problem::new(&[key], format!("{key} has no meaning without a command"))).collect()
+    misplaced.map(|(key, _)| EntryProblem::new(&[key], format!("{key} has no meaning without a command"))).collect()
 }
 
-fn read_url(text: &str) -> Result<Url, Problem> {
-    let bad = |why: &str| Err(Problem::new(&["url"], format!("expected an http or https URL, {why}")));
+fn read_url(text: &str) -> Result<Url, EntryProblem> {
+    let bad = |why: &str| Err(EntryProblem::new(&["url"], format!("expected an http or https URL, {why}")));
     match Url::parse(text) {
         Ok(url) if url.password().is_some() => bad("without a password"),
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use dialects::process::config::Problem;
-use providers::capabilities::{After, Before, MidSystem, Overrides, Placement};
+use dialects::process::config::EntryProblem;
+use providers::capabilities::{MessageAfter, MessageBefore, MidSystem, Overrides, Placement};
 use url::Url;
 
 use super::{LeftOut, Trusted, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::raw::{RawCapabilities, RawPlacement, RawProvider};
-use crate::config::{Config, ProviderConfig, ProviderKind, ToolMode};
+use crate::config::{Config, ProviderConfig, ProviderConfigKind, ToolMode};
 
 /// The words that `kind` takes.
 const KINDS: [&str; 3] = ["openai", "anthropic", "scripted"];
@@ -23,10 +23,12 @@ const MID_SYSTEM: [(&str, MidSystem); 3] =
     [("free", MidSystem::Free), ("placed", MidSystem::Placed), ("none", MidSystem::None)];
 
 /// The words that `placement.after` takes.
-const AFTER: [(&str, After); 3] = [("user", After::User), ("assistant", After::Assistant), ("tool", After::Tool)];
+const AFTER: [(&str, MessageBefore); 3] =
+    [("user", MessageBefore::User), ("assistant", MessageBefore::Assistant), ("tool", MessageBefore::Tool)];
 
 /// The words that `placement.before` takes.
-const BEFORE: [(&str, Before); 3] = [("user", Before::User), ("assistant", Before::Assistant), ("end", Before::End)];
+const BEFORE: [(&str, MessageAfter); 3] =
+    [("user", MessageAfter::User), ("assistant", MessageAfter::Assistant), ("end", MessageAfter::End)];
 
 /// Adds the providers of one file. One with the name of an earlier file's replaces it.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
@@ -50,19 +52,19 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     note_bad(config, trusted, "providers");
 }
 
-fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>> {
+fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<EntryProblem>> {
     let mut problems = Vec::new();
     let kind = raw.kind.as_deref();
     let base_url = raw.base_url.as_deref().and_then(|url| read_url(url).map_err(|why| problems.push(why)).ok());
     if raw.api_key_env.as_deref().is_some_and(|name| !is_variable(name)) {
         // What stands there may be the key itself, so it is not repeated.
-        problems.push(Problem::new(&["api_key_env"], "expected the name of a variable, never the key itself"));
+        problems.push(EntryProblem::new(&["api_key_env"], "expected the name of a variable, never the key itself"));
     }
     let tool_mode = match raw.tool_mode.as_deref() {
         None | Some("native") => ToolMode::Native,
         Some("json_schema") => ToolMode::JsonSchema,
         Some(word) => {
-            let problem = Problem::new(
+            let problem = EntryProblem::new(
                 &["tool_mode"],
                 format!("unsupported tool_mode \"{word}\", expected native or json_schema"),
             );
@@ -74,15 +76,15 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
     let takes = raw.capabilities.as_ref().map(overrides).unwrap_or_else(|| Ok(Overrides::default()));
     let takes = takes.map_err(|problem| problems.push(problem)).unwrap_or_default();
     let kind = match (kind, &raw.script) {
-        (Some("openai"), _) => Ok(ProviderKind::OpenAi { base_url, tool_mode }),
-        (Some("anthropic"), _) => Ok(ProviderKind::Anthropic { base_url }),
-        (Some("scripted"), Some(script)) => Ok(ProviderKind::Scripted { script: layer.folder.join(script) }),
-        (Some("scripted"), None) => Err(Problem::new(&["script"], "script is required: the file of replies")),
+        (Some("openai"), _) => Ok(ProviderConfigKind::OpenAi { base_url, tool_mode }),
+        (Some("anthropic"), _) => Ok(ProviderConfigKind::Anthropic { base_url }),
+        (Some("scripted"), Some(script)) => Ok(ProviderConfigKind::Scripted { script: layer.folder.join(script) }),
+        (Some("scripted"), None) => Err(EntryProblem::new(&["script"], "script is required: the file of replies")),
         (Some(word), _) => {
             let message = format!("unsupported kind \"{word}\", expected {}", KINDS.join(", "));
-            Err(Problem::new(&["kind"], message).meant(word, KINDS))
+            Err(EntryProblem::new(&["kind"], message).meant(word, KINDS))
         }
-        (None, _) => Err(Problem::new(&["kind"], format!("kind is required: {}", KINDS.join(", ")))),
+        (None, _) => Err(EntryProblem::new(&["kind"], format!("kind is required: {}", KINDS.join(", ")))),
     };
     match kind {
         Ok(kind) if problems.is_empty() => {
@@ -99,8 +101,8 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<Problem>
 }
 
 /// What is said of where messages may stand.
-fn overrides(raw: &RawCapabilities) -> Result<Overrides, Problem> {
-    let at = |key: &'static str| move |problem: Problem| problem.under(&["capabilities", key]);
+fn overrides(raw: &RawCapabilities) -> Result<Overrides, EntryProblem> {
+    let at = |key: &'static str| move |problem: EntryProblem| problem.under(&["capabilities", key]);
     let mid_system = raw.mid_system.as_deref().map(|text| word(text, &MID_SYSTEM).map_err(at("mid_system")));
     let takes = Overrides {
         mid_system: mid_system.transpose()?,
@@ -111,11 +113,11 @@ fn overrides(raw: &RawCapabilities) -> Result<Overrides, Problem> {
         prefix_bound_reasoning: raw.prefix_bound_reasoning,
         cache_breakpoints: raw.cache_breakpoints,
     };
-    takes.check().map_err(|error| Problem::new(&["capabilities"], error.to_string()))?;
+    takes.check().map_err(|error| EntryProblem::new(&["capabilities"], error.to_string()))?;
     Ok(takes)
 }
 
-fn placement(raw: &RawPlacement) -> Result<Placement, Problem> {
+fn placement(raw: &RawPlacement) -> Result<Placement, EntryProblem> {
     let after = raw.after.iter().map(|text| word(text, &AFTER).map_err(|problem| problem.under(&["after"])));
     let before = raw.before.iter().map(|text| word(text, &BEFORE).map_err(|problem| problem.under(&["before"])));
     Ok(Placement {
@@ -126,15 +128,15 @@ fn placement(raw: &RawPlacement) -> Result<Placement, Problem> {
 }
 
 /// What `text` stands for among `words`.
-fn word<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result<T, Problem> {
+fn word<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result<T, EntryProblem> {
     let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
     let found = words.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
     let message = || format!("unsupported word \"{text}\", expected {}", names.join(", "));
-    found.ok_or_else(|| Problem::new(&[], message()).meant(text, names.iter().copied()))
+    found.ok_or_else(|| EntryProblem::new(&[], message()).meant(text, names.iter().copied()))
 }
 
 /// Keys that would have no effect on a provider of this kind.
-fn misplaced(raw: &RawProvider, kind: Option<&str>) -> Vec<Problem> {
+fn misplaced(raw: &RawProvider, kind: Option<&str>) -> Vec<EntryProblem> {
     let Some(kind) = kind.filter(|kind| KINDS.contains(kind)) else { return Vec::new() };
     let set = [
         ("base_url", raw.base_url.is_some(), kind == "scripted"),
@@ -145,12 +147,12 @@ fn misplaced(raw: &RawProvider, kind: Option<&str>) -> Vec<Problem> {
     ];
     set.iter()
         .filter(|(_, set, misplaced)| *set && *misplaced)
-        .map(|(key, ..)| Problem::new(&[key], format!("{key} has no meaning for kind \"{kind}\"")))
+        .map(|(key, ..)| EntryProblem::new(&[key], format!("{key} has no meaning for kind \"{kind}\"")))
         .collect()
 }
 
-fn read_url(text: &str) -> Result<Url, Problem> {
-    let bad = |why: &str| Err(Problem::new(&["base_url"], format!("expected an http or https URL, {why}")));
+fn read_url(text: &str) -> Result<Url, EntryProblem> {
+    let bad = |why: &str| Err(EntryProblem::new(&["base_url"], format!("expected an http or https URL, {why}")));
     match Url::parse(text) {
         Ok(url) if url.password().is_some() => bad("without a password; name a variable in api_key_env"),
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
@@ -167,7 +169,7 @@ fn is_variable(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-impl ProviderKind {
+impl ProviderConfigKind {
     /// Whether its models see images, as far as one can tell without asking: those of the vendors do, those of any
     /// other server often do not and then refuse the whole request.
     pub(in crate::config) fn sees(&self) -> bool {
@@ -183,8 +185,8 @@ impl ProviderConfig {
     /// The file of replies, for a scripted provider.
     pub fn script(&self) -> Option<&PathBuf> {
         match &self.kind {
-            ProviderKind::Scripted { script } => Some(script),
-            ProviderKind::OpenAi { .. } | ProviderKind::Anthropic { .. } => None,
+            ProviderConfigKind::Scripted { script } => Some(script),
+            ProviderConfigKind::OpenAi { .. } | ProviderConfigKind::Anthropic { .. } => None,
         }
     }
 }

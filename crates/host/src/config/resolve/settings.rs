@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use dialects::process::config::Problem;
-use domain::agent_hook::Edition;
+use dialects::process::config::EntryProblem;
+use domain::rule::Edition;
 use egress::Allow;
 use rules::builtin::builtins;
 use store::Durability;
 
 use super::{CHANGED, LeftOut, Trusted};
-use crate::config::raw::{RawAgentHooks, RawAllow, RawHookAllow, RawJudge};
-use crate::config::trust::Standing;
-use crate::config::{AgentHooksConfig, Config, JudgeConfig, STORE};
+use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
+use crate::config::trust::TrustStanding;
+use crate::config::{Config, JudgeConfig, RulesConfig, STORE};
 
 /// The words that `audit.durability` takes.
 const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
@@ -46,7 +46,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         }
     }
     let folder = trusted.layer.document.file.parent().map(std::path::Path::to_owned).unwrap_or_default();
-    if raw.agent_hooks.is_some() && matches!(trusted.standing("agent_hooks"), Standing::Changed { .. }) {
+    if raw.agent_hooks.is_some() && matches!(trusted.standing("agent_hooks"), TrustStanding::Changed { .. }) {
         // Accepted once, and not what was accepted: gates among them must not vanish.
         let file = trusted.layer.document.file.display();
         config.agent_hooks.changed =
@@ -55,7 +55,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     if let Some(hooks) = raw.agent_hooks {
         if trusts(trusted, "agent_hooks", left) {
             problems.extend(agent_hooks(&mut config.agent_hooks, hooks, &folder));
-        } else if trusted.standing("agent_hooks") == Standing::Unknown {
+        } else if trusted.standing("agent_hooks") == TrustStanding::Unknown {
             config.agent_hooks.untrusted_dirs.extend(hooks.dir.map(|dir| folder.join(dir)));
         }
     }
@@ -98,29 +98,29 @@ fn trusts(trusted: &Trusted, section: &str, left: &mut LeftOut) -> bool {
     trusts
 }
 
-fn durability(config: &mut Config, word: Option<&str>) -> Option<Problem> {
+fn durability(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {
     config.durability = match word {
         None => config.durability,
         Some("commit") => Durability::Commit,
         Some("before_effect") => Durability::BeforeEffect,
         Some(word) => {
             let message = format!("unsupported durability \"{word}\", expected {}", DURABILITIES.join(" or "));
-            return Some(Problem::new(&["audit", "durability"], message).meant(word, DURABILITIES));
+            return Some(EntryProblem::new(&["audit", "durability"], message).meant(word, DURABILITIES));
         }
     };
     None
 }
 
-fn collector(config: &mut Config, address: Option<String>) -> Option<Problem> {
+fn collector(config: &mut Config, address: Option<String>) -> Option<EntryProblem> {
     let address = address?;
     if let Err(why) = telemetry::check_address(&address) {
-        return Some(Problem::new(&["telemetry", "otlp_endpoint"], why));
+        return Some(EntryProblem::new(&["telemetry", "otlp_endpoint"], why));
     }
     config.otlp_endpoint = Some(address);
     None
 }
 
-fn history_trust(config: &mut Config, word: Option<&str>) -> Option<Problem> {
+fn history_trust(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {
     config.verify_history = match word {
         None => config.verify_history,
         Some("accept") => false,
@@ -129,13 +129,13 @@ fn history_trust(config: &mut Config, word: Option<&str>) -> Option<Problem> {
             // Whoever names one wants something of it, and this is the one that believes less.
             config.verify_history = true;
             let message = format!("unsupported trust \"{word}\", expected {}", TRUSTS.join(" or "));
-            return Some(Problem::new(&["skills", "history_trust"], message).meant(word, TRUSTS));
+            return Some(EntryProblem::new(&["skills", "history_trust"], message).meant(word, TRUSTS));
         }
     };
     None
 }
 
-fn store_url(config: &mut Config, url: Option<String>) -> Option<Problem> {
+fn store_url(config: &mut Config, url: Option<String>) -> Option<EntryProblem> {
     let url = url?;
     let follows = |prefix: &str| url.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty());
     if url == "memory:" || ["sqlite://", "postgres://", "postgresql://"].into_iter().any(follows) {
@@ -145,17 +145,17 @@ fn store_url(config: &mut Config, url: Option<String>) -> Option<Problem> {
     // A foreign URL may hold a password, so only its scheme is repeated.
     let scheme = url.split_once(':').map_or("no scheme", |(scheme, _)| scheme);
     let message = format!("unsupported store, got {scheme:?}, expected sqlite://FILE, postgres://… or memory:");
-    Some(Problem::new(&["store", "url"], message))
+    Some(EntryProblem::new(&["store", "url"], message))
 }
 
-fn edition(config: &mut Config, word: Option<&str>) -> Option<Problem> {
+fn edition(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {
     let word = word?;
     match Edition::named(word) {
         Some(edition) => config.agent_hooks.edition = Some(edition),
         None => {
             let words = Edition::ALL.iter().map(|edition| edition.word());
             let message = format!("unsupported edition \"{word}\", expected lite or standard");
-            return Some(Problem::new(&["gateway", "edition"], message).meant(word, words));
+            return Some(EntryProblem::new(&["gateway", "edition"], message).meant(word, words));
         }
     }
     None
@@ -165,7 +165,7 @@ fn edition(config: &mut Config, word: Option<&str>) -> Option<Problem> {
 const OUTBOXES: [&str; 2] = ["memory", "durable"];
 
 /// Lays the rules' settings of one file over what is there; lists grow.
-fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path) -> Vec<Problem> {
+fn agent_hooks(config: &mut RulesConfig, raw: RawRules, folder: &Path) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
     config.dirs.extend(raw.dir.map(|dir| folder.join(dir)));
     for (i, id) in raw.builtin_disable.unwrap_or_default().into_iter().enumerate() {
@@ -181,7 +181,7 @@ fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path)
         Some("durable") => config.durable_outbox = true,
         Some(word) => {
             let message = format!("unsupported outbox \"{word}\", expected {}", OUTBOXES.join(" or "));
-            problems.push(Problem::new(&["agent_hooks", "outbox"], message).meant(word, OUTBOXES));
+            problems.push(EntryProblem::new(&["agent_hooks", "outbox"], message).meant(word, OUTBOXES));
         }
     }
     let kept = &mut config.kept;
@@ -192,10 +192,12 @@ fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path)
     config.queue = raw.queue.map(|queue| queue as usize).or(config.queue);
     lay_over(&mut config.judge, raw.prompt.unwrap_or_default());
     for (i, raw) in raw.http.and_then(|http| http.allow).unwrap_or_default().into_iter().enumerate() {
-        let RawHookAllow { host, cidr, ports, tenants } = raw;
+        let RawRuleAllow { host, cidr, ports, tenants } = raw;
         let allow = exception(&RawAllow { host, cidr, ports }).and_then(|allow| match tenants {
             None => Ok(allow),
-            Some(tenants) => allow.for_tenants(&tenants).map_err(|why| Problem::new(&["tenants"], why.to_string())),
+            Some(tenants) => {
+                allow.for_tenants(&tenants).map_err(|why| EntryProblem::new(&["tenants"], why.to_string()))
+            }
         });
         match allow {
             Ok(allow) => config.http_allow.push(allow),
@@ -206,12 +208,12 @@ fn agent_hooks(config: &mut AgentHooksConfig, raw: RawAgentHooks, folder: &Path)
 }
 
 /// Who writes a name that there is not believes something to be off that is on.
-fn unknown_builtin(id: &str) -> Option<Problem> {
+fn unknown_builtin(id: &str) -> Option<EntryProblem> {
     let builtins = builtins();
     let known = || builtins.iter().map(|builtin| builtin.id.as_str());
     let names = || known().collect::<Vec<_>>().join(" or ");
     let unknown = || format!("there is no built-in rule {id:?}, expected {}", names());
-    (!known().any(|known| known == id)).then(|| Problem::new(&[], unknown()).meant(id, known()))
+    (!known().any(|known| known == id)).then(|| EntryProblem::new(&[], unknown()).meant(id, known()))
 }
 
 fn lay_over(judge: &mut JudgeConfig, raw: RawJudge) {
@@ -219,11 +221,11 @@ fn lay_over(judge: &mut JudgeConfig, raw: RawJudge) {
     judge.model = raw.model.or(judge.model.take());
 }
 
-fn exception(raw: &RawAllow) -> Result<Allow, Problem> {
+fn exception(raw: &RawAllow) -> Result<Allow, EntryProblem> {
     let ports = raw.ports.clone().unwrap_or_default();
     match (&raw.host, &raw.cidr) {
-        (Some(host), None) => Allow::host(host, ports).map_err(|why| Problem::new(&["host"], why.to_string())),
-        (None, Some(cidr)) => Allow::cidr(cidr, ports).map_err(|why| Problem::new(&["cidr"], why.to_string())),
-        (None, None) | (Some(_), Some(_)) => Err(Problem::new(&[], "expected either host or cidr")),
+        (Some(host), None) => Allow::host(host, ports).map_err(|why| EntryProblem::new(&["host"], why.to_string())),
+        (None, Some(cidr)) => Allow::cidr(cidr, ports).map_err(|why| EntryProblem::new(&["cidr"], why.to_string())),
+        (None, None) | (Some(_), Some(_)) => Err(EntryProblem::new(&[], "expected either host or cidr")),
     }
 }

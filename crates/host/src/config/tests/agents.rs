@@ -40,7 +40,7 @@ fn a_file_of_a_folder_adds_to_what_is_asked_about_and_takes_nothing_away() {
         let globs: Vec<&str> = config.agents["main"].ask.iter().map(|glob| glob.text.as_str()).collect();
         assert_eq!(globs, expected);
         let gates = config.hooks.iter().filter(|loaded| loaded.hook.name.as_str() == "agents.main.ask");
-        assert_eq!(gates.filter(|loaded| loaded.hook.state == State::Armed).count(), 1, "{found}");
+        assert_eq!(gates.filter(|loaded| loaded.hook.state == HookState::Armed).count(), 1, "{found}");
     };
     // Nobody accepted the file, so it says nothing about tools.
     check("[agents.main]\nask = []\n", &["exec"]);
@@ -61,11 +61,11 @@ fn a_flow_arrives_key_by_key() {
         record: false,
     };
     let (main, helper) = (&config.agents["main"], &config.agents["helper"]);
-    assert_eq!((main.flow, &main.planning), (Flow::Planned, &expected));
-    assert_eq!((helper.flow, &helper.planning), (Flow::Direct, &PlanningConfig::default()));
+    assert_eq!((main.flow, &main.planning), (FlowConfig::Planned, &expected));
+    assert_eq!((helper.flow, &helper.planning), (FlowConfig::Direct, &PlanningConfig::default()));
     assert!(helper.planning.record);
     // A key of one agent says nothing of another.
-    assert_eq!((main.removal, helper.removal), (Removal::Freeze, Removal::StripReasoning));
+    assert_eq!((main.removal, helper.removal), (RemovalMode::Freeze, RemovalMode::StripReasoning));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use super::layers::{FOUND, OWN, Place};
 use super::*;
-use crate::config::trust::{Standing, accept, before_spawn, survey};
+use crate::config::trust::{TrustStanding, accept, before_spawn, survey};
 
 const OWN_TEXT: &str = "\
 [providers.mine]
@@ -130,20 +130,20 @@ fn how_a_conversation_is_lowered_is_the_users_own_until_a_file_is_accepted() {
     let own = "[agents.main]\nlowering = { removal = 'strip_reasoning' }\n";
     let place = Place::with(&[(OWN, own), (FOUND, "[agents.main]\nlowering = { removal = 'freeze' }\n")]);
     let removal = || place.load().unwrap().config.agents["main"].removal;
-    assert_eq!(removal(), Removal::StripReasoning);
+    assert_eq!(removal(), RemovalMode::StripReasoning);
     trust(&place);
-    assert_eq!(removal(), Removal::Freeze);
+    assert_eq!(removal(), RemovalMode::Freeze);
     // What a later file leaves out stays as it was.
     place.write(FOUND, "[agents.main]\nmax_iterations = 3\nlowering = {}\n");
     trust(&place);
-    assert_eq!(removal(), Removal::StripReasoning);
+    assert_eq!(removal(), RemovalMode::StripReasoning);
 }
 
 /// What becomes of the hook `guard` when `change` is done to a place where it was accepted.
-fn after(change: impl Fn(&Place)) -> State {
+fn after(change: impl Fn(&Place)) -> HookState {
     let place = place();
     trust(&place);
-    assert_eq!(guard(&place).hook.state, State::Armed);
+    assert_eq!(guard(&place).hook.state, HookState::Armed);
     change(&place);
     guard(&place).hook.state
 }
@@ -164,7 +164,7 @@ fn reformatting_keeps_trust() {
         );
         rewrite(place, "[hooks.processes.idle]\ncommand = ['h']\n", "[hooks.processes.idle]\ncommand = ['other']\n");
     };
-    assert_eq!(after(change), State::Armed);
+    assert_eq!(after(change), HookState::Armed);
 }
 
 #[test]
@@ -175,19 +175,19 @@ fn a_hook_that_was_accepted_switched_off_stays_off_whatever_becomes_of_it() {
         place.write("work/guard.sh", "#!/bin/sh\nrm -rf /\n");
         (guard(place).hook.state, place.load().unwrap().diagnostics.iter().any(|found| found.guard))
     };
-    assert_eq!(off(&place(), "[hooks]\n", "[hooks]\nenabled = false\n"), (State::Disabled, false));
+    assert_eq!(off(&place(), "[hooks]\n", "[hooks]\nenabled = false\n"), (HookState::Disabled, false));
     let (state, _) = off(&place(), "guard]\nenabled = true", "guard]\nenabled = false");
-    assert_eq!(state, State::Disabled);
+    assert_eq!(state, HookState::Disabled);
     // Switched on and changed at once: nobody accepted that.
     let place = place();
     off(&place, "guard]\nenabled = true", "guard]\nenabled = false");
     rewrite(&place, "guard]\nenabled = false", "guard]\nenabled = true");
-    assert!(matches!(guard(&place).hook.state, State::Broken(_)));
+    assert!(matches!(guard(&place).hook.state, HookState::Broken(_)));
 }
 
 #[test]
 fn a_change_of_what_is_covered_keeps_the_guard_shut() {
-    let shut = State::Broken(Fault::CannotStart { detail: "changed since it was trusted".into() });
+    let shut = HookState::Broken(Fault::CannotStart { detail: "changed since it was trusted".into() });
     let check = |what: &str, change: &dyn Fn(&Place)| assert_eq!(after(change), shut, "{what}");
     check("a key", &|place| rewrite(place, "matcher = '^exec$'", "matcher = '^nothing$'"));
     check("where it acts", &|place| rewrite(place, "'before_tool']\nmatcher", "'after_llm']\nmatcher"));
@@ -215,7 +215,7 @@ fn a_changed_guard_keeps_the_shape_that_was_accepted() {
     assert_eq!(outline(&guard(&place).hook), "hook guard broken; before_tool 5s Close; matcher ^exec$");
     let survey = survey(&place.env(), &LoadOptions::default(), None).unwrap();
     let changed = survey.entries.iter().find(|(entry, _)| entry.path == "hooks.processes.guard").unwrap();
-    let Standing::Changed { diff, .. } = &changed.1 else { panic!("it has changed") };
+    let TrustStanding::Changed { diff, .. } = &changed.1 else { panic!("it has changed") };
     let expected = [
         "-       \"before_tool\"",
         "+       \"after_llm\"",
@@ -224,7 +224,7 @@ fn a_changed_guard_keeps_the_shape_that_was_accepted() {
     ];
     assert_eq!(diff, &expected);
     trust(&place);
-    assert_eq!(guard(&place).hook.state, State::Armed);
+    assert_eq!(guard(&place).hook.state, HookState::Armed);
 }
 
 #[test]

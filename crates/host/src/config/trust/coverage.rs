@@ -11,7 +11,7 @@ use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Command, Entry, search_path};
+use super::{EntryCommand, TrustEntry, search_path};
 
 /// What trust in an entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub struct Coverage {
     /// SHA-256 over all parts, in hexadecimal.
     pub digest: String,
     /// The parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<CoveredPart>,
 }
 
 /// One thing that is covered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct CoveredPart {
     /// What it is: `entry`, `program PATH`, `file PATH`.
     pub what: String,
     /// SHA-256 of its content, in hexadecimal; for a program, of its resolved path.
@@ -33,11 +33,11 @@ pub struct Part {
 
 /// What trust in `entry` covers now: the entry in normal form, the resolved path of the first word of its command,
 /// and the content of each word that resolves, against its folder, to a regular file that the user can write.
-pub fn covers(entry: &Entry, inherited_path: Option<&OsStr>) -> Coverage {
-    let mut parts = vec![Part::of("entry".to_owned(), canonical(&without_nulls(&entry.value)).as_bytes())];
+pub fn covers(entry: &TrustEntry, inherited_path: Option<&OsStr>) -> Coverage {
+    let mut parts = vec![CoveredPart::of("entry".to_owned(), canonical(&without_nulls(&entry.value)).as_bytes())];
     if let Some(command) = &entry.command {
         if let Some(program) = program(command, search_path(command, inherited_path)) {
-            parts.push(Part::of(format!("program {}", program.display()), program.as_os_str().as_bytes()));
+            parts.push(CoveredPart::of(format!("program {}", program.display()), program.as_os_str().as_bytes()));
         }
         for word in &command.argv {
             parts.extend(file(&command.dir.join(word)));
@@ -66,7 +66,7 @@ fn without_nulls(value: &Value) -> Value {
 }
 
 /// The program that the first word names: with a slash it is taken from the folder, without one from `PATH`.
-fn program(command: &Command, search_path: Option<&OsStr>) -> Option<PathBuf> {
+fn program(command: &EntryCommand, search_path: Option<&OsStr>) -> Option<PathBuf> {
     let first = command.argv.first()?;
     let candidates: Vec<PathBuf> = match first.contains('/') {
         true => vec![command.dir.join(first)],
@@ -76,15 +76,15 @@ fn program(command: &Command, search_path: Option<&OsStr>) -> Option<PathBuf> {
     Some(found.canonicalize().unwrap_or(found))
 }
 
-fn file(path: &Path) -> Option<Part> {
+fn file(path: &Path) -> Option<CoveredPart> {
     if !path.is_file() || !replaceable(path) {
         return None;
     }
     let what = format!("file {}", path.display());
     // A file that cannot be read now has no digest that one that can be read could have.
     Some(match content(path) {
-        Ok(sha256) => Part { what, sha256 },
-        Err(why) => Part { what, sha256: why.kind().to_string() },
+        Ok(sha256) => CoveredPart { what, sha256 },
+        Err(why) => CoveredPart { what, sha256: why.kind().to_string() },
     })
 }
 
@@ -101,7 +101,7 @@ fn content(path: &Path) -> io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-impl Part {
+impl CoveredPart {
     fn of(what: String, content: &[u8]) -> Self {
         Self { what, sha256: hex(&Sha256::digest(content)) }
     }

@@ -52,17 +52,17 @@ async fn a_real_model_decides() {
     let server = tokio::task::spawn_blocking(serve).await.unwrap();
     let spec = ProviderSpec {
         base_url: Some(server.base_url.clone()),
-        tool_mode: providers::ToolMode::JsonSchema,
-        ..ProviderSpec::new("p", providers::ProviderKind::OpenAi)
+        tool_mode: providers::ToolWire::JsonSchema,
+        ..ProviderSpec::new("p", providers::WireKind::OpenAi)
     };
     let judges = served_by(connect(&spec).unwrap(), "smollm2");
     let input = [("command".to_owned(), json!("rm -rf /"))].into_iter().collect();
     let question = judge::request("Block what deletes files.", "pre_tool_use", "exec", Some(&input), 7).unwrap();
     let settings = JudgeSettings::default();
-    let wanted = Wanted { provider: None, model: "haiku", settings: &settings };
-    let Judged { reply, model } = judges.judge(wanted, question).await.unwrap();
+    let wanted = JudgeChoice { provider: None, model: "haiku", settings: &settings };
+    let Judgement { reply, model } = judges.judge(wanted, question).await.unwrap();
     assert_eq!(model, "p/smollm2");
     assert!(reply.usage.is_some_and(|usage| usage.total_tokens > 0), "{reply:?}");
-    let said = decide(&reply, OnInjection::Ignore).unwrap();
+    let said = decide(&reply, InjectionEffect::Ignore).unwrap();
     assert!(matches!(said.decision, Decision::Allow | Decision::Block), "{said:?}");
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::audit::Line;
+use domain::audit::AuditLine;
 use domain::id::TenantId;
 use domain::store::AuditStore;
 use jiff::Timestamp;
@@ -95,7 +95,7 @@ impl Export<'_> {
                     return self.signatures(out, &mut points, u64::MAX);
                 }
                 // Those of entries before this one: an anchor, or one whose entry is gone.
-                let (seq, line) = (entry.seq, Line::Entry(entry));
+                let (seq, line) = (entry.seq, AuditLine::Entry(entry));
                 if !self.signatures(out, &mut points, seq.saturating_sub(1))? || !put(out, &line.to_string())? {
                     return Ok(false);
                 }
@@ -112,7 +112,7 @@ impl Export<'_> {
     fn signatures(&mut self, out: &mut dyn Write, points: &mut Points<'_>, to: u64) -> Result<bool, CliError> {
         while let Some(point) = points.up_to(to).map_err(failed)? {
             self.points += 1;
-            if !put(out, &Line::Checkpoint(point).to_string())? {
+            if !put(out, &AuditLine::Checkpoint(point).to_string())? {
                 return Ok(false);
             }
         }
@@ -145,7 +145,7 @@ fn fill(made: File, write: impl FnOnce(&mut dyn Write) -> Result<(), CliError>) 
 
 #[cfg(test)]
 mod tests {
-    use domain::audit::{Lines, Proof, Verifier};
+    use domain::audit::{AuditLines, Proof, Verifier};
 
     use super::super::PAGE;
     use super::super::range::tests::{Fake, at, fake};
@@ -161,7 +161,7 @@ mod tests {
     fn checked(bytes: &[u8]) -> String {
         let good = |_: &str, _: &[u8], _: &str| Proof::Good;
         let mut verifier = Verifier::new(&good);
-        let mut lines = Lines::default();
+        let mut lines = AuditLines::default();
         lines.feed(bytes, |line| verifier.line(line));
         lines.end(|line| verifier.line(line));
         verifier.finish().to_string()

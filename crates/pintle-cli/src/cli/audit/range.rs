@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use domain::audit::{Checkpoint, Entry};
+use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::id::TenantId;
 use domain::store::{AuditStore, StoreError};
 use jiff::Timestamp;
@@ -32,7 +32,7 @@ impl<'a> Pages<'a> {
     }
 
     /// The next page; empty at the end of the chain.
-    pub(super) fn next(&mut self) -> Result<Vec<Entry>, StoreError> {
+    pub(super) fn next(&mut self) -> Result<Vec<AuditEntry>, StoreError> {
         let page = self.store.audit_entries(self.tenant, self.from, self.limit)?;
         if let Some(last) = page.last() {
             self.from = last.seq.saturating_add(1);
@@ -50,7 +50,7 @@ pub(super) struct Points<'a> {
     tenant: &'a TenantId,
     from: u64,
     end: u64,
-    page: VecDeque<Checkpoint>,
+    page: VecDeque<AuditCheckpoint>,
 }
 
 impl<'a> Points<'a> {
@@ -65,7 +65,7 @@ impl<'a> Points<'a> {
     }
 
     /// The next signature, unless it is that of an entry after `seq`.
-    pub(super) fn up_to(&mut self, seq: u64) -> Result<Option<Checkpoint>, StoreError> {
+    pub(super) fn up_to(&mut self, seq: u64) -> Result<Option<AuditCheckpoint>, StoreError> {
         if self.page.is_empty() && self.from <= self.end {
             self.page = self.store.checkpoints(self.tenant, self.from, PAGE)?.into();
             // After an empty page there is nothing.
@@ -103,7 +103,7 @@ pub(super) fn head(store: &dyn AuditStore, tenant: &TenantId) -> Result<u64, Sto
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     /// The signature that stands in for everything before it.
-    pub(super) anchor: Option<Checkpoint>,
+    pub(super) anchor: Option<AuditCheckpoint>,
     /// The last entry; none to the end of the chain.
     pub(super) last: Option<u64>,
 }
@@ -140,31 +140,31 @@ pub(super) fn time(text: &str) -> Result<Timestamp, String> {
 pub(super) mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use domain::audit::{Hash, Kind, Link, append};
+    use domain::audit::{AuditKind, ChainHead, Hash, append};
     use domain::json::Object;
 
     use super::*;
 
     /// A chain with an entry each second, and a checkpoint after some of them.
     pub(in super::super) struct Fake {
-        pub(in super::super) entries: Vec<Entry>,
-        pub(in super::super) points: Vec<Checkpoint>,
+        pub(in super::super) entries: Vec<AuditEntry>,
+        pub(in super::super) points: Vec<AuditCheckpoint>,
         /// The most that was asked for at once.
         pub(in super::super) most: AtomicUsize,
     }
 
     impl AuditStore for Fake {
-        fn audit_entries(&self, _: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        fn audit_entries(&self, _: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
             self.most.fetch_max(limit, Ordering::Relaxed);
             Ok(self.entries.iter().filter(|entry| entry.seq >= from_seq).take(limit).cloned().collect())
         }
 
-        fn checkpoints(&self, _: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<Checkpoint>, StoreError> {
+        fn checkpoints(&self, _: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditCheckpoint>, StoreError> {
             self.most.fetch_max(limit, Ordering::Relaxed);
             Ok(self.points.iter().filter(|point| point.seq >= from_seq).take(limit).cloned().collect())
         }
 
-        fn last_checkpoint(&self, _: &TenantId) -> Result<Option<Checkpoint>, StoreError> {
+        fn last_checkpoint(&self, _: &TenantId) -> Result<Option<AuditCheckpoint>, StoreError> {
             Ok(self.points.last().cloned())
         }
 
@@ -183,14 +183,14 @@ pub(super) mod tests {
 
     pub(in super::super) fn fake(rows: u64, signed: &[u64]) -> Fake {
         let tenant = TenantId::default_tenant();
-        let mut end = Link::GENESIS;
+        let mut end = ChainHead::GENESIS;
         let mut fake = Fake { entries: Vec::new(), points: Vec::new(), most: AtomicUsize::new(0) };
         for seq in 1..=rows {
-            let (entry, link) = append(&end, &tenant, at(seq), Kind::Record, Object::new()).unwrap();
+            let (entry, link) = append(&end, &tenant, at(seq), AuditKind::Record, Object::new()).unwrap();
             end = link;
             fake.entries.push(entry);
             if signed.contains(&seq) {
-                fake.points.push(Checkpoint::signed(&tenant, &end, at(seq), "00000000", |_| "none".to_owned()));
+                fake.points.push(AuditCheckpoint::signed(&tenant, &end, at(seq), "00000000", |_| "none".to_owned()));
             }
         }
         fake

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::audit::{Entry, Kind};
+use domain::audit::{AuditEntry, AuditKind};
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{AuditStore, HookStore as _};
+use domain::store::{AuditStore, RuleStore as _};
 use store::Store;
 
 use super::range::{Pages, head};
@@ -104,7 +104,7 @@ impl Tail<'_> {
             let from = self.next.get(&chain.tenant).copied().unwrap_or(1);
             let mut pages = Pages::new(self.store, &chain.tenant, from);
             loop {
-                let page: Vec<(usize, Entry)> =
+                let page: Vec<(usize, AuditEntry)> =
                     pages.next().map_err(failed)?.into_iter().map(|entry| (i, entry)).collect();
                 let Some((_, last)) = page.last() else { break };
                 self.next.insert(chain.tenant.clone(), last.seq.saturating_add(1));
@@ -116,7 +116,7 @@ impl Tail<'_> {
         Ok(true)
     }
 
-    fn show(&self, out: &mut dyn Write, chains: &[ChainOf], found: &[(usize, Entry)]) -> Result<bool, CliError> {
+    fn show(&self, out: &mut dyn Write, chains: &[ChainOf], found: &[(usize, AuditEntry)]) -> Result<bool, CliError> {
         let names = if self.args.json || found.is_empty() { BTreeMap::new() } else { self.names()? };
         let several = found.iter().any(|(i, _)| found.first().is_some_and(|(first, _)| first != i));
         for (i, entry) in found {
@@ -137,7 +137,7 @@ impl Tail<'_> {
 }
 
 /// The newest `count` entries of a chain, oldest first.
-fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<Entry>, domain::store::StoreError> {
+fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<AuditEntry>, domain::store::StoreError> {
     let end = head(store, tenant)?;
     let mut pages = Pages::new(store, tenant, (end + 1).saturating_sub(count).max(1));
     let mut found = Vec::new();
@@ -155,20 +155,22 @@ fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<E
 }
 
 /// One entry for people: when, what, where, how it was decided, by whom, its number.
-fn line(entry: &Entry, tenant: Option<&str>, names: &BTreeMap<HookId, String>) -> String {
+fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, String>) -> String {
     let body: Value = serde_json::from_str(&entry.body).unwrap_or_default();
     let data = &body["data"];
     let text = |name: &str| data[name].as_str().unwrap_or_default();
     let hook = |id: &str| names.get(&HookId::from(id)).map_or_else(|| id.to_owned(), Clone::clone);
     let (place, word, by, why) = match entry.kind {
-        Kind::Record => {
+        AuditKind::Record => {
             let why = if text("error").is_empty() { text("reason") } else { text("error") };
             (format!("{} {}", text("event"), text("tool_name")), text("decision"), text("hook_name").to_owned(), why)
         }
-        Kind::Decision => {
+        AuditKind::Decision => {
             (format!("{} {}", text("checkpoint"), text("tool")), text("ruling"), String::new(), text("text"))
         }
-        Kind::Change | Kind::Trip => (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), ""),
+        AuditKind::Change | AuditKind::Trip => {
+            (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), "")
+        }
     };
     let style = match word {
         "allow" | "continue" | "modify" | "respond" => GOOD,
@@ -190,7 +192,7 @@ fn line(entry: &Entry, tenant: Option<&str>, names: &BTreeMap<HookId, String>) -
 
 #[cfg(test)]
 mod tests {
-    use domain::audit::{Link, append};
+    use domain::audit::{ChainHead, append};
     use domain::json::json;
 
     use super::super::range::tests::{at, fake};
@@ -209,17 +211,17 @@ mod tests {
 
     #[test]
     fn a_line_says_what_happened() {
-        let check = |kind: Kind, data: Value| {
+        let check = |kind: AuditKind, data: Value| {
             let data = data.as_object().unwrap().clone();
-            let (entry, _) = append(&Link::GENESIS, &TenantId::default_tenant(), at(0), kind, data).unwrap();
+            let (entry, _) = append(&ChainHead::GENESIS, &TenantId::default_tenant(), at(0), kind, data).unwrap();
             let names = BTreeMap::from([(HookId::from("h1"), "no-rm".to_owned())]);
             anstream::adapter::strip_str(&line(&entry, None, &names)).to_string()
         };
         let record = json!({"event": "pre_tool_use", "tool_name": "exec", "decision": "block", "hook_name": "no-rm", "reason": "\u{1b}[2Jnever"});
-        insta::assert_snapshot!(check(Kind::Record, record), @"2027-01-15 08:00:00 UTC  record    pre_tool_use exec  block  no-rm   [2Jnever  #1");
+        insta::assert_snapshot!(check(AuditKind::Record, record), @"2027-01-15 08:00:00 UTC  record    pre_tool_use exec  block  no-rm   [2Jnever  #1");
         let decision = json!({"checkpoint": "before_tool", "tool": "exec", "ruling": "continue", "permit": "04d9"});
-        insta::assert_snapshot!(check(Kind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
+        insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
         let trip = json!({"hook_id": "h1", "action": "tripped", "actor": "system:breaker"});
-        insta::assert_snapshot!(check(Kind::Trip, trip), @"2027-01-15 08:00:00 UTC  trip      no-rm  tripped  by system:breaker  #1");
+        insta::assert_snapshot!(check(AuditKind::Trip, trip), @"2027-01-15 08:00:00 UTC  trip      no-rm  tripped  by system:breaker  #1");
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::audit::{Line, LineError, Lines, Report, Verifier};
+use domain::audit::{AuditLine, AuditLineError, AuditLines, Verifier, VerifyReport};
 use domain::id::TenantId;
 use domain::store::AuditStore;
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
@@ -43,7 +43,7 @@ pub(super) fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CliError> {
 }
 
 /// Checks files, which takes nothing but a public key.
-fn of_files(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
+fn of_files(global: &Global, args: &VerifyArgs) -> Result<VerifyReport, CliError> {
     let keys = match &args.key {
         Some(file) => keys(file)?,
         None => {
@@ -60,8 +60,8 @@ fn of_files(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
     for file in &args.files {
         let name = (args.files.len() > 1).then(|| file.display().to_string());
         let known = read(file, |line| {
-            let named = |error: LineError| match &name {
-                Some(name) => LineError { why: format!("in {name}: {}", error.why), ..error },
+            let named = |error: AuditLineError| match &name {
+                Some(name) => AuditLineError { why: format!("in {name}: {}", error.why), ..error },
                 None => error,
             };
             verifier.line(line.map_err(named));
@@ -75,11 +75,11 @@ fn of_files(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
 }
 
 /// Hands every line of `file` to `each`. Says whether any of them could be read.
-fn read(file: &Path, mut each: impl FnMut(Result<Line, LineError>)) -> Result<bool, CliError> {
+fn read(file: &Path, mut each: impl FnMut(Result<AuditLine, AuditLineError>)) -> Result<bool, CliError> {
     let cannot = |error: io::Error| CliError::usage(format!("{} cannot be read: {error}", file.display()));
     let mut input: Box<dyn Read> =
         if file == Path::new("-") { Box::new(io::stdin().lock()) } else { Box::new(File::open(file).map_err(cannot)?) };
-    let (mut lines, mut known) = (Lines::default(), false);
+    let (mut lines, mut known) = (AuditLines::default(), false);
     let mut piece = vec![0; PIECE_BYTES];
     let mut take = |line: Result<_, _>| {
         known |= line.is_ok();
@@ -98,7 +98,7 @@ fn read(file: &Path, mut each: impl FnMut(Result<Line, LineError>)) -> Result<bo
 }
 
 /// Checks the store itself.
-fn of_store(global: &Global, args: &VerifyArgs) -> Result<Report, CliError> {
+fn of_store(global: &Global, args: &VerifyArgs) -> Result<VerifyReport, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let own = loaded.config.home.join(PUBLIC_KEY_FILE);
     let keys = match &args.key {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, Said, State};
+use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::store::ApprovalStore;
 use engine::Asker;
 use tokio::sync::{mpsc, oneshot};
@@ -19,7 +19,7 @@ pub(super) struct Question {
     /// What is asked.
     pub(super) approval: Approval,
     /// Where the answer goes; closed once nobody waits for it here any more.
-    pub(super) answer: oneshot::Sender<Option<Said>>,
+    pub(super) answer: oneshot::Sender<Option<PersonAnswer>>,
 }
 
 /// Puts questions to the conversation that is on the terminal.
@@ -36,7 +36,7 @@ pub(super) fn channel() -> (Arc<dyn Asker>, Questions) {
 
 #[async_trait]
 impl Asker for AtTerminal {
-    async fn ask(&self, approval: &Approval) -> Option<Said> {
+    async fn ask(&self, approval: &Approval) -> Option<PersonAnswer> {
         let (answer, said) = oneshot::channel();
         let question = Question { approval: approval.clone(), answer };
         // A conversation that has ended answers nothing: the question stays in the store.
@@ -47,7 +47,7 @@ impl Asker for AtTerminal {
 
 /// What a line means as an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum LineAnswer {
     /// It may run.
     Yes,
     /// It may not; the note goes to the agent.
@@ -56,7 +56,7 @@ pub(super) enum Answer {
     Later,
 }
 
-impl Answer {
+impl LineAnswer {
     /// Reads a line. Nothing but a plain yes is one.
     pub(super) fn read(line: &str) -> Option<Self> {
         let line = line.trim();
@@ -76,10 +76,10 @@ pub(super) async fn became(store: Arc<dyn ApprovalStore>, id: String) -> Option<
     let found = tokio::task::spawn_blocking(move || store.approval(&id)).await.ok()?.ok()??;
     let by = found.answered_by.as_deref().map(|by| format!(" by {}", crate::clean::clean(by))).unwrap_or_default();
     match found.state_at(jiff::Timestamp::now()) {
-        State::Waiting | State::Void => None,
-        State::Approved | State::Used => Some(format!("approved elsewhere{by}")),
-        State::Refused => Some(format!("refused elsewhere{by}")),
-        State::Expired => Some("nobody answered in time".to_owned()),
+        ApprovalState::Waiting | ApprovalState::Void => None,
+        ApprovalState::Approved | ApprovalState::Used => Some(format!("approved elsewhere{by}")),
+        ApprovalState::Refused => Some(format!("refused elsewhere{by}")),
+        ApprovalState::Expired => Some("nobody answered in time".to_owned()),
     }
 }
 
@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn only_a_plain_yes_is_one() {
-        let no = |note: &str| Some(Answer::No(note.to_owned()));
+        let no = |note: &str| Some(LineAnswer::No(note.to_owned()));
         for (line, expected) in [
-            ("y", Some(Answer::Yes)),
-            (" Yes ", Some(Answer::Yes)),
+            ("y", Some(LineAnswer::Yes)),
+            (" Yes ", Some(LineAnswer::Yes)),
             ("yes, but later", None),
             ("y n", None),
             ("yeah", None),
@@ -101,11 +101,11 @@ mod tests {
             ("No: use  --dry-run", no("use  --dry-run")),
             ("no, y", no("y")),
             ("not now", None),
-            ("l", Some(Answer::Later)),
-            ("later", Some(Answer::Later)),
+            ("l", Some(LineAnswer::Later)),
+            ("later", Some(LineAnswer::Later)),
             ("later y", None),
         ] {
-            assert_eq!(Answer::read(line), expected, "{line:?}");
+            assert_eq!(LineAnswer::read(line), expected, "{line:?}");
         }
     }
 }

@@ -30,8 +30,8 @@ const PASTE_TIME: Duration = Duration::from_secs(1);
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Typed {
-    Line(Sent),
+pub(super) enum TypedInput {
+    Line(SentLine),
     /// Escape or Ctrl-C: what is under way is to stop.
     Stop,
     /// Ctrl-C where nothing is under way and nothing is typed.
@@ -48,7 +48,7 @@ pub(super) enum Typed {
 
 /// A line that was sent off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentLine {
     pub(super) text: String,
     /// Which piece of input it came with, counted from 1: lines of one paste have one number.
     pub(super) piece: u64,
@@ -58,7 +58,7 @@ pub(super) struct Sent {
 
 /// What is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaited {
+pub(super) enum InputPurpose {
     /// A message.
     Message,
     /// Nothing: a turn is worked, and whoever types steers it.
@@ -70,7 +70,7 @@ pub(super) enum Awaited {
 /// Where lines come from.
 pub(super) enum Input {
     /// A pipe, or a terminal that edits its lines by itself.
-    Lines(mpsc::Receiver<Typed>),
+    Lines(mpsc::Receiver<TypedInput>),
     /// A terminal, key by key.
     Keys(Box<Keys>),
 }
@@ -100,7 +100,7 @@ impl Input {
     }
 
     /// What is awaited from now on.
-    pub(super) fn await_now(&mut self, what: Awaited) {
+    pub(super) fn await_now(&mut self, what: InputPurpose) {
         if let Self::Keys(keys) = self {
             keys.await_now(what);
         }
@@ -115,9 +115,9 @@ impl Input {
     }
 
     /// Waits for what is typed next. Nothing is lost when it is dropped.
-    pub(super) async fn next(&mut self) -> Typed {
+    pub(super) async fn next(&mut self) -> TypedInput {
         match self {
-            Self::Lines(lines) => lines.recv().await.unwrap_or(Typed::End),
+            Self::Lines(lines) => lines.recv().await.unwrap_or(TypedInput::End),
             Self::Keys(keys) => keys.next().await,
         }
     }
@@ -135,7 +135,7 @@ pub(super) struct Keys {
     /// What was being typed when a question came in between.
     draft: Line,
     history: History,
-    awaited: Awaited,
+    awaited: InputPurpose,
     full: bool,
     continued: Signal,
     screen: Arc<Screen>,
@@ -156,7 +156,7 @@ impl Keys {
             line: Line::default(),
             draft: Line::default(),
             history: History::default(),
-            awaited: Awaited::Message,
+            awaited: InputPurpose::Message,
             full: false,
             continued,
             screen,
@@ -164,14 +164,14 @@ impl Keys {
         })
     }
 
-    fn await_now(&mut self, what: Awaited) {
+    fn await_now(&mut self, what: InputPurpose) {
         if self.awaited == what {
             return self.show();
         }
-        if what == Awaited::Answer {
+        if what == InputPurpose::Answer {
             // Half a message is no answer.
             self.draft = std::mem::take(&mut self.line);
-        } else if self.awaited == Awaited::Answer {
+        } else if self.awaited == InputPurpose::Answer {
             self.line = std::mem::take(&mut self.draft);
         }
         self.awaited = what;
@@ -185,7 +185,7 @@ impl Keys {
         self.piece
     }
 
-    async fn next(&mut self) -> Typed {
+    async fn next(&mut self) -> TypedInput {
         loop {
             while let Some((key, piece)) = self.ready.pop_front() {
                 if let Some(typed) = self.press(key, piece) {
@@ -196,13 +196,13 @@ impl Keys {
             if self.full {
                 self.full = false;
                 let kib = MAX_LINE_BYTES >> 10;
-                return Typed::Unusable(format!("a line has at most {kib} KiB; the rest of this one is left out"));
+                return TypedInput::Unusable(format!("a line has at most {kib} KiB; the rest of this one is left out"));
             }
             let time = if self.decoder.is_pasting() { PASTE_TIME } else { KEY_TIME };
             tokio::select! {
                 piece = self.pieces.recv() => match piece {
                     Some(piece) => self.take_in(&piece),
-                    None => return Typed::Gone,
+                    None => return TypedInput::Gone,
                 },
                 () = tokio::time::sleep(time), if self.decoder.is_waiting() => self.settle(),
                 Some(()) = self.continued.recv() => {
@@ -242,18 +242,18 @@ impl Keys {
     }
 
     /// Does what a key says to the line, or answers what it asks for.
-    fn press(&mut self, key: Key, piece: u64) -> Option<Typed> {
+    fn press(&mut self, key: Key, piece: u64) -> Option<TypedInput> {
         match key {
             Key::Enter => return self.send(piece),
-            Key::Interrupt | Key::Escape if self.awaited != Awaited::Message => return Some(Typed::Stop),
-            Key::Interrupt if self.line.is_empty() => return Some(Typed::Nothing),
+            Key::Interrupt | Key::Escape if self.awaited != InputPurpose::Message => return Some(TypedInput::Stop),
+            Key::Interrupt if self.line.is_empty() => return Some(TypedInput::Nothing),
             Key::Interrupt | Key::Escape => drop(self.line.take()),
-            Key::End if self.line.is_empty() => return Some(Typed::End),
+            Key::End if self.line.is_empty() => return Some(TypedInput::End),
             Key::End => drop(self.line.edit(Key::Delete)),
-            Key::Quit => return Some(Typed::Quit),
+            Key::Quit => return Some(TypedInput::Quit),
             Key::Redraw => self.screen.redraw(),
-            Key::Up if self.awaited != Awaited::Answer => self.history.back(&mut self.line),
-            Key::Down if self.awaited != Awaited::Answer => self.history.forward(&mut self.line),
+            Key::Up if self.awaited != InputPurpose::Answer => self.history.back(&mut self.line),
+            Key::Down if self.awaited != InputPurpose::Answer => self.history.forward(&mut self.line),
             Key::PasteBegins => self.pasting = true,
             Key::PasteEnds => self.pasting = false,
             Key::Char(_) | Key::Backspace | Key::Delete | Key::Left | Key::Right | Key::First | Key::Last => {
@@ -265,25 +265,25 @@ impl Keys {
         None
     }
 
-    fn send(&mut self, piece: u64) -> Option<Typed> {
+    fn send(&mut self, piece: u64) -> Option<TypedInput> {
         let text = self.line.take();
         self.screen.line(None);
         if text.trim().is_empty() {
             return None;
         }
-        if self.awaited != Awaited::Answer {
+        if self.awaited != InputPurpose::Answer {
             self.history.keep(&text);
         }
-        Some(Typed::Line(Sent { text, piece, pasted: self.pasting }))
+        Some(TypedInput::Line(SentLine { text, piece, pasted: self.pasting }))
     }
 
     /// Draws the line as it is now.
     fn show(&self) {
         let prompt = match self.awaited {
-            Awaited::Message => Some(Prompt::Message),
-            Awaited::Answer => Some(Prompt::Answer),
+            InputPurpose::Message => Some(Prompt::Message),
+            InputPurpose::Answer => Some(Prompt::Answer),
             // An answer that comes in has the terminal to itself until something is typed.
-            Awaited::Steering => (!self.line.is_empty()).then_some(Prompt::Steering),
+            InputPurpose::Steering => (!self.line.is_empty()).then_some(Prompt::Steering),
         };
         self.screen.line(prompt.map(|prompt| (prompt, self.line.view(self.screen.columns()))));
     }
@@ -363,7 +363,7 @@ fn read_piece(from: BorrowedFd<'_>) -> Option<Vec<u8>> {
 }
 
 /// Reads lines on a thread of its own, which may wait for ever. The channel closes at the end of input.
-fn read_lines() -> mpsc::Receiver<Typed> {
+fn read_lines() -> mpsc::Receiver<TypedInput> {
     let (sender, lines) = mpsc::channel(MAX_READ_AHEAD);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
@@ -377,7 +377,7 @@ fn read_lines() -> mpsc::Receiver<Typed> {
     lines
 }
 
-fn read_line(stdin: &mut io::StdinLock<'_>, piece: u64) -> Option<Typed> {
+fn read_line(stdin: &mut io::StdinLock<'_>, piece: u64) -> Option<TypedInput> {
     let mut bytes = Vec::new();
     match stdin.take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut bytes) {
         Ok(0) => return None,
@@ -390,14 +390,14 @@ fn read_line(stdin: &mut io::StdinLock<'_>, piece: u64) -> Option<Typed> {
     if bytes.len() > MAX_LINE_BYTES && !bytes.ends_with(b"\n") {
         skip_line(stdin);
         let kib = MAX_LINE_BYTES >> 10;
-        return Some(Typed::Unusable(format!("line {piece} is longer than {kib} KiB and is left out")));
+        return Some(TypedInput::Unusable(format!("line {piece} is longer than {kib} KiB and is left out")));
     }
     match String::from_utf8(bytes) {
         Ok(line) => {
             let text = line.trim_end_matches(['\n', '\r']).to_owned();
-            Some(Typed::Line(Sent { text, piece, pasted: false }))
+            Some(TypedInput::Line(SentLine { text, piece, pasted: false }))
         }
-        Err(_) => Some(Typed::Unusable(format!("line {piece} is not valid UTF-8 and is left out"))),
+        Err(_) => Some(TypedInput::Unusable(format!("line {piece} is not valid UTF-8 and is left out"))),
     }
 }
 

@@ -3,25 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::driver::Ending;
-use agent::{Conversation, Helm, Outlet, Report};
+use agent::driver::TurnEnding;
+use agent::{Conversation, TurnHandle, TurnReport, UserOutput};
 use tokio_util::sync::CancellationToken;
 
 use super::command::Command;
-use super::desk::{Desk, Order};
-use super::input::{Awaited, Sent};
+use super::console::{ChatConsole, PersonOrder};
+use super::input::{InputPurpose, SentLine};
 use super::screen::{Prompt, Screen};
 use crate::clean::prose;
 use crate::cli::session;
 use crate::timeline::clip;
-use host::crew::Member;
 use host::files::delivered;
+use host::ready_agent::ReadyAgent;
 
 /// What is to be worked.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
     /// A message.
-    Say(Sent),
+    Say(SentLine),
     /// What waits in the conversation.
     GoOn,
     /// The turn that is open.
@@ -29,9 +29,9 @@ pub(super) enum Task {
 }
 
 /// How the work was left.
-pub(super) struct Worked {
+pub(super) struct WorkResult {
     /// What came of it; nothing if there was nothing to work.
-    pub(super) report: Option<Report>,
+    pub(super) report: Option<TurnReport>,
     /// The program is to end.
     pub(super) end_program: bool,
 }
@@ -45,7 +45,7 @@ struct Live {
     held: Mutex<Option<Vec<String>>>,
 }
 
-impl Outlet for Live {
+impl UserOutput for Live {
     fn streams(&self) -> bool {
         true
     }
@@ -91,7 +91,7 @@ impl Live {
 
 /// What was ordered of the turn that is under way.
 struct Ordered<'a> {
-    helm: &'a Helm,
+    turn_handle: &'a TurnHandle,
     live: &'a Live,
     /// Lines that came with this piece wait for turns of their own.
     piece: Option<u64>,
@@ -104,25 +104,26 @@ struct Ordered<'a> {
 
 /// Works `task` to its end. Everything that was begun in the conversation ends with `cancel`.
 pub(super) async fn work(
-    desk: &mut Desk,
-    member: &Member,
+    console: &mut ChatConsole,
+    member: &ReadyAgent,
     conversation: &mut Conversation,
     task: Task,
     cancel: &CancellationToken,
-) -> Worked {
-    let helm = Helm::new(cancel);
-    let live = Arc::new(Live { screen: desk.screen.clone(), home: member.home().to_owned(), held: Mutex::default() });
+) -> WorkResult {
+    let turn_handle = TurnHandle::new(cancel);
+    let live =
+        Arc::new(Live { screen: console.screen.clone(), home: member.home().to_owned(), held: Mutex::default() });
     let piece = if let Task::Say(sent) = &task { Some(sent.piece) } else { None };
     let said = said(conversation, &task);
-    let mut ordered = Ordered { helm: &helm, live: &live, piece, stops: 0, said, end_program: false };
-    desk.await_now(Awaited::Steering);
+    let mut ordered = Ordered { turn_handle: &turn_handle, live: &live, piece, stops: 0, said, end_program: false };
+    console.await_now(InputPurpose::Steering);
     let report = {
         let turn = async {
-            let outlet: Arc<dyn Outlet> = live.clone();
+            let user_output: Arc<dyn UserOutput> = live.clone();
             match &task {
-                Task::Say(sent) => Some(member.turn(conversation, &sent.text, outlet, &helm).await),
-                Task::GoOn => member.go_on(conversation, outlet, &helm).await,
-                Task::Resume => member.resume(conversation, outlet, &helm).await,
+                Task::Say(sent) => Some(member.turn(conversation, &sent.text, user_output, &turn_handle).await),
+                Task::GoOn => member.go_on(conversation, user_output, &turn_handle).await,
+                Task::Resume => member.resume(conversation, user_output, &turn_handle).await,
             }
         };
         tokio::pin!(turn);
@@ -130,22 +131,22 @@ pub(super) async fn work(
             // What happened to a question is told before the turn says what came of it.
             tokio::select! {
                 biased;
-                happened = desk.next() => {
-                    if let Some(order) = desk.heed(happened).await {
-                        ordered.take(desk, order);
+                happened = console.next() => {
+                    if let Some(order) = console.heed(happened).await {
+                        ordered.take(console, order);
                     }
                 }
                 report = &mut turn => break report,
             }
         }
     };
-    desk.screen.end_line();
-    desk.tell_lost();
+    console.screen.end_line();
+    console.tell_lost();
     let end_program = ordered.end_program;
     if let Some(report) = &report {
-        ordered.tell_end(desk, report);
+        ordered.tell_end(console, report);
     }
-    Worked { report, end_program }
+    WorkResult { report, end_program }
 }
 
 /// What a turn begins with, or began with.
@@ -159,67 +160,67 @@ fn said(conversation: &mut Conversation, task: &Task) -> Vec<String> {
 }
 
 impl Ordered<'_> {
-    fn take(&mut self, desk: &mut Desk, order: Order) {
+    fn take(&mut self, console: &mut ChatConsole, order: PersonOrder) {
         match order {
-            Order::Say(sent) if self.piece == Some(sent.piece) => desk.keep_ahead(sent),
-            Order::Say(sent) => self.steer(desk, sent),
-            Order::Stop => self.stop(desk),
-            Order::End => {
-                desk.end();
-                desk.note("the conversation ends once this is done");
+            PersonOrder::Say(sent) if self.piece == Some(sent.piece) => console.keep_ahead(sent),
+            PersonOrder::Say(sent) => self.steer(console, sent),
+            PersonOrder::Stop => self.stop(console),
+            PersonOrder::End => {
+                console.end();
+                console.note("the conversation ends once this is done");
             }
-            Order::EndProgram => {
+            PersonOrder::EndProgram => {
                 self.end_program = true;
-                self.helm.cancel();
+                self.turn_handle.cancel();
             }
         }
     }
 
-    fn steer(&mut self, desk: &mut Desk, sent: Sent) {
-        desk.screen.keep(Prompt::Steering, &sent.text);
+    fn steer(&mut self, console: &mut ChatConsole, sent: SentLine) {
+        console.screen.keep(Prompt::Steering, &sent.text);
         match Command::read(&sent.text) {
-            Some(Command::Help) => return desk.note(Command::HELP),
+            Some(Command::Help) => return console.note(Command::HELP),
             Some(Command::Resume | Command::Quit | Command::Unknown(_)) => {
-                return desk.note("a turn is under way: Esc stops it, and what you type goes into it; see /help");
+                return console.note("a turn is under way: Esc stops it, and what you type goes into it; see /help");
             }
             None => {}
         }
-        match self.helm.steer(&sent.text) {
+        match self.turn_handle.steer(&sent.text) {
             Ok(()) => self.said.push(sent.text),
             Err(_) => {
-                desk.note("it waits for the next turn");
-                desk.keep_ahead(sent);
+                console.note("it waits for the next turn");
+                console.keep_ahead(sent);
             }
         }
     }
 
-    fn stop(&mut self, desk: &Desk) {
+    fn stop(&mut self, console: &ChatConsole) {
         self.stops += 1;
         match self.stops {
             1 => {
-                self.helm.interrupt();
-                desk.note("finishing; again to stop at once, which undoes the turn");
+                self.turn_handle.interrupt();
+                console.note("finishing; again to stop at once, which undoes the turn");
             }
             2 => {
                 self.live.hold();
-                self.helm.abort();
+                self.turn_handle.abort();
             }
             _ => {}
         }
     }
 
-    fn tell_end(self, desk: &mut Desk, report: &Report) {
+    fn tell_end(self, console: &mut ChatConsole, report: &TurnReport) {
         let held = self.live.release();
-        if report.ending == Ending::Cancelled && self.stops > 1 {
+        if report.ending == TurnEnding::Cancelled && self.stops > 1 {
             let mut text = "stopped: the conversation is as it was before this turn; discarded:".to_owned();
-            for line in self.said.into_iter().chain(desk.drop_ahead()) {
+            for line in self.said.into_iter().chain(console.drop_ahead()) {
                 text.push_str(&format!("\n  {}", clip(&line)));
             }
-            return desk.note(&text);
+            return console.note(&text);
         }
-        held.iter().for_each(|text| desk.note(text));
+        held.iter().for_each(|text| console.note(text));
         if let (_, Some(complaint)) = session::verdict(report) {
-            desk.note(&complaint);
+            console.note(&complaint);
         }
     }
 }

@@ -8,13 +8,13 @@ use domain::checkpoint::{
     ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
 use domain::fault::Fault;
-use domain::hook::{Hook, State as HookState};
+use domain::hook::{Hook, HookState};
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::record::{Outcome, Record};
+use domain::record::{HookOutcome, Record};
 use domain::tool::ToolCall;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use engine::{Dispatcher, TurnCx};
 use tokio::sync::OnceCell;
 
@@ -41,7 +41,7 @@ pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
     let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
     let dispatcher = host.engine.dispatcher();
     let mut hooks = dispatcher.set().roster().hooks().to_vec();
-    // Names of stored hooks need not be unique, and they need more than others; they come by themselves.
+    // Names of rules need not be unique, and they need more than others; they come by themselves.
     hooks.retain(|hook| hook.stored.is_none());
     let tools = Reachable { host, dispatcher: &dispatcher, brought: OnceCell::new() };
     let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
@@ -129,8 +129,8 @@ async fn canaries(
         let answer = canary(dispatcher, hook, *kind).await;
         let took = began.elapsed();
         let outcome = match &answer {
-            Ok(word) => Outcome::Said { word: *word, reason: None, took },
-            Err(fault) => Outcome::Failed { fault: fault.clone(), became: Word::Deny, took },
+            Ok(word) => HookOutcome::Said { word: *word, reason: None, took },
+            Err(fault) => HookOutcome::Failed { fault: fault.clone(), became: VerdictKind::Deny, took },
         };
         records.push(Record::of(hook, *kind, outcome));
         match answer {
@@ -141,11 +141,11 @@ async fn canaries(
     Ok(said.join(", "))
 }
 
-pub(super) fn answered(kind: CheckpointKind, word: Word, took: Duration) -> String {
+pub(super) fn answered(kind: CheckpointKind, word: VerdictKind, took: Duration) -> String {
     format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
 }
 
-async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<Word, Fault> {
+async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
     let cx = TurnCx::new(identity());
     let ask = async |subject: Subject<'_>| dispatcher.probe(&cx, &hook.name, subject).await;

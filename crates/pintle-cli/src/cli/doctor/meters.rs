@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::agent_hook::{Decision, HandlerType, HookScope};
 use domain::execution::QUEUE_FULL;
 use domain::id::TenantId;
+use domain::rule::{Decision, HandlerType, HookScope};
 use domain::store::{Budget, BudgetStore as _, ExecutionQuery, ExecutionStore, StoreError, StoredRules};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
@@ -21,7 +21,7 @@ const MAX_FAULTS: usize = 1000;
 /// What is left of budgets, and what was dropped.
 pub(super) fn meters(host: &Host, store: &Store) -> Vec<Check> {
     let now = Timestamp::now();
-    let rules = host.book.rulebook().rules();
+    let rules = host.host_rules.rule_cache().rules();
     let budgets = judged(&rules).into_iter().map(|tenant| {
         let slug = rules.tenants.iter().find(|known| known.id == tenant).map(|known| known.slug.as_str());
         let apart = tenant != TenantId::default_tenant();
@@ -92,7 +92,7 @@ mod tests {
 
     use domain::execution::Execution;
     use domain::id::HookId;
-    use domain::record::{NotRun, Outcome};
+    use domain::record::{HookOutcome, NotRun};
     use store::Durability;
     use testkit::conformance::executions::{by, failed, keep_executions, ran};
 
@@ -121,12 +121,12 @@ mod tests {
     fn only_what_found_no_room_within_a_day_counts() {
         let now: Timestamp = "2026-11-22T09:00:00Z".parse().unwrap();
         let ago = |hours: i64| now - SignedDuration::from_hours(hours);
-        let row = |outcome: Outcome, at: Timestamp| {
+        let row = |outcome: HookOutcome, at: Timestamp| {
             let hook = HookId::fresh();
             let row = Execution::of(&ran(&hook, failed()), &by(&hook, outcome)).unwrap();
             Execution { created_at: at, hook_id: None, ..row }
         };
-        let no_room = || Outcome::NotRun(NotRun::Dropped);
+        let no_room = || HookOutcome::NotRun(NotRun::Dropped);
         let store = store::open("memory:", Path::new("nowhere"), Durability::Commit).unwrap();
         assert_eq!(dropped(&store, now), Ok(None));
         keep_executions(&store, vec![row(failed(), ago(1)), row(no_room(), ago(25))]).unwrap();

@@ -1,4 +1,4 @@
-//! What stored hooks and their record stand on: folders with rules, keys, the audit chain.
+//! What rules and their record stand on: folders with rules, keys, the audit chain.
 
 use domain::audit::Proof;
 use domain::store::AuditStore;
@@ -9,8 +9,8 @@ use super::super::audit::keys;
 use super::{Check, State};
 use host::config::{Config, Env};
 use host::host::Host;
+use host::host_rules::{edition, keyring};
 use host::rule_files;
-use host::stored_rules::{edition, keyring};
 
 /// What is odd about rules, and the folders that rules are read from.
 pub(super) fn rules(host: &Host) -> Vec<Check> {

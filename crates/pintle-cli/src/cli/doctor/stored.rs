@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent::tools::{DELEGATE, SPAWN};
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Source};
 use domain::checkpoint::{
     Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit,
 };
 use domain::fault::Fault;
-use domain::hook::{Hook, Scope, State as HookState};
+use domain::hook::{Hook, HookState, Scope};
 use domain::id::{AgentId, EventId, TenantId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::record::{Outcome, Record};
+use domain::record::{HookOutcome, Record};
+use domain::rule::{HandlerType, HookScope, Rule, Source};
 use domain::tool::ToolCall;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use engine::TurnCx;
-use engine::handler::{Call, WireCache};
-use engine::set::Mounted;
+use engine::handler::{HookCall, WireCache};
+use engine::hook_set::Mounted;
 use rules::record;
 
 use super::guards::{CANARY, Reachable, answered, identity};
@@ -32,10 +32,10 @@ type Unproven = (&'static str, String);
 struct InForce {
     tenant: TenantId,
     mounted: Mounted,
-    row: AgentHook,
+    row: Rule,
 }
 
-/// Checks every stored hook. The records are those of the canaries.
+/// Checks every rule. The records are those of the canaries.
 pub(super) async fn prove(host: &Host, tools: &Reachable<'_>) -> (Vec<Check>, Vec<Record>) {
     let found = in_force(host);
     let proofs = found.iter().map(|one| check(host, tools, one));
@@ -45,7 +45,7 @@ pub(super) async fn prove(host: &Host, tools: &Reachable<'_>) -> (Vec<Check>, Ve
 
 /// The rows in force. A global one stands once, and once more for each tenant that its breaker is open for.
 fn in_force(host: &Host) -> Vec<InForce> {
-    let stored = host.book.rulebook().rules();
+    let stored = host.host_rules.rule_cache().rules();
     let rules = host.engine.live().rules();
     let default = TenantId::default_tenant();
     let mut found = Vec::new();
@@ -83,7 +83,7 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
     let check = match proof {
         Ok(said) => Check::new(what, name, State::Ok, said),
         Err((step, why)) => {
-            let stored = host.book.rulebook().rules();
+            let stored = host.host_rules.rule_cache().rules();
             let whose = stored.tenants.iter().find(|tenant| tenant.id == one.tenant);
             let apart = one.tenant != TenantId::default_tenant();
             let whose = whose.filter(|_| apart).map(|tenant| format!(" (tenant {})", tenant.slug)).unwrap_or_default();
@@ -94,7 +94,7 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
 }
 
 /// Switched off is a decision of its owner, and guards nothing. What is shipped switched off is no news.
-fn disabled(row: &AgentHook) -> Option<Check> {
+fn disabled(row: &Rule) -> Option<Check> {
     let message = match row.disabled_reason.as_str() {
         "" if row.source == Source::Builtin => return None,
         "" => "disabled".to_owned(),
@@ -107,7 +107,7 @@ fn disabled(row: &AgentHook) -> Option<Check> {
 
 /// Its state, its edition, its secrets, and whatever runs it.
 async fn ready(host: &Host, one: &InForce) -> Result<(), Unproven> {
-    let (row, parts) = (&one.row, host.book.parts());
+    let (row, parts) = (&one.row, host.host_rules.parts());
     record::allowed(row, parts.edition).map_err(|refused| ("edition", refused.message))?;
     match &one.mounted.hook.state {
         HookState::Armed | HookState::Disabled => {}
@@ -163,8 +163,8 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Un
     let answer = ask(one, kind).await;
     let took = began.elapsed();
     let outcome = match &answer {
-        Ok(word) => Outcome::Said { word: *word, reason: None, took },
-        Err(fault) => Outcome::Failed { fault: fault.clone(), became: Word::Deny, took },
+        Ok(word) => HookOutcome::Said { word: *word, reason: None, took },
+        Err(fault) => HookOutcome::Failed { fault: fault.clone(), became: VerdictKind::Deny, took },
     };
     *record = Some(Record::of(&one.mounted.hook, kind, outcome));
     match answer {
@@ -173,14 +173,14 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Un
     }
 }
 
-async fn ask(one: &InForce, kind: CheckpointKind) -> Result<Word, Fault> {
+async fn ask(one: &InForce, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
     let hook = &one.mounted.hook;
     let cx = TurnCx::new(who(one));
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
     let timeout = hook.stages.get(kind).map(|stage| stage.timeout).unwrap_or_default();
     let ask = async |subject: Subject<'_>| -> Result<Reply, Fault> {
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
-        let call = Call {
+        let call = HookCall {
             event_id: &event_id,
             who: &cx.who,
             subject,

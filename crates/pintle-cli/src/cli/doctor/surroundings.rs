@@ -6,18 +6,18 @@ use std::time::Duration;
 use agent::tools::sandbox::{Confinement, Enforced, confine};
 use domain::checkpoint::CheckpointKind;
 use domain::id::EventId;
-use domain::record::{EventRecord, Record, Ruled};
+use domain::record::{EventRecord, EventRuling, Record};
 use domain::skill::finding::Severity;
 use domain::store::{RecordQuery, RecordStore as _};
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use store::Store;
 use tokio::sync::oneshot;
 
 use super::guards::{CANARY, identity};
 use super::{Check, State};
-use host::agent_skills::scan;
-use host::config::{Env, Loaded, ProviderKind};
+use host::config::{Env, Loaded, ProviderConfigKind};
 use host::host::Host;
+use host::skill_sets::scan;
 
 /// How long a provider may take to answer: somebody is waiting.
 const REACH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -89,7 +89,7 @@ async fn keep(store: Arc<Store>, hooks: Vec<Record>) -> Result<(), String> {
         who: identity(),
         tool: Some(CANARY.to_owned()),
         input: None,
-        ruling: Ruled::word(Word::Continue),
+        ruling: EventRuling::word(VerdictKind::Continue),
         hooks: hooks.into(),
     };
     let (tell, told) = oneshot::channel();
@@ -131,7 +131,7 @@ pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
         }
         let spec = host.provider_spec(name, provider);
         match providers::reach(&spec, REACH_TIMEOUT).await {
-            Ok(_) if matches!(provider.kind, ProviderKind::Scripted { .. }) => {
+            Ok(_) if matches!(provider.kind, ProviderConfigKind::Scripted { .. }) => {
                 Check::new("provider", name, State::Ok, "its script can be played")
             }
             Ok(said) => Check::new("provider", name, State::Ok, said),

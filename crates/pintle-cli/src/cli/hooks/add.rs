@@ -1,19 +1,19 @@
-//! `pintle hooks add FILE`: records become stored hooks, all of them or none.
+//! `pintle hooks add FILE`: records become rules, all of them or none.
 
 use std::collections::BTreeSet;
 
 use clap::Args;
-use domain::agent_hook::HookScope;
 use domain::json::{Value, json};
-use rules::admin::{Caller, Created, Desk};
+use domain::rule::HookScope;
+use rules::admin::{Caller, CreatedRule, RuleAdmin};
 use rules::builtin::starter;
 
 use super::super::{Global, terminal};
-use super::stored::{all, at_desk, is_usage, json, refused, text, warn};
+use super::stored::{all, is_usage, json, refused, text, warn, with_admin};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
-use host::rule_files::Records;
+use host::rule_files::RecordsFile;
 
 /// Flags of `hooks add`.
 #[derive(Debug, Args)]
@@ -31,10 +31,10 @@ pub struct AddArgs {
 
 pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
     operator::require()?;
-    let read = args.file.as_deref().map(Records::read).transpose()?;
-    let created = at_desk(global, async |desk, by| match &read {
-        Some(records) => create(desk, by, records).await,
-        None => add_starters(desk, by).await,
+    let read = args.file.as_deref().map(RecordsFile::read).transpose()?;
+    let created = with_admin(global, async |rule_admin, by| match &read {
+        Some(records) => create(rule_admin, by, records).await,
+        None => add_starters(rule_admin, by).await,
     })?;
     let warnings: Vec<String> = created.iter().flat_map(|created| created.warnings.clone()).collect();
     if args.json {
@@ -48,8 +48,8 @@ pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
 }
 
 /// Creates what a file holds.
-async fn create(desk: &Desk, by: &Caller, records: &Records) -> Result<Vec<Created>, CliError> {
-    desk.create_all(by, records.all()).await.map_err(|why| {
+async fn create(rule_admin: &RuleAdmin, by: &Caller, records: &RecordsFile) -> Result<Vec<CreatedRule>, CliError> {
+    rule_admin.create_all(by, records.all()).await.map_err(|why| {
         let (index, why) = which(refused(why));
         if is_usage(&why) { CliError { message: records.located(index, &why.message), ..why } } else { why }
     })
@@ -64,8 +64,8 @@ fn which(error: CliError) -> (Option<usize>, CliError) {
 }
 
 /// Creates those starter guards that are not there.
-async fn add_starters(desk: &Desk, by: &Caller) -> Result<Vec<Created>, CliError> {
-    let known = all(desk, by).await?;
+async fn add_starters(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<CreatedRule>, CliError> {
+    let known = all(rule_admin, by).await?;
     let known: BTreeSet<&str> = known.iter().map(|hook| text(hook, "name")).collect();
     let (there, missing): (Vec<Value>, Vec<Value>) =
         starter(HookScope::Tenant).into_iter().partition(|record| known.contains(text(record, "name")));
@@ -75,5 +75,5 @@ async fn add_starters(desk: &Desk, by: &Caller) -> Result<Vec<Created>, CliError
     if missing.is_empty() {
         return Ok(Vec::new());
     }
-    desk.create_all(by, &missing).await.map_err(refused)
+    rule_admin.create_all(by, &missing).await.map_err(refused)
 }

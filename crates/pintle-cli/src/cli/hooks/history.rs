@@ -1,16 +1,16 @@
-//! `pintle hooks history`: what stored hooks did, newest first.
+//! `pintle hooks history`: what rules did, newest first.
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use dialects::process::config::nearest;
-use domain::agent_hook::{AGENT_EVENTS, Decision};
 use domain::checkpoint::CheckpointKind;
 use domain::json::{Value, json};
+use domain::rule::{AGENT_EVENTS, Decision};
 use jiff::{Span, Timestamp, civil::Date, tz::TimeZone};
-use rules::admin::{HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, Refused};
+use rules::admin::{AdminError, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE};
 
 use super::super::{Global, terminal};
-use super::stored::{at_desk, find, json, refused, text};
+use super::stored::{find, json, refused, text, with_admin};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::moment_of;
@@ -59,12 +59,12 @@ pub struct HistoryArgs {
 
 pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
     let query = query(args, Timestamp::now())?;
-    let page = at_desk(global, async |desk, by| {
+    let page = with_admin(global, async |rule_admin, by| {
         let mut query = query.clone();
         if let Some(named) = &args.hook {
-            query.hook = Some(text(&find(desk, by, named).await?, "id").to_owned());
+            query.hook = Some(text(&find(rule_admin, by, named).await?, "id").to_owned());
         }
-        desk.history(by, &query).await.map_err(|why| about_flags(why, args))
+        rule_admin.history(by, &query).await.map_err(|why| about_flags(why, args))
     })?;
     if args.json {
         let page = json!({"executions": page.executions, "nextCursor": page.next_cursor});
@@ -86,7 +86,7 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
 }
 
 /// What the desk says of members, said of the flags that they came from.
-fn about_flags(why: Refused, args: &HistoryArgs) -> CliError {
+fn about_flags(why: AdminError, args: &HistoryArgs) -> CliError {
     match (why.message.as_str(), &args.agent) {
         (INVALID_CURSOR, _) => CliError::usage("--cursor: it does not go with these words").hint(
             "repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew",

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, LOAD_SKILL};
 use clap::Args;
-use dialects::process::config::{At, ProcessEntry};
+use dialects::process::config::{MemberPart, ProcessEntry};
 use domain::checkpoint::CheckpointKind;
-use domain::hook::{Hook, State};
+use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, TenantId};
-use domain::store::{HookStore as _, StoredRules, Tenant};
+use domain::store::{RuleStore as _, StoredRules, Tenant};
 use store::Store;
 
 use super::super::{Global, terminal};
@@ -21,11 +21,11 @@ use crate::clean::clean;
 use crate::error::{CliError, USAGE};
 use host::config::document::Document;
 use host::config::{
-    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Named, Place,
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Location, NamedRef,
 };
 use host::host::{load, open_store, unreadable};
-use host::rule_files::{Bad, Filed, Reader};
-use host::stored_rules::edition;
+use host::host_rules::edition;
+use host::rule_files::{FileContext, FileProblem, FiledRules};
 use host::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
 
 /// Endings of files that are handed to an interpreter: such a word of a command is a file that has to be there.
@@ -76,7 +76,7 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
             adopt(&mut loaded.config, alone.config);
         }
     }
-    let eye = Eye {
+    let eye = Linter {
         env,
         config: &loaded.config,
         documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect(),
@@ -101,7 +101,7 @@ fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
     let known = known_store(config)
         .and_then(|store| store.rules().ok())
         .unwrap_or_else(|| StoredRules { tenants: vec![first_tenant()], ..StoredRules::default() });
-    let reader = Reader {
+    let reader = FileContext {
         config: &config.agent_hooks,
         edition: edition(config, env)?,
         agents: &agents,
@@ -109,8 +109,8 @@ fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
         stored: &known.hooks,
         seal: &Ok,
     };
-    let Filed { bad, odd, good: _ } = reader.read();
-    Ok(bad.into_iter().map(Bad::placed).chain(odd).map(with_nearest).collect())
+    let FiledRules { bad, odd, good: _ } = reader.read();
+    Ok(bad.into_iter().map(FileProblem::placed).chain(odd).map(with_nearest).collect())
 }
 
 /// The store, if there is one already: looking for mistakes makes none.
@@ -144,7 +144,7 @@ fn adopt(config: &mut Config, alone: Config) {
     config.agent_hooks.dirs.retain(|dir| seen.insert(dir.clone()));
     let mut alone: BTreeMap<String, LoadedHook> =
         alone.hooks.into_iter().map(|loaded| (loaded.hook.origin.clone(), loaded)).collect();
-    for loaded in config.hooks.iter_mut().filter(|loaded| loaded.hook.state == State::Untrusted) {
+    for loaded in config.hooks.iter_mut().filter(|loaded| loaded.hook.state == HookState::Untrusted) {
         if let Some(read) = alone.remove(&loaded.hook.origin) {
             *loaded = read;
         }
@@ -152,7 +152,7 @@ fn adopt(config: &mut Config, alone: Config) {
 }
 
 /// Looks for what is probably wrong with hooks that are well-formed.
-struct Eye<'a> {
+struct Linter<'a> {
     env: &'a Env,
     config: &'a Config,
     /// The files, so that what is found can be shown where it stands.
@@ -161,10 +161,10 @@ struct Eye<'a> {
     brought: bool,
 }
 
-impl Eye<'_> {
+impl Linter<'_> {
     fn suspicions(&self, loaded: &LoadedHook) -> Vec<Diagnostic> {
         let hook = &loaded.hook;
-        if hook.state != State::Armed {
+        if hook.state != HookState::Armed {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -183,7 +183,7 @@ impl Eye<'_> {
 
     /// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.
     fn blind_asks(&self, agent: &AgentConfig) -> Vec<Diagnostic> {
-        let blind = |glob: &Named| {
+        let blind = |glob: &NamedRef| {
             let matcher = ask::matcher(std::slice::from_ref(&glob.text)).ok()?;
             let hook = AskGate::new(&agent.name).hook(&agent.name, "", matcher);
             let (message, nearest) = self.blind(&hook, &glob.text)?;
@@ -232,7 +232,7 @@ impl Eye<'_> {
         let entry = place(&hook.origin);
         let document = self.documents.iter().find(|document| document.file == entry.file);
         Diagnostic {
-            place: document.map_or(entry, |document| document.place(&path, At::Value)),
+            place: document.map_or(entry, |document| document.place(&path, MemberPart::Value)),
             path: config::diagnostic::dotted(&path),
             message,
             nearest,
@@ -276,9 +276,9 @@ fn is_program(env: &Env, entry: &ProcessEntry, word: &str) -> bool {
 }
 
 /// The place that an origin names: `FILE:LINE:COLUMN`.
-fn place(origin: &str) -> Place {
+fn place(origin: &str) -> Location {
     let mut parts = origin.rsplitn(3, ':');
     let mut number = || parts.next().and_then(|part| part.parse().ok());
     let (column, line) = (number().unwrap_or(1), number().unwrap_or(1));
-    Place { file: PathBuf::from(parts.next().unwrap_or(origin)), line, column }
+    Location { file: PathBuf::from(parts.next().unwrap_or(origin)), line, column }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agent::tools::BUILTIN;
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
-use domain::hook::{Family, Hook, Scope, State};
+use domain::hook::{Family, Hook, HookState, Scope};
 use domain::id::AgentId;
 use domain::json::Value;
 use domain::roster::Roster;
@@ -14,7 +14,7 @@ use store::HookTiming;
 use self::rule::{Rules, origin};
 use super::super::{Global, terminal};
 use super::ListArgs;
-use super::stored::{all, at_book_of, label, text as said};
+use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use host::host::{load, open_store};
@@ -37,7 +37,9 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     }
     let config = loaded.config.clone();
     // What the configuration says is listed even where the store cannot be read.
-    let stored = at_book_of(env, loaded, async |book, by| Ok((all(book.desk(), by).await?, book.beside())));
+    let stored = with_rules_of(env, loaded, async |host_rules, by| {
+        Ok((all(host_rules.rule_admin(), by).await?, host_rules.extra_hooks()))
+    });
     let (hooks, bad) = stored.clone().unwrap_or_default();
     let listing = Listing {
         timings: timings(&config),
@@ -155,7 +157,7 @@ impl Listing {
         }
     }
 
-    /// What a stored hook took. Records have the names of hooks, so it is known where no other has the same.
+    /// What a rule took. Records have the names of hooks, so it is known where no other has the same.
     fn stored_timing(&self, hook: &Value) -> Option<&HookTiming> {
         let kind = CheckpointKind::named(said(hook, "event"))?;
         let mut namesakes = self.rules.at(kind).filter(|other| label(other) == label(hook));
@@ -177,7 +179,7 @@ impl Listing {
         let cost = self.stored_timing(hook).and_then(cost).unwrap_or_default();
         Row {
             name: clean(label(hook)),
-            family: Family::Agent.word(),
+            family: Family::Rule.word(),
             priority: hook["priority"].to_string(),
             terms: self.rules.terms(hook),
             origin: match said(hook, "name") {
@@ -224,11 +226,11 @@ pub(super) fn scope(scope: &Scope) -> Option<String> {
 /// The state of a hook, if it is not simply armed.
 fn state(hook: &Hook) -> Option<String> {
     match &hook.state {
-        State::Armed => None,
-        State::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
-        State::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
-        State::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.to_string()))),
-        State::Tripped { since } => Some(format!("{BAD}tripped since {since}{BAD:#}")),
+        HookState::Armed => None,
+        HookState::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
+        HookState::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
+        HookState::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.to_string()))),
+        HookState::Tripped { since } => Some(format!("{BAD}tripped since {since}{BAD:#}")),
     }
 }
 
@@ -249,8 +251,8 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain:
         "priority": hook.priority,
         "state": state_word(&hook.state),
         "fault": match &hook.state {
-            State::Broken(fault) => Some(fault.to_string()),
-            State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => None,
+            HookState::Broken(fault) => Some(fault.to_string()),
+            HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => None,
         },
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "timeout_ms": stage.map(|(_, stage)| stage.timeout.as_millis() as u64),
@@ -263,12 +265,12 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain:
 }
 
 /// The word of a state in JSON.
-pub(super) fn state_word(state: &State) -> &'static str {
+pub(super) fn state_word(state: &HookState) -> &'static str {
     match state {
-        State::Armed => "armed",
-        State::Disabled => "disabled",
-        State::Untrusted => "untrusted",
-        State::Broken(_) => "broken",
-        State::Tripped { .. } => "tripped",
+        HookState::Armed => "armed",
+        HookState::Disabled => "disabled",
+        HookState::Untrusted => "untrusted",
+        HookState::Broken(_) => "broken",
+        HookState::Tripped { .. } => "tripped",
     }
 }

@@ -1,11 +1,11 @@
-//! `pintle hooks enable`, `disable`, `remove` and `reset`: whether a stored hook acts.
+//! `pintle hooks enable`, `disable`, `remove` and `reset`: whether a rule acts.
 
 use clap::Args;
 use domain::id::TenantId;
 use domain::json::{Value, json};
 
 use super::super::{Global, terminal};
-use super::stored::{at_desk, called, find, json, refused, text};
+use super::stored::{called, find, json, refused, text, with_admin};
 use crate::error::CliError;
 use crate::operator;
 
@@ -36,9 +36,9 @@ pub struct ResetArgs {
 
 pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u8, CliError> {
     operator::require()?;
-    let (hook, enabled) = at_desk(global, async |desk, by| {
-        let hook = find(desk, by, &args.hook).await?;
-        let enabled = desk.toggle(by, text(&hook, "id"), enabled).await.map_err(refused)?;
+    let (hook, enabled) = with_admin(global, async |rule_admin, by| {
+        let hook = find(rule_admin, by, &args.hook).await?;
+        let enabled = rule_admin.toggle(by, text(&hook, "id"), enabled).await.map_err(refused)?;
         Ok((hook, enabled))
     })?;
     let was = if hook["tripped_at"].is_string() { "; its circuit breaker is closed" } else { "" };
@@ -49,9 +49,9 @@ pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u
 
 pub(super) fn remove(global: &Global, args: &OneArgs) -> Result<u8, CliError> {
     operator::require()?;
-    let hook = at_desk(global, async |desk, by| {
-        let hook = find(desk, by, &args.hook).await?;
-        desk.delete(by, text(&hook, "id")).await.map_err(refused)?;
+    let hook = with_admin(global, async |rule_admin, by| {
+        let hook = find(rule_admin, by, &args.hook).await?;
+        rule_admin.delete(by, text(&hook, "id")).await.map_err(refused)?;
         Ok(hook)
     })?;
     let said = format!("{} is removed; what it did stays in the history", called(&hook));
@@ -61,9 +61,9 @@ pub(super) fn remove(global: &Global, args: &OneArgs) -> Result<u8, CliError> {
 pub(super) fn reset(global: &Global, args: &ResetArgs) -> Result<u8, CliError> {
     operator::require()?;
     let tenant = args.tenant.as_deref().map(TenantId::from);
-    let (hook, enabled) = at_desk(global, async |desk, by| {
-        let hook = find(desk, by, &args.hook).await?;
-        let enabled = desk.reset(by, text(&hook, "id"), tenant.as_ref()).await.map_err(refused)?;
+    let (hook, enabled) = with_admin(global, async |rule_admin, by| {
+        let hook = find(rule_admin, by, &args.hook).await?;
+        let enabled = rule_admin.reset(by, text(&hook, "id"), tenant.as_ref()).await.map_err(refused)?;
         Ok((hook, enabled))
     })?;
     let word = if enabled { "it is on" } else { "it stays off" };

@@ -1,11 +1,11 @@
-//! `pintle hooks set HOOK KEY=VALUE…`: other settings for a stored hook.
+//! `pintle hooks set HOOK KEY=VALUE…`: other settings for a rule.
 
 use clap::Args;
 use dialects::process::config::nearest;
 use domain::json::{Object, Value, json};
 
 use super::super::{Global, terminal};
-use super::stored::{at_desk, called, find, json, refused, text, warn};
+use super::stored::{called, find, json, refused, text, warn, with_admin};
 use crate::error::CliError;
 use crate::operator;
 
@@ -26,12 +26,13 @@ pub struct SetArgs {
 pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
     operator::require()?;
     let changes: Vec<Change<'_>> = args.changes.iter().map(|text| Change::read(text)).collect::<Result<_, _>>()?;
-    let (hook, updated) = at_desk(global, async |desk, by| {
-        let hook = find(desk, by, &args.hook).await?;
+    let (hook, updated) = with_admin(global, async |rule_admin, by| {
+        let hook = find(rule_admin, by, &args.hook).await?;
         let updates = updates(&hook, &changes)?;
         // What is changed within `config` was read just now: nobody else's change in between is lost.
         let version = hook["version"].as_u64().and_then(|version| u32::try_from(version).ok());
-        let updated = desk.update(by, text(&hook, "id"), &Value::Object(updates), version).await.map_err(refused)?;
+        let updated =
+            rule_admin.update(by, text(&hook, "id"), &Value::Object(updates), version).await.map_err(refused)?;
         Ok((hook, updated))
     })?;
     if args.json {

@@ -2,15 +2,15 @@
 //!
 //! A name means a hook of the configuration first; an id always means a stored one.
 
-use domain::hook::{Hook, State};
-use domain::matcher::Respond;
+use domain::hook::{Hook, HookState};
+use domain::matcher::RespondTools;
 use process::child_environment;
 
-use self::rule::Shown;
+use self::rule::RuleDetailsView;
 use super::super::{Global, terminal};
 use super::ShowArgs;
 use super::list::{scope, state_word};
-use super::stored::{self, at_book_of, json, label, lookup, missing};
+use super::stored::{self, json, label, lookup, missing, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
@@ -38,16 +38,16 @@ pub(super) fn configured<'a>(config: &'a Config, name: &str) -> Option<&'a Loade
 
 fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError> {
     let config = loaded.config.clone();
-    let found = at_book_of(env, loaded, async |book, by| {
-        let (all, beside) = (stored::all(book.desk(), by).await?, book.beside());
+    let found = with_rules_of(env, loaded, async |host_rules, by| {
+        let (all, extra_hooks) = (stored::all(host_rules.rule_admin(), by).await?, host_rules.extra_hooks());
         if let Some(hook) = lookup(&all, &args.hook)? {
-            return Ok(Found::Stored(Shown::of(book.desk(), by, hook.clone()).await?));
+            return Ok(Found::Stored(RuleDetailsView::of(host_rules.rule_admin(), by, hook.clone()).await?));
         }
-        if let Some(hook) = beside.iter().find(|hook| hook.name.as_str() == args.hook) {
+        if let Some(hook) = extra_hooks.iter().find(|hook| hook.name.as_str() == args.hook) {
             return Ok(Found::Beside(Box::new(hook.clone())));
         }
         let configured = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
-        let names = configured.chain(all.iter().map(label)).chain(beside.iter().map(|hook| hook.name.as_str()));
+        let names = configured.chain(all.iter().map(label)).chain(extra_hooks.iter().map(|hook| hook.name.as_str()));
         Err(missing("hook", &args.hook, names))
     })?;
     match found {
@@ -62,7 +62,7 @@ fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError>
 /// A hook that is none of the configuration.
 enum Found {
     /// A row.
-    Stored(Shown),
+    Stored(RuleDetailsView),
     /// A rule of a file that is not in force, and why.
     Beside(Box<Hook>),
 }
@@ -108,12 +108,12 @@ fn every(hook: &Hook) -> domain::json::Value {
         "priority": (hook.priority != i32::MIN).then_some(hook.priority),
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
         "respond": match &hook.respond {
-            Respond::Any => domain::json::json!("any"),
-            Respond::Only { globs, .. } => domain::json::json!(globs),
+            RespondTools::Any => domain::json::json!("any"),
+            RespondTools::Only { globs, .. } => domain::json::json!(globs),
         },
         "stages": stages,
     });
-    if let State::Broken(fault) = &hook.state {
+    if let HookState::Broken(fault) = &hook.state {
         facts["fault"] = domain::json::json!(fault.to_string());
     }
     facts

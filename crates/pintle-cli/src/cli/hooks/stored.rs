@@ -1,16 +1,16 @@
-//! What the commands about stored hooks share: the desk where these are managed, how people name one, and what a
+//! What the commands about rules share: the rule admin where these are managed, how people name one, and what a
 //! refusal means here.
 
 use dialects::process::config::nearest;
 use domain::json::Value;
-use rules::admin::{Caller, Code, Desk, ListFilter, Refused};
+use rules::admin::{AdminError, AdminErrorCode, Caller, ListFilter, RuleAdmin};
 
 use super::super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, USAGE};
 use host::config::{Env, Loaded};
 use host::host::{Host, load};
-use host::stored_rules::Book;
+use host::host_rules::HostRules;
 
 /// Most hooks that are shown when a name means several: as many as a person compares.
 const MAX_CANDIDATES: usize = 5;
@@ -18,51 +18,51 @@ const MAX_CANDIDATES: usize = 5;
 /// Most names that are listed where none is meant: more is what `hooks list` is for.
 const MAX_NAMED: usize = 20;
 
-/// Does `work` at the desk of the configuration that the command line asks for.
-pub(super) fn at_desk<T>(
+/// Does `work` at the rule admin of the configuration that the command line asks for.
+pub(super) fn with_admin<T>(
     global: &Global,
-    work: impl AsyncFnOnce(&Desk, &Caller) -> Result<T, CliError>,
+    work: impl AsyncFnOnce(&RuleAdmin, &Caller) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    at_desk_of(env, loaded, work)
+    with_admin_of(env, loaded, work)
 }
 
 /// The same for a configuration that is loaded already.
-pub(super) fn at_desk_of<T>(
+pub(super) fn with_admin_of<T>(
     env: Env,
     loaded: Loaded,
-    work: impl AsyncFnOnce(&Desk, &Caller) -> Result<T, CliError>,
+    work: impl AsyncFnOnce(&RuleAdmin, &Caller) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    at_book_of(env, loaded, async |book, by| work(book.desk(), by).await)
+    with_rules_of(env, loaded, async |host_rules, by| work(host_rules.rule_admin(), by).await)
 }
 
 /// The same with all that is known of the rules of files.
-pub(super) fn at_book_of<T>(
+pub(super) fn with_rules_of<T>(
     env: Env,
     mut loaded: Loaded,
-    work: impl AsyncFnOnce(&Book, &Caller) -> Result<T, CliError>,
+    work: impl AsyncFnOnce(&HostRules, &Caller) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     // Hooks of the configuration have no part in this, so none of their processes is started.
     loaded.config.hooks.clear();
     terminal::runtime()?.block_on(async {
         let host = Host::open(env, loaded, Vec::new())?;
-        for line in &host.book.diagnostics {
+        for line in &host.host_rules.diagnostics {
             terminal::note(&format!("warning: {}", prose(line)));
         }
-        let done = work(&host.book, &Caller::cli()).await;
+        let done = work(&host.host_rules, &Caller::cli()).await;
         host.close().await;
         done
     })
 }
 
-/// All stored hooks, as they are published.
-pub(super) async fn all(desk: &Desk, by: &Caller) -> Result<Vec<Value>, CliError> {
-    desk.list(by, &ListFilter::default()).await.map_err(refused)
+/// All rules, as they are published.
+pub(super) async fn all(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<Value>, CliError> {
+    rule_admin.list(by, &ListFilter::default()).await.map_err(refused)
 }
 
-/// The stored hook that people call `named`.
-pub(super) async fn find(desk: &Desk, by: &Caller, named: &str) -> Result<Value, CliError> {
-    Ok(pick(&all(desk, by).await?, named)?.clone())
+/// The rule that people call `named`.
+pub(super) async fn find(rule_admin: &RuleAdmin, by: &Caller, named: &str) -> Result<Value, CliError> {
+    Ok(pick(&all(rule_admin, by).await?, named)?.clone())
 }
 
 /// The one of `hooks` whose id or whose name is `named`.
@@ -162,16 +162,16 @@ const HINTS: [(&str, &str); 9] = [
     ("runaway-cost guard", "add a matcher such as \"^exec$\", or an if_expr"),
 ];
 
-/// What a refusal of the desk is on the command line: what was asked is wrong, or could not be done.
-pub(super) fn refused(refused: Refused) -> CliError {
+/// What a refusal of the rule admin is on the command line: what was asked is wrong, or could not be done.
+pub(super) fn refused(refused: AdminError) -> CliError {
     let error = match refused.code {
-        Code::InvalidRequest => CliError::usage(refused.message),
-        Code::Unauthorized
-        | Code::NotFound
-        | Code::FailedPrecondition
-        | Code::ResourceExhausted
-        | Code::Unavailable
-        | Code::Internal => CliError::failed(refused.message),
+        AdminErrorCode::InvalidRequest => CliError::usage(refused.message),
+        AdminErrorCode::Unauthorized
+        | AdminErrorCode::NotFound
+        | AdminErrorCode::FailedPrecondition
+        | AdminErrorCode::ResourceExhausted
+        | AdminErrorCode::Unavailable
+        | AdminErrorCode::Internal => CliError::failed(refused.message),
     };
     let hint = HINTS.iter().find(|(part, _)| error.message.contains(part));
     match hint {

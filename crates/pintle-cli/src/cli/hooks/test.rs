@@ -1,5 +1,5 @@
 //! `pintle hooks test`: one synthetic event for one hook, through the real child and the real wire, or through the real
-//! handler of a stored hook.
+//! handler of a rule.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use agent::tools::BUILTIN;
 use clap::Args;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Known, PreToolUse,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, PreToolUse,
     RuntimeEvent, SubagentStart, UserPromptSubmit,
 };
 use domain::fault::Fault;
-use domain::hook::State;
+use domain::hook::HookState;
 use domain::id::{HookName, TurnId};
 use domain::identity::Identity;
 use domain::ruling::Ruling;
 use engine::TurnCx;
 
-use self::answer::{Answer, Came};
+use self::answer::{Answer, TestOutcome};
 use self::question::Question;
 use super::super::{Global, terminal};
 use crate::error::CliError;
@@ -92,10 +92,10 @@ pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
 fn must_be_armed(found: &LoadedHook) -> Result<(), CliError> {
     let name = &found.hook.name;
     match &found.hook.state {
-        State::Armed | State::Broken(_) | State::Tripped { .. } => Ok(()),
-        State::Disabled => Err(CliError::failed(format!("hook \"{name}\" is disabled ({})", found.hook.origin))
+        HookState::Armed | HookState::Broken(_) | HookState::Tripped { .. } => Ok(()),
+        HookState::Disabled => Err(CliError::failed(format!("hook \"{name}\" is disabled ({})", found.hook.origin))
             .hint("set enabled = true in its entry, and `[hooks] enabled` must not be false")),
-        State::Untrusted => Err(untrusted(&found.hook)),
+        HookState::Untrusted => Err(untrusted(&found.hook)),
     }
 }
 
@@ -110,19 +110,19 @@ fn untrusted(hook: &domain::hook::Hook) -> CliError {
 
 /// Whether the hook is not the one that was accepted.
 fn is_changed(found: &LoadedHook) -> bool {
-    let broken = matches!(&found.hook.state, State::Broken(fault) if trust::is_changed(fault));
+    let broken = matches!(&found.hook.state, HookState::Broken(fault) if trust::is_changed(fault));
     broken || trust::before_spawn(found.seal.as_ref())().is_err()
 }
 
 /// Waits for the hook and asks it.
-async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
+async fn put(host: &Host, found: &LoadedHook, question: Question) -> TestOutcome {
     let event = question.event();
     if let Err(fault) = trust::before_spawn(found.seal.as_ref())() {
-        return Came::fault(event, Fault::CannotStart { detail: fault });
+        return TestOutcome::fault(event, Fault::CannotStart { detail: fault });
     }
     // A hook that never came up would be waited for until its deadline, and say no more than this.
     if let Some((_, fault)) = host.ready().await.into_iter().next() {
-        return Came { stderr: stderr(host), ..Came::fault(event, fault) };
+        return TestOutcome { stderr: stderr(host), ..TestOutcome::fault(event, fault) };
     }
     let mut came = match question {
         Question::UserPromptSubmit(asked) => ask::<UserPromptSubmit>(host, found, asked, |_| None).await,
@@ -141,7 +141,7 @@ async fn put(host: &Host, found: &LoadedHook, question: Question) -> Came {
 
 /// Asks about a call. A hook that brings the tool is asked as its owner, as in a turn: before the model call it is
 /// asked for its tools.
-async fn ask_about_call(host: &Host, found: &LoadedHook, mut asked: BeforeTool) -> Came {
+async fn ask_about_call(host: &Host, found: &LoadedHook, mut asked: BeforeTool) -> TestOutcome {
     let mut cx = TurnCx::new(identity());
     if !BUILTIN.contains(&asked.call.raw_tool.as_str()) {
         let offer = request(question::MODEL.to_owned(), question::TEXT.to_owned());
@@ -161,7 +161,7 @@ struct Owned {
     tools: BTreeSet<String>,
 }
 
-impl Known for Owned {
+impl AgentInfo for Owned {
     fn tool(&self, name: &str) -> Option<String> {
         Some(name.to_owned())
     }
@@ -180,7 +180,7 @@ async fn ask<C: Checkpoint>(
     found: &LoadedHook,
     subject: C,
     note: impl Fn(&Ruling<C>) -> Option<String>,
-) -> Came {
+) -> TestOutcome {
     ask_in(&TurnCx::new(identity()), host, found, subject, note).await
 }
 
@@ -190,31 +190,31 @@ async fn ask_in<C: Checkpoint>(
     found: &LoadedHook,
     subject: C,
     note: impl Fn(&Ruling<C>) -> Option<String>,
-) -> Came {
-    let rehearsal = host.engine.dispatcher().rehearse(cx, &found.hook.name, subject).await;
-    match rehearsal.and_then(|heard| heard.record.clone().map(|record| (heard, record))) {
-        Some((heard, record)) => Came {
+) -> TestOutcome {
+    let trial = host.engine.dispatcher().try_hook(cx, &found.hook.name, subject).await;
+    match trial.and_then(|heard| heard.record.clone().map(|record| (heard, record))) {
+        Some((heard, record)) => TestOutcome {
             note: note(&heard.ruling),
             sent: heard.sent,
             came: heard.came,
-            ..Came::recorded(C::KIND.name(), record)
+            ..TestOutcome::recorded(C::KIND.name(), record)
         },
         None => {
             let detail = format!("it does not act at `{}`", C::KIND.name());
-            Came::fault(C::KIND.name(), Fault::Unavailable { detail })
+            TestOutcome::fault(C::KIND.name(), Fault::Unavailable { detail })
         }
     }
 }
 
 /// Tells the hook, and sees whether it was written before the hook was closed.
-async fn tell(host: &Host, found: &LoadedHook, event: RuntimeEvent) -> Came {
+async fn tell(host: &Host, found: &LoadedHook, event: RuntimeEvent) -> TestOutcome {
     let kind = event.kind();
     host.engine.dispatcher().tell(&identity(), event);
     host.close().await;
     let running = host.running();
     let dropped =
         running.get(found.hook.name.as_str()).is_some_and(|process| !process.status().dropped_events.is_empty());
-    if dropped { Came::dropped(kind.name()) } else { Came::told(kind.name()) }
+    if dropped { TestOutcome::dropped(kind.name()) } else { TestOutcome::told(kind.name()) }
 }
 
 fn identity() -> Identity {

@@ -1,9 +1,9 @@
 //! `pintle import goclaw`: hooks of a GoClaw database, in either of its layouts, and the quality gates from before.
 
 use clap::Args;
-use domain::agent_hook::AgentHook;
 use domain::json::json;
-use domain::store::{Actor, HookChange, HookStore as _};
+use domain::rule::Rule;
+use domain::store::{Actor, RuleChange, RuleStore as _};
 use egress::Egress;
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use host::host::{load, open_store};
-use host::stored_rules::{Sealed, edition, keyring};
+use host::host_rules::{KeyringVault, edition, keyring};
 
 mod gates;
 mod people;
@@ -48,7 +48,7 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let source = Source::read(&args.source, &env.cwd)?;
     let edition = edition(&loaded.config, &env)?;
-    let sealed = Sealed(keyring(&loaded.config, &env, edition)?.into());
+    let sealed = KeyringVault(keyring(&loaded.config, &env, edition)?.into());
     let store = open_store(&loaded.config)?;
     let rules = store.rules().map_err(failed)?;
     let now = Timestamp::now();
@@ -61,7 +61,7 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
         for tenant in &people.fresh {
             store.add_tenant(tenant).map_err(failed)?;
         }
-        let changes: Vec<_> = plan.hooks.iter().cloned().map(|hook| HookChange::Create(Box::new(hook))).collect();
+        let changes: Vec<_> = plan.hooks.iter().cloned().map(|hook| RuleChange::Create(Box::new(hook))).collect();
         if !changes.is_empty() {
             store.change(changes, &Actor { name: ACTOR.to_owned(), at: now }).map_err(failed)?;
         }
@@ -71,7 +71,7 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
 }
 
 fn as_json(plan: &Plan, dry_run: bool) -> Result<String, CliError> {
-    let shown = |hook: &AgentHook| {
+    let shown = |hook: &Rule| {
         json!({
             "id": hook.id, "name": hook.name, "event": hook.event.name(), "handlerType": hook.handler_type,
             "scope": hook.scope, "tenantId": hook.tenant_id, "enabled": hook.enabled,

@@ -1,11 +1,11 @@
 //! `pintle skills explain`: what stands in the list of each model call of a turn, who put it there, and when it leaves.
 //! Nothing is sent, no tool runs, and nothing is kept.
 
-use agent::driver::rehearsal::{Rehearsal, Rehearsed};
+use agent::driver::rehearsal::{Rehearsal, RehearsedTurn};
 use providers::scripted::Scripted;
 
-use self::absent::Absent;
-use self::journal::Found;
+use self::absent::AbsentHook;
+use self::journal::FoundTurn;
 use self::stage::Stage;
 use self::wire::Wire;
 use super::super::{Global, terminal};
@@ -33,9 +33,9 @@ struct Explained {
     agent: String,
     /// The turn and its session; none in a dry run.
     turn: Option<(String, String)>,
-    went: Rehearsed,
+    went: RehearsedTurn,
     /// Hooks that stand in no list, and why.
-    absent: Vec<Absent>,
+    absent: Vec<AbsentHook>,
     wire: Option<Wire>,
     /// The body of each call.
     bodies: Vec<String>,
@@ -69,7 +69,7 @@ pub(super) fn run(global: &Global, args: &ExplainArgs) -> Result<u8, CliError> {
 }
 
 /// What is to be shown: the agent, the turn that was gone through, and which one that is.
-type Shown = (Stage, Rehearsed, Option<(String, String)>);
+type Shown = (Stage, RehearsedTurn, Option<(String, String)>);
 
 fn dry(loaded: &Loaded, args: &ExplainArgs) -> Result<Shown, CliError> {
     let stage = Stage::of(&loaded.config, loaded.config.agent(args.agent.as_deref())?)?;
@@ -87,7 +87,7 @@ fn dry(loaded: &Loaded, args: &ExplainArgs) -> Result<Shown, CliError> {
 
 fn replayed(config: &Config, id: Option<&str>, agent: Option<&str>) -> Result<Shown, CliError> {
     let store = open_store(config)?;
-    let Found { row, recorded } = journal::find(&store, id, agent)?;
+    let FoundTurn { row, recorded } = journal::find(&store, id, agent)?;
     let stage = match config.agents.get(&row.agent_id) {
         Some(agent) => Stage::of(config, agent)?.recorded(),
         None => Stage::gone(&row.agent_id),

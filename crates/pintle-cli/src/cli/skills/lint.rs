@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use dialects::process::config::nearest;
 use domain::skill::finding::{Finding, Severity};
-use skills::{Scanner, Wanted, folders};
+use skills::{Scanner, SkillSelection, folders};
 
 use super::super::{Global, terminal};
 use super::list::line;
 use super::{LintArgs, folder};
 use crate::error::{CliError, FAILED};
-use host::agent_skills::{scan, view};
 use host::config::{self, AgentConfig, Env, LoadOptions, Loaded};
 use host::host::load;
+use host::skill_sets::{scan, view};
 
 pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
@@ -100,9 +100,9 @@ fn named(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, name: &str) ->
 fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[String]) -> Vec<Finding> {
     let mut scanner = Scanner::default();
     match agent {
-        None => scanner.look(Wanted { dir, enabled: names, agent: None }),
+        None => scanner.look(SkillSelection { dir, enabled: names, agent: None }),
         Some(agent) => {
-            view(&loaded.config, agent, |view| scanner.look(Wanted { dir, enabled: names, agent: Some(view) }))
+            view(&loaded.config, agent, |view| scanner.look(SkillSelection { dir, enabled: names, agent: Some(view) }))
         }
     };
     scanner.current().findings.clone()

@@ -11,9 +11,9 @@ use super::super::{Global, terminal};
 use super::{ListArgs, folder};
 use crate::clean::clean;
 use crate::error::CliError;
-use host::agent_skills::scan;
 use host::config::{AgentConfig, Config, Env, Loaded};
 use host::host::load;
+use host::skill_sets::scan;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -1,13 +1,13 @@
-//! What came of stored hooks that only observe: the turn does not wait for them, so its records say that they were told,
+//! What came of rules that only observe: the turn does not wait for them, so its records say that they were told,
 //! and their executions say the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agent_hook::Decision;
 use domain::execution::Execution;
 use domain::hook::Family;
+use domain::rule::Decision;
 use domain::store::{ExecutionQuery, ExecutionStore, StoredEvent, StoredRecord};
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::error::CliError;
@@ -46,7 +46,7 @@ pub(super) fn fill(store: &dyn ExecutionStore, events: &mut [StoredEvent]) -> Re
 
 /// Whether nothing is known of the hook but that it was told.
 fn is_told(hook: &StoredRecord) -> bool {
-    hook.family == Family::Agent.word() && hook.ran && hook.verdict.is_none() && hook.fault.is_none()
+    hook.family == Family::Rule.word() && hook.ran && hook.verdict.is_none() && hook.fault.is_none()
 }
 
 fn executions(store: &dyn ExecutionStore, query: ExecutionQuery) -> Result<Vec<Execution>, CliError> {
@@ -77,7 +77,7 @@ fn complete(hook: &mut StoredRecord, row: &Execution) {
             let fault = row.metadata.get("fault").and_then(|fault| fault.as_str());
             hook.fault = Some(fault.unwrap_or(row.decision.word()).to_owned());
             hook.fault_detail.clone_from(&row.error);
-            hook.verdict = Some(Word::Continue.as_str().to_owned());
+            hook.verdict = Some(VerdictKind::Continue.as_str().to_owned());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use testkit::http::{Answer, HttpStub, Seen as Request};
+use testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
 use testkit::postgres::Server;
 use tokio::runtime::Runtime;
 
@@ -155,7 +155,7 @@ impl World {
     /// The endpoint that lets every call pass.
     pub(super) fn endpoint(&self) -> Endpoint {
         let runtime = Runtime::new().unwrap();
-        let answers = vec![Answer::json(r#"{"decision":"allow"}"#); ANSWERS];
+        let answers = vec![StubAnswer::json(r#"{"decision":"allow"}"#); ANSWERS];
         let stub = runtime.block_on(HttpStub::start_at(&format!("{}:{PORT}", self.kind.host()), answers));
         Endpoint { stub, _runtime: runtime }
     }

@@ -1,7 +1,7 @@
 //! A model that says what a test tells it and remembers what it was asked, rules in a folder, and what commands wrote.
 
 use domain::json::{Value, json};
-use testkit::http::{Answer, HttpStub};
+use testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use crate::env::{Seen, TestEnv};
@@ -15,7 +15,7 @@ pub(crate) struct Model {
 
 impl Model {
     /// A model that gives `replies` in turn.
-    pub(crate) fn giving(replies: Vec<Answer>) -> Self {
+    pub(crate) fn giving(replies: Vec<StubAnswer>) -> Self {
         let runtime = Runtime::new().unwrap();
         Self { stub: runtime.block_on(HttpStub::start(replies)), _runtime: runtime }
     }
@@ -34,11 +34,11 @@ impl Model {
 
     /// The bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
-        self.stub.seen().iter().map(testkit::http::Seen::json).collect()
+        self.stub.seen().iter().map(testkit::http::ReceivedRequest::json).collect()
     }
 
     /// The request number `n` as it came.
-    pub(crate) fn request(&self, n: usize) -> testkit::http::Seen {
+    pub(crate) fn request(&self, n: usize) -> testkit::http::ReceivedRequest {
         self.stub.seen().swap_remove(n)
     }
 
@@ -59,22 +59,22 @@ impl Model {
     }
 }
 
-fn streamed(delta: &Value, reason: &str) -> Answer {
+fn streamed(delta: &Value, reason: &str) -> StubAnswer {
     let lines = [
         json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}).to_string(),
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}).to_string(),
         "[DONE]".to_owned(),
     ];
-    Answer::events(&lines.map(|line| format!("data: {line}\n\n")).concat())
+    StubAnswer::events(&lines.map(|line| format!("data: {line}\n\n")).concat())
 }
 
 /// A last word.
-pub(crate) fn says(text: &str) -> Answer {
+pub(crate) fn says(text: &str) -> StubAnswer {
     streamed(&json!({ "content": text }), "stop")
 }
 
 /// Calls of tools: id, name, arguments.
-pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Answer {
+pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> StubAnswer {
     let parts: Vec<Value> = (0..)
         .zip(calls)
         .map(|(index, (id, name, arguments)): (usize, _)| {
@@ -86,7 +86,7 @@ pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Answer {
 }
 
 /// One call of `exec`.
-pub(crate) fn runs(id: &str, command: &str) -> Answer {
+pub(crate) fn runs(id: &str, command: &str) -> StubAnswer {
     calls(&[(id, "exec", json!({ "command": command }))])
 }
 

@@ -1,4 +1,4 @@
-//! `pintle hooks test` for stored hooks, for records in files, and for the starter guards.
+//! `pintle hooks test` for rules, for records in files, and for the starter guards.
 
 use domain::json::Value;
 

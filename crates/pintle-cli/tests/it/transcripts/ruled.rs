@@ -1,7 +1,7 @@
-//! What stored rules are sent: commands, servers, scripts and judges.
+//! What rules are sent: commands, servers, scripts and judges.
 
 use domain::json::{Value, json};
-use testkit::http::{Answer, HttpStub};
+use testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use super::stage::{calls, check, command, commands, process, request, requests, stage};
@@ -65,7 +65,7 @@ fn script_sees(env: &TestEnv, name: &str, args: &[&str]) -> String {
 #[test]
 fn every_event_reaches_commands_servers_and_scripts() {
     let runtime = Runtime::new().unwrap();
-    let stubs = EVENTS.map(|event| runtime.block_on(HttpStub::start(vec![Answer::json(says(event)); ANSWERS])));
+    let stubs = EVENTS.map(|event| runtime.block_on(HttpStub::start(vec![StubAnswer::json(says(event)); ANSWERS])));
     let mut text = String::new();
     for (event, stub) in EVENTS.iter().zip(&stubs) {
         text += &rules::command(&format!("c-{event}"), event, "priority = 20", &command(event, says(event)));
@@ -101,8 +101,8 @@ fn every_event_reaches_commands_servers_and_scripts() {
 #[test]
 fn servers_that_are_told_who_asks() {
     let runtime = Runtime::new().unwrap();
-    let rewrites = Answer::json(r#"{"updatedInput":{"rawInput":"said again, ü"}}"#);
-    let answers = vec![Answer::new(503, "busy"), rewrites.clone(), rewrites];
+    let rewrites = StubAnswer::json(r#"{"updatedInput":{"rawInput":"said again, ü"}}"#);
+    let answers = vec![StubAnswer::new(503, "busy"), rewrites.clone(), rewrites];
     let stub = runtime.block_on(HttpStub::start(answers));
     let config = format!(
         "url = '{}/signed'\nsigning_secret = 'whsec_AAECAwQFBgcICQoLDA0ODw=='\nsecret_headers = ['X-Key']\n\

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use testkit::http::{HttpStub, Seen};
+use testkit::http::{HttpStub, ReceivedRequest};
 
 use super::normal;
 use crate::env::{self, PINTLE, TestEnv};
@@ -137,7 +137,7 @@ pub(super) fn requests(name: &str, stub: &HttpStub) -> (String, String) {
 }
 
 /// A request as it came. How long its body is depends on times in it, so that is looked at here.
-pub(super) fn request(seen: &Seen) -> String {
+pub(super) fn request(seen: &ReceivedRequest) -> String {
     let length = format!("content-length: {}", seen.body.len());
     assert_eq!(seen.head.matches(&length).count(), 1, "{}", seen.head);
     format!("{}\r\n\r\n{}\n", seen.head.replace(&length, "content-length: [length]"), seen.body)

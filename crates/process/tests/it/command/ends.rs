@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use pintle_process::command::{CommandSpec, End, Ran, folder};
+use pintle_process::command::{CommandEnd, CommandResult, CommandSpec, folder};
 
 use super::stage::{LONG, Stage, env, is_gone, text};
 
@@ -13,18 +13,18 @@ async fn codes_and_signals() {
     let stage = Stage::new();
     fs::write(stage.path("plain"), "not executable").unwrap();
     let rows = [
-        ("exit 0", End::Exit(0)),
-        ("exit 1", End::Exit(1)),
-        ("exit 2", End::Exit(2)),
-        ("./plain", End::Exit(126)),
-        ("no-such-program", End::Exit(127)),
-        ("exit 255", End::Exit(255)),
-        ("", End::Exit(0)),
-        ("kill -KILL $$", End::Signal(9)),
-        ("kill -TERM $$", End::Signal(15)),
-        ("kill -ABRT $$", End::Signal(6)),
+        ("exit 0", CommandEnd::Exit(0)),
+        ("exit 1", CommandEnd::Exit(1)),
+        ("exit 2", CommandEnd::Exit(2)),
+        ("./plain", CommandEnd::Exit(126)),
+        ("no-such-program", CommandEnd::Exit(127)),
+        ("exit 255", CommandEnd::Exit(255)),
+        ("", CommandEnd::Exit(0)),
+        ("kill -KILL $$", CommandEnd::Signal(9)),
+        ("kill -TERM $$", CommandEnd::Signal(15)),
+        ("kill -ABRT $$", CommandEnd::Signal(6)),
         // The signal of another process is a code of the shell.
-        ("sh -c 'kill -KILL $$'; exit $?", End::Exit(137)),
+        ("sh -c 'kill -KILL $$'; exit $?", CommandEnd::Exit(137)),
     ];
     for (command, expected) in rows {
         assert_eq!(stage.run(command).await.end, expected, "{command}");
@@ -36,7 +36,7 @@ async fn codes_and_signals() {
 async fn what_it_says_is_kept_apart() {
     let stage = Stage::new();
     let ran = stage.run("echo out; echo err >&2; exit 2").await;
-    assert_eq!((ran.end, text(&ran.stdout), text(&ran.stderr)), (End::Exit(2), "out\n", "err\n"));
+    assert_eq!((ran.end, text(&ran.stdout), text(&ran.stderr)), (CommandEnd::Exit(2), "out\n", "err\n"));
     let ran = stage.run("no-such-program").await;
     assert!(text(&ran.stderr).contains("no-such-program: not found"), "{ran:?}");
 }
@@ -61,10 +61,10 @@ async fn without_its_folder_it_does_not_run() {
     for name in ["missing", "file"] {
         let dir = stage.path(name);
         let spec = CommandSpec::new("echo ran".into(), dir.clone(), env());
-        let Ran { end, stdout, stderr, .. } =
+        let CommandResult { end, stdout, stderr, .. } =
             spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
         let why = format!("its folder `{}` does not exist or is not a folder", dir.display());
-        assert_eq!((end, stdout, stderr), (End::CannotStart(why), Bytes::new(), Bytes::new()));
+        assert_eq!((end, stdout, stderr), (CommandEnd::CannotStart(why), Bytes::new(), Bytes::new()));
     }
 }
 
@@ -72,10 +72,10 @@ async fn without_its_folder_it_does_not_run() {
 async fn what_no_program_can_be_given_does_not_run() {
     let stage = Stage::new();
     let ran = stage.run("echo a\0b").await;
-    assert_eq!(ran.end, End::CannotStart("`/bin/sh`: nul byte found in provided data".into()));
+    assert_eq!(ran.end, CommandEnd::CannotStart("`/bin/sh`: nul byte found in provided data".into()));
     // One argument may be 128 KiB long on Linux.
     let ran = stage.run(&format!(": {}", "x".repeat(1 << 20))).await;
-    let End::CannotStart(why) = ran.end else { panic!("it ran: {ran:?}") };
+    let CommandEnd::CannotStart(why) = ran.end else { panic!("it ran: {ran:?}") };
     assert!(why.contains("Argument list too long"), "{why}");
 }
 
@@ -89,7 +89,7 @@ async fn its_environment_is_what_was_given_and_no_more() {
     // A foreign PATH does not choose the shell.
     let spec = CommandSpec::new("echo $PATH".into(), stage.folder.path().into(), vec![("PATH".into(), "/none".into())]);
     let ran = spec.run(Bytes::new(), stage.limit(LONG), &stage.cancel, &stage.tasks).await;
-    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "/none\n"));
+    assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::Exit(0), "/none\n"));
 }
 
 #[tokio::test]

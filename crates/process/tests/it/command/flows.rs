@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use pintle_process::command::{End, MAX_OUTPUT_BYTES, Stream};
+use pintle_process::command::{CommandEnd, MAX_OUTPUT_BYTES, Stream};
 
 use super::stage::{LONG, Stage, text};
 
@@ -14,10 +14,10 @@ async fn the_payload_comes_whole_and_then_an_end() {
     let stage = Stage::new();
     for bytes in [0, 1, 1 << 20, PAYLOAD_BYTES] {
         let ran = stage.run_with("wc -c", vec![b'x'; bytes]).await;
-        assert_eq!((ran.end, text(&ran.stdout).trim()), (End::Exit(0), bytes.to_string().as_str()));
+        assert_eq!((ran.end, text(&ran.stdout).trim()), (CommandEnd::Exit(0), bytes.to_string().as_str()));
     }
     let ran = stage.run_with("cat", r#"{"ToolName":"exec"}"#).await;
-    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), r#"{"ToolName":"exec"}"#));
+    assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::Exit(0), r#"{"ToolName":"exec"}"#));
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn a_payload_need_not_be_read() {
         for bytes in [1 << 20, PAYLOAD_BYTES] {
             let ran = stage.run_with(command, vec![b'x'; bytes]).await;
             let heard = (ran.end, text(&ran.stdout), text(&ran.stderr));
-            assert_eq!(heard, (End::Exit(0), "ok\n", ""), "{command} {bytes}");
+            assert_eq!(heard, (CommandEnd::Exit(0), "ok\n", ""), "{command} {bytes}");
         }
     }
     assert!(stage.tasks.is_empty());
@@ -45,7 +45,7 @@ async fn both_flow_at_once() {
     let stage = Stage::new();
     // It writes more than a pipe holds before it has read all, in both directions.
     let ran = stage.run_with("head -c 1000000 | tee /dev/stderr", vec![b'x'; PAYLOAD_BYTES]).await;
-    assert_eq!((ran.end, ran.stdout.len(), ran.stderr.len()), (End::Exit(0), 1_000_000, 1_000_000));
+    assert_eq!((ran.end, ran.stdout.len(), ran.stderr.len()), (CommandEnd::Exit(0), 1_000_000, 1_000_000));
 }
 
 #[tokio::test]
@@ -54,11 +54,11 @@ async fn output_is_read_to_its_bound_and_no_further() {
     let full = format!("head -c {MAX_OUTPUT_BYTES} /dev/zero");
     let ran = stage.run(&format!("{full}; {full} >&2; exit 2")).await;
     let lengths = (ran.end, ran.stdout.len(), ran.stderr.len());
-    assert_eq!(lengths, (End::Exit(2), MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES));
+    assert_eq!(lengths, (CommandEnd::Exit(2), MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES));
     let ran = stage.run(&format!("{full}; echo")).await;
-    assert_eq!((ran.end, ran.stdout.len()), (End::TooMuch { stream: Stream::Stdout }, MAX_OUTPUT_BYTES));
+    assert_eq!((ran.end, ran.stdout.len()), (CommandEnd::TooMuch { stream: Stream::Stdout }, MAX_OUTPUT_BYTES));
     let ran = stage.run(&format!("{full} >&2; echo >&2; sleep 1000")).await;
-    assert_eq!((ran.end, ran.stderr.len()), (End::TooMuch { stream: Stream::Stderr }, MAX_OUTPUT_BYTES));
+    assert_eq!((ran.end, ran.stderr.len()), (CommandEnd::TooMuch { stream: Stream::Stderr }, MAX_OUTPUT_BYTES));
     stage.cleaned().await;
 }
 
@@ -66,7 +66,7 @@ async fn output_is_read_to_its_bound_and_no_further() {
 async fn noise_before_the_answer_is_kept() {
     let stage = Stage::new();
     let ran = stage.run(r#"cat >/dev/null; echo checking; echo; echo '{"decision":"block"}'"#).await;
-    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "checking\n\n{\"decision\":\"block\"}\n"));
+    assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::Exit(0), "checking\n\n{\"decision\":\"block\"}\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -76,7 +76,7 @@ async fn many_run_at_once() {
     let runs =
         (0..64).map(|i| spec.run(Bytes::from(format!("payload {i}")), stage.limit(LONG), &stage.cancel, &stage.tasks));
     for (i, ran) in join_all(runs).await.into_iter().enumerate() {
-        assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(2), format!("payload {i}").as_str()));
+        assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::Exit(2), format!("payload {i}").as_str()));
     }
     stage.cleaned().await;
 }

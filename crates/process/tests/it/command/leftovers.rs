@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_process::command::{CommandSpec, End, Limit, Ran, Stream};
+use pintle_process::command::{CommandEnd, CommandResult, CommandSpec, RunLimit, Stream};
 
 use super::stage::{LONG, Stage, env, is_gone, text};
 
@@ -15,7 +15,7 @@ const STUBBORN: &str = r#"trap '' TERM; exec 9>held
     while :; do sleep 1000; done"#;
 
 /// Runs `command` with growing deadlines until it has spoken before its deadline: a loaded machine starts it late.
-async fn timed_out(stage: &Stage, command: &str) -> (Ran, String) {
+async fn timed_out(stage: &Stage, command: &str) -> (CommandResult, String) {
     for deadline_ms in [200, 2_000, 20_000] {
         stage.fifo("held");
         let held = stage.line("held");
@@ -48,7 +48,7 @@ async fn timed_out(stage: &Stage, command: &str) -> (Ran, String) {
 async fn a_deadline_ends_what_ignores_everything() {
     let stage = Stage::new();
     let (ran, leader) = timed_out(&stage, STUBBORN).await;
-    assert_eq!((ran.end, text(&ran.stdout)), (End::TimedOut, "early\n"));
+    assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::TimedOut, "early\n"));
     assert!(is_gone(&leader));
 }
 
@@ -58,7 +58,7 @@ async fn what_is_said_after_the_deadline_is_not_heard() {
     let late = r#"exec 9>held; trap 'echo late; echo late >&2; : >cleaned; exit 0' TERM
         echo $$ >&9; echo early; while :; do sleep 1000; done"#;
     let (ran, leader) = timed_out(&stage, late).await;
-    assert_eq!((ran.end, text(&ran.stdout), text(&ran.stderr)), (End::TimedOut, "early\n", ""));
+    assert_eq!((ran.end, text(&ran.stdout), text(&ran.stderr)), (CommandEnd::TimedOut, "early\n", ""));
     // Its pipes were still there to speak into.
     assert!(stage.path("cleaned").exists());
     assert!(is_gone(&leader));
@@ -76,7 +76,7 @@ async fn cancelling_ends_it_at_once() {
         heard
     })
     .await;
-    assert_eq!((ran.end, stage.tasks.len()), (End::Cancelled, 1));
+    assert_eq!((ran.end, stage.tasks.len()), (CommandEnd::Cancelled, 1));
     stage.cleaned().await;
     assert_eq!(rest(), "");
     assert!(is_gone(&leader));
@@ -87,7 +87,7 @@ async fn what_is_cancelled_before_its_start_does_not_start() {
     let stage = Stage::new();
     stage.cancel.cancel();
     let ran = stage.run("echo ran; : >ran").await;
-    assert_eq!((ran.end, ran.stdout), (End::Cancelled, Bytes::new()));
+    assert_eq!((ran.end, ran.stdout), (CommandEnd::Cancelled, Bytes::new()));
     assert!(stage.tasks.is_empty());
     assert!(!stage.path("ran").exists());
 }
@@ -135,7 +135,7 @@ async fn what_a_command_leaves_running_is_ended() {
     ];
     for command in commands {
         let ran = stage.run(command).await;
-        assert_eq!(ran.end, End::Exit(0), "{command}");
+        assert_eq!(ran.end, CommandEnd::Exit(0), "{command}");
         let leader = text(&ran.stdout).trim().to_owned();
         stage.cleaned().await;
         assert!(is_gone(&leader), "{command}");
@@ -153,7 +153,7 @@ async fn the_last_words_of_a_pipeline_are_heard() {
     let ran = stage.run(late).await;
     drop(done);
     assert!(still.await.unwrap());
-    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "last\n"));
+    assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::Exit(0), "last\n"));
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn a_flood_is_ended() {
     ];
     for (command, stream) in rows {
         let ran = stage.run(command).await;
-        assert_eq!(ran.end, End::TooMuch { stream }, "{command}");
+        assert_eq!(ran.end, CommandEnd::TooMuch { stream }, "{command}");
         let leader = if stream == Stream::Stdout { &ran.stderr } else { &ran.stdout };
         stage.cleaned().await;
         assert!(is_gone(text(leader).trim()), "{command}");
@@ -188,7 +188,8 @@ fn a_runtime_that_ends_takes_its_commands_along() {
         let spec = stage.spec(&format!("read -r line; {STUBBORN}"));
         let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
         stage.tasks.spawn(async move {
-            spec.run(Bytes::from_static(b"{}\n"), Limit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await;
+            spec.run(Bytes::from_static(b"{}\n"), RunLimit { time: LONG, deadlines: &deadlines }, &cancel, &tasks)
+                .await;
         });
         held.await.unwrap().1
     });
@@ -232,10 +233,9 @@ fn a_command_outlives_the_turn_of_the_thread_that_started_it() {
     let host = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let spec = stage.spec("read -r line <go; echo $line");
     let (cancel, tasks, deadlines) = (stage.cancel.clone(), stage.tasks.clone(), stage.deadlines.clone());
-    let mut run =
-        Box::pin(
-            async move { spec.run(Bytes::new(), Limit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await },
-        );
+    let mut run = Box::pin(async move {
+        spec.run(Bytes::new(), RunLimit { time: LONG, deadlines: &deadlines }, &cancel, &tasks).await
+    });
     let inside = host.handle().clone();
     let (pass, passed) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -247,7 +247,7 @@ fn a_command_outlives_the_turn_of_the_thread_that_started_it() {
     assert!(waits_at_its_end(&thread, id), "the thread is gone before the command");
     std::fs::write(stage.path("go"), "on\n").unwrap();
     let ran = host.block_on(run);
-    assert_eq!((ran.end, text(&ran.stdout)), (End::Exit(0), "on\n"));
+    assert_eq!((ran.end, text(&ran.stdout)), (CommandEnd::Exit(0), "on\n"));
     thread.join().unwrap();
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use engine::deadlines::Deadlines;
-use pintle_process::command::{CommandSpec, Limit, Ran};
+use pintle_process::command::{CommandResult, CommandSpec, RunLimit};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -42,16 +42,16 @@ impl Stage {
     }
 
     /// So much time, by the clock of this stage.
-    pub(super) fn limit(&self, time: Duration) -> Limit<'_> {
-        Limit { time, deadlines: &self.deadlines }
+    pub(super) fn limit(&self, time: Duration) -> RunLimit<'_> {
+        RunLimit { time, deadlines: &self.deadlines }
     }
 
     /// Runs `command` with this payload and a generous deadline.
-    pub(super) async fn run_with(&self, command: &str, payload: impl Into<Bytes>) -> Ran {
+    pub(super) async fn run_with(&self, command: &str, payload: impl Into<Bytes>) -> CommandResult {
         self.spec(command).run(payload.into(), self.limit(LONG), &self.cancel, &self.tasks).await
     }
 
-    pub(super) async fn run(&self, command: &str) -> Ran {
+    pub(super) async fn run(&self, command: &str) -> CommandResult {
         self.run_with(command, "{}").await
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{Notice, Observed, RuntimeEvent, RuntimeKind};
+use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent, RuntimeKind};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
 use domain::json::Value;
@@ -13,7 +13,7 @@ use pintle_process::hook::ProcessHook;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, within};
 
-fn notice(what: impl Into<Observed>) -> Arc<Notice> {
+fn notice(what: impl Into<ObservedEvent>) -> Arc<Notice> {
     let who = Identity::top("main", "cli:direct", TurnId::from("t1"));
     let at = "2026-01-01T00:00:00Z".parse().unwrap();
     Arc::new(Notice { event_id: EventId::from("e1"), at, who, what: what.into() })
@@ -61,7 +61,7 @@ async fn only_what_passes_the_filter_is_told_and_numbered() {
     spec.events = Some(BTreeSet::from([RuntimeKind::Error]));
     let hook = stage.start(spec);
     within(hook.ready()).await.unwrap();
-    assert!(hook.tell(&notice(Observed::SessionStart)));
+    assert!(hook.tell(&notice(ObservedEvent::SessionStart)));
     assert_eq!(told(&hook, &delta(), 5), 5);
     assert_eq!(told(&hook, &error("e"), 2), 2);
     stage.close(&hook).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::fault::{Breach, Fault, Way};
+use domain::fault::{Direction, Fault, ProtocolBreach};
 
 use super::stage::{LONG, Stage, ask, ask_about, continues, fault, within};
 
@@ -95,7 +95,7 @@ async fn what_a_child_does_instead_of_answering_is_a_fault_of_its_kind() {
         ("kill -KILL $$", Fault::Killed { signal: 9 }),
         ("kill -SEGV $$", Fault::Killed { signal: 11 }),
         ("echo; exit 4", Fault::BadExit { status: 4 }),
-        (r#"echo '{"id":2,"error":{"message":"boom"}}'"#, Fault::Protocol(Breach::Returned("boom".into()))),
+        (r#"echo '{"id":2,"error":{"message":"boom"}}'"#, Fault::Protocol(ProtocolBreach::Returned("boom".into()))),
         ("exec >&-; exec sleep 1000", Fault::broke("closed its output and stayed")),
     ];
     for (script, expected) in table {
@@ -125,7 +125,7 @@ async fn a_line_above_the_limit_faults_its_call_and_no_other() {
             read -r line; head -c 10485760 /dev/zero | tr '\0' x; echo; echo '{"id":4}'; read -r line"#,
         )
         .await;
-    let too_large = Fault::TooLarge { way: Way::Reply, limit: 1 << 20 };
+    let too_large = Fault::TooLarge { way: Direction::Reply, limit: 1 << 20 };
     assert_eq!(fault(ask(&hook).await), too_large);
     assert_eq!(fault(ask(&hook).await), too_large);
     assert!(continues(&ask(&hook).await), "the line without an id is nobody's answer");
@@ -136,7 +136,7 @@ async fn a_line_above_the_limit_faults_its_call_and_no_other() {
 async fn a_call_above_the_limit_is_not_sent() {
     let stage = Stage::new();
     let hook = stage.hook(r#"read -r line; echo "$line" >seen; echo '{"id":2}'; read -r line"#).await;
-    assert_eq!(fault(ask_about(&hook, 1 << 20, LONG).await), Fault::TooLarge { way: Way::Call, limit: 1 << 20 });
+    assert_eq!(fault(ask_about(&hook, 1 << 20, LONG).await), Fault::TooLarge { way: Direction::Call, limit: 1 << 20 });
     assert!(continues(&ask_about(&hook, 900 << 10, LONG).await));
     assert_eq!(hook.status().oversized_calls, 1);
     let seen = stage.text("seen");

@@ -15,9 +15,9 @@ use domain::id::{CallId, EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::json;
 use domain::tool::ToolCall;
-use domain::verdict::{Heard, Verdict};
+use domain::verdict::{ParsedVerdict, Verdict};
 use engine::TurnCx;
-use engine::handler::{Call, Handler as _, WireCache};
+use engine::handler::{Handler as _, HookCall, WireCache};
 use pintle_process::hook::{ProcessHook, ProcessSpec};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -137,7 +137,7 @@ pub(super) async fn ask_until(
     let call = ToolCall { id: CallId::from("c1"), tool: "echo".into(), raw_tool: "echo".into(), arguments };
     let asked = BeforeTool { call, owner: None };
     let who = Identity::top("main", "cli:direct", TurnId::from("t1"));
-    let call = Call {
+    let call = HookCall {
         event_id: &EventId::from("e1"),
         who: &who,
         subject: Subject::BeforeTool(&asked),
@@ -163,7 +163,7 @@ pub(super) fn continues(reply: &Result<Reply, Fault>) -> bool {
 
 /// The reason of a denial.
 pub(super) fn denied(reply: &Result<Reply, Fault>) -> &str {
-    let Ok(Reply::BeforeTool(Heard { verdict: Verdict::Deny(reason), .. })) = reply else {
+    let Ok(Reply::BeforeTool(ParsedVerdict { verdict: Verdict::Deny(reason), .. })) = reply else {
         panic!("expected a denial, got {reply:?}");
     };
     reason.as_str()

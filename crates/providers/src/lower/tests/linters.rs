@@ -3,7 +3,7 @@
 use domain::json::Value;
 
 use super::wires::Wire;
-use crate::capabilities::{After, Before, Capabilities, MidSystem};
+use crate::capabilities::{Capabilities, MessageAfter, MessageBefore, MidSystem};
 
 /// Whether the server of `wire` would take `messages`; why not, if it would not.
 pub(super) fn lint(wire: &Wire, messages: &[Value]) -> Result<(), String> {
@@ -77,16 +77,16 @@ fn placed(messages: &[Value], capabilities: &Capabilities, apart: bool) -> Resul
             "user" => {
                 let results =
                     before["content"].as_array().is_some_and(|all| all.iter().any(|b| b["type"] == "tool_result"));
-                placement.after.contains(&if results { After::Tool } else { After::User })
+                placement.after.contains(&if results { MessageBefore::Tool } else { MessageBefore::User })
             }
-            "tool" => placement.after.contains(&After::Tool),
-            "assistant" => placement.after.contains(&After::Assistant),
+            "tool" => placement.after.contains(&MessageBefore::Tool),
+            "assistant" => placement.after.contains(&MessageBefore::Assistant),
             _ => placement.consecutive,
         };
         let ends = match behind.map(role) {
-            None => placement.before.contains(&Before::End),
-            Some("user") => placement.before.contains(&Before::User),
-            Some("assistant") => placement.before.contains(&Before::Assistant),
+            None => placement.before.contains(&MessageAfter::End),
+            Some("user") => placement.before.contains(&MessageAfter::User),
+            Some("assistant") => placement.before.contains(&MessageAfter::Assistant),
             Some(_) => placement.consecutive,
         };
         let may = match capabilities.mid_system {

@@ -3,12 +3,12 @@
 //! 2,000 turns by default; `PINTLE_LOWERING_CASES` says otherwise.
 
 use domain::json::{Rendered, Value};
-use domain::ledger::{List, Wire as Fate};
+use domain::ledger::{MessageList, RemovalEffect as Fate};
 use domain::message::{Lifetime, Message, Role};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::super::{CallKind, Removal, TurnWire, is_note, lowered};
+use super::super::{CallKind, RemovalMode, TurnWire, is_note, lowered};
 use super::linters::{lint, role};
 use super::turns::{Script, play, scripts};
 use super::wires::{Sent, Wire, wires};
@@ -25,7 +25,7 @@ fn every_turn_is_lowered_as_its_model_takes_it() {
     let which = (0..wires().len(), any::<bool>());
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&(scripts(), which), |(script, (wire, strips))| {
-        let removal = if strips { Removal::StripReasoning } else { Removal::Freeze };
+        let removal = if strips { RemovalMode::StripReasoning } else { RemovalMode::Freeze };
         turn(&script, &wires()[wire], removal).map_err(TestCaseError::fail)
     });
     outcome.unwrap();
@@ -34,17 +34,17 @@ fn every_turn_is_lowered_as_its_model_takes_it() {
 /// One call as it was sent.
 struct Call {
     kind: CallKind,
-    list: List,
+    list: MessageList,
     sent: Sent,
 }
 
-fn turn(script: &Script, wire: &Wire, removal: Removal) -> Result<(), String> {
+fn turn(script: &Script, wire: &Wire, removal: RemovalMode) -> Result<(), String> {
     let kept = TurnWire::new(removal);
     let bound = wire.capabilities().prefix_bound_reasoning;
     let mut calls: Vec<Call> = Vec::new();
     let mut boundary: Option<Vec<String>> = None;
     for (kind, list) in play(script) {
-        let appends = bound && kind == CallKind::Loop && removal == Removal::Freeze;
+        let appends = bound && kind == CallKind::Loop && removal == RemovalMode::Freeze;
         let how = wire.how(kind, &kept);
         let sent = wire.send(&list, &how);
         let whole = format!("{wire:?} {removal:?}\nlist {}\nsent {:#?}", listed(&list), sent);
@@ -247,7 +247,7 @@ fn begins_with(before: &[String], all: &[String]) -> Result<(), String> {
 }
 
 /// Thoughts go back behind the words that they were thought behind, and only there.
-fn thoughts(calls: &[Call], sent: &Sent, wire: &Wire, removal: Removal) -> Result<(), String> {
+fn thoughts(calls: &[Call], sent: &Sent, wire: &Wire, removal: RemovalMode) -> Result<(), String> {
     let Wire::Anthropic(_) = wire else { return Ok(()) };
     let all = units(sent);
     let of_turn = |unit: &String| unit.contains("\"thinking\":\"[th");
@@ -259,7 +259,7 @@ fn thoughts(calls: &[Call], sent: &Sent, wire: &Wire, removal: Removal) -> Resul
         }
     }
     let rounds = calls.iter().filter(|call| call.kind == CallKind::Loop).count();
-    match removal == Removal::Freeze && places.len() != rounds {
+    match removal == RemovalMode::Freeze && places.len() != rounds {
         true => Err(format!("{} thoughts of {rounds} came back", places.len())),
         false => Ok(()),
     }

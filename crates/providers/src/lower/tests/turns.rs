@@ -1,8 +1,8 @@
 //! Random turns: what stands in the list at each call, made by the ledger that makes it in earnest.
 
 use domain::json::json;
-use domain::ledger::{Builtin, Called, Ledger, List, Point, Provenance, Source};
-use domain::message::{CallPart, Message, Private, Role};
+use domain::ledger::{CalledTool, HostPrompt, InjectionPoint, Ledger, MessageList, MessageSource, Provenance};
+use domain::message::{CallPart, Message, ProviderData, Role};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -64,10 +64,10 @@ pub(super) fn scripts() -> impl Strategy<Value = Script> {
 }
 
 /// One call of a model: its kind and its list.
-pub(super) type Asked = (CallKind, List);
+pub(super) type Asked = (CallKind, MessageList);
 
 struct Play {
-    list: List,
+    list: MessageList,
     ledger: Ledger,
     texts: usize,
     asked: Vec<Asked>,
@@ -86,8 +86,8 @@ impl Play {
     }
 
     fn inject(&mut self, timing: Timing, round: u32, call: Option<&str>) {
-        let call = call.map(|id| Called { id, names: &["tool"] });
-        let at = Point { timing, round, first_call: round, call };
+        let call = call.map(|id| CalledTool { id, names: &["tool"] });
+        let at = InjectionPoint { timing, round, first_call: round, call };
         // Each copy of a text gets a token of its own, so that every one of them can be found.
         let before = self.list.len();
         self.ledger.inject(&mut self.list, at);
@@ -99,7 +99,7 @@ impl Play {
         }
     }
 
-    fn prompt(&mut self, which: Builtin, round: u32) -> Option<domain::ledger::MsgId> {
+    fn prompt(&mut self, which: HostPrompt, round: u32) -> Option<domain::ledger::MsgId> {
         let text = self.text("h", 0);
         self.ledger.inject_prompt(&mut self.list, (which, &text), round)
     }
@@ -136,7 +136,7 @@ pub(super) fn play(script: &Script) -> Vec<Asked> {
     for (system, first) in &script.history {
         let role = if *system { Role::System } else { Role::User };
         let mut message = Message::text(role, at.text("h", 1));
-        message.private.from = Some(Provenance::new(Source::HookHistory, 0).into());
+        message.private.from = Some(Provenance::new(MessageSource::HookHistory, 0).into());
         if *first {
             at.list.push(message.clone().into());
             message.content = at.text("h", 2);
@@ -144,7 +144,7 @@ pub(super) fn play(script: &Script) -> Vec<Asked> {
         at.say(Role::User, "u", 2);
         at.list.push(message.into());
         let mut said = Message::text(Role::Assistant, at.text("a", 0));
-        said.private = Private::of(vec![
+        said.private = ProviderData::of(vec![
             json!({"type": "thinking", "thinking": at.text("old", 0), "signature": "s"}),
             json!({"type": "text", "text": said.content}),
         ]);
@@ -154,7 +154,7 @@ pub(super) fn play(script: &Script) -> Vec<Asked> {
     at.inject(Timing::AfterUserInput, 0, None);
     if script.planned {
         at.inject(Timing::BeforePlanning, 0, None);
-        let prompt = at.prompt(Builtin::PlanningPrompt, 0);
+        let prompt = at.prompt(HostPrompt::PlanningPrompt, 0);
         at.call(CallKind::Planning);
         at.ledger.remove_prompt(&mut at.list, prompt);
         at.ledger.remove(&mut at.list, Timing::BeforePlanning);
@@ -174,16 +174,16 @@ fn round_of(at: &mut Play, script: &Script, (round, it): (usize, &Round)) {
     let number = u32::try_from(round + 1).expect("few rounds");
     if it.steered && round > 0 {
         let mut message = Message::text(Role::User, at.text("u", it.hostile));
-        message.private.from = Some(Provenance::new(Source::Steering, number).into());
+        message.private.from = Some(Provenance::new(MessageSource::Steering, number).into());
         at.list.push(message.into());
     }
     at.ledger.remove(&mut at.list, Timing::BeforeEachAgent);
     at.inject(Timing::BeforeEachAgent, number, None);
     let which = if round == 0 {
         at.inject(Timing::BeforeFirstAgent, number, None);
-        Builtin::FirstStepPrompt
+        HostPrompt::FirstStepPrompt
     } else {
-        Builtin::AgentLoopPrompt
+        HostPrompt::AgentLoopPrompt
     };
     let prompt = if script.planned { at.prompt(which, number) } else { None };
     at.call(CallKind::Loop);
@@ -201,7 +201,8 @@ fn batch(at: &mut Play, (round, it): (usize, &Round), number: u32) {
     let mut blocks = vec![json!({"type": "thinking", "thinking": at.text("th", 0), "signature": "s"})];
     blocks.extend((!said.is_empty()).then(|| json!({"type": "text", "text": said})));
     blocks.extend(ids.iter().map(|id| json!({"type": "tool_use", "id": id})));
-    let message = Message { tool_calls: calls, private: Private::of(blocks), ..Message::text(Role::Assistant, said) };
+    let message =
+        Message { tool_calls: calls, private: ProviderData::of(blocks), ..Message::text(Role::Assistant, said) };
     at.list.push(message.into());
     for id in &ids {
         let text = at.text("t", it.hostile);

@@ -4,8 +4,8 @@ use domain::json::{Object, Rendered, Value};
 use domain::llm::LlmRequest;
 use domain::message::Message;
 
-use super::super::{CallKind, How, InTurn, Shape, TurnWire};
-use crate::capabilities::{After, Before, Capabilities, MidSystem, Placement, Table};
+use super::super::{CallKind, LoweringOptions, TurnPosition, TurnWire, WireShape};
+use crate::capabilities::{Capabilities, CapabilityTable, MessageAfter, MessageBefore, MidSystem, Placement};
 
 /// A server.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Sent {
 
 /// All servers that the tests know.
 pub(super) fn wires() -> Vec<Wire> {
-    let table = Table::shipped();
+    let table = CapabilityTable::shipped();
     let bound = |of: &Capabilities| Capabilities { prefix_bound_reasoning: true, ..of.clone() };
     let marked = |of: &Capabilities| Capabilities { turn_scoped: "fades".into(), ..bound(of) };
     let placed = table.of("anthropic", "claude-opus-5");
@@ -32,8 +32,8 @@ pub(super) fn wires() -> Vec<Wire> {
     let (free, local) = (table.of("openai", "gpt-5"), table.of("local", "m"));
     let strictest = Capabilities::default();
     let anywhere = Placement {
-        after: vec![After::User, After::Assistant, After::Tool],
-        before: vec![Before::User, Before::Assistant, Before::End],
+        after: vec![MessageBefore::User, MessageBefore::Assistant, MessageBefore::Tool],
+        before: vec![MessageAfter::User, MessageAfter::Assistant, MessageAfter::End],
         consecutive: true,
     };
     let loose = Capabilities { mid_system: MidSystem::Placed, placement: anywhere, ..strictest.clone() };
@@ -66,18 +66,18 @@ impl Wire {
         }
     }
 
-    pub(super) fn how<'a>(&self, call: CallKind, wire: &'a TurnWire) -> How<'a> {
+    pub(super) fn how<'a>(&self, call: CallKind, wire: &'a TurnWire) -> LoweringOptions<'a> {
         let shape = match self {
-            Self::Anthropic(_) => Shape::Blocks,
-            Self::OpenAi(_) => Shape::Messages,
-            Self::BySchema(_) => Shape::Texts,
+            Self::Anthropic(_) => WireShape::Blocks,
+            Self::OpenAi(_) => WireShape::Messages,
+            Self::BySchema(_) => WireShape::Texts,
         };
-        let turn = Some(InTurn { wire, call });
-        How { model: "p/m".into(), capabilities: self.capabilities().clone(), shape, turn }
+        let turn = Some(TurnPosition { wire, call });
+        LoweringOptions { model: "p/m".into(), capabilities: self.capabilities().clone(), shape, turn }
     }
 
     /// What is sent of `list`.
-    pub(super) fn send(&self, list: &[Rendered<Message>], how: &How<'_>) -> Sent {
+    pub(super) fn send(&self, list: &[Rendered<Message>], how: &LoweringOptions<'_>) -> Sent {
         let messages = list.to_vec();
         let (model, tools) = ("p/m".to_owned(), Vec::new());
         let request = LlmRequest { model, messages, tools, options: Object::new(), graceful_terminal: false };

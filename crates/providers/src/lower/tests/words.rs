@@ -1,12 +1,12 @@
 //! Single requests, to the letter.
 
 use domain::json::json;
-use domain::ledger::{Builtin, Ledger, Point};
+use domain::ledger::{HostPrompt, InjectionPoint, Ledger};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 
 use super::super::*;
 use super::wires::{Wire, wires};
-use crate::capabilities::Table;
+use crate::capabilities::CapabilityTable;
 
 fn hook(name: &str, timing: Timing, role: Voice) -> SkillHook {
     SkillHook {
@@ -31,17 +31,17 @@ fn trace() -> Vec<(CallKind, Vec<Rendered<Message>>)> {
     ]);
     let say = |role, text: &str| Rendered::new(Message::text(role, text));
     let (mut list, mut ledger) = (vec![say(Role::System, "S0"), say(Role::User, "U1")], Ledger::new(skills));
-    let at = |timing, round| Point { timing, round, first_call: round, call: None };
+    let at = |timing, round| InjectionPoint { timing, round, first_call: round, call: None };
     ledger.inject(&mut list, at(Timing::AfterUserInput, 0));
     ledger.inject(&mut list, at(Timing::BeforePlanning, 0));
-    let plan = ledger.inject_prompt(&mut list, (Builtin::PlanningPrompt, "PLAN"), 0);
+    let plan = ledger.inject_prompt(&mut list, (HostPrompt::PlanningPrompt, "PLAN"), 0);
     let mut calls = vec![(CallKind::Planning, list.clone())];
     ledger.remove_prompt(&mut list, plan);
     ledger.remove(&mut list, Timing::BeforePlanning);
     list.push(say(Role::Assistant, "P0"));
     ledger.inject(&mut list, at(Timing::BeforeEachAgent, 1));
     ledger.inject(&mut list, at(Timing::BeforeFirstAgent, 1));
-    let step = ledger.inject_prompt(&mut list, (Builtin::FirstStepPrompt, "FIRST"), 1);
+    let step = ledger.inject_prompt(&mut list, (HostPrompt::FirstStepPrompt, "FIRST"), 1);
     calls.push((CallKind::Loop, list.clone()));
     let parts = vec![domain::message::CallPart::new("c1", "read", "{}")];
     list.push(Message { tool_calls: parts, ..Message::text(Role::Assistant, "A1") }.into());
@@ -50,7 +50,7 @@ fn trace() -> Vec<(CallKind, Vec<Rendered<Message>>)> {
     ledger.remove_prompt(&mut list, step);
     ledger.remove(&mut list, Timing::BeforeEachAgent);
     ledger.inject(&mut list, at(Timing::BeforeEachAgent, 2));
-    ledger.inject_prompt(&mut list, (Builtin::AgentLoopPrompt, "LOOP"), 2);
+    ledger.inject_prompt(&mut list, (HostPrompt::AgentLoopPrompt, "LOOP"), 2);
     calls.push((CallKind::Loop, list));
     calls
 }
@@ -74,7 +74,7 @@ fn sent(wire: &Wire) -> String {
 }
 
 fn of(provider: &str, model: &str) -> Capabilities {
-    Table::shipped().of(provider, model)
+    CapabilityTable::shipped().of(provider, model)
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn an_expiring_text_carries_the_marker_of_its_provider() {
         ]);
         assert_eq!(last["content"], expected);
         let fate = |at: usize| kept.fate(list[at].get().id().expect("the text of a hook"));
-        use domain::ledger::Wire as Fate;
+        use domain::ledger::RemovalEffect as Fate;
         assert_eq!([fate(2), fate(4), fate(5), fate(6)], [Fate::Frozen, Fate::Expired, Fate::Frozen, Fate::Expired]);
     }
 }
@@ -161,7 +161,7 @@ fn what_changes_before_a_thought_takes_it_away_and_nothing_is_lost() {
     send(&list);
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let parts = vec![domain::message::CallPart::new("c1", "read", "{}")];
-    let private = domain::message::Private::of(vec![thought, json!({"type": "tool_use", "id": "c1"})]);
+    let private = domain::message::ProviderData::of(vec![thought, json!({"type": "tool_use", "id": "c1"})]);
     list.push(Message { tool_calls: parts, private, ..Message::text(Role::Assistant, "") }.into());
     list.push(Message::tool("c1", "T1").into());
     assert!(send(&list).contains("thinking"));

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use crate::reply;
-use domain::account::{Account, Rewritten};
-use domain::agent_hook::Decision;
+use domain::account::{Account, RewriteOutcome};
 use domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
 use domain::fault::Fault;
 use domain::json::{Value, json};
-use domain::record::{Outcome, Record};
+use domain::record::{HookOutcome, Record};
+use domain::rule::Decision;
 use domain::ruling::Ruling;
-use domain::verdict::Word;
+use domain::verdict::VerdictKind;
 use serde::Serialize;
 
-use crate::handler::Tried;
+use crate::handler::TryResult;
 
 /// What came of a test. Its JSON is the `result` of `hooks.test`; members that its handler does not have are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -130,14 +130,14 @@ impl TestResult {
     ) -> Self {
         let account = record.account.map(|account| *account).unwrap_or_default();
         let base = match record.outcome {
-            Outcome::Said { word, reason, took } => {
+            HookOutcome::Said { word, reason, took } => {
                 Self { decision: decision(word), reason, duration_ms: millis(took), ..Self::default() }
             }
-            Outcome::Failed { fault, took, .. } => {
+            HookOutcome::Failed { fault, took, .. } => {
                 let words = account.detail.clone().unwrap_or_else(|| fault.to_string());
                 Self::of_fault(&fault, words, took)
             }
-            Outcome::Told | Outcome::NotRun(_) => Self::default(),
+            HookOutcome::Told | HookOutcome::NotRun(_) => Self::default(),
         };
         let effective = match ruling {
             Ruling::Proceed | Ruling::Respond { .. } => Decision::Allow,
@@ -146,15 +146,15 @@ impl TestResult {
         };
         let rewrite = updated_input.as_ref().map(|_| match (&account.rewrite, effective) {
             (_, Decision::Block) => "dropped: a block changes nothing".to_owned(),
-            (Some(Rewritten::Dropped(why)), _) => format!("dropped: {why}"),
-            (Some(Rewritten::Applied) | None, _) => "applied".to_owned(),
+            (Some(RewriteOutcome::Dropped(why)), _) => format!("dropped: {why}"),
+            (Some(RewriteOutcome::Applied) | None, _) => "applied".to_owned(),
         });
         let base = Self { effective: effective.word(), updated_input, rewrite, additional_context, ..base };
         base.with(account)
     }
 
     /// What an observer said.
-    pub(super) fn of_tried(tried: Tried, kind: CheckpointKind, took: Duration) -> Self {
+    pub(super) fn of_tried(tried: TryResult, kind: CheckpointKind, took: Duration) -> Self {
         let base = match tried.said {
             Ok(said) => {
                 let decision = match said.decision {
@@ -201,11 +201,11 @@ impl TestResult {
     }
 }
 
-fn decision(word: Word) -> Decision {
+fn decision(word: VerdictKind) -> Decision {
     match word {
-        Word::Inject | Word::Continue | Word::Modify | Word::Respond => Decision::Allow,
-        Word::Ask => Decision::Ask,
-        Word::Deny | Word::AbortTurn | Word::HardAbort => Decision::Block,
+        VerdictKind::Inject | VerdictKind::Continue | VerdictKind::Modify | VerdictKind::Respond => Decision::Allow,
+        VerdictKind::Ask => Decision::Ask,
+        VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => Decision::Block,
     }
 }
 

@@ -2,12 +2,12 @@
 
 use domain::execution::Execution;
 use domain::fault::FaultKind;
-use domain::record::{Outcome, Record};
+use domain::record::{HookOutcome, Record};
 
 /// Says that an observer failed: the turn did not wait for it, so nothing else of it would. What the end of the host came
 /// before is said by whoever ends it.
 pub(super) fn say_failure(record: &Record, row: &Execution) {
-    if let Outcome::Failed { fault, .. } = &record.outcome
+    if let HookOutcome::Failed { fault, .. } = &record.outcome
         && fault.kind() != FaultKind::Cancelled
     {
         let (hook, error) = (&row.hook_name, row.error.as_deref().unwrap_or_default());

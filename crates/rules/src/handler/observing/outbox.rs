@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::Notice;
-use domain::hook::State;
+use domain::hook::HookState;
 use domain::store::{OutboxJob, OutboxStore, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 
 use super::telling::Telling;
-use super::{Job, Pool, What};
-use crate::handler::{About, RuleHandler};
+use super::{Job, ObserverPool, What};
+use crate::handler::{BoundRule, RuleHandler};
 use engine::approvals::Clock;
-use engine::live::Live;
+use engine::live_rules::LiveRules;
 
 /// How long a job that was taken is this process's: far more than one attempt takes, and what a restart waits at most
 /// for what was left behind.
@@ -58,7 +58,7 @@ pub(super) struct Lease {
 }
 
 /// A job as a store kept it, taken by this process.
-pub struct Kept {
+pub struct TakenJob {
     telling: Telling,
     lease: Lease,
 }
@@ -116,11 +116,11 @@ impl Outbox {
     }
 }
 
-impl Pool {
+impl ObserverPool {
     /// Hands a job over to the store and, once it is kept there, to the workers. `false` if too much is on its way to
     /// the store.
-    pub(super) fn entrust(self: &Arc<Self>, outbox: &Outbox, (about, notice): (&Arc<About>, &Arc<Notice>)) -> bool {
-        // Nobody is told of an event that has no form for stored hooks.
+    pub(super) fn entrust(self: &Arc<Self>, outbox: &Outbox, (about, notice): (&Arc<BoundRule>, &Arc<Notice>)) -> bool {
+        // Nobody is told of an event that has no form for rules.
         let Some(telling) = Telling::of(notice) else { return true };
         let payload = match telling.to_bytes() {
             Ok(payload) => payload,
@@ -158,7 +158,7 @@ impl Pool {
     }
 
     /// Lets a job run that is kept. One that could not be kept runs all the same, as well as memory can: once.
-    fn written(self: &Arc<Self>, about: Arc<About>, telling: Telling, kept: Result<Lease, StoreError>) {
+    fn written(self: &Arc<Self>, about: Arc<BoundRule>, telling: Telling, kept: Result<Lease, StoreError>) {
         let what = What::Kept(Box::new(telling));
         match kept {
             Ok(lease) => {
@@ -177,7 +177,7 @@ impl Pool {
     }
 
     /// Looks for what is due, until the pool closes. Not at once: a program that is over in a moment leaves it to others.
-    pub(super) async fn look_for_due(self: Arc<Self>, live: Arc<Live>) {
+    pub(super) async fn look_for_due(self: Arc<Self>, live: Arc<LiveRules>) {
         let Some(outbox) = &self.outbox else { return };
         let mut may_be_more = false;
         loop {
@@ -199,7 +199,7 @@ impl Pool {
     }
 
     /// Takes what is due, as far as there is room. Says whether there may be more.
-    async fn look(self: &Arc<Self>, outbox: &Outbox, live: &Live) -> Result<bool, StoreError> {
+    async fn look(self: &Arc<Self>, outbox: &Outbox, live: &LiveRules) -> Result<bool, StoreError> {
         let limit = self.waiting().queue.free().min(PAGE);
         if limit == 0 {
             return Ok(false);
@@ -222,8 +222,8 @@ impl Pool {
     }
 
     /// Lets a job run that was kept. Without room it is left until its lease is over.
-    pub(in crate::handler) fn resume(self: &Arc<Self>, about: &Arc<About>, kept: Kept) {
-        let Kept { telling, lease } = kept;
+    pub(in crate::handler) fn resume(self: &Arc<Self>, about: &Arc<BoundRule>, kept: TakenJob) {
+        let TakenJob { telling, lease } = kept;
         drop(self.push(Job::of(about, What::Kept(Box::new(telling)), Some(lease))));
     }
 }
@@ -232,7 +232,7 @@ impl Pool {
 ///
 /// # Errors
 /// Nobody can do the job any more, and why.
-fn take_up(live: &Live, job: OutboxJob, until: Timestamp) -> Result<(), (String, String)> {
+fn take_up(live: &LiveRules, job: OutboxJob, until: Timestamp) -> Result<(), (String, String)> {
     let OutboxJob { id, tenant_id, hook_id, payload, attempts, .. } = job;
     let telling = match Telling::from_bytes(&payload) {
         Ok(telling) => telling,
@@ -245,22 +245,22 @@ fn take_up(live: &Live, job: OutboxJob, until: Timestamp) -> Result<(), (String,
         return Err((id, format!("hook {hook_id} is gone")));
     };
     let why = match &mounted.hook.state {
-        State::Armed if mounted.hook.stages.get(telling.event).is_none() => {
+        HookState::Armed if mounted.hook.stages.get(telling.event).is_none() => {
             format!("no longer observes `{}`", telling.event.name())
         }
-        State::Armed => {
+        HookState::Armed => {
             let lease = Lease { id: id.clone(), attempts, until };
             let handler: &dyn Any = &*mounted.handler;
             if let Some(handler) = handler.downcast_ref::<RuleHandler>() {
-                handler.resume(Kept { telling, lease });
+                handler.resume(TakenJob { telling, lease });
                 return Ok(());
             }
             "cannot be run".to_owned()
         }
-        State::Disabled => "is switched off".to_owned(),
-        State::Untrusted => "is not trusted".to_owned(),
-        State::Broken(fault) => format!("is broken: {fault}"),
-        State::Tripped { since } => format!("is off since {since}: circuit breaker"),
+        HookState::Disabled => "is switched off".to_owned(),
+        HookState::Untrusted => "is not trusted".to_owned(),
+        HookState::Broken(fault) => format!("is broken: {fault}"),
+        HookState::Tripped { since } => format!("is off since {since}: circuit breaker"),
     };
     Err((id, format!("hook \"{}\" ({hook_id}) {why}", mounted.hook.name)))
 }

@@ -8,12 +8,12 @@ use domain::id::TenantId;
 use domain::record::Record;
 use jiff::{SignedDuration, Timestamp};
 
-use super::Pool;
+use super::ObserverPool;
 use super::telling::Telling;
-use crate::handler::About;
+use crate::handler::BoundRule;
 use engine::telemetry::Tracer;
 
-impl Pool {
+impl ObserverPool {
     /// Lets `tracer` hear of every run. The first one stays.
     pub fn trace_by(&self, tracer: Arc<Tracer>) {
         // A second one would tell each run twice.
@@ -21,7 +21,7 @@ impl Pool {
     }
 
     /// Lets the circuit breaker hear of one run, and whoever measures the host.
-    pub(super) fn count(&self, about: &About, telling: &Telling, record: &Record) {
+    pub(super) fn count(&self, about: &BoundRule, telling: &Telling, record: &Record) {
         self.trace(telling, record);
         let what = counted(&about.hook, std::iter::once(record));
         let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -39,7 +39,7 @@ impl Pool {
     }
 
     /// A job of `tenant` was given up.
-    pub(super) fn trace_dropped(&self, about: &About, tenant: &TenantId) {
+    pub(super) fn trace_dropped(&self, about: &BoundRule, tenant: &TenantId) {
         if let Some(tracer) = self.tracer.get() {
             tracer.dropped(tenant, about.handler().word());
         }

@@ -5,8 +5,8 @@ use domain::checkpoint::{CheckpointKind, Notice};
 use domain::id::{AgentId, CallId, EventId, SessionId, TenantId, TraceId, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::record::{EventRecord, Lines, Ruled};
-use domain::verdict::Word;
+use domain::record::{EventRecord, EventRuling, RecordLines};
+use domain::verdict::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 /// An event as a hook is told of it.
@@ -23,7 +23,7 @@ pub(super) struct Telling {
 
 /// The same in a store. Of the identity only what running and recording need: the rest stands in the payload.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptTelling {
     event_id: EventId,
     at: jiff::Timestamp,
     event: String,
@@ -46,7 +46,7 @@ struct Kept {
 }
 
 impl Telling {
-    /// What hooks are told of `notice`; nothing of events that stored hooks do not observe.
+    /// What hooks are told of `notice`; nothing of events that rules do not observe.
     pub(super) fn of(notice: &Notice) -> Option<Self> {
         let payload = Bytes::from(crate::payload::of_notice(notice)?);
         let facts = notice.what.facts();
@@ -71,8 +71,8 @@ impl Telling {
             who: self.who.clone(),
             tool: self.tool.clone(),
             input: self.input.clone(),
-            ruling: Ruled::word(Word::Continue),
-            hooks: Lines::default(),
+            ruling: EventRuling::word(VerdictKind::Continue),
+            hooks: RecordLines::default(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Telling {
     /// It cannot be put into words.
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let who = &self.who;
-        serde_json::to_vec(&Kept {
+        serde_json::to_vec(&KeptTelling {
             event_id: self.event_id.clone(),
             at: self.at,
             event: self.event.name().to_owned(),
@@ -107,7 +107,8 @@ impl Telling {
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         // An input may be nested deeper than readers usually go.
-        let kept: Kept = domain::json::from_value(domain::json::parse(text)?).map_err(|error| error.to_string())?;
+        let kept: KeptTelling =
+            domain::json::from_value(domain::json::parse(text)?).map_err(|error| error.to_string())?;
         let event =
             CheckpointKind::named(&kept.event).ok_or_else(|| format!("there is no event \"{}\"", kept.event))?;
         let who = Identity {
@@ -134,7 +135,7 @@ impl Telling {
 mod tests {
     use std::time::Duration;
 
-    use domain::checkpoint::Observed;
+    use domain::checkpoint::ObservedEvent;
     use domain::json::json;
     use domain::tool::{ToolCall, ToolOutput};
 
@@ -151,7 +152,7 @@ mod tests {
             event_id: EventId::fresh(),
             at: "2026-11-22T09:00:00.123456789Z".parse().unwrap(),
             who: who.for_call(&"c1".into()),
-            what: Observed::PostToolUse { call, output, duration: Duration::ZERO, substituted: false },
+            what: ObservedEvent::PostToolUse { call, output, duration: Duration::ZERO, substituted: false },
         }
     }
 

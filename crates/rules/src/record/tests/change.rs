@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn stored() -> AgentHook {
+fn stored() -> Rule {
     let config = json!({
         "headers": {"Authorization": "Bearer a", "X-Key": "k", "X-Plain": "p"}, "secret_headers": ["x-KEY"],
         "signing_secret": "whsec_eA==",
@@ -15,7 +15,7 @@ fn stored() -> AgentHook {
 }
 
 /// What the settings are after `config` replaced them; or the refusal.
-fn config(hook: &AgentHook, config: Value) -> Result<Value, String> {
+fn config(hook: &Rule, config: Value) -> Result<Value, String> {
     let patched = World::default().patch(hook, &json!({"config": config}));
     patched.map(|read| Value::Object(read.hook.config)).map_err(|refused| refused.message)
 }
@@ -60,10 +60,10 @@ fn settings_of_everybodys_hooks_are_hidden_from_others() {
 fn what_is_not_sent_stays() {
     let hook = stored();
     let patched = |updates: Value| World::default().patch(&hook, &updates).unwrap().hook;
-    assert_eq!(patched(json!({"name": "m"})), AgentHook { name: "m".into(), ..hook.clone() });
+    assert_eq!(patched(json!({"name": "m"})), Rule { name: "m".into(), ..hook.clone() });
     let cleared = patched(json!({"name": "", "matcher": "", "if_expr": "", "timeout_ms": 0, "priority": -3}));
     let expected =
-        AgentHook { name: String::new(), matcher: String::new(), timeout_ms: 5_000, priority: -3, ..hook.clone() };
+        Rule { name: String::new(), matcher: String::new(), timeout_ms: 5_000, priority: -3, ..hook.clone() };
     assert_eq!(cleared, expected);
     let agents = World::default().agents;
     let scoped = patched(json!({"scope": "agent", "agent_id": agents[1].uuid}));
@@ -135,7 +135,7 @@ fn builtins_have_one_switch() {
     assert_eq!(said(&patched(json!({"config": {}}))), read_only);
     let refused = said(&World::default().patch(&builtin, &json!({"enabled": false})));
     assert_eq!(refused, "UNAUTHORIZED: this action requires master tenant scope");
-    let broken = AgentHook { if_expr: "(".into(), enabled: false, ..builtin };
+    let broken = Rule { if_expr: "(".into(), enabled: false, ..builtin };
     assert!(said(&master().patch(&broken, &json!({"enabled": true}))).starts_with("hook: if_expr invalid"));
     assert_eq!(said(&master().patch(&broken, &json!({"enabled": false}))), "");
 }
@@ -187,7 +187,7 @@ fn a_mask_that_keeps_nothing_is_refused() {
 
 #[test]
 fn a_tripped_hook_acts_again_after_any_change() {
-    let tripped = AgentHook {
+    let tripped = Rule {
         enabled: false,
         tripped_at: Some("2026-01-31T12:00:00Z".into()),
         disabled_reason: "breaker".into(),
@@ -197,9 +197,9 @@ fn a_tripped_hook_acts_again_after_any_change() {
         assert_eq!(World::default().patch(&tripped, &updates).unwrap().hook, stored(), "{updates}");
     }
     let off = World::default().patch(&stored(), &json!({"enabled": false})).unwrap().hook;
-    assert_eq!(off, AgentHook { enabled: false, ..stored() });
+    assert_eq!(off, Rule { enabled: false, ..stored() });
     // Who says so takes over; a change of something else does not.
-    let edition = AgentHook { enabled: false, disabled_reason: "edition".into(), ..stored() };
+    let edition = Rule { enabled: false, disabled_reason: "edition".into(), ..stored() };
     let reason = |updates: Value| World::default().patch(&edition, &updates).unwrap().hook.disabled_reason;
     assert_eq!([reason(json!({"name": "n"})), reason(json!({"enabled": true}))], ["edition", ""]);
 }

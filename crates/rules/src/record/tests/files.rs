@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn read_file(world: &World, document: &Value) -> Vec<Result<AgentHook, String>> {
-    let all = world.around(|around| file("rules.toml", document, around));
+fn read_file(world: &World, document: &Value) -> Vec<Result<Rule, String>> {
+    let all = world.record_context(|record_context| file("rules.toml", document, record_context));
     all.into_iter().map(|read| read.map(|read| read.hook).map_err(|bad| bad.to_string())).collect()
 }
 

@@ -121,7 +121,7 @@ fn worlds() -> impl Strategy<Value = World> {
 }
 
 /// A refusal says something, on one line.
-fn settled<T>(result: Result<T, Refused>) -> Result<(), TestCaseError> {
+fn settled<T>(result: Result<T, RecordError>) -> Result<(), TestCaseError> {
     let Err(refused) = result else { return Ok(()) };
     prop_assert!(!refused.message.is_empty() && !refused.message.contains('\n'), "{}", refused.message);
     Ok(())
@@ -137,16 +137,16 @@ proptest! {
     #[test]
     fn no_json_brings_it_down(world in worlds(), record in json(), updates in json()) {
         settled(world.read(&record))?;
-        for read in world.around(|around| file("f", &record, around)) {
+        for read in world.record_context(|record_context| file("f", &record, record_context)) {
             settled(read.map_err(|bad| bad.refused))?;
         }
         let current = World::default().hook(&command());
         settled(world.patch(&current, &updates))?;
         if let Value::Object(config) = record {
-            let odd = AgentHook { config, handler_type: HandlerType::Http, ..current };
+            let odd = Rule { config, handler_type: HandlerType::Http, ..current };
             prop_assert!(secrets(&odd).iter().all(|path| path.starts_with("config.")));
             settled(world.patch(&odd, &updates))?;
-            settled(world.around(|around| check(&odd, around)))?;
+            settled(world.record_context(|record_context| check(&odd, record_context)))?;
             prop_assert_eq!(masked(&masked(&odd)), masked(&odd));
         }
     }
@@ -169,7 +169,7 @@ proptest! {
         let tenant = if theirs { read.hook.tenant_id.clone() } else { world.tenant.clone() };
         let again = World { lang: Lang::Import, tenant, ..world };
         prop_assert_eq!(&again.read(&row).map_err(|refused| refused.message), &Ok(read.clone()));
-        prop_assert_eq!(again.around(|around| check(&read.hook, around)), Ok(read.warnings));
+        prop_assert_eq!(again.record_context(|record_context| check(&read.hook, record_context)), Ok(read.warnings));
         // A change to what is there already changes nothing.
         let owner = World { is_master: true, lang: Lang::Api, ..again };
         let same = json!({"name": read.hook.name, "config": masked(&read.hook).config});

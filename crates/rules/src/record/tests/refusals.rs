@@ -296,8 +296,8 @@ fn row_6_conditions_and_sizes() {
     assert_eq!(template(16_384), "");
     assert_eq!(template(16_385), "hook: prompt_template exceeds 16384 bytes (got 16385)");
 
-    let many: Vec<KnownAgent> =
-        (0..257).map(|n| KnownAgent::new(&TenantId::default_tenant(), &format!("a{n}"))).collect();
+    let many: Vec<ConfiguredAgent> =
+        (0..257).map(|n| ConfiguredAgent::new(&TenantId::default_tenant(), &format!("a{n}"))).collect();
     let ids = |n: usize| many.iter().take(n).map(|agent| agent.uuid.clone()).collect::<Vec<_>>();
     let agents = |n: usize| json!({"scope": "agent", "agent_ids": ids(n)});
     let crowd = World { agents: many.clone(), ..World::default() };

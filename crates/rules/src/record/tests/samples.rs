@@ -1,6 +1,6 @@
 //! The published samples.
 
-use domain::agent_hook::{HandlerType, Instead};
+use domain::rule::{Fallback, HandlerType};
 
 use super::*;
 
@@ -111,7 +111,7 @@ fn settings_are_read_again_when_a_row_is_mounted() {
 #[test]
 fn a_row_is_judged_again_when_it_is_switched_on() {
     let mut hook = World::default().hook(&with(&command(), json!({"on_trip": "allow"})));
-    let check = |world: &World, hook: &AgentHook| world.around(|around| super::check(hook, around));
+    let check = |world: &World, hook: &Rule| world.record_context(|record_context| super::check(hook, record_context));
     assert_eq!(check(&World::default(), &hook).unwrap().len(), 1);
     let refused = check(&standard(), &hook).unwrap_err().message;
     assert_eq!(refused, "hook: command handler not allowed: hook.command_disabled_standard");
@@ -120,7 +120,7 @@ fn a_row_is_judged_again_when_it_is_switched_on() {
     hook = master().hook(&with(&http(json!({"headers": {"Cookie": "a"}})), json!({"scope": "global"})));
     hook.config["headers"]["Cookie"] = "aes-gcm:01234567:AAAA".into();
     assert_eq!(check(&crowded, &hook), Ok(vec![]));
-    hook.on_timeout = Instead::Allow;
+    hook.on_timeout = Fallback::Allow;
     hook.matcher = "(".into();
     assert!(check(&crowded, &hook).unwrap_err().message.starts_with("hook: matcher invalid"));
 }
@@ -136,6 +136,12 @@ fn older_words_for_people_are_read() {
 
 #[test]
 fn codes_have_their_words() {
-    let words = [Code::InvalidRequest, Code::Unauthorized, Code::NotFound, Code::FailedPrecondition].map(Code::word);
+    let words = [
+        RecordErrorCode::InvalidRequest,
+        RecordErrorCode::Unauthorized,
+        RecordErrorCode::NotFound,
+        RecordErrorCode::FailedPrecondition,
+    ]
+    .map(RecordErrorCode::word);
     assert_eq!(words, ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"]);
 }

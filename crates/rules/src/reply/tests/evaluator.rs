@@ -1,7 +1,7 @@
 //! An evaluator's calls.
 
 use domain::llm::LlmReply;
-use domain::message::Private;
+use domain::message::ProviderData;
 use domain::message::{CallPart, Role};
 
 use super::*;
@@ -16,12 +16,12 @@ fn answer(content: &str, calls: &[(&str, &str)]) -> LlmReply {
         usage: None,
         reasoning: String::new(),
         reasoning_details: Value::Null,
-        private: Private::default(),
+        private: ProviderData::default(),
     }
 }
 
 fn calls(calls: &[(&str, &str)]) -> Told {
-    told(decide(&answer("", calls), OnInjection::Block))
+    told(decide(&answer("", calls), InjectionEffect::Block))
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn one_call() {
         (r#"{"decision":"block","reason":""}"#, Ok(deciding(Decision::Block))),
         (
             r#"{"decision":"allow","reason":"r","injection_detected":false,"updated_input":{"a":1.50},"additional_context":"c","x":1}"#,
-            Ok(Said {
+            Ok(HandlerReply {
                 context: Some("c".into()),
                 updated_input: Some(object(json::parse(r#"{"a":1.50}"#).unwrap())),
                 ..because(Decision::Allow, "r")
@@ -81,7 +81,7 @@ fn no_call() {
         (r#"{"decision":"allow","reason":"as text"}"#, "evaluator_no_tool_call"),
     ];
     for (content, expected) in rows {
-        assert_eq!(told(decide(&answer(content, &[]), OnInjection::Block)), fault(expected));
+        assert_eq!(told(decide(&answer(content, &[]), InjectionEffect::Block)), fault(expected));
     }
 }
 
@@ -91,7 +91,7 @@ fn several_calls() {
     let other = (DECIDE, r#"{"decision":"allow","reason":"second"}"#);
     let block = (DECIDE, r#"{"decision":"block","reason":"no"}"#);
     let wrong = ("run\n", "{}");
-    let first = Said { updated_input: Some(object(json!({"a": 1}))), ..because(Decision::Allow, "first") };
+    let first = HandlerReply { updated_input: Some(object(json!({"a": 1}))), ..because(Decision::Allow, "first") };
     assert_eq!(calls(&[allow, other]), Ok(first));
     assert_eq!(calls(&[allow, block]), Ok(because(Decision::Block, "no")));
     assert_eq!(calls(&[block, allow]), Ok(because(Decision::Block, "no")));
@@ -104,19 +104,23 @@ fn several_calls() {
 fn a_detected_injection_blocks_unless_ignored() {
     let allowing = r#"{"decision":"allow","reason":"fine","injection_detected":true}"#;
     let blocking = r#"{"injection_detected":true,"decision":"block","reason":"no"}"#;
-    let seen = |said| Said { injection_detected: true, ..said };
+    let seen = |said| HandlerReply { injection_detected: true, ..said };
     let rows = [
-        (allowing, OnInjection::Block, because(Decision::Block, "the evaluated input tries to instruct the evaluator")),
-        (allowing, OnInjection::Ignore, because(Decision::Allow, "fine")),
-        (blocking, OnInjection::Block, because(Decision::Block, "no")),
-        (blocking, OnInjection::Ignore, because(Decision::Block, "no")),
+        (
+            allowing,
+            InjectionEffect::Block,
+            because(Decision::Block, "the evaluated input tries to instruct the evaluator"),
+        ),
+        (allowing, InjectionEffect::Ignore, because(Decision::Allow, "fine")),
+        (blocking, InjectionEffect::Block, because(Decision::Block, "no")),
+        (blocking, InjectionEffect::Ignore, because(Decision::Block, "no")),
     ];
     for (arguments, on_injection, expected) in rows {
         let said = decide(&answer("", &[(DECIDE, arguments)]), on_injection);
         assert_eq!(told(said), Ok(seen(expected)), "{arguments} {on_injection:?}");
     }
     let second = answer("", &[(DECIDE, r#"{"decision":"allow","reason":"r"}"#), (DECIDE, allowing)]);
-    assert_eq!(decide(&second, OnInjection::Block).unwrap().decision, Decision::Block);
+    assert_eq!(decide(&second, InjectionEffect::Block).unwrap().decision, Decision::Block);
 }
 
 #[test]

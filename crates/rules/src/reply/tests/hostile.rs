@@ -48,13 +48,13 @@ fn refusal() -> impl Strategy<Value = String> {
     )
 }
 
-fn evaluated(arguments: &str) -> Result<Said, ReplyFault> {
+fn evaluated(arguments: &str) -> Result<HandlerReply, ReplyFault> {
     let mut answer: LlmReply = serde_json::from_str("{}").unwrap();
     answer.tool_calls.push(CallPart::new("1", DECIDE, arguments));
-    decide(&answer, OnInjection::Ignore)
+    decide(&answer, InjectionEffect::Ignore)
 }
 
-fn blocks_or_faults(answer: &Result<Said, ReplyFault>) -> bool {
+fn blocks_or_faults(answer: &Result<HandlerReply, ReplyFault>) -> bool {
     answer.as_ref().is_ok_and(|said| said.decision == Decision::Block) || answer.is_err()
 }
 

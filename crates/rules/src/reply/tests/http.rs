@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn read(text: &str, strict: bool) -> Result<Body, String> {
+fn read(text: &str, strict: bool) -> Result<BodyReply, String> {
     body(text.as_bytes(), strict).map_err(|fault| fault.to_string())
 }
 
 #[test]
 fn what_is_no_json_allows_unless_strict() {
-    let passed = Ok(Body { said: Said::default(), non_json: true });
+    let passed = Ok(BodyReply { said: HandlerReply::default(), non_json: true });
     let rows = [
         ("", "reply: must be a JSON object, got nothing (the hook is `strict`)"),
         (" \r\n", "reply: must be a JSON object, got nothing (the hook is `strict`)"),
@@ -44,9 +44,9 @@ fn json_must_be_an_object() {
 #[test]
 fn an_object_is_a_reply_strict_or_not() {
     for strict in [false, true] {
-        let expected = Body { said: because(Decision::Block, "r"), non_json: false };
+        let expected = BodyReply { said: because(Decision::Block, "r"), non_json: false };
         assert_eq!(read(r#" {"decision":"block","reason":"r","other":1} "#, strict), Ok(expected));
-        assert_eq!(read("{}", strict), Ok(Body::default()));
+        assert_eq!(read("{}", strict), Ok(BodyReply::default()));
     }
 }
 

@@ -20,7 +20,7 @@ fn wrong(why: &str) -> Changed {
     Err(format!("updatedInput: {why}"))
 }
 
-fn check(current: Current<'_>, shape: Shape, rows: &[(&str, Changed)]) {
+fn check(current: CurrentInput<'_>, shape: InputShape, rows: &[(&str, Changed)]) {
     for (updated, expected) in rows {
         let changed = rewrite(Some(parsed(updated)), current, shape).map_err(|fault| fault.to_string());
         assert_eq!(changed, *expected, "{updated} for {current:?}");
@@ -33,8 +33,8 @@ fn check(current: Current<'_>, shape: Shape, rows: &[(&str, Changed)]) {
 fn the_whole_input_of_a_tool() {
     let current = parsed(r#"{"cmd":"ls","n":1.0,"deep":{"a":[1,{"b":2,"c":3}]},"big":1e999}"#);
     check(
-        Current::Input(&current),
-        Shape::Whole,
+        CurrentInput::Input(&current),
+        InputShape::Whole,
         &[
             (r#"{"cmd":"ls -l"}"#, input(r#"{"cmd":"ls -l"}"#)),
             (r#"{"toolInput":{"cmd":"x"}}"#, input(r#"{"toolInput":{"cmd":"x"}}"#)),
@@ -57,8 +57,8 @@ fn the_whole_input_of_a_tool() {
 fn the_prompt_of_a_reply() {
     let exactly = r#"must be exactly {"rawInput":"…"} at `user_prompt_submit`, got the member"#;
     check(
-        Current::Prompt("hello"),
-        Shape::Whole,
+        CurrentInput::Prompt("hello"),
+        InputShape::Whole,
         &[
             (r#"{"rawInput":"bye"}"#, prompt("bye")),
             (r#"{"rawInput":""}"#, prompt("")),
@@ -75,8 +75,8 @@ fn the_prompt_of_a_reply() {
 fn what_a_script_lays_over_an_input() {
     let current = parsed(r#"{"cmd":"ls","env":{"A":"1"},"n":2}"#);
     check(
-        Current::Input(&current),
-        Shape::Parts,
+        CurrentInput::Input(&current),
+        InputShape::Parts,
         &[
             (r#"{"toolInput":{"cmd":"ls -l"}}"#, input(r#"{"cmd":"ls -l","env":{"A":"1"},"n":2}"#)),
             // Only top-level keys are laid over; what is within is replaced.
@@ -99,8 +99,8 @@ fn what_a_script_lays_over_an_input() {
 #[test]
 fn what_a_script_makes_of_a_prompt() {
     check(
-        Current::Prompt("hello"),
-        Shape::Parts,
+        CurrentInput::Prompt("hello"),
+        InputShape::Parts,
         &[
             (r#"{"rawInput":"bye"}"#, prompt("bye")),
             (r#"{"rawInput":"bye","toolInput":{"a":1}}"#, prompt("bye")),
@@ -115,7 +115,7 @@ fn what_a_script_makes_of_a_prompt() {
 
 #[test]
 fn at_other_events_all_is_dropped() {
-    for shape in [Shape::Whole, Shape::Parts] {
-        check(Current::Nothing, shape, &[(r#"{"cmd":"x"}"#, Ok(None)), (r#"{"rawInput":5}"#, Ok(None))]);
+    for shape in [InputShape::Whole, InputShape::Parts] {
+        check(CurrentInput::Nothing, shape, &[(r#"{"cmd":"x"}"#, Ok(None)), (r#"{"rawInput":5}"#, Ok(None))]);
     }
 }

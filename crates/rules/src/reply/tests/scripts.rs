@@ -15,10 +15,10 @@ fn a_return_value() {
         ),
         (
             json!({"decision": "allow", "updatedInput": {"toolInput": {"a": 1}}, "additionalContext": "c", "x": 1}),
-            Ok(Said {
+            Ok(HandlerReply {
                 context: Some("c".into()),
                 updated_input: Some(object(json!({"toolInput": {"a": 1}}))),
-                ..Said::default()
+                ..HandlerReply::default()
             }),
         ),
         (json!({"decision": "allow", "continue": false}), Ok(deciding(Decision::Block))),

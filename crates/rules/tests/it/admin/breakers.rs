@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, json};
-use domain::store::{Actor, HookStore as _};
-use pintle_rules::admin::{Caller, Role};
+use domain::store::{Actor, RuleStore as _};
+use pintle_rules::admin::{Caller, CallerRole};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
@@ -16,7 +16,7 @@ impl Stage {
     pub(crate) fn trip(&self, id: &str, tenant: &str) {
         let by = Actor { name: "system:breaker".into(), at: "2026-11-22T08:00:00Z".parse().unwrap() };
         self.store.trip(&HookId::from(id), &TenantId::from(tenant), &by).unwrap();
-        self.rulebook.refresh().unwrap();
+        self.rule_cache.refresh().unwrap();
     }
 
     /// Waits until the store has what `wanted` looks for: tasks of this process write it.
@@ -45,7 +45,7 @@ fn on() -> (Value, Value) {
 #[tokio::test]
 async fn a_tripped_hook_comes_back_by_toggle_update_and_reset() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     for (method, params) in [
         ("hooks.toggle", json!({"hookId": id, "enabled": true})),
@@ -73,9 +73,9 @@ async fn a_tripped_hook_comes_back_by_toggle_update_and_reset() {
 #[tokio::test]
 async fn a_tripped_global_hook_is_each_tenants_to_bring_back() {
     let stage = Stage::new();
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     let id = stage.create(&owner, script("global", "guard", "allow")).await;
-    let admin = of_acme(Role::Admin);
+    let admin = of_acme(CallerRole::Admin);
     for method in ["hooks.toggle", "hooks.reset"] {
         stage.trip(&id, ACME);
         stage.trip(&id, DEFAULT);
@@ -92,7 +92,7 @@ async fn a_tripped_global_hook_is_each_tenants_to_bring_back() {
         assert_eq!(state(&stage.get(&admin, &id).await), on());
         assert_eq!(stage.gate(ACME, "exec").await, "allow");
         assert!(stage.gate(DEFAULT, "exec").await.starts_with("block"), "the other tenant's is still open");
-        assert_eq!(state(&stage.get(&of_default(Role::Viewer), &id).await), tripped());
+        assert_eq!(state(&stage.get(&of_default(CallerRole::Viewer), &id).await), tripped());
         assert_eq!(stage.row(&id).version, 1, "the row is never touched");
     }
 }
@@ -100,7 +100,7 @@ async fn a_tripped_global_hook_is_each_tenants_to_bring_back() {
 #[tokio::test]
 async fn an_owner_resets_one_or_all() {
     let stage = Stage::new();
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     let id = stage.create(&owner, script("global", "guard", "allow")).await;
     let open = async |by: &Caller| stage.get(by, &id).await["trips"].as_array().unwrap().len();
     let both = || {
@@ -124,10 +124,10 @@ async fn an_owner_resets_one_or_all() {
 #[tokio::test]
 async fn a_hook_that_is_no_longer_valid_does_not_come_back() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
-    let broken = domain::agent_hook::AgentHook { if_expr: "1 +".into(), enabled: false, ..stage.row(&id) };
-    stage.write(domain::store::HookChange::Update { hook: broken.into(), if_version: None, action: "updated" });
+    let broken = domain::rule::Rule { if_expr: "1 +".into(), enabled: false, ..stage.row(&id) };
+    stage.write(domain::store::RuleChange::Update { hook: broken.into(), if_version: None, action: "updated" });
     let no = stage.no(&admin, "hooks.toggle", json!({"hookId": id, "enabled": true})).await;
     assert!(no.starts_with("INVALID_REQUEST hook: if_expr invalid: cel parse"), "{no}");
     assert!(!stage.row(&id).enabled);
@@ -136,15 +136,15 @@ async fn a_hook_that_is_no_longer_valid_does_not_come_back() {
 #[tokio::test]
 async fn what_others_changed_of_a_global_hook_is_not_in_a_tenants_log() {
     let stage = Stage::new();
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     let id = stage.create(&owner, script("global", "guard", "allow")).await;
     stage.trip(&id, DEFAULT);
     stage.trip(&id, ACME);
     let actions = async |by: &Caller| -> Vec<String> {
-        let lines = stage.desk.changes(by, &id, 10).await.unwrap();
+        let lines = stage.rule_admin.changes(by, &id, 10).await.unwrap();
         lines.iter().map(|line| format!("{} {}", line.action, line.diff)).collect()
     };
-    let own = actions(&of_acme(Role::Admin)).await;
+    let own = actions(&of_acme(CallerRole::Admin)).await;
     assert_eq!((own.len(), own[0].as_str()), (2, "tripped []"), "{own:?}");
     assert!(!own.join("").contains(DEFAULT));
     let all = actions(&owner).await;

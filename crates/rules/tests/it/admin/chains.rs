@@ -1,16 +1,16 @@
 //! Who would be asked.
 
-use domain::agent_hook::AgentHook;
 use domain::json::{Value, json};
-use domain::store::HookChange;
-use pintle_rules::admin::Role;
+use domain::rule::Rule;
+use domain::store::RuleChange;
+use pintle_rules::admin::CallerRole;
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
 #[tokio::test]
 async fn each_hook_says_whether_it_would_run_and_why_not() {
     let stage = Stage::new();
-    let (owner, admin) = (of_default(Role::Owner), of_acme(Role::Admin));
+    let (owner, admin) = (of_default(CallerRole::Owner), of_acme(CallerRole::Admin));
     let with = |name: &str, more: &[(&str, Value)]| {
         let mut record = script("tenant", name, "allow");
         for (member, value) in more {
@@ -31,8 +31,8 @@ async fn each_hook_says_whether_it_would_run_and_why_not() {
         )
         .await;
     let broken = stage.create(&admin, with("broken", &[("priority", json!(3))])).await;
-    let row = AgentHook { matcher: "(".into(), ..stage.row(&broken) };
-    stage.write(HookChange::Update { hook: row.into(), if_version: None, action: "updated" });
+    let row = Rule { matcher: "(".into(), ..stage.row(&broken) };
+    stage.write(RuleChange::Update { hook: row.into(), if_version: None, action: "updated" });
     let global = stage.create(&owner, script("global", "tripped", "allow")).await;
     stage.trip(&global, ACME);
     let ask = json!({"event": "pre_tool_use", "toolName": "exec", "toolInput": {"cmd": "ls"}});

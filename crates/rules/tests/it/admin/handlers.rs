@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::Observed;
+use domain::checkpoint::ObservedEvent;
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
-use domain::store::{ExecutionQuery, ExecutionStore as _, HookChange};
+use domain::store::{ExecutionQuery, ExecutionStore as _, RuleChange};
 use domain::tool::{ToolCall, ToolOutput};
 use egress::Allow;
-use pintle_rules::admin::Role;
-use testkit::http::{Answer, HttpStub};
+use pintle_rules::admin::CallerRole;
+use testkit::http::{HttpStub, StubAnswer};
 
 use super::stage::{Plan, Stage, http, of_default};
 
@@ -26,7 +26,7 @@ impl Stage {
         let who = Identity { tenant_id: TenantId::default_tenant(), ..Identity::top("main", "s", TurnId::fresh()) };
         let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
         let output = ToolOutput::ok("done");
-        let what = Observed::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
+        let what = ObservedEvent::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
         self.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
     }
 
@@ -42,25 +42,28 @@ impl Stage {
 #[tokio::test]
 async fn a_row_keeps_the_status_how_often_was_tried_and_whether_it_was_json() {
     let answers = [
-        (Answer::new(200, "<html>"), json!(["allow", 0, null, 200, true])),
-        (Answer::new(204, ""), json!(["allow", 0, null, 204, true])),
-        (Answer::json("{}"), json!(["allow", 0, null, 200, null])),
-        (Answer::json(r#"{"decision":"block"}"#), json!(["block", 0, null, 200, null])),
-        (Answer::new(404, ""), json!(["error", 0, "client error 404 (no retry)", 404, null])),
-        (Answer::new(302, ""), json!(["error", 0, "unexpected status 302", 302, null])),
-        (Answer::json("[]"), json!(["error", 0, "reply: must be a JSON object, got an array", 200, null])),
+        (StubAnswer::new(200, "<html>"), json!(["allow", 0, null, 200, true])),
+        (StubAnswer::new(204, ""), json!(["allow", 0, null, 204, true])),
+        (StubAnswer::json("{}"), json!(["allow", 0, null, 200, null])),
+        (StubAnswer::json(r#"{"decision":"block"}"#), json!(["block", 0, null, 200, null])),
+        (StubAnswer::new(404, ""), json!(["error", 0, "client error 404 (no retry)", 404, null])),
+        (StubAnswer::new(302, ""), json!(["error", 0, "unexpected status 302", 302, null])),
+        (StubAnswer::json("[]"), json!(["error", 0, "reply: must be a JSON object, got an array", 200, null])),
     ];
     let again = [
-        ([Answer::new(503, ""), Answer::json("{}")], json!(["allow", 1, null, 200, null])),
-        ([Answer::new(503, ""), Answer::new(500, "")], json!(["error", 1, "server error 500", 500, null])),
-        ([Answer::new(500, ""), Answer::new(401, "")], json!(["error", 1, "client error 401 (no retry)", 401, null])),
+        ([StubAnswer::new(503, ""), StubAnswer::json("{}")], json!(["allow", 1, null, 200, null])),
+        ([StubAnswer::new(503, ""), StubAnswer::new(500, "")], json!(["error", 1, "server error 500", 500, null])),
+        (
+            [StubAnswer::new(500, ""), StubAnswer::new(401, "")],
+            json!(["error", 1, "client error 401 (no retry)", 401, null]),
+        ),
     ];
     let (once, twice) = (answers.iter().map(|(it, _)| it.clone()), again.iter().flat_map(|(both, _)| both.clone()));
     let server = HttpStub::start(once.chain(twice).collect()).await;
     let stage = beside(&server);
     let mut record = http(&format!("{}/check", server.url()));
     (record["event"], record["breaker"]) = (json!("post_tool_use"), json!("off"));
-    stage.create(&of_default(Role::Admin), record).await;
+    stage.create(&of_default(CallerRole::Admin), record).await;
     let expected: Vec<Value> = answers.into_iter().map(|(_, row)| row).chain(again.map(|(_, row)| row)).collect();
     for (before, expected) in expected.iter().enumerate() {
         stage.used();
@@ -74,14 +77,14 @@ async fn a_row_keeps_the_status_how_often_was_tried_and_whether_it_was_json() {
 
 #[tokio::test]
 async fn what_cannot_be_decrypted_is_never_sent() {
-    let server = HttpStub::start(vec![Answer::json("{}")]).await;
+    let server = HttpStub::start(vec![StubAnswer::json("{}")]).await;
     let stage = beside(&server);
-    let id = stage.create(&of_default(Role::Admin), http(&server.url())).await;
+    let id = stage.create(&of_default(CallerRole::Admin), http(&server.url())).await;
     assert_eq!(stage.gate(DEFAULT_TENANT, "exec").await, "allow");
     let mut moved = stage.row(&id);
     moved.config["headers"]["Authorization"] = json!("aes-gcm:fake:of another row");
-    stage.write(HookChange::Update { hook: moved.into(), if_version: None, action: "updated" });
-    stage.rulebook.refresh().unwrap();
+    stage.write(RuleChange::Update { hook: moved.into(), if_version: None, action: "updated" });
+    stage.rule_cache.refresh().unwrap();
     let said = stage.gate(DEFAULT_TENANT, "exec").await;
     assert!(said.starts_with("block: hook \"webhook\"") && said.ends_with("decrypt failed: another place"), "{said}");
     assert_eq!(server.seen().len(), 1);

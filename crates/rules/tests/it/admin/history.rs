@@ -1,12 +1,12 @@
 //! Pages of what hooks did.
 
-use domain::agent_hook::{Decision, HandlerType};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId, agent_uuid};
 use domain::json::{Object, Value, json};
+use domain::rule::{Decision, HandlerType};
 use domain::store::ExecutionStore as _;
-use pintle_rules::admin::{MAX_PAGE, Role};
+use pintle_rules::admin::{CallerRole, MAX_PAGE};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
@@ -56,7 +56,7 @@ fn events(page: &Value) -> Vec<String> {
 #[tokio::test]
 async fn pages_go_on_where_the_one_before_ended() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     for n in 0..7 {
         stage.keep(vec![row(n, &id, None, Some("admin:1"))]);
@@ -79,7 +79,7 @@ async fn pages_go_on_where_the_one_before_ended() {
 #[tokio::test]
 async fn a_cursor_is_bound_to_its_question() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     stage.keep((0..4).map(|n| row(n, &id, None, Some("admin:1"))).collect());
     let page = stage.ok(&admin, "hooks.history", json!({"limit": 2})).await;
@@ -95,9 +95,9 @@ async fn a_cursor_is_bound_to_its_question() {
         (&admin, json!({"cursor": cursor, "since": "2023-01-01T00:00:00Z"})),
         (&admin, json!({"cursor": flipped})),
         (&admin, json!({"cursor": "%"})),
-        (&of_acme(Role::Admin), json!({"cursor": cursor})),
-        (&of_default(Role::Owner), json!({"cursor": cursor})),
-        (&of_default(Role::Viewer), json!({"cursor": cursor})),
+        (&of_acme(CallerRole::Admin), json!({"cursor": cursor})),
+        (&of_default(CallerRole::Owner), json!({"cursor": cursor})),
+        (&of_default(CallerRole::Viewer), json!({"cursor": cursor})),
     ] {
         assert_eq!(stage.no(by, "hooks.history", params).await, no);
     }
@@ -108,7 +108,7 @@ async fn a_cursor_is_bound_to_its_question() {
 #[tokio::test]
 async fn filters_limits_and_columns() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     stage.keep((0..250).map(|n| row(n, &id, None, Some(if n < 10 { "admin:1" } else { "viewer:1" }))).collect());
     let many = async |params: Value| events(&stage.ok(&admin, "hooks.history", params).await).len();
@@ -138,7 +138,7 @@ async fn filters_limits_and_columns() {
 #[tokio::test]
 async fn below_admins_everybody_has_their_own_sessions() {
     let stage = Stage::new();
-    let (admin, viewer) = (of_default(Role::Admin), of_default(Role::Viewer));
+    let (admin, viewer) = (of_default(CallerRole::Admin), of_default(CallerRole::Viewer));
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     let whose = |n: i64| match n {
         _ if n % 100 == 0 => Some("viewer:1"),
@@ -154,6 +154,6 @@ async fn below_admins_everybody_has_their_own_sessions() {
     assert_eq!(page["nextCursor"], "");
     let page = stage.ok(&viewer, "hooks.history", json!({"sessionId": "admin:1"})).await;
     assert_eq!(events(&page), [""; 0]);
-    let other = stage.ok(&of_acme(Role::Viewer), "hooks.history", json!({})).await;
+    let other = stage.ok(&of_acme(CallerRole::Viewer), "hooks.history", json!({})).await;
     assert_eq!(events(&other), [""; 0], "{ACME} has none");
 }

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use domain::agent_hook::Edition;
 use domain::json::{Value, json};
-use pintle_rules::admin::{METHODS, Role};
+use domain::rule::Edition;
+use pintle_rules::admin::{CallerRole, METHODS};
 
 use super::stage::{ACME, Plan, Stage, UNKNOWN, http, of_acme, of_default, script};
 
 #[tokio::test]
 async fn each_method_wants_its_role() {
     let stage = Stage::new();
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     let id = stage.create(&owner, script("tenant", "guard", "allow")).await;
     let params = |method: &str| match method {
         "hooks.create" => script("tenant", "another", "allow"),
@@ -27,11 +27,11 @@ async fn each_method_wants_its_role() {
     // What takes the hook away comes last.
     methods.sort_by_key(|(method, _)| *method == "hooks.delete");
     for (method, least) in methods {
-        for role in [Role::Viewer, Role::Operator, Role::Admin, Role::Owner] {
-            let answer = stage.desk.call(&of_default(role), method, &params(method)).await;
+        for role in [CallerRole::Viewer, CallerRole::Operator, CallerRole::Admin, CallerRole::Owner] {
+            let answer = stage.rule_admin.call(&of_default(role), method, &params(method)).await;
             let refused = answer.as_ref().is_err_and(|refused| refused.code.word() == "UNAUTHORIZED");
             assert_eq!(refused, role < least, "{method} by {}: {answer:?}", role.word());
-            if let (Err(error), Role::Viewer, true) = (&answer, role, refused) {
+            if let (Err(error), CallerRole::Viewer, true) = (&answer, role, refused) {
                 seen.push_str(&format!("{}\n", error.message));
             }
         }
@@ -40,83 +40,83 @@ async fn each_method_wants_its_role() {
 }
 
 /// What is wrong with what is to be made or changed.
-fn bad_changes(id: &str) -> Vec<(Role, &'static str, Value)> {
+fn bad_changes(id: &str) -> Vec<(CallerRole, &'static str, Value)> {
     vec![
-        (Role::Viewer, "hooks.update", json!({"hookId": "x", "frob": 1})),
-        (Role::Viewer, "hooks.budget.set", json!({"frob": 1})),
-        (Role::Admin, "hooks.watch", json!({})),
-        (Role::Admin, "hooks.frob", json!({})),
-        (Role::Admin, "hooks.list", json!([])),
-        (Role::Admin, "hooks.list", json!({"tenantId": ACME})),
-        (Role::Admin, "hooks.list", json!({"agentId": "nobody"})),
-        (Role::Admin, "hooks.list", json!({"agentId": 7})),
-        (Role::Admin, "hooks.list", json!({"event": "frob"})),
-        (Role::Admin, "hooks.list", json!({"scope": "world"})),
-        (Role::Admin, "hooks.list", json!({"enabled": "yes"})),
-        (Role::Admin, "hooks.get", json!({})),
-        (Role::Admin, "hooks.get", json!({"hookId": "x"})),
-        (Role::Admin, "hooks.get", json!({"hookId": UNKNOWN})),
-        (Role::Admin, "hooks.create", Value::Null),
-        (Role::Admin, "hooks.create", json!({"event": "pre_tool_use"})),
-        (Role::Admin, "hooks.create", json!({"event": "pre_tool_use", "timeout": 5})),
-        (Role::Admin, "hooks.create", script("global", "guard", "allow")),
+        (CallerRole::Viewer, "hooks.update", json!({"hookId": "x", "frob": 1})),
+        (CallerRole::Viewer, "hooks.budget.set", json!({"frob": 1})),
+        (CallerRole::Admin, "hooks.watch", json!({})),
+        (CallerRole::Admin, "hooks.frob", json!({})),
+        (CallerRole::Admin, "hooks.list", json!([])),
+        (CallerRole::Admin, "hooks.list", json!({"tenantId": ACME})),
+        (CallerRole::Admin, "hooks.list", json!({"agentId": "nobody"})),
+        (CallerRole::Admin, "hooks.list", json!({"agentId": 7})),
+        (CallerRole::Admin, "hooks.list", json!({"event": "frob"})),
+        (CallerRole::Admin, "hooks.list", json!({"scope": "world"})),
+        (CallerRole::Admin, "hooks.list", json!({"enabled": "yes"})),
+        (CallerRole::Admin, "hooks.get", json!({})),
+        (CallerRole::Admin, "hooks.get", json!({"hookId": "x"})),
+        (CallerRole::Admin, "hooks.get", json!({"hookId": UNKNOWN})),
+        (CallerRole::Admin, "hooks.create", Value::Null),
+        (CallerRole::Admin, "hooks.create", json!({"event": "pre_tool_use"})),
+        (CallerRole::Admin, "hooks.create", json!({"event": "pre_tool_use", "timeout": 5})),
+        (CallerRole::Admin, "hooks.create", script("global", "guard", "allow")),
         (
-            Role::Admin,
+            CallerRole::Admin,
             "hooks.create",
             json!({"event": "pre_tool_use", "handler_type": "script", "scope": "tenant", "config": {"source": "retrun"}}),
         ),
-        (Role::Admin, "hooks.create", http("http://127.0.0.1/")),
-        (Role::Admin, "hooks.update", json!({"hookId": "x", "updates": {"name": "b"}})),
-        (Role::Admin, "hooks.update", json!({"hookId": UNKNOWN, "updates": {"name": "b"}})),
-        (Role::Admin, "hooks.update", json!({"hookId": id})),
-        (Role::Admin, "hooks.update", json!({"hookId": id, "updates": {}})),
-        (Role::Admin, "hooks.update", json!({"hookId": id, "updates": {"Tenant_ID": ACME}})),
-        (Role::Admin, "hooks.update", json!({"hookId": id, "updates": {"timeout_ms": 99999}})),
-        (Role::Admin, "hooks.update", json!({"hookId": id, "updates": {"scope": "global"}})),
-        (Role::Admin, "hooks.update", json!({"hookId": id, "updates": {"name": "b"}, "ifVersion": 7})),
-        (Role::Admin, "hooks.update", json!({"hookId": id, "updates": {"name": "b"}, "ifVersion": -1})),
+        (CallerRole::Admin, "hooks.create", http("http://127.0.0.1/")),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": "x", "updates": {"name": "b"}})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": UNKNOWN, "updates": {"name": "b"}})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id, "updates": {}})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id, "updates": {"Tenant_ID": ACME}})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id, "updates": {"timeout_ms": 99999}})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id, "updates": {"scope": "global"}})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id, "updates": {"name": "b"}, "ifVersion": 7})),
+        (CallerRole::Admin, "hooks.update", json!({"hookId": id, "updates": {"name": "b"}, "ifVersion": -1})),
     ]
 }
 
 /// What is wrong with everything else.
-fn bad_questions(id: &str) -> Vec<(Role, &'static str, Value)> {
+fn bad_questions(id: &str) -> Vec<(CallerRole, &'static str, Value)> {
     vec![
-        (Role::Admin, "hooks.delete", json!({"hookId": UNKNOWN})),
-        (Role::Admin, "hooks.toggle", json!({"hookId": id})),
-        (Role::Admin, "hooks.toggle", json!({"hookId": UNKNOWN, "enabled": true})),
-        (Role::Admin, "hooks.reset", json!({"hookId": id, "tenantId": ACME})),
-        (Role::Owner, "hooks.reset", json!({"hookId": id, "tenantId": UNKNOWN})),
-        (Role::Owner, "hooks.reset", json!({"hookId": id, "tenantId": "x"})),
-        (Role::Admin, "hooks.test", json!({})),
-        (Role::Admin, "hooks.test", json!({"hookId": id, "config": {}})),
-        (Role::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": {"tool": "exec"}})),
-        (Role::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": {"toolInput": "ls"}})),
-        (Role::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": []})),
+        (CallerRole::Admin, "hooks.delete", json!({"hookId": UNKNOWN})),
+        (CallerRole::Admin, "hooks.toggle", json!({"hookId": id})),
+        (CallerRole::Admin, "hooks.toggle", json!({"hookId": UNKNOWN, "enabled": true})),
+        (CallerRole::Admin, "hooks.reset", json!({"hookId": id, "tenantId": ACME})),
+        (CallerRole::Owner, "hooks.reset", json!({"hookId": id, "tenantId": UNKNOWN})),
+        (CallerRole::Owner, "hooks.reset", json!({"hookId": id, "tenantId": "x"})),
+        (CallerRole::Admin, "hooks.test", json!({})),
+        (CallerRole::Admin, "hooks.test", json!({"hookId": id, "config": {}})),
+        (CallerRole::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": {"tool": "exec"}})),
+        (CallerRole::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": {"toolInput": "ls"}})),
+        (CallerRole::Admin, "hooks.test", json!({"hookId": id, "sampleEvent": []})),
         (
-            Role::Admin,
+            CallerRole::Admin,
             "hooks.test",
             json!({"config": {"event": "pre_tool_use", "handler_type": "prompt", "scope": "tenant"}}),
         ),
-        (Role::Admin, "hooks.test", json!({"config": script("global", "guard", "allow")})),
-        (Role::Admin, "hooks.history", json!({"cursor": "abc"})),
-        (Role::Admin, "hooks.history", json!({"hookId": UNKNOWN})),
-        (Role::Admin, "hooks.history", json!({"decision": "maybe"})),
-        (Role::Admin, "hooks.history", json!({"since": "yesterday"})),
-        (Role::Admin, "hooks.execution.get", json!({"id": "x"})),
-        (Role::Admin, "hooks.execution.get", json!({"id": UNKNOWN})),
-        (Role::Admin, "hooks.chain", json!({})),
-        (Role::Admin, "hooks.chain", json!({"event": "pre_tool_use", "toolInput": []})),
-        (Role::Owner, "hooks.budget.set", json!({"tenantId": UNKNOWN, "budgetTotal": 5})),
-        (Role::Owner, "hooks.budget.set", json!({"tenantId": ACME, "budgetTotal": -5})),
-        (Role::Owner, "hooks.budget.set", json!({"tenantId": ACME})),
-        (Role::Owner, "hooks.budget.set", json!({"budgetTotal": 5})),
+        (CallerRole::Admin, "hooks.test", json!({"config": script("global", "guard", "allow")})),
+        (CallerRole::Admin, "hooks.history", json!({"cursor": "abc"})),
+        (CallerRole::Admin, "hooks.history", json!({"hookId": UNKNOWN})),
+        (CallerRole::Admin, "hooks.history", json!({"decision": "maybe"})),
+        (CallerRole::Admin, "hooks.history", json!({"since": "yesterday"})),
+        (CallerRole::Admin, "hooks.execution.get", json!({"id": "x"})),
+        (CallerRole::Admin, "hooks.execution.get", json!({"id": UNKNOWN})),
+        (CallerRole::Admin, "hooks.chain", json!({})),
+        (CallerRole::Admin, "hooks.chain", json!({"event": "pre_tool_use", "toolInput": []})),
+        (CallerRole::Owner, "hooks.budget.set", json!({"tenantId": UNKNOWN, "budgetTotal": 5})),
+        (CallerRole::Owner, "hooks.budget.set", json!({"tenantId": ACME, "budgetTotal": -5})),
+        (CallerRole::Owner, "hooks.budget.set", json!({"tenantId": ACME})),
+        (CallerRole::Owner, "hooks.budget.set", json!({"budgetTotal": 5})),
     ]
 }
 
 #[tokio::test]
 async fn what_is_wrong_is_said() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     let mut seen = String::new();
     for (role, method, params) in bad_changes(&id).into_iter().chain(bad_questions(&id)) {
@@ -131,7 +131,7 @@ async fn what_is_wrong_is_said() {
 #[tokio::test]
 async fn standard_has_no_commands_and_no_secrets_without_a_key() {
     let stage = Stage::planned(Plan { edition: Edition::Standard, ..Plan::default() });
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let command = json!({
         "event": "stop", "handler_type": "command", "scope": "tenant", "config": {"command": "true"},
     });
@@ -151,17 +151,17 @@ async fn commands_are_the_operators() {
         "event": "stop", "handler_type": "command", "scope": "tenant", "config": {"command": "true"},
     });
     let no = "INVALID_REQUEST hook: command handler not allowed: hook.command_disabled_standard";
-    assert_eq!(stage.no(&of_acme(Role::Admin), "hooks.create", command.clone()).await, no);
-    let id = stage.create(&of_default(Role::Admin), command).await;
+    assert_eq!(stage.no(&of_acme(CallerRole::Admin), "hooks.create", command.clone()).await, no);
+    let id = stage.create(&of_default(CallerRole::Admin), command).await;
     let no = "UNAUTHORIZED permission denied: hooks.test requires admin role";
-    assert_eq!(stage.no(&of_default(Role::Operator), "hooks.test", json!({"hookId": id})).await, no);
-    stage.ok(&of_default(Role::Admin), "hooks.test", json!({"hookId": id})).await;
+    assert_eq!(stage.no(&of_default(CallerRole::Operator), "hooks.test", json!({"hookId": id})).await, no);
+    stage.ok(&of_default(CallerRole::Admin), "hooks.test", json!({"hookId": id})).await;
 }
 
 #[tokio::test]
 async fn a_lost_store_is_said_and_shows_what_is_in_force() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     stage.store.break_down("the disk is gone");
     let no = "UNAVAILABLE the store is unavailable: the disk is gone";
@@ -177,11 +177,11 @@ async fn a_lost_store_is_said_and_shows_what_is_in_force() {
 #[tokio::test]
 async fn budgets_are_a_tenants() {
     let stage = Stage::new();
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     let set = stage.ok(&owner, "hooks.budget.set", json!({"tenantId": ACME, "budgetTotal": 50})).await;
     let acme = json!({"monthStart": "2026-11-01", "budgetTotal": 50, "used": 0, "remaining": 50});
     assert_eq!(set, acme);
-    assert_eq!(stage.ok(&of_acme(Role::Viewer), "hooks.budget.get", json!({})).await, acme);
-    let own = stage.ok(&of_default(Role::Viewer), "hooks.budget.get", json!({})).await;
+    assert_eq!(stage.ok(&of_acme(CallerRole::Viewer), "hooks.budget.get", json!({})).await, acme);
+    let own = stage.ok(&of_default(CallerRole::Viewer), "hooks.budget.get", json!({})).await;
     assert_eq!(own["budgetTotal"], 1_000_000);
 }

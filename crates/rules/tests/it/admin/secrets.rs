@@ -2,8 +2,8 @@
 
 use domain::id::HookId;
 use domain::json::{Value, json};
-use domain::store::{AuditStore as _, HookStore as _};
-use pintle_rules::admin::Role;
+use domain::store::{AuditStore as _, RuleStore as _};
+use pintle_rules::admin::CallerRole;
 
 use super::stage::{Stage, http, of_default};
 
@@ -13,7 +13,7 @@ const SIGNING: &str = "whsec_b3BlbnNlc2FtZQ==";
 #[tokio::test]
 async fn no_answer_and_no_row_has_one() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let mut record = http("https://example.org/");
     record["config"]["secret_headers"] = json!(["x-api-key"]);
     record["config"]["headers"]["X-Api-Key"] = json!(SECRET);
@@ -30,21 +30,21 @@ async fn no_answer_and_no_row_has_one() {
     assert!(kept.starts_with("aes-gcm:fake:") && kept.contains("/config.headers.authorization/"), "{kept}");
     assert_eq!(row.name, "renamed");
     let mut everything = vec![json!(row), seen, stage.ok(&admin, "hooks.list", json!({})).await];
-    everything.push(json!(stage.desk.changes(&admin, &id, 10).await.unwrap()));
+    everything.push(json!(stage.rule_admin.changes(&admin, &id, 10).await.unwrap()));
     everything.extend(stage.store.audit_entries(&row.tenant_id, 1, 100).unwrap().into_iter().map(|it| it.body.into()));
     everything.push(stage.ok(&admin, "hooks.test", json!({"hookId": id})).await);
     for document in everything {
         let text = document.to_string();
         assert!(!text.contains(SECRET) && !text.contains(SIGNING), "{text}");
     }
-    let log = json!(stage.desk.changes(&admin, &id, 10).await.unwrap()).to_string();
+    let log = json!(stage.rule_admin.changes(&admin, &id, 10).await.unwrap()).to_string();
     assert!(!log.contains("aes-gcm:"), "{log}");
 }
 
 #[tokio::test]
 async fn a_new_origin_or_a_new_secret_is_sent_anew() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, http("https://example.org/")).await;
     let config = |url: &str, secret: &str| json!({"url": url, "headers": {"Authorization": secret}});
     let update = |config: Value| json!({"hookId": id, "updates": {"config": config}});

@@ -1,29 +1,29 @@
-//! A host that is all fakes but for its desk and its rulebook.
+//! A host that is all fakes but for its rule admin and its rule cache.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::agent_hook::Edition;
 use domain::id::{AgentId, HookId, TenantId, TurnId, agent_uuid};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, Usage};
 use domain::message::CallPart;
-use domain::store::{HookStore as _, Tenant};
+use domain::rule::Edition;
+use domain::store::{RuleStore as _, Tenant};
 use domain::tool::ToolCall;
 use egress::{Allow, Egress, KeepAlive};
-use engine::{Clock, Engine, Forgetful, TurnCx};
+use engine::{Clock, Engine, NullStore, TurnCx};
 use futures_util::future::BoxFuture;
-use pintle_rules::admin::{Caller, Desk, DeskParts, Role, SealingVault, Unknown};
-use pintle_rules::cache::Rulebook;
+use pintle_rules::admin::{Caller, CallerRole, RuleAdmin, RuleAdminServices, SealingVault, UnknownAgent};
+use pintle_rules::cache::RuleCache;
 use pintle_rules::handler::{
-    CommandSurroundings, Evaluator, Judged, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts,
-    Vault, Wanted,
+    CommandEnv, Evaluator, JudgeChoice, Judgement, ObserverPool, PoolLimits, RuleServices, ScriptCall, ScriptFailure,
+    ScriptResult, Scripts, Vault,
 };
-use pintle_rules::http::Exchange;
-use pintle_rules::judge::Question;
+use pintle_rules::http::HttpSender;
+use pintle_rules::judge::JudgeQuestion;
 use testkit::rules::MemoryRules;
 
 use crate::http_exchange::time::StillTime;
@@ -88,7 +88,7 @@ fn returned(source: &str) -> Result<Object, String> {
 }
 
 impl Scripts for Returning {
-    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
+    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         let mut events = self.events.lock().unwrap();
         events.push(serde_json::from_str(call.event).unwrap());
         let returned = match returned(call.source) {
@@ -102,7 +102,7 @@ impl Scripts for Returning {
             Ok(object) => Ok(object),
             Err(why) => Err(ScriptFailure::Failed(why)),
         };
-        Box::pin(async { ScriptRan { returned, log: "log: seen".into() } })
+        Box::pin(async { ScriptResult { returned, log: "log: seen".into() } })
     }
 
     fn check<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<(), String>> {
@@ -118,7 +118,11 @@ pub(crate) struct Stern {
 }
 
 impl Evaluator for Stern {
-    fn judge<'a>(&'a self, wanted: Wanted<'a>, question: Question) -> BoxFuture<'a, Result<Judged, String>> {
+    fn judge<'a>(
+        &'a self,
+        wanted: JudgeChoice<'a>,
+        question: JudgeQuestion,
+    ) -> BoxFuture<'a, Result<Judgement, String>> {
         let request = question.to(wanted.model);
         self.asked.lock().unwrap().push(json!(request.messages).to_string());
         let decide = json!({
@@ -128,7 +132,7 @@ impl Evaluator for Stern {
         let call: CallPart = domain::json::from_value(decide).unwrap();
         let usage = Usage { prompt_tokens: 90, completion_tokens: 10, total_tokens: 100 };
         let reply = LlmReply { usage: Some(usage), ..LlmReply::calls(vec![call]) };
-        Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })
+        Box::pin(async move { Ok(Judgement { reply, model: "fake/judge".into() }) })
     }
 }
 
@@ -136,8 +140,8 @@ impl Evaluator for Stern {
 pub(crate) struct Stage {
     pub(crate) store: Arc<MemoryRules>,
     pub(crate) engine: Engine,
-    pub(crate) rulebook: Arc<Rulebook>,
-    pub(crate) desk: Desk,
+    pub(crate) rule_cache: Arc<RuleCache>,
+    pub(crate) rule_admin: RuleAdmin,
     pub(crate) clock: Arc<StillClock>,
     pub(crate) safe: Arc<Safe>,
     pub(crate) scripts: Arc<Returning>,
@@ -180,30 +184,32 @@ impl Stage {
         if plan.is_down {
             store.break_down("the disk is gone");
         }
-        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let engine = Engine::new(Arc::new(NullStore), Vec::new());
         let (safe, scripts, judge) = (Arc::<Safe>::default(), Arc::<Returning>::default(), Arc::<Stern>::default());
         let folder = tempfile::tempdir().unwrap();
         let egress = Egress::new(plan.allow);
         let parts =
             Arc::new(parts(&store, &engine, (&safe, &scripts, &judge), (plan.edition, &egress, folder.path().into())));
-        let (rulebook, _) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), Arc::new(agents));
+        let (rule_cache, _) = RuleCache::open(store.clone(), engine.live().clone(), parts.clone(), Arc::new(agents));
         let clock = Arc::new(StillClock(Mutex::new("2026-11-22T09:00:00Z".parse().unwrap())));
-        let desk = Desk::new(DeskParts {
+        let rule_admin = RuleAdmin::new(RuleAdminServices {
             hooks: store.clone(),
             executions: store.clone(),
             budgets: store.clone(),
-            rulebook: rulebook.clone(),
+            rule_cache: rule_cache.clone(),
             parts,
             vault: safe.clone(),
             agents: Arc::new(agents),
-            known_of: Arc::new(|tenant, agent| Arc::new(Unknown { agent_uuid: agent_uuid(tenant, agent.as_str()) })),
+            known_of: Arc::new(|tenant, agent| {
+                Arc::new(UnknownAgent { agent_uuid: agent_uuid(tenant, agent.as_str()) })
+            }),
             check_url: Arc::new(move |slug, url| {
                 egress.for_tenant(slug).check_url(url).map(drop).map_err(|error| error.to_string())
             }),
             owns_session: Arc::new(|by, session| session.starts_with(&format!("{}:", by.name))),
             clock: clock.clone(),
         });
-        Self { store, engine, rulebook, desk, clock, safe, scripts, judge, folder }
+        Self { store, engine, rule_cache, rule_admin, clock, safe, scripts, judge, folder }
     }
 
     /// A tool call of an agent of `tenant` at its gates: what came of it, in words.
@@ -224,7 +230,7 @@ impl Stage {
 
     /// The payload of a method, which must succeed.
     pub(crate) async fn ok(&self, by: &Caller, method: &str, params: Value) -> Value {
-        match self.desk.call(by, method, &params).await {
+        match self.rule_admin.call(by, method, &params).await {
             Ok(payload) => payload,
             Err(refused) => panic!("{method} {params}: {refused}"),
         }
@@ -232,7 +238,7 @@ impl Stage {
 
     /// The refusal of a method, as `CODE text`.
     pub(crate) async fn no(&self, by: &Caller, method: &str, params: Value) -> String {
-        match self.desk.call(by, method, &params).await {
+        match self.rule_admin.call(by, method, &params).await {
             Ok(payload) => panic!("{method} {params}: {payload}"),
             Err(refused) => format!("{} {}", refused.code.word(), refused.message),
         }
@@ -253,25 +259,25 @@ fn parts(
     engine: &Engine,
     (safe, scripts, judge): (&Arc<Safe>, &Arc<Returning>, &Arc<Stern>),
     (edition, egress, folder): (Edition, &Egress, PathBuf),
-) -> Parts {
+) -> RuleServices {
     let slug = |tenant: &TenantId| match tenant.as_str() {
         ACME => Some("acme".to_owned()),
         domain::id::DEFAULT_TENANT => Some("default".to_owned()),
         _ => None,
     };
     let time = StillTime::new();
-    Parts {
+    RuleServices {
         edition,
         tasks: engine.tasks().clone(),
         deadlines: engine.deadlines().clone(),
-        commands: CommandSurroundings {
+        commands: CommandEnv {
             vars: std::env::vars_os().collect(),
             operator_env: Vec::new(),
             secrets: BTreeSet::new(),
             workspace_of: Arc::new(move |_| folder.clone()),
         },
         // Nobody waits for a second attempt.
-        exchange: Exchange::new(KeepAlive::new(egress.clone()), engine.deadlines().clone())
+        exchange: HttpSender::new(KeepAlive::new(egress.clone()), engine.deadlines().clone())
             .with_time(time.clone(), time),
         scripts: scripts.clone(),
         evaluator: Some(judge.clone()),
@@ -280,12 +286,12 @@ fn parts(
         slug_of: Arc::new(slug),
         judges: Default::default(),
         judge: Default::default(),
-        pool: Pool::new(PoolLimits::default(), store.clone(), engine.tasks().clone()),
+        pool: ObserverPool::new(PoolLimits::default(), store.clone(), engine.tasks().clone()),
     }
 }
 
 /// Somebody of a tenant.
-pub(crate) fn somebody(tenant: &str, role: Role) -> Caller {
+pub(crate) fn somebody(tenant: &str, role: CallerRole) -> Caller {
     Caller {
         tenant: TenantId::from(tenant),
         role,
@@ -295,11 +301,11 @@ pub(crate) fn somebody(tenant: &str, role: Role) -> Caller {
     }
 }
 
-pub(crate) fn of_default(role: Role) -> Caller {
+pub(crate) fn of_default(role: CallerRole) -> Caller {
     somebody(domain::id::DEFAULT_TENANT, role)
 }
 
-pub(crate) fn of_acme(role: Role) -> Caller {
+pub(crate) fn of_acme(role: CallerRole) -> Caller {
     somebody(ACME, role)
 }
 

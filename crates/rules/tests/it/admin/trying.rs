@@ -1,16 +1,16 @@
 //! Tests of hooks: the handler runs for real, and nothing stays.
 
 use domain::json::{Value, json};
-use domain::store::{ExecutionQuery, ExecutionStore as _, HookStore as _};
+use domain::store::{ExecutionQuery, ExecutionStore as _, RuleStore as _};
 use egress::Allow;
-use pintle_rules::admin::{Role, Sample, Tested};
-use testkit::http::{Answer, HttpStub};
+use pintle_rules::admin::{CallerRole, Sample, TestTarget};
+use testkit::http::{HttpStub, StubAnswer};
 
 use super::stage::{Plan, Stage, http, of_acme, of_default, script};
 
 /// What a test gives, without what differs from run to run.
 async fn test(stage: &Stage, params: Value) -> Value {
-    let mut result = stage.ok(&of_default(Role::Admin), "hooks.test", params).await["result"].clone();
+    let mut result = stage.ok(&of_default(CallerRole::Admin), "hooks.test", params).await["result"].clone();
     result.as_object_mut().unwrap().shift_remove("durationMs").unwrap();
     result
 }
@@ -57,15 +57,15 @@ async fn a_command_runs() {
 #[tokio::test]
 async fn a_request_is_sent() {
     let answers = vec![
-        Answer::json(r#"{"decision":"allow","updatedInput":{"cmd":"ls"},"additionalContext":"look"}"#),
-        Answer::new(403, "no"),
+        StubAnswer::json(r#"{"decision":"allow","updatedInput":{"cmd":"ls"},"additionalContext":"look"}"#),
+        StubAnswer::new(403, "no"),
     ];
     let server = HttpStub::start(answers).await;
     let port = server.url().rsplit(':').next().unwrap().parse().unwrap();
     let allow = vec![Allow::cidr("127.0.0.0/8", vec![port]).unwrap()];
     let stage = Stage::planned(Plan { allow, ..Plan::default() });
     let url = format!("{}/check", server.url());
-    let id = stage.create(&of_default(Role::Admin), http(&url)).await;
+    let id = stage.create(&of_default(CallerRole::Admin), http(&url)).await;
     let result = test(&stage, json!({"hookId": id, "sampleEvent": sample()})).await;
     let expected = json!({
         "decision": "allow", "statusCode": 200, "updatedInput": {"cmd": "ls"}, "matcherMatched": true,
@@ -83,7 +83,7 @@ async fn a_request_is_sent() {
     assert_eq!(result["error"], "client error 403 (no retry)");
     assert_eq!(server.seen()[1].header("authorization"), Some("Bearer opensesame"));
     // What the operator allowed for the house is nobody else's.
-    let no = stage.no(&of_acme(Role::Admin), "hooks.test", json!({"config": http(&url)})).await;
+    let no = stage.no(&of_acme(CallerRole::Admin), "hooks.test", json!({"config": http(&url)})).await;
     assert!(no.starts_with("INVALID_REQUEST hook: http handler: ssrf check: ssrf: "), "{no}");
     assert_eq!(server.seen().len(), 2);
     nothing_is_kept(&stage);
@@ -92,7 +92,7 @@ async fn a_request_is_sent() {
 #[tokio::test]
 async fn a_judge_is_asked_and_paid() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let record = json!({
         "event": "pre_tool_use", "handler_type": "prompt", "scope": "tenant", "if_expr": "tool_name == 'exec'",
         "config": {"prompt_template": "No rm.", "max_invocations_per_turn": 1},
@@ -107,7 +107,7 @@ async fn a_judge_is_asked_and_paid() {
     }
     assert_eq!(stage.judge.asked.lock().unwrap().len(), 2);
     assert_eq!(stage.ok(&admin, "hooks.budget.get", json!({})).await["used"], 200);
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     stage.ok(&owner, "hooks.budget.set", json!({"tenantId": admin.tenant, "budgetTotal": 0})).await;
     let result = test(&stage, json!({"config": record, "sampleEvent": sample()})).await;
     assert_eq!(result["reason"], "tenant budget exceeded");
@@ -119,7 +119,7 @@ async fn a_judge_is_asked_and_paid() {
 async fn a_script_runs() {
     let stage = Stage::new();
     let id = stage
-        .create(&of_default(Role::Admin), {
+        .create(&of_default(CallerRole::Admin), {
             let mut record = script("tenant", "guard", "allow");
             record["config"]["source"] = json!(
                 "return {\"decision\":\"ask\",\"reason\":\"sure?\",\"updatedInput\":{\"toolInput\":{\"cmd\":\"ls\"}}}"
@@ -175,7 +175,7 @@ async fn a_script_runs() {
 #[tokio::test]
 async fn tests_never_trip_and_are_rationed() {
     let stage = Stage::new();
-    let (admin, operator) = (of_default(Role::Admin), of_default(Role::Operator));
+    let (admin, operator) = (of_default(CallerRole::Admin), of_default(CallerRole::Operator));
     let id = stage.create(&admin, script("tenant", "guard", "block")).await;
     let params = json!({"hookId": id, "sampleEvent": sample()});
     for _ in 0..20 {
@@ -197,17 +197,21 @@ async fn tests_never_trip_and_are_rationed() {
 async fn the_starter_guards_are_asked_as_a_chain() {
     let stage = Stage::new();
     *stage.scripts.blocks_after.lock().unwrap() = Some(3);
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let sample = Sample::read(&sample()).unwrap();
-    let result = stage.desk.test(&admin, Tested::Starter, &sample).await.unwrap();
+    let result = stage.rule_admin.test(&admin, TestTarget::Starter, &sample).await.unwrap();
     assert_eq!((result.decision.word(), result.effective), ("block", "block"));
     assert!(result.hook.is_some_and(|name| name.starts_with("starter-")));
     assert_eq!(stage.scripts.events.lock().unwrap().len(), 3, "those after it are not asked");
     let harmless = Sample { tool_name: Some("fetch".into()), ..Sample::default() };
-    let result = stage.desk.test(&admin, Tested::Starter, &harmless).await.unwrap();
+    let result = stage.rule_admin.test(&admin, TestTarget::Starter, &harmless).await.unwrap();
     assert_eq!((result.decision.word(), result.hook), ("allow", None));
     assert_eq!(stage.scripts.events.lock().unwrap().len(), 3, "no guard is about this tool");
     assert_eq!(stage.store_rows(), []);
-    let refused = stage.desk.test(&of_default(Role::Operator), Tested::Starter, &Sample::default()).await.unwrap_err();
+    let refused = stage
+        .rule_admin
+        .test(&of_default(CallerRole::Operator), TestTarget::Starter, &Sample::default())
+        .await
+        .unwrap_err();
     assert_eq!(refused.message, "permission denied: hooks.test requires admin role");
 }

@@ -1,6 +1,6 @@
 //! Conditions over the variables of an event.
 
-use domain::condition::{Condition, Seen};
+use domain::condition::{Condition, ConditionInput};
 use pintle_rules::condition::{compile, compile_matcher};
 
 use super::{Event, check, exec};
@@ -177,7 +177,7 @@ fn the_shell_text_is_read_once_and_only_when_asked() {
         reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         std::sync::Arc::default()
     };
-    let seen = Seen {
+    let seen = ConditionInput {
         event: "pre_tool_use",
         tool_name: "exec",
         raw_tool_name: "bash",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use egress::{Allow, Egress, KeepAlive};
-use pintle_rules::http::Exchange;
+use pintle_rules::http::HttpSender;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -28,7 +28,7 @@ fn certified(name: &str) -> (ServerConfig, ClientConfig) {
     (server, client.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn exchange(server: &Server, trust: Option<ClientConfig>) -> Exchange {
+fn exchange(server: &Server, trust: Option<ClientConfig>) -> HttpSender {
     let allow = vec![Allow::cidr("127.0.0.1", vec![server.at.port()]).unwrap()];
     let client = KeepAlive::new(Egress::new(allow).with_resolver(Names::of(&[&["127.0.0.1"]])));
     of(match trust {

@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::agent_hook::{AgentHook, HandlerType};
 use domain::checkpoint::{CheckpointKind, PreToolUse};
 use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
 use domain::llm::{LlmReply, Usage};
 use domain::message::CallPart;
+use domain::rule::{HandlerType, Rule};
 use domain::ruling::Ruling;
-use domain::store::{BudgetStore as _, HookChange};
+use domain::store::{BudgetStore as _, RuleChange};
 use domain::tool::ToolCall;
 use engine::{Clock as _, TurnCx, domain};
 use futures_util::future::BoxFuture;
-use pintle_rules::handler::{Evaluator, Judged, Wanted};
-use pintle_rules::judge::Question;
+use pintle_rules::handler::{Evaluator, JudgeChoice, Judgement};
+use pintle_rules::judge::JudgeQuestion;
 use testkit::log::Log;
 
 use super::stage::{Host, Plan, World};
@@ -26,10 +26,14 @@ use super::stage::{Host, Plan, World};
 struct Mild(AtomicUsize);
 
 impl Evaluator for Mild {
-    fn judge<'a>(&'a self, _wanted: Wanted<'a>, _question: Question) -> BoxFuture<'a, Result<Judged, String>> {
+    fn judge<'a>(
+        &'a self,
+        _wanted: JudgeChoice<'a>,
+        _question: JudgeQuestion,
+    ) -> BoxFuture<'a, Result<Judgement, String>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let reply = called("decide", r#"{"decision":"allow","reason":"fine"}"#);
-        Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })
+        Box::pin(async move { Ok(Judgement { reply, model: "fake/judge".into() }) })
     }
 }
 
@@ -48,10 +52,14 @@ impl Says {
 }
 
 impl Evaluator for Says {
-    fn judge<'a>(&'a self, _wanted: Wanted<'a>, _question: Question) -> BoxFuture<'a, Result<Judged, String>> {
+    fn judge<'a>(
+        &'a self,
+        _wanted: JudgeChoice<'a>,
+        _question: JudgeQuestion,
+    ) -> BoxFuture<'a, Result<Judgement, String>> {
         self.1.fetch_add(1, Ordering::SeqCst);
         let reply = self.0.lock().unwrap().clone().unwrap();
-        Box::pin(async move { Ok(Judged { reply, model: "fake/judge".into() }) })
+        Box::pin(async move { Ok(Judgement { reply, model: "fake/judge".into() }) })
     }
 }
 
@@ -65,7 +73,7 @@ impl World {
     /// A judge in front of `exec` that may be called so often in a turn. Says its id.
     fn judged(&self, most: u32) -> HookId {
         let config = json!({"prompt_template": "be kind", "max_invocations_per_turn": most});
-        let hook = AgentHook {
+        let hook = Rule {
             event: CheckpointKind::PreToolUse,
             handler_type: HandlerType::Prompt,
             matcher: "exec".into(),
@@ -73,7 +81,7 @@ impl World {
             ..self.hook(DEFAULT_TENANT, "ok")
         };
         let id = hook.id.clone();
-        self.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+        self.change(RuleChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
         id
     }
 }

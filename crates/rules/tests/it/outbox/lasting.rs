@@ -1,8 +1,8 @@
 //! Jobs outlive processes, and are tried again.
 
-use domain::agent_hook::{AgentHook, Decision};
 use domain::id::DEFAULT_TENANT;
-use domain::store::{Actor, HookChange, HookStore as _, OutboxJob, OutboxStore as _};
+use domain::rule::{Decision, Rule};
+use domain::store::{Actor, OutboxJob, OutboxStore as _, RuleChange, RuleStore as _};
 use pintle_rules::handler::{ATTEMPTS, LEASE, PAUSES_SECONDS};
 use tokio::time::sleep;
 
@@ -101,15 +101,15 @@ async fn a_timeout_and_a_panic_are_tried_again() {
 }
 
 /// Something that is done to a hook.
-type Blow = fn(&World, AgentHook);
+type Blow = fn(&World, Rule);
 
 #[tokio::test(start_paused = true)]
 async fn the_jobs_of_a_hook_that_is_gone_are_over() {
     let blows: [Blow; 4] = [
-        |world, hook| world.change(HookChange::Delete(hook.id)),
+        |world, hook| world.change(RuleChange::Delete(hook.id)),
         |world, hook| {
-            let off = AgentHook { enabled: false, ..hook };
-            world.change(HookChange::Update { hook: Box::new(off), if_version: None, action: "toggled" });
+            let off = Rule { enabled: false, ..hook };
+            world.change(RuleChange::Update { hook: Box::new(off), if_version: None, action: "toggled" });
         },
         |world, hook| {
             let by = Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:00Z".parse().unwrap() };
@@ -117,8 +117,8 @@ async fn the_jobs_of_a_hook_that_is_gone_are_over() {
         },
         |world, hook| {
             let event = domain::checkpoint::CheckpointKind::SessionStart;
-            let other = AgentHook { event, ..hook };
-            world.change(HookChange::Update { hook: Box::new(other), if_version: None, action: "updated" });
+            let other = Rule { event, ..hook };
+            world.change(RuleChange::Update { hook: Box::new(other), if_version: None, action: "updated" });
         },
     ];
     for (number, blow) in blows.into_iter().enumerate() {
@@ -129,7 +129,7 @@ async fn the_jobs_of_a_hook_that_is_gone_are_over() {
         sleep(secs(0)).await;
         tokio::task::yield_now().await;
         blow(&world, hook);
-        host.rulebook.refresh().unwrap();
+        host.rule_cache.refresh().unwrap();
         sleep(secs(1000)).await;
         assert_eq!((world.runs().len(), world.rows(), world.left()), (1, vec![], vec![]), "{number}");
     }
@@ -149,7 +149,7 @@ fn rules_that_could_not_be_read_end_no_job() {
         world.store.mend();
         sleep(secs(60)).await;
         assert_eq!(world.runs(), [], "no hook is known yet");
-        host.rulebook.refresh().unwrap();
+        host.rule_cache.refresh().unwrap();
         sleep(secs(60)).await;
     });
     assert_eq!((world.runs().len(), world.rows().len(), world.left()), (1, 1, vec![]));
@@ -163,7 +163,7 @@ async fn a_store_that_is_down_for_a_while_loses_no_job() {
     host.stop(DEFAULT_TENANT);
     sleep(secs(0)).await;
     world.store.break_down("the disk is gone");
-    host.rulebook.refresh().unwrap_err();
+    host.rule_cache.refresh().unwrap_err();
     sleep(secs(500)).await;
     world.store.mend();
     sleep(secs(1000)).await;

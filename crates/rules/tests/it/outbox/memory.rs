@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use domain::agent_hook::{AgentHook, Decision};
-use domain::checkpoint::{CheckpointKind, Observed};
+use domain::checkpoint::{CheckpointKind, ObservedEvent};
 use domain::execution::input_hash;
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::store::{Actor, HookChange, HookStore as _};
+use domain::rule::{Decision, Rule};
+use domain::store::{Actor, RuleChange, RuleStore as _};
 use domain::tool::{ToolCall, ToolOutput};
 use pintle_rules::handler::PoolLimits;
 use tokio::time::sleep;
@@ -27,7 +27,7 @@ async fn nothing_is_tried_again() {
         assert_ne!(world.rows()[0].decision, Decision::Allow, "{source}");
         // Whatever happened to the worker, there is another one.
         world.hook(DEFAULT_TENANT, "ok");
-        host.rulebook.refresh().unwrap();
+        host.rule_cache.refresh().unwrap();
         host.stop(DEFAULT_TENANT);
         sleep(secs(1000)).await;
         assert_eq!(world.runs().len(), 3, "{source}");
@@ -71,8 +71,8 @@ async fn an_observer_that_is_broken_is_recorded_and_skipped() {
         let hook = world.hook(DEFAULT_TENANT, name);
         // Of the last two nobody can read what they run.
         let config = if name == "torn" { hook.config.clone() } else { Object::new() };
-        let hook = AgentHook { matcher: matcher.into(), config, ..hook };
-        world.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+        let hook = Rule { matcher: matcher.into(), config, ..hook };
+        world.change(RuleChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
     }
     let host = world.host(Plan { durable: false, ..Plan::default() });
     host.stop(DEFAULT_TENANT);
@@ -90,8 +90,8 @@ async fn a_row_says_what_it_was_about_whether_its_hook_was_told_or_not() {
     let world = World::new();
     for (source, if_expr) in [("ok", ""), ("no room", ""), ("never", "tool_input.gone == 1")] {
         let hook = world.hook(DEFAULT_TENANT, source);
-        let hook = AgentHook { event: CheckpointKind::PostToolUse, if_expr: if_expr.into(), ..hook };
-        world.change(HookChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
+        let hook = Rule { event: CheckpointKind::PostToolUse, if_expr: if_expr.into(), ..hook };
+        world.change(RuleChange::Update { hook: Box::new(hook), if_version: None, action: "updated" });
     }
     // Half of the queue is one tenant's: there is room for one.
     let host = world.host(Plan { durable: false, limits: PoolLimits { workers: 1, queue: 2 }, ..Plan::default() });
@@ -99,7 +99,7 @@ async fn a_row_says_what_it_was_about_whether_its_hook_was_told_or_not() {
     let call = ToolCall { id: "c".into(), tool: "exec".into(), raw_tool: "bash".into(), arguments: arguments.clone() };
     let output = ToolOutput::ok("done");
     let who = Identity::top("main", "s", TurnId::fresh());
-    let what = Observed::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
+    let what = ObservedEvent::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
     host.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
     sleep(secs(100)).await;
     let mut rows: Vec<_> = world.rows().into_iter().map(|row| (row.hook_name, row.decision, row.input_hash)).collect();
@@ -151,7 +151,7 @@ async fn an_observer_whose_breaker_is_open_is_skipped() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_waits_no_longer_for_room_for_many_than_for_one() {
     let world = World::new();
-    let hooks: Vec<AgentHook> = (0..20).map(|number| world.hook(DEFAULT_TENANT, &format!("sleep 9{number}"))).collect();
+    let hooks: Vec<Rule> = (0..20).map(|number| world.hook(DEFAULT_TENANT, &format!("sleep 9{number}"))).collect();
     let limits = PoolLimits { workers: 1, queue: 2 };
     let host = world.host(Plan { durable: false, limits, ..Plan::default() });
     let who = Identity::top("main", "s", TurnId::fresh());
@@ -169,9 +169,9 @@ async fn a_turn_waits_no_longer_for_room_for_many_than_for_one() {
     let at_most = Duration::from_millis(51);
     assert!((Duration::from_millis(50)..=at_most).contains(&waited().await));
     for hook in hooks {
-        let off = AgentHook { enabled: false, ..hook };
-        world.change(HookChange::Update { hook: Box::new(off), if_version: None, action: "updated" });
+        let off = Rule { enabled: false, ..hook };
+        world.change(RuleChange::Update { hook: Box::new(off), if_version: None, action: "updated" });
     }
-    host.rulebook.refresh().unwrap();
+    host.rule_cache.refresh().unwrap();
     assert_eq!(waited().await, Duration::ZERO, "nobody waits for those who are not told");
 }

@@ -1,16 +1,16 @@
-//! The line that every run of a stored hook leaves in the log.
+//! The line that every run of a rule leaves in the log.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use domain::agent_hook::{AgentHook, Instead};
 use domain::checkpoint::{CheckpointKind, PreToolUse};
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
+use domain::rule::{Fallback, Rule};
 use domain::ruling::Ruling;
-use domain::store::HookChange;
+use domain::store::RuleChange;
 use domain::tool::ToolCall;
 use engine::{TurnCx, domain};
 use tokio::time::sleep;
@@ -100,12 +100,12 @@ async fn every_run_leaves_a_line_with_its_place_in_the_trace() {
         ("fail", "error", "Error: no"),
     ] {
         let world = World::new();
-        let gate_hook = AgentHook {
+        let gate_hook = Rule {
             event: CheckpointKind::PreToolUse,
-            on_timeout: Instead::Block,
+            on_timeout: Fallback::Block,
             ..world.hook(DEFAULT_TENANT, source)
         };
-        let change = HookChange::Update { hook: Box::new(gate_hook), if_version: None, action: "updated" };
+        let change = RuleChange::Update { hook: Box::new(gate_hook), if_version: None, action: "updated" };
         world.change(change);
         let host = world.host(Plan { durable: false, ..Plan::default() });
         let who = Identity::top("main", "s", TurnId::fresh()).for_call(&"c1".into());

@@ -4,30 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::agent_hook::{AgentHook, Decision, Edition, HandlerType, HookScope, Instead, Source};
-use domain::breaker::Policy;
-use domain::checkpoint::{CheckpointKind, Observed};
+use domain::breaker::BreakerPolicy;
+use domain::checkpoint::{CheckpointKind, ObservedEvent};
 use domain::execution::Execution;
 use domain::id::{AgentId, HookId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
 use domain::llm::Usage;
 use domain::record::EventRecord;
+use domain::rule::{Decision, Edition, Fallback, HandlerType, HookScope, Rule, Source};
 use domain::store::{
-    Actor, Done, ExecutionQuery, ExecutionStore, HookChange, HookStore as _, OutboxJob, OutboxStore as _, RecordQuery,
-    RecordStore, StoreError, StoredEvent, Tenant,
+    Actor, ExecutionQuery, ExecutionStore, OnKept, OutboxJob, OutboxStore as _, RecordQuery, RecordStore, RuleChange,
+    RuleStore as _, StoreError, StoredEvent, Tenant,
 };
 use egress::{Egress, KeepAlive};
 use engine::evidence::Evidence;
 use engine::{Clock, Deadlines, Engine, Tracer, domain};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use pintle_rules::cache::Rulebook;
+use pintle_rules::cache::RuleCache;
 use pintle_rules::handler::{
-    CommandSurroundings, Evaluator, Outbox, Parts, Pool, PoolLimits, ScriptCall, ScriptFailure, ScriptRan, Scripts,
-    Vault,
+    CommandEnv, Evaluator, ObserverPool, Outbox, PoolLimits, RuleServices, ScriptCall, ScriptFailure, ScriptResult,
+    Scripts, Vault,
 };
-use pintle_rules::http::Exchange;
+use pintle_rules::http::HttpSender;
 use testkit::rules::MemoryRules;
 use tokio::time::Instant;
 
@@ -107,7 +107,7 @@ impl Plays {
 }
 
 impl Scripts for Plays {
-    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
+    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         Box::pin(async move {
             let (active, before) = self.begin(&call);
             let (word, number) = call.source.split_once(' ').unwrap_or((call.source, "1000"));
@@ -115,7 +115,7 @@ impl Scripts for Plays {
             if word == "says" {
                 let wants = json!({"decision": number, "additionalContext": "look", "updatedInput": {"rawInput": "x"}});
                 let Value::Object(wants) = wants else { unreachable!() };
-                return ScriptRan { returned: Ok(wants), log: String::new() };
+                return ScriptResult { returned: Ok(wants), log: String::new() };
             }
             let number: u64 = number.parse().unwrap();
             let failed = || Err(ScriptFailure::Failed("Error: no".into()));
@@ -131,7 +131,7 @@ impl Scripts for Plays {
                 _ => allow(),
             };
             drop(active);
-            ScriptRan { returned, log: String::new() }
+            ScriptResult { returned, log: String::new() }
         })
     }
 
@@ -162,11 +162,11 @@ pub(crate) enum Rows {
 /// Waits for a fault to pass that does not.
 struct Waits {
     store: Arc<MemoryRules>,
-    waiting: Mutex<Vec<Done>>,
+    waiting: Mutex<Vec<OnKept>>,
 }
 
 impl ExecutionStore for Waits {
-    fn keep_executions(&self, _executions: Vec<Execution>, done: Done) {
+    fn keep_executions(&self, _executions: Vec<Execution>, done: OnKept) {
         self.waiting.lock().unwrap().push(done);
     }
 
@@ -187,7 +187,7 @@ impl ExecutionStore for Waits {
 struct OfEvents(Arc<MemoryRules>);
 
 impl RecordStore for OfEvents {
-    fn keep(&self, records: Vec<EventRecord>, done: Done) {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
         let rows = records.iter().flat_map(|event| event.hooks.iter().filter_map(|hook| Execution::of(event, &hook)));
         self.0.keep_executions(rows.collect(), done);
     }
@@ -206,8 +206,8 @@ pub(crate) struct World {
 /// One process.
 pub(crate) struct Host {
     pub(crate) engine: Engine,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) rulebook: Arc<Rulebook>,
+    pub(crate) pool: Arc<ObserverPool>,
+    pub(crate) rule_cache: Arc<RuleCache>,
     pub(crate) clock: Arc<Ticking>,
     /// What is told of its runs.
     pub(crate) told: Arc<Told>,
@@ -243,8 +243,8 @@ impl World {
     }
 
     /// A hook on the end of turns of `tenant` that runs `source`.
-    pub(crate) fn hook(&self, tenant: &str, source: &str) -> AgentHook {
-        let hook = AgentHook {
+    pub(crate) fn hook(&self, tenant: &str, source: &str) -> Rule {
+        let hook = Rule {
             id: HookId::fresh(),
             tenant_id: TenantId::from(tenant),
             agent_ids: Vec::new(),
@@ -256,14 +256,14 @@ impl World {
             matcher: String::new(),
             if_expr: String::new(),
             timeout_ms: 10_000,
-            on_timeout: Instead::Allow,
+            on_timeout: Fallback::Allow,
             priority: 0,
             enabled: true,
             version: 1,
             source: Source::User,
             may_rewrite: false,
-            breaker: Policy::Off,
-            on_trip: Instead::Allow,
+            breaker: BreakerPolicy::Off,
+            on_trip: Fallback::Allow,
             tripped_at: None,
             disabled_reason: String::new(),
             metadata: Object::new(),
@@ -271,11 +271,11 @@ impl World {
             created_at: "2026-11-22T08:00:00Z".into(),
             updated_at: "2026-11-22T08:00:00Z".into(),
         };
-        self.change(HookChange::Create(Box::new(hook.clone())));
+        self.change(RuleChange::Create(Box::new(hook.clone())));
         hook
     }
 
-    pub(crate) fn change(&self, change: HookChange) {
+    pub(crate) fn change(&self, change: RuleChange) {
         let by = Actor { name: "ann".into(), at: START.parse().unwrap() };
         self.store.change(vec![change], &by).unwrap();
     }
@@ -295,21 +295,21 @@ impl World {
             Rows::Never => Arc::new(Waits { store: self.store.clone(), waiting: Mutex::default() }),
         };
         let pool = match plan.durable {
-            true => Pool::durable(plan.limits, rows, tasks, outbox),
-            false => Pool::new(plan.limits, rows, tasks),
+            true => ObserverPool::durable(plan.limits, rows, tasks, outbox),
+            false => ObserverPool::new(plan.limits, rows, tasks),
         };
         pool.trace_by(tracer);
-        let parts = Parts {
+        let parts = RuleServices {
             edition: Edition::Lite,
             tasks: engine.tasks().clone(),
             deadlines: engine.deadlines().clone(),
-            commands: CommandSurroundings {
+            commands: CommandEnv {
                 vars: Vec::new(),
                 operator_env: Vec::new(),
                 secrets: BTreeSet::new(),
                 workspace_of: Arc::new(|_| std::env::temp_dir()),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
+            exchange: HttpSender::new(KeepAlive::new(Egress::new(Vec::new())), engine.deadlines().clone()),
             scripts: Arc::new(Plays { log: self.log.clone(), clock: clock.clone() }),
             evaluator: plan.judge,
             budgets: self.store.clone(),
@@ -321,8 +321,8 @@ impl World {
         };
         let agents = Arc::new(|| vec![AgentId::from("main")]);
         // A store that is down is a test's own doing.
-        let (rulebook, _) = Rulebook::open(self.store.clone(), engine.live().clone(), Arc::new(parts), agents);
-        Host { engine, pool, rulebook, clock, told }
+        let (rule_cache, _) = RuleCache::open(self.store.clone(), engine.live().clone(), Arc::new(parts), agents);
+        Host { engine, pool, rule_cache, clock, told }
     }
 
     pub(crate) fn runs(&self) -> Vec<Run> {
@@ -371,8 +371,12 @@ impl Host {
     /// Tells the hooks of `tenant` that a turn is over.
     pub(crate) fn stop(&self, tenant: &str) {
         let who = Identity { tenant_id: TenantId::from(tenant), ..Identity::top("main", "s", TurnId::fresh()) };
-        let what =
-            Observed::Stop { reply: "done".into(), iterations: 1, usage: Usage::default(), duration: Duration::ZERO };
+        let what = ObservedEvent::Stop {
+            reply: "done".into(),
+            iterations: 1,
+            usage: Usage::default(),
+            duration: Duration::ZERO,
+        };
         self.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
     }
 

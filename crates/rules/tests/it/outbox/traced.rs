@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use domain::agent_hook::AgentHook;
 use domain::checkpoint::{CheckpointKind, PreToolUse, RuntimeEvent};
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::span::{Span, SpanKey, Value};
-use domain::store::HookChange;
+use domain::rule::Rule;
+use domain::span::{AttributeValue, Span, SpanKey};
+use domain::store::RuleChange;
 use domain::tool::ToolCall;
 use engine::{Clearance, Telemetry, TurnCx, domain};
 use pintle_rules::handler::{ATTEMPTS, PoolLimits};
@@ -36,9 +36,9 @@ impl Telemetry for Told {
 
 /// The runs of hooks so far: name, status, and what the attributes `names` say.
 fn runs(told: &Arc<Told>, names: &[&str]) -> Vec<String> {
-    let text = |value: &Value| match value {
-        Value::Text(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
+    let text = |value: &AttributeValue| match value {
+        AttributeValue::Text(text) => text.clone(),
+        AttributeValue::Number(number) => number.to_string(),
     };
     let one = |span: &Span| {
         let said = names.iter().filter_map(|name| span.attributes.iter().find(|(own, _)| own == name));
@@ -117,8 +117,8 @@ async fn cleared(host: &Host, who: &Identity) {
 #[tokio::test(start_paused = true)]
 async fn a_gate_is_told_below_its_call_and_a_test_is_not() {
     let world = World::new();
-    let gate = AgentHook { event: CheckpointKind::PreToolUse, ..world.hook(DEFAULT_TENANT, "ok") };
-    world.change(HookChange::Update { hook: Box::new(gate), if_version: None, action: "updated" });
+    let gate = Rule { event: CheckpointKind::PreToolUse, ..world.hook(DEFAULT_TENANT, "ok") };
+    world.change(RuleChange::Update { hook: Box::new(gate), if_version: None, action: "updated" });
     let host = world.host(Plan { durable: false, ..Plan::default() });
     let who = Identity::top("main", "s", TurnId::fresh()).for_call(&"c1".into());
     let test = Identity { is_test: true, ..who.clone() };

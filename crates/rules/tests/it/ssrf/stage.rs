@@ -10,7 +10,7 @@ use std::time::Duration;
 use egress::{Allow, Client, Dial, Egress, EgressError, KeepAlive, Resolver, SystemDial, SystemResolver, Timeouts};
 use engine::Deadlines;
 use futures_util::future::BoxFuture;
-use pintle_rules::http::Exchange;
+use pintle_rules::http::HttpSender;
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -131,14 +131,14 @@ impl Stage {
         text.replace("{P}", &self.port.to_string())
     }
 
-    pub(super) fn exchange(&self, egress: Egress) -> Exchange {
+    pub(super) fn exchange(&self, egress: Egress) -> HttpSender {
         let time = StillTime::new();
-        Exchange::new(KeepAlive::new(egress), Deadlines::default()).with_time(time.clone(), time)
+        HttpSender::new(KeepAlive::new(egress), Deadlines::default()).with_time(time.clone(), time)
     }
 
-    pub(super) fn diverted(&self, egress: Egress) -> Exchange {
+    pub(super) fn diverted(&self, egress: Egress) -> HttpSender {
         let time = StillTime::new();
-        Exchange::new(KeepAlive::new(egress).with_dial(self.diversion.clone()), Deadlines::default())
+        HttpSender::new(KeepAlive::new(egress).with_dial(self.diversion.clone()), Deadlines::default())
             .with_time(time.clone(), time)
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use domain::audit::{Finding, Kind, Line, Lines, Verifier, append};
+use domain::audit::{AuditFinding, AuditKind, AuditLine, AuditLines, Verifier, append};
 use domain::json::Object;
 
 use super::*;
@@ -105,20 +105,20 @@ fn a_signature_is_good_for_its_message_and_key_only() {
 fn an_exported_chain_is_verified_with_the_public_key_only() {
     let home = tempfile::tempdir().unwrap();
     let key = SigningKey::open_or_create(home.path()).unwrap();
-    let (tenant, mut head, mut file) = (TenantId::from("default"), Link::GENESIS, String::new());
+    let (tenant, mut head, mut file) = (TenantId::from("default"), ChainHead::GENESIS, String::new());
     let time = Timestamp::from_second(1_800_000_000).unwrap();
     for _ in 0..5 {
-        let (entry, next) = append(&head, &tenant, time, Kind::Decision, Object::new()).unwrap();
+        let (entry, next) = append(&head, &tenant, time, AuditKind::Decision, Object::new()).unwrap();
         head = next;
-        file.push_str(&format!("{}\n", Line::Entry(entry)));
+        file.push_str(&format!("{}\n", AuditLine::Entry(entry)));
         if head.seq == 4 {
-            file.push_str(&format!("{}\n", Line::Checkpoint(key.checkpoint(&tenant, &head, time))));
+            file.push_str(&format!("{}\n", AuditLine::Checkpoint(key.checkpoint(&tenant, &head, time))));
         }
     }
     let keys = PublicKeys::parse(&fs::read_to_string(home.path().join(PUBLIC_KEY_FILE)).unwrap()).unwrap();
     let verify = |file: &str| {
         let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
-        let (mut verifier, mut lines) = (Verifier::new(&check), Lines::default());
+        let (mut verifier, mut lines) = (Verifier::new(&check), AuditLines::default());
         lines.feed(file.as_bytes(), |line| verifier.line(line));
         lines.end(|line| verifier.line(line));
         verifier.finish()
@@ -133,7 +133,7 @@ fn an_exported_chain_is_verified_with_the_public_key_only() {
         1,
     );
     assert_ne!(moved, file);
-    let expected = Finding::BadSignature { seq: 3, kid: key.kid().into() };
+    let expected = AuditFinding::BadSignature { seq: 3, kid: key.kid().into() };
     assert_eq!(verify(&moved).tenants[0].findings, [expected]);
 }
 
@@ -145,7 +145,7 @@ fn the_example_of_the_reference_page_says_what_the_page_says() {
     };
     let keys = PublicKeys::parse(&starting("ed25519:")).unwrap();
     let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
-    let (mut verifier, mut lines) = (Verifier::new(&check), Lines::default());
+    let (mut verifier, mut lines) = (Verifier::new(&check), AuditLines::default());
     lines.feed(starting("{\"type\":").as_bytes(), |line| verifier.line(line));
     let report = verifier.finish();
     assert_eq!(report.tenants[0].rows, 3);

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{CHECKPOINT_EVERY, Checkpoint, Link, due, due_at_stop};
+use domain::audit::{AuditCheckpoint, CHECKPOINT_EVERY, ChainHead, due, due_at_stop};
 use domain::id::TenantId;
 use domain::store::StoreError;
 use jiff::Timestamp;
 
-use super::{Grown, audited, head, last_signed, lock_head, number};
+use super::{ChainGrowth, audited, head, last_signed, lock_head, number};
 use crate::db::{Db, Failure, moment};
 use crate::keyring::signing::SigningKey;
 
@@ -54,9 +54,9 @@ impl Sealer {
 
     /// Takes note of chains that have just grown, in their transaction, and signs those that are due. If the transaction
     /// comes to nothing, [`Self::forget`] has to be called.
-    pub(crate) fn grown(&mut self, db: &dyn Db, grown: &[Grown], now: Instant) -> Result<(), Failure> {
+    pub(crate) fn grown(&mut self, db: &dyn Db, grown: &[ChainGrowth], now: Instant) -> Result<(), Failure> {
         let Some(signing) = self.signing.clone() else { return Ok(()) };
-        for Grown { tenant, from, to } in grown {
+        for ChainGrowth { tenant, from, to } in grown {
             let mut watched = match self.chains.get(tenant) {
                 Some(watched) => *watched,
                 None => first_sight(db, tenant, from, now)?,
@@ -104,14 +104,14 @@ impl Sealer {
 }
 
 /// What is to be known of a chain whose end was `end` and that nobody watched. Rows that somebody left unsigned are due.
-fn first_sight(db: &dyn Db, tenant: &TenantId, end: &Link, now: Instant) -> Result<Watched, Failure> {
+fn first_sight(db: &dyn Db, tenant: &TenantId, end: &ChainHead, now: Instant) -> Result<Watched, Failure> {
     let signed = last_signed(db, tenant)?.map_or(0, |link| link.seq);
     let since = if signed < end.seq { now.checked_sub(CHECKPOINT_EVERY).unwrap_or(now) } else { now };
     Ok(Watched { signed, end: end.seq, since })
 }
 
-fn sign(db: &dyn Db, signing: &SigningKey, tenant: &TenantId, end: &Link) -> Result<(), Failure> {
-    let point: Checkpoint = signing.checkpoint(tenant, end, Timestamp::now());
+fn sign(db: &dyn Db, signing: &SigningKey, tenant: &TenantId, end: &ChainHead) -> Result<(), Failure> {
+    let point: AuditCheckpoint = signing.checkpoint(tenant, end, Timestamp::now());
     let signature = STANDARD.decode(&point.signature).map_err(|_| {
         Failure::Said(StoreError::Unavailable("audit checkpoint could not be signed: no base64".into()))
     })?;

@@ -1,12 +1,12 @@
-//! A stored hook and the columns of its row.
+//! A rule and the columns of its row.
 
 use std::fmt::Display;
 
-use domain::agent_hook::{AgentHook, HandlerType, HookScope, Instead, Source};
-use domain::breaker::Policy;
+use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value};
+use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 use jiff::Timestamp;
 
 use crate::db::{Cell, Columns, Dialect, Failure};
@@ -18,7 +18,7 @@ pub(super) const COLUMNS: &str = "id, tenant_id, agent_ids, event, handler_type,
                                   on_trip, tripped_at, disabled_reason, metadata, created_by, created_at, updated_at";
 
 /// What stands in the row of `hook`, whose moments are as they are shown.
-pub(super) fn cells(dialect: Dialect, hook: &AgentHook) -> Result<Vec<Cell<'_>>, Failure> {
+pub(super) fn cells(dialect: Dialect, hook: &Rule) -> Result<Vec<Cell<'_>>, Failure> {
     let unkeepable = |why: String| Failure::Said(rules::unkeepable(&format!("hook `{}`", hook.id), &why));
     let json = |object: &Object| jsonb::kept(dialect, &Value::Object(object.clone())).map_err(unkeepable);
     let at = |text: &String| {
@@ -57,7 +57,7 @@ pub(super) fn cells(dialect: Dialect, hook: &AgentHook) -> Result<Vec<Cell<'_>>,
 }
 
 /// The hook of a row. What is wrong with it says which hook it is, so that somebody can find the row.
-pub(super) fn hook(dialect: Dialect, row: &dyn Columns) -> Result<AgentHook, Failure> {
+pub(super) fn hook(dialect: Dialect, row: &dyn Columns) -> Result<Rule, Failure> {
     let id = HookId::new(row.string("id")?);
     settings(dialect, row, &id).map_err(|failure| match failure {
         Failure::Foreign { what, why } => foreign(&id, format!("{what}: {why}")),
@@ -65,14 +65,14 @@ pub(super) fn hook(dialect: Dialect, row: &dyn Columns) -> Result<AgentHook, Fai
     })
 }
 
-fn settings(dialect: Dialect, row: &dyn Columns, id: &HookId) -> Result<AgentHook, Failure> {
+fn settings(dialect: Dialect, row: &dyn Columns, id: &HookId) -> Result<Rule, Failure> {
     let broken = |column: &str, why: String| Failure::Foreign { what: format!("column `{column}`"), why };
     let object = |column: &str| match jsonb::read(dialect, &row.text(column)?) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(broken(column, "it is no JSON object".to_owned())),
         Err(why) => Err(broken(column, why)),
     };
-    Ok(AgentHook {
+    Ok(Rule {
         tenant_id: TenantId::new(row.string("tenant_id")?),
         agent_ids: body::read(&row.text("agent_ids")?).map_err(|why| broken("agent_ids", why))?,
         event: word(row, "event", CheckpointKind::named)?,
@@ -83,14 +83,14 @@ fn settings(dialect: Dialect, row: &dyn Columns, id: &HookId) -> Result<AgentHoo
         matcher: row.maybe_string("matcher")?.unwrap_or_default(),
         if_expr: row.maybe_string("if_expr")?.unwrap_or_default(),
         timeout_ms: number(row, "timeout_ms")?,
-        on_timeout: word(row, "on_timeout", Instead::named)?,
+        on_timeout: word(row, "on_timeout", Fallback::named)?,
         priority: number(row, "priority")?,
         enabled: row.flag("enabled")?,
         version: number(row, "version")?,
         source: word(row, "source", Source::named)?,
         may_rewrite: row.flag("may_rewrite")?,
-        breaker: word(row, "breaker", Policy::named)?,
-        on_trip: word(row, "on_trip", Instead::named)?,
+        breaker: word(row, "breaker", BreakerPolicy::named)?,
+        on_trip: word(row, "on_trip", Fallback::named)?,
         tripped_at: row.maybe_text("tripped_at")?.map(|text| moment(&text)).transpose()?,
         disabled_reason: row.string("disabled_reason")?,
         metadata: object("metadata")?,

@@ -1,10 +1,10 @@
 //! A sequence of calls, made from a number. Spaces are small, so that everything meets everything.
 
-use domain::agent_hook::{AGENT_EVENTS, AgentHook, HandlerType, HookScope, Instead, Source};
-use domain::breaker::{Counted, Policy, Run};
+use domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value};
-use domain::store::{Actor, HookChange, OutboxJob, Tenant};
+use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule, Source};
+use domain::store::{Actor, OutboxJob, RuleChange, Tenant};
 use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
 
@@ -88,7 +88,7 @@ impl Maker {
         match self.rng.u32(0..46) {
             0..10 => Step::Change(vec![self.create()], self.actor()),
             10..16 => Step::Change(vec![self.update()], self.actor()),
-            16..18 => Step::Change(vec![HookChange::Delete(self.hook_id())], self.actor()),
+            16..18 => Step::Change(vec![RuleChange::Delete(self.hook_id())], self.actor()),
             18..20 => self.several(),
             20..24 => Step::Trip(self.hook_id(), self.tenant(), self.actor()),
             24..27 => self.reset(),
@@ -148,24 +148,24 @@ impl Maker {
         Tenant { slug: format!("t-{another}"), id: one, name: String::new(), created_at: self.now.to_string() }
     }
 
-    fn create(&mut self) -> HookChange {
-        HookChange::Create(Box::new(self.hook()))
+    fn create(&mut self) -> RuleChange {
+        RuleChange::Create(Box::new(self.hook()))
     }
 
-    fn update(&mut self) -> HookChange {
+    fn update(&mut self) -> RuleChange {
         let if_version = match self.rng.u32(0..4) {
             0 => Some(self.rng.u32(1..4)),
             _ => None,
         };
         let action = *self.pick(&["updated", "toggled", "reset", "disabled"]);
-        HookChange::Update { hook: Box::new(self.hook()), if_version, action }
+        RuleChange::Update { hook: Box::new(self.hook()), if_version, action }
     }
 
     fn several(&mut self) -> Step {
         let one = |maker: &mut Self| match maker.rng.u32(0..4) {
             0 | 1 => maker.create(),
             2 => maker.update(),
-            _ => HookChange::Delete(maker.hook_id()),
+            _ => RuleChange::Delete(maker.hook_id()),
         };
         let many = self.rng.usize(0..4);
         Step::Change((0..many).map(|_| one(self)).collect(), self.actor())
@@ -177,20 +177,20 @@ impl Maker {
     }
 
     fn keep_run(&mut self) -> Step {
-        let mut run = Run::default();
+        let mut run = BreakerRun::default();
         for _ in 0..self.rng.u32(0..4) {
-            run.take(Policy::All, Counted::Block, self.now);
+            run.take(BreakerPolicy::All, BreakerOutcome::Block, self.now);
         }
         Step::KeepRun(self.hook_id(), self.tenant(), run, self.now)
     }
 
-    fn hook(&mut self) -> AgentHook {
+    fn hook(&mut self) -> Rule {
         let scope = *self.pick(HookScope::ALL);
         let tenant_id = if scope == HookScope::Global { TenantId::sentinel() } else { self.some_tenant() };
         let agents = if scope == HookScope::Agent { self.rng.u64(1..3) } else { 0 };
-        let instead = |maker: &mut Self| *maker.pick(Instead::ALL);
+        let instead = |maker: &mut Self| *maker.pick(Fallback::ALL);
         let is_tripped = self.rng.u32(0..8) == 0;
-        AgentHook {
+        Rule {
             id: self.hook_id(),
             tenant_id,
             agent_ids: (0..agents).map(|agent| uuid(4, 0, agent)).collect(),
@@ -208,7 +208,7 @@ impl Maker {
             version: self.rng.u32(0..9),
             source: *self.pick(Source::ALL),
             may_rewrite: self.rng.bool(),
-            breaker: *self.pick(&Policy::ALL),
+            breaker: *self.pick(&BreakerPolicy::ALL),
             on_trip: instead(self),
             tripped_at: is_tripped.then(|| "2026-11-21T23:59:59.000001Z".to_owned()),
             disabled_reason: (*self.pick(&["", "edition"])).to_owned(),

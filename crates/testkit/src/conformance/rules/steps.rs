@@ -1,18 +1,18 @@
 //! What can be done.
 
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
-use domain::store::{Actor, HookChange, OutboxJob, Tenant};
+use domain::store::{Actor, OutboxJob, RuleChange, Tenant};
 use jiff::Timestamp;
 
 /// One call of a store.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     AddTenant(Tenant),
-    Change(Vec<HookChange>, Actor),
+    Change(Vec<RuleChange>, Actor),
     Trip(HookId, TenantId, Actor),
     Reset(HookId, Option<TenantId>, Actor),
-    KeepRun(HookId, TenantId, Run, Timestamp),
+    KeepRun(HookId, TenantId, BreakerRun, Timestamp),
     Hook(HookId),
     Changes(HookId, usize),
     Rules,

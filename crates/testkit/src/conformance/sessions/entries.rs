@@ -1,16 +1,16 @@
 //! Every kind of entry comes back as it was, whatever stands in it.
 
 use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
-use domain::history::{Changed, Recalled, Withheld};
+use domain::history::{ChangedMessage, RecalledHistory, WithheldReason};
 use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
 use domain::ledger::MsgId;
-use domain::message::{CallPart, Message, Private, Role, SystemPart};
+use domain::message::{CallPart, Message, ProviderData, Role, SystemPart};
 use domain::planning::StepPrompts;
-use domain::session::{Cause, Entry, Session};
+use domain::session::{JournalEntry, ReleaseReason, Session};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use domain::store::{SessionKey, SessionStore};
-use domain::turn::{Answer, Equipment, Fact, Flow, Origin, ToolUse, Waiting};
+use domain::turn::{Fact, MessageSender, ModelAnswer, ToolUse, TurnFlow, TurnSetup, WaitingMessage};
 
 use super::{append_of, appended, begun, journal, key, queued, row, waiting};
 
@@ -18,7 +18,7 @@ use super::{append_of, appended, begun, journal, key, queued, row, waiting};
 const LONG_BYTES: usize = 10 << 20;
 
 /// What a turn has beside its conversation, with every member set.
-fn equipment() -> Equipment {
+fn equipment() -> TurnSetup {
     let hook = SkillHook {
         skill: "alpha".into(),
         name: "cite".into(),
@@ -29,11 +29,11 @@ fn equipment() -> Equipment {
         tool_filter: vec!["read_file".into()],
     };
     let skills = Skills::new(vec![hook]).narrowed(&[]);
-    Equipment { skills, flow: Flow::Planned(StepPrompts::default()), tools: ToolUse::Own }
+    TurnSetup { skills, flow: TurnFlow::Planned(StepPrompts::default()), tools: ToolUse::Own }
 }
 
 /// Every kind of entry, with every member set.
-fn every_entry() -> Vec<Entry> {
+fn every_entry() -> Vec<JournalEntry> {
     let full = Message {
         reasoning_content: "hm".into(),
         media: vec!["media://1".into()],
@@ -50,22 +50,22 @@ fn every_entry() -> Vec<Entry> {
         tool_call_id: "call_0".into(),
         model_name: "m".into(),
         created_at: Some("2026-01-02T03:04:05Z".into()),
-        private: Private::of(vec![json::parse(r#"{"signature":"x","n":1.10}"#).expect("JSON")]),
+        private: ProviderData::of(vec![json::parse(r#"{"signature":"x","n":1.10}"#).expect("JSON")]),
         ..Message::text(Role::Assistant, "I will")
     };
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
-    let answer = Answer {
+    let answer = ModelAnswer {
         text: "4 °C".into(),
         media: vec!["a".into()],
         handled: true,
         execution: Some(execution),
-        ..Answer::not_run("")
+        ..ModelAnswer::not_run("")
     };
-    let from = Origin::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
-    let withheld = vec![Changed { place: 7, why: Withheld::Refused }];
+    let from = MessageSender::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
+    let withheld = vec![ChangedMessage { place: 7, why: WithheldReason::Refused }];
     let facts = [
-        Fact::Queued(Waiting { message: full.clone().into(), from, notes: Vec::new() }),
-        Fact::Recalled(Recalled { keep: 2, messages: vec![full.clone().into()], withheld }),
+        Fact::Queued(WaitingMessage { message: full.clone().into(), from, notes: Vec::new() }),
+        Fact::Recalled(RecalledHistory { keep: 2, messages: vec![full.clone().into()], withheld }),
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
         Fact::Equipped { with: Box::new(equipment()) },
         Fact::Planned { message: full.clone().into(), need_tool: true },
@@ -92,10 +92,16 @@ fn every_entry() -> Vec<Entry> {
             reply: "sorry".into(),
         },
     ];
-    let mut entries = vec![Entry::Opened { by: "pid 4711".into() }];
-    entries.extend(facts.map(Entry::Turn));
-    let causes = [Cause::Done, Cause::Failed, Cause::Interrupted, Cause::Waiting, Cause::Killed];
-    entries.extend(causes.map(|cause| Entry::Closed { cause }));
+    let mut entries = vec![JournalEntry::Opened { by: "pid 4711".into() }];
+    entries.extend(facts.map(JournalEntry::Turn));
+    let causes = [
+        ReleaseReason::Done,
+        ReleaseReason::Failed,
+        ReleaseReason::Interrupted,
+        ReleaseReason::Waiting,
+        ReleaseReason::Killed,
+    ];
+    entries.extend(causes.map(|cause| JournalEntry::Closed { cause }));
     entries
 }
 
@@ -110,25 +116,25 @@ pub(super) fn a_journal_comes_back_whole<S: SessionStore>(store: &S) {
         assert_eq!(found, entry);
     }
     assert_eq!(found.len(), entries.len());
-    let folded = |entries: Vec<Entry>| format!("{:?}", Session::fold(entries));
+    let folded = |entries: Vec<JournalEntry>| format!("{:?}", Session::fold(entries));
     assert_eq!(folded(found), folded(entries));
 }
 
 /// The answer of a model with two calls, whose arguments say `secret-0` and `secret-1`, and so does what its provider
 /// keeps of it.
-fn asked(iteration: u32) -> Entry {
+fn asked(iteration: u32) -> JournalEntry {
     let call = |n| CallPart::new(&format!("c{n}"), "exec", &format!(r#"{{"command":"secret-{n}"}}"#));
     let tool_calls = vec![call(0), call(1)];
-    let private = Private::of(vec!["secret-0 secret-1".into()]);
+    let private = ProviderData::of(vec!["secret-0 secret-1".into()]);
     let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "I will") }.into();
     let (read_only, owners) = (vec![false; 2], [].into());
-    Entry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
+    JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
 }
 
 /// The call at `place` is used, with other arguments than the model's.
-fn used_as(place: usize, command: &str) -> Entry {
+fn used_as(place: usize, command: &str) -> JournalEntry {
     let rewritten = Some(format!(r#"{{"command":"{command}"}}"#));
-    Entry::Turn(Fact::Used { place, read_only: false, tool: "exec".into(), digest: "00ff".into(), rewritten })
+    JournalEntry::Turn(Fact::Used { place, read_only: false, tool: "exec".into(), digest: "00ff".into(), rewritten })
 }
 
 pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore>(store: &S) {
@@ -138,22 +144,22 @@ pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore>(s
     appended(store, append_of(&other, vec![begun(&TurnId::fresh(), "hi"), asked(1)]));
     appended(store, append_of(&key, vec![begun(&TurnId::fresh(), "hi"), asked(1)]));
     let waits = Fact::Rewritten { place: 1, arguments: "{}".into() };
-    appended(store, append_of(&key, vec![Entry::Turn(waits)]));
+    appended(store, append_of(&key, vec![JournalEntry::Turn(waits)]));
     assert_eq!(holds(&key), [true, true], "a call that waits is cleared again from what the model wrote");
     appended(store, append_of(&key, vec![used_as(0, "clean")]));
     assert_eq!(holds(&key), [false, true]);
-    let answer = Answer { rewritten: Some("{}".into()), ..Answer::not_run("no") };
-    appended(store, append_of(&key, vec![Entry::Turn(Fact::Answered { place: 1, answer }), asked(2)]));
+    let answer = ModelAnswer { rewritten: Some("{}".into()), ..ModelAnswer::not_run("no") };
+    appended(store, append_of(&key, vec![JournalEntry::Turn(Fact::Answered { place: 1, answer }), asked(2)]));
     assert_eq!(holds(&key), [true, true], "the second answer of the model is another one");
     // In one append, and to the first answer before.
     appended(store, append_of(&key, vec![used_as(0, "clean"), used_as(1, "clean"), asked(3), used_as(0, "clean")]));
     let left = journal(store, &key);
-    let calls = |entry: &Entry| match entry {
-        Entry::Turn(Fact::Replied { message, .. }) => {
+    let calls = |entry: &JournalEntry| match entry {
+        JournalEntry::Turn(Fact::Replied { message, .. }) => {
             let commands = message.message.tool_calls.iter().map(|part| part.function.arguments.clone());
             Some((commands.collect::<Vec<_>>(), message.private.len()))
         }
-        Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
     };
     let (clean, raw) = (r#"{"command":"clean"}"#.to_owned(), r#"{"command":"secret-1"}"#.to_owned());
     assert_eq!(
@@ -174,18 +180,22 @@ pub(super) fn hostile_entries_are_only_entries<S: SessionStore>(store: &S) {
         attachments: vec![deepest.clone()],
         system_parts: vec![part_of_system],
         tool_calls: vec![part],
-        private: Private::of(vec![deepest]),
+        private: ProviderData::of(vec![deepest]),
         ..Message::text(Role::User, "")
     };
     let key = key("'); DROP TABLE journal; --", "nul \0 and \u{1b}[2J\u{202e}\u{10ffff}");
     let turn_id = TurnId::from("");
-    let mut entries = vec![Entry::Turn(Fact::Begun {
+    let mut entries = vec![JournalEntry::Turn(Fact::Begun {
         turn_id: turn_id.clone(),
         prompts: vec![deep.clone().into(), deep.clone().into()],
         max_iterations: u32::MAX,
     })];
-    let origin = Origin::Subturn { agent: AgentId::from("\0"), turn_id };
-    entries.push(Entry::Turn(Fact::Queued(Waiting { message: deep.into(), from: origin, notes: Vec::new() })));
+    let origin = MessageSender::Subturn { agent: AgentId::from("\0"), turn_id };
+    entries.push(JournalEntry::Turn(Fact::Queued(WaitingMessage {
+        message: deep.into(),
+        from: origin,
+        notes: Vec::new(),
+    })));
     let escaped = LONG_BYTES / 10;
     let long = ["€\u{fffd}".repeat(LONG_BYTES / 6), "\0".repeat(escaped), "\"\\".repeat(escaped / 2)];
     entries.extend(long.map(|text| queued(&text)));

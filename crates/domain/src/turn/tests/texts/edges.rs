@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ledger::tests::{skills, written};
-use crate::ledger::{Provenance, Source};
+use crate::ledger::{MessageSource, Provenance};
 use crate::skill::{SkillHook, Timing};
 
 fn persistent(timing: Timing) -> Skills {
@@ -13,11 +13,11 @@ fn persistent(timing: Timing) -> Skills {
 
 #[test]
 fn an_abort_puts_nothing_in_and_announces_nothing() {
-    let mut turn = equipped(persistent(Timing::AfterToolCall), Flow::Direct, ToolUse::Own);
+    let mut turn = equipped(persistent(Timing::AfterToolCall), TurnFlow::Direct, ToolUse::Own);
     assert_eq!(step(&mut turn), "model 1");
     turn.apply(asks(1, &["read_file", "read_file"]));
-    turn.answered(0, Answer::not_run("T1").about("read_file"));
-    turn.end(End::failed("hook.after_tool", "stopped"));
+    turn.answered(0, ModelAnswer::not_run("T1").about("read_file"));
+    turn.end(TurnEnd::failed("hook.after_tool", "stopped"));
     assert_eq!(step(&mut turn), "end Error hook.after_tool: stopped");
     assert!(turn.to_announce().is_empty());
     assert_eq!(written(&turn.into_messages()), "S0 U1 A1 T1 stopped");
@@ -25,10 +25,10 @@ fn an_abort_puts_nothing_in_and_announces_nothing() {
 
 #[test]
 fn a_call_that_was_passed_over_is_about_nothing() {
-    let mut turn = equipped(skills(), Flow::Direct, ToolUse::Own);
+    let mut turn = equipped(skills(), TurnFlow::Direct, ToolUse::Own);
     assert_eq!(step(&mut turn), "model 1");
     turn.apply(asks(1, &["read_file", "read_file"]));
-    turn.answered(0, Answer::not_run("T1").about("read_file"));
+    turn.answered(0, ModelAnswer::not_run("T1").about("read_file"));
     turn.apply(says("wait"));
     report(&mut turn, "skip 1: queued user steering message");
     report(&mut turn, "inject wait");
@@ -38,7 +38,7 @@ fn a_call_that_was_passed_over_is_about_nothing() {
         "S0 U1 tone#1 goal#3 A1 T1 Skipped due to queued user message. trunc#4 cite#5 wait check#6"
     );
     let steering = turn.messages().iter().find(|message| message.get().content == "wait").unwrap();
-    assert_eq!(Provenance::of(steering.get()), Provenance::new(Source::Steering, 2));
+    assert_eq!(Provenance::of(steering.get()), Provenance::new(MessageSource::Steering, 2));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn filters_see_the_canonical_name_and_the_one_that_the_model_wrote_once_a_call()
         ..skills().hooks.iter().find(|hook| hook.name == "trunc").unwrap().clone()
     };
     let check = |raw: &str, canonical: &str, fires: bool| {
-        let mut turn = equipped(Skills::new(vec![hook.clone()]), Flow::Direct, ToolUse::Own);
+        let mut turn = equipped(Skills::new(vec![hook.clone()]), TurnFlow::Direct, ToolUse::Own);
         assert_eq!(step(&mut turn), "model 1");
         turn.apply(asks(1, &[raw]));
         answer_all(&mut turn, &[(canonical, "T1")]);
@@ -82,7 +82,7 @@ fn an_interrupt_before_the_plan_goes_straight_to_the_last_words() {
 fn the_limit_counts_rounds_and_not_the_plan() {
     let history = vec![Message::text(Role::System, "S0").into()];
     let mut turn = Turn::new(history, Message::text(Role::User, "U1"), 1);
-    let with = Equipment { skills: skills(), flow: planned(), tools: ToolUse::Own };
+    let with = TurnSetup { skills: skills(), flow: planned(), tools: ToolUse::Own };
     turn.apply(Fact::Equipped { with: Box::new(with) });
     assert_eq!(step(&mut turn), "plan");
     turn.apply(plans("", true));
@@ -95,10 +95,10 @@ fn the_limit_counts_rounds_and_not_the_plan() {
 
 #[test]
 fn delivered_results_end_the_turn_and_close_the_loop() {
-    let mut turn = equipped(skills(), Flow::Direct, ToolUse::Own);
+    let mut turn = equipped(skills(), TurnFlow::Direct, ToolUse::Own);
     assert_eq!(step(&mut turn), "model 1");
     turn.apply(asks(1, &["read_file"]));
-    turn.answered(0, Answer { handled: true, ..Answer::not_run("T1").about("read_file") });
+    turn.answered(0, ModelAnswer { handled: true, ..ModelAnswer::not_run("T1").about("read_file") });
     assert_eq!(step(&mut turn), "end Completed \"\"");
     assert_eq!(written(turn.messages()), format!("S0 U1 tone#1 check#2 A1 T1 {DELIVERED}"));
 }
@@ -138,12 +138,12 @@ fn a_turn_that_was_killed_after_a_compaction_goes_on_with_the_same_list() {
 
 #[test]
 fn a_roll_back_leaves_nothing_and_equipment_comes_first_or_never() {
-    let mut turn = equipped(skills(), Flow::Direct, ToolUse::Own);
-    let with = Equipment { skills: skills(), flow: planned(), tools: ToolUse::Own };
+    let mut turn = equipped(skills(), TurnFlow::Direct, ToolUse::Own);
+    let with = TurnSetup { skills: skills(), flow: planned(), tools: ToolUse::Own };
     turn.apply(Fact::Equipped { with: Box::new(with) });
     assert_eq!(written(turn.messages()), "S0 U1 tone#1");
     assert_eq!(step(&mut turn), "model 1");
-    turn.end(End::hard_aborted());
+    turn.end(TurnEnd::hard_aborted());
     assert_eq!(written(&turn.into_messages()), "S0");
     let mut plain = super::super::turn(2);
     plain.apply(plans("P0", true));
@@ -153,19 +153,19 @@ fn a_roll_back_leaves_nothing_and_equipment_comes_first_or_never() {
 
 #[test]
 fn what_hooks_said_in_one_turn_is_history_in_the_next() {
-    let mut turn = equipped(skills(), Flow::Direct, ToolUse::Own);
+    let mut turn = equipped(skills(), TurnFlow::Direct, ToolUse::Own);
     assert_eq!(step(&mut turn), "model 1");
     turn.apply(asks(1, &[]));
     let history = turn.into_messages();
     let tone = Provenance::of(history[2].get());
-    assert_eq!((tone.origin, tone.hook.as_deref(), tone.msg_id), (Source::HookHistory, Some("tone"), None));
+    assert_eq!((tone.origin, tone.hook.as_deref(), tone.msg_id), (MessageSource::HookHistory, Some("tone"), None));
     let mut next = Turn::new(history.clone(), Message::text(Role::User, "U2"), 9);
-    let with = Equipment { skills: skills(), flow: Flow::Direct, tools: ToolUse::Own };
+    let with = TurnSetup { skills: skills(), flow: TurnFlow::Direct, tools: ToolUse::Own };
     next.apply(Fact::Equipped { with: Box::new(with) });
     assert_eq!(written(next.messages()), "S0 U1 tone A1 U2 tone#1");
     // With the skill off the old copy stays, and nothing goes in.
     let mut off = Turn::new(history, Message::text(Role::User, "U2"), 9);
-    let with = Equipment { skills: skills().narrowed(&[]), flow: Flow::Direct, tools: ToolUse::Own };
+    let with = TurnSetup { skills: skills().narrowed(&[]), flow: TurnFlow::Direct, tools: ToolUse::Own };
     off.apply(Fact::Equipped { with: Box::new(with) });
     assert_eq!(step(&mut off), "model 1");
     assert_eq!(written(off.messages()), "S0 U1 tone A1 U2");

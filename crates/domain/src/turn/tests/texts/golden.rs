@@ -46,7 +46,7 @@ fn trace_a_planned() {
 
 #[test]
 fn trace_a_direct() {
-    let mut turn = equipped(skills(), Flow::Direct, ToolUse::Own);
+    let mut turn = equipped(skills(), TurnFlow::Direct, ToolUse::Own);
     calls(&mut turn, "model 1", "S0 U1 tone#1 check#2 goal#3", "tone#1");
     turn.apply(asks(1, &["read_file"]));
     answer_all(&mut turn, &[("read_file", "T1")]);

@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 
 use super::script::{Asked, Script, script};
 use super::*;
-use crate::session::{Entry, Session};
+use crate::session::{JournalEntry, Session};
 use crate::skill::{SkillHook, Timing};
 
 /// How many requests are tried, unless `PINTLE_ORACLE_CASES` says otherwise: a few seconds.
@@ -175,7 +175,7 @@ impl Oracle<'_> {
         let steered = asked.steered_after.filter(|after| *after <= asked.calls.len());
         for place in 0..asked.calls.len() {
             let skipped = steered.is_some_and(|after| place >= after);
-            let text = if skipped { Skip::Steering.text().to_owned() } else { format!("T{iteration}.{place}") };
+            let text = if skipped { SkipReason::Steering.text().to_owned() } else { format!("T{iteration}.{place}") };
             self.append(Role::Tool, &text);
         }
         waiting.extend(steered.map(|_| format!("W{iteration}")));
@@ -201,8 +201,8 @@ impl Played<'_> {
     fn play(script: &Script, kills: bool) -> Vec<Seen> {
         let turn = Turn::new(vec![Message::text(Role::System, "S0").into()], user("U1"), script.limit);
         let mut played = Played { script, turn, journal: Vec::new(), kills, seen: Vec::new() };
-        let flow = if script.planned { planned() } else { Flow::Direct };
-        let with = Equipment { skills: script.skills.clone(), flow, tools: script.tools };
+        let flow = if script.planned { planned() } else { TurnFlow::Direct };
+        let with = TurnSetup { skills: script.skills.clone(), flow, tools: script.tools };
         played.journal.push(Fact::Begun {
             turn_id: "t".into(),
             prompts: vec![user("U1").into()],
@@ -248,7 +248,7 @@ impl Played<'_> {
                 reply: String::new(),
             },
         ];
-        Session::fold(earlier.into_iter().chain(self.journal.iter().cloned()).map(Entry::Turn))
+        Session::fold(earlier.into_iter().chain(self.journal.iter().cloned()).map(JournalEntry::Turn))
     }
 
     fn step(&mut self) -> bool {
@@ -266,17 +266,17 @@ impl Played<'_> {
             }
         }
         match step {
-            Step::Plan => {
+            TurnStep::Plan => {
                 self.call();
                 let message = Message::text(Role::Assistant, self.script.plan).into();
                 self.note_or_die(Fact::Planned { message, need_tool: self.script.need_tool });
             }
-            Step::CallModel { iteration, .. } => self.model(iteration),
-            Step::Inject { waiting } => drop(self.note_or_die(Fact::Injected { count: waiting.len() })),
-            Step::Skip { call, why, .. } => self.answered(call, Answer::not_run(why.text())),
-            Step::Clear { call, .. } => self.tool(call),
-            Step::Start { .. } | Step::Await { .. } => panic!("no call runs here"),
-            Step::End(End { status, roll_back, error, reply, .. }) => {
+            TurnStep::CallModel { iteration, .. } => self.model(iteration),
+            TurnStep::Inject { waiting } => drop(self.note_or_die(Fact::Injected { count: waiting.len() })),
+            TurnStep::Skip { call, why, .. } => self.answered(call, ModelAnswer::not_run(why.text())),
+            TurnStep::Clear { call, .. } => self.tool(call),
+            TurnStep::Start { .. } | TurnStep::Await { .. } => panic!("no call runs here"),
+            TurnStep::End(TurnEnd { status, roll_back, error, reply, .. }) => {
                 self.note(Fact::Ended { status, roll_back, error, reply });
                 let kept = self.session();
                 let left = std::mem::replace(&mut self.turn, turn(1)).into_messages();
@@ -320,14 +320,14 @@ impl Played<'_> {
         let iteration = self.turn.iteration();
         let asked = self.round().expect("it asked for tools").clone();
         let call = &asked.calls[place];
-        let answer = Answer { handled: call.handled, ..Answer::not_run(format!("T{iteration}.{place}")) };
+        let answer = ModelAnswer { handled: call.handled, ..ModelAnswer::not_run(format!("T{iteration}.{place}")) };
         self.answered(place, answer.about(call.canonical));
         if asked.steered_after == Some(place + 1) {
             self.note_or_die(says(&format!("W{iteration}")));
         }
     }
 
-    fn answered(&mut self, place: usize, answer: Answer) {
+    fn answered(&mut self, place: usize, answer: ModelAnswer) {
         self.note(Fact::Answered { place, answer });
     }
 }

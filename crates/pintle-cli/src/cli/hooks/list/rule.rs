@@ -1,4 +1,4 @@
-//! A stored hook as a row of a listing.
+//! A rule as a row of a listing.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const NOTE: Style = AnsiColor::Yellow.on_default();
 
-/// The stored hooks of a listing, in running order.
+/// The rules of a listing, in running order.
 pub(in super::super) struct Rules {
     hooks: Vec<Value>,
-    /// The configured agents, by what stored hooks know them as.
+    /// The configured agents, by what rules know them as.
     agents: BTreeMap<String, String>,
 }
 

@@ -1,8 +1,8 @@
-//! `pintle hooks show` for a stored hook: its record, its breaker, who changed it, what it did last.
+//! `pintle hooks show` for a rule: its record, its breaker, who changed it, what it did last.
 
 use anstyle::{AnsiColor, Style};
 use domain::json::{Value, json};
-use rules::admin::{Caller, Desk, HistoryQuery};
+use rules::admin::{Caller, HistoryQuery, RuleAdmin};
 
 use super::super::history::line;
 use super::super::list::rule::{Rules, fault};
@@ -23,20 +23,20 @@ const CHANGES: usize = 10;
 /// How many of the newest executions are shown; `hooks history` has all of them.
 const EXECUTIONS: usize = 5;
 
-/// Everything about one stored hook.
-pub(super) struct Shown {
+/// Everything about one rule.
+pub(super) struct RuleDetailsView {
     hook: Value,
     changes: Vec<Value>,
     executions: Vec<Value>,
 }
 
-impl Shown {
-    /// Asks the desk about `hook`, a record that it published.
-    pub(super) async fn of(desk: &Desk, by: &Caller, hook: Value) -> Result<Self, CliError> {
+impl RuleDetailsView {
+    /// Asks the rule admin about `hook`, a record that it published.
+    pub(super) async fn of(rule_admin: &RuleAdmin, by: &Caller, hook: Value) -> Result<Self, CliError> {
         let id = said(&hook, "id");
-        let changes = desk.changes(by, id, CHANGES).await.map_err(refused)?;
+        let changes = rule_admin.changes(by, id, CHANGES).await.map_err(refused)?;
         let query = HistoryQuery { hook: Some(id.to_owned()), limit: Some(EXECUTIONS), ..HistoryQuery::default() };
-        let executions = desk.history(by, &query).await.map_err(refused)?.executions;
+        let executions = rule_admin.history(by, &query).await.map_err(refused)?.executions;
         Ok(Self { changes: changes.iter().map(|change| json!(change)).collect(), executions, hook })
     }
 

@@ -10,8 +10,8 @@ use domain::checkpoint::{CheckpointKind, Snapshot};
 use domain::fault::Fault;
 use domain::hook::Hook;
 use domain::json::Value;
-use domain::record::{NotRun, Outcome, Record};
-use domain::verdict::Word;
+use domain::record::{HookOutcome, NotRun, Record};
+use domain::verdict::VerdictKind;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -28,11 +28,11 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 const CHANGE: Style = AnsiColor::Cyan.on_default();
 
 /// What came of the question.
-pub(super) struct Came {
+pub(super) struct TestOutcome {
     /// The event's name.
     pub(super) event: &'static str,
     /// How it went.
-    pub(super) what: What,
+    pub(super) what: TestEnd,
     /// What the verdict carries, in words.
     pub(super) note: Option<String>,
     /// The params that were sent.
@@ -44,7 +44,7 @@ pub(super) struct Came {
 }
 
 /// How it went.
-pub(super) enum What {
+pub(super) enum TestEnd {
     /// It was asked, or passed over.
     Recorded(Box<Record>),
     /// It could not even be asked.
@@ -55,25 +55,25 @@ pub(super) enum What {
     Dropped,
 }
 
-impl Came {
-    fn new(event: &'static str, what: What) -> Self {
+impl TestOutcome {
+    fn new(event: &'static str, what: TestEnd) -> Self {
         Self { event, what, note: None, sent: None, came: None, stderr: String::new() }
     }
 
     pub(super) fn recorded(event: &'static str, record: Record) -> Self {
-        Self::new(event, What::Recorded(Box::new(record)))
+        Self::new(event, TestEnd::Recorded(Box::new(record)))
     }
 
     pub(super) fn fault(event: &'static str, fault: Fault) -> Self {
-        Self::new(event, What::Fault(fault))
+        Self::new(event, TestEnd::Fault(fault))
     }
 
     pub(super) fn told(event: &'static str) -> Self {
-        Self::new(event, What::Told)
+        Self::new(event, TestEnd::Told)
     }
 
     pub(super) fn dropped(event: &'static str) -> Self {
-        Self::new(event, What::Dropped)
+        Self::new(event, TestEnd::Dropped)
     }
 }
 
@@ -134,7 +134,7 @@ struct Shown {
 }
 
 impl Answer {
-    pub(super) fn new(hook: &Hook, came: Came) -> Self {
+    pub(super) fn new(hook: &Hook, came: TestOutcome) -> Self {
         let mut answer = Self {
             hook: hook.name.to_string(),
             family: hook.family.word(),
@@ -154,10 +154,10 @@ impl Answer {
             shown: Shown { word: "told", style: GOOD, note: came.event.to_owned(), code: 0 },
         };
         match came.what {
-            What::Recorded(record) => answer.take(hook, *record, came.note),
-            What::Fault(fault) => answer.take_fault(&fault, None),
-            What::Told => {}
-            What::Dropped => {
+            TestEnd::Recorded(record) => answer.take(hook, *record, came.note),
+            TestEnd::Fault(fault) => answer.take_fault(&fault, None),
+            TestEnd::Told => {}
+            TestEnd::Dropped => {
                 answer.not_run = Some(NotRun::Dropped);
                 answer.ran = false;
                 let note = format!("{} was dropped: the hook does not read its input", came.event);
@@ -171,7 +171,7 @@ impl Answer {
         self.warnings = record.warnings;
         self.change = record.change.as_deref().map(domain::record::Change::patch);
         match record.outcome {
-            Outcome::Said { word, reason, took } => {
+            HookOutcome::Said { word, reason, took } => {
                 self.verdict = Some(word.as_str());
                 self.duration_ms = Some(millis(took));
                 let change = record.change.as_ref().map(|change| changed(&change.after));
@@ -181,17 +181,17 @@ impl Answer {
                 let (word, style, code) = said(record.checkpoint, word);
                 self.shown = Shown { word, style, note, code };
             }
-            Outcome::Failed { fault, became, took } => {
+            HookOutcome::Failed { fault, became, took } => {
                 self.duration_ms = Some(millis(took));
                 self.take_fault(&fault, Some(became));
             }
-            Outcome::Told => {}
-            Outcome::NotRun(why) => self.take_not_run(hook, why),
+            HookOutcome::Told => {}
+            HookOutcome::NotRun(why) => self.take_not_run(hook, why),
         }
     }
 
-    fn take_fault(&mut self, fault: &Fault, became: Option<Word>) {
-        let (message, became) = (fault.to_string(), became.map(Word::as_str));
+    fn take_fault(&mut self, fault: &Fault, became: Option<VerdictKind>) {
+        let (message, became) = (fault.to_string(), became.map(VerdictKind::as_str));
         let effect = became.map(|became| format!(" → {became}")).unwrap_or_default();
         self.shown =
             Shown { word: "fault", style: BAD, note: format!("{}{effect}", clip_long(&message)), code: FAILED };
@@ -292,14 +292,14 @@ fn millis(took: Duration) -> f64 {
 }
 
 /// The word for people, its colour, and the exit code.
-fn said(at: CheckpointKind, word: Word) -> (&'static str, Style, u8) {
+fn said(at: CheckpointKind, word: VerdictKind) -> (&'static str, Style, u8) {
     match (word, at) {
-        (Word::Continue, CheckpointKind::ApproveTool) => ("approved", GOOD, 0),
-        (Word::Deny, CheckpointKind::ApproveTool) => ("refused", BAD, BLOCKED),
-        (Word::Continue | Word::Inject, _) => (word.as_str(), GOOD, 0),
-        (Word::Modify | Word::Respond, _) => (word.as_str(), CHANGE, 0),
-        (Word::Ask, _) => (word.as_str(), NOTE, BLOCKED),
-        (Word::Deny | Word::AbortTurn | Word::HardAbort, _) => (word.as_str(), BAD, BLOCKED),
+        (VerdictKind::Continue, CheckpointKind::ApproveTool) => ("approved", GOOD, 0),
+        (VerdictKind::Deny, CheckpointKind::ApproveTool) => ("refused", BAD, BLOCKED),
+        (VerdictKind::Continue | VerdictKind::Inject, _) => (word.as_str(), GOOD, 0),
+        (VerdictKind::Modify | VerdictKind::Respond, _) => (word.as_str(), CHANGE, 0),
+        (VerdictKind::Ask, _) => (word.as_str(), NOTE, BLOCKED),
+        (VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort, _) => (word.as_str(), BAD, BLOCKED),
     }
 }
 

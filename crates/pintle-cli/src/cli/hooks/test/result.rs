@@ -1,8 +1,8 @@
 //! The `result` of `hooks.test`, for people.
 
 use anstyle::{AnsiColor, Style};
-use domain::agent_hook::Decision;
 use domain::json::Value;
+use domain::rule::Decision;
 
 use super::super::stored::text;
 use crate::clean::{clean, prose};
@@ -24,7 +24,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// `result` is what the desk said of the hook that is called `name`.
+    /// `result` is what the rule admin said of the hook that is called `name`.
     pub(super) fn new(name: String, result: Value) -> Self {
         // Of several that were asked, it is the one that decided.
         let name = result["hook"].as_str().map(str::to_owned).unwrap_or(name);

@@ -1,42 +1,42 @@
-//! `pintle hooks test` for a stored hook, for a record in a file, and for the starter guards.
+//! `pintle hooks test` for a rule, for a record in a file, and for the starter guards.
 
 use std::path::Path;
 
 use agent::tools::BUILTIN;
 use domain::checkpoint::{CheckpointKind, Facts};
-use domain::hook::{Hook, State};
+use domain::hook::{Hook, HookState};
 use domain::json::{Value, json};
-use rules::admin::{Caller, Desk, Sample, TestResult, Tested};
+use rules::admin::{Caller, RuleAdmin, Sample, TestResult, TestTarget};
 use rules::condition;
 
 use super::super::super::{Global, terminal};
 use super::super::history::event;
 use super::super::list::rule::state_word;
-use super::super::stored::{at_book_of, at_desk, is_usage, json, label, lookup, missing, refused, text};
+use super::super::stored::{is_usage, json, label, lookup, missing, refused, text, with_admin, with_rules_of};
 use super::question::{TEXT, TOOL, arguments};
 use super::result::Answer;
 use super::{TestArgs, untrusted};
 use crate::error::CliError;
 use host::config::{Env, Loaded};
-use host::rule_files::Records;
+use host::rule_files::RecordsFile;
 
 /// What the starter guards are called together.
 const STARTERS: &str = "the starter guards";
 
-/// Tests the stored hook that people call `named`.
+/// Tests the rule that people call `named`.
 pub(super) fn saved(
     (global, args): (&Global, &TestArgs),
     (env, loaded): (Env, Loaded),
     named: &str,
 ) -> Result<u8, CliError> {
     let configured: Vec<String> = loaded.config.hooks.iter().map(|loaded| loaded.hook.name.to_string()).collect();
-    let answer = at_book_of(env, loaded, async |book, by| {
-        let desk = book.desk();
-        let all = super::super::stored::all(desk, by).await?;
+    let answer = with_rules_of(env, loaded, async |host_rules, by| {
+        let rule_admin = host_rules.rule_admin();
+        let all = super::super::stored::all(rule_admin, by).await?;
         let Some(record) = meant(&all, named, args.event.as_deref())? else {
-            let beside = book.beside();
+            let extra_hooks = host_rules.extra_hooks();
             let names = configured.iter().map(String::as_str).chain(all.iter().map(label));
-            let found = beside.iter().find(|hook| hook.name.as_str() == named);
+            let found = extra_hooks.iter().find(|hook| hook.name.as_str() == named);
             return Err(found.map_or_else(|| missing("hook", named, names), not_in_force));
         };
         match state_word(record) {
@@ -44,7 +44,7 @@ pub(super) fn saved(
             "tripped" => terminal::note("its circuit breaker is open; it is tested as if it were closed"),
             _ => {}
         }
-        asked(desk, by, (args, record), Tested::Saved(text(record, "id"))).await
+        asked(rule_admin, by, (args, record), TestTarget::Saved(text(record, "id"))).await
     })?;
     say(global, args, &answer)
 }
@@ -63,25 +63,27 @@ fn meant<'a>(hooks: &'a [Value], named: &str, event: Option<&str>) -> Result<Opt
 /// A rule of a file that cannot be asked.
 fn not_in_force(hook: &Hook) -> CliError {
     match &hook.state {
-        State::Broken(fault) => CliError::failed(format!("hook \"{}\" {fault} ({})", hook.name, hook.origin))
+        HookState::Broken(fault) => CliError::failed(format!("hook \"{}\" {fault} ({})", hook.name, hook.origin))
             .hint("`pintle hooks lint` says where; `pintle hooks test --file FILE` tests what stands in a file"),
-        State::Armed | State::Disabled | State::Untrusted | State::Tripped { .. } => untrusted(hook),
+        HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => untrusted(hook),
     }
 }
 
 /// Tests a record of a file, or the starter guards.
 pub(super) fn unsaved(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
     let Some(file) = &args.file else {
-        let answer = at_desk(global, async |desk, by| {
+        let answer = with_admin(global, async |rule_admin, by| {
             let like = json!({"name": STARTERS, "event": CheckpointKind::PreToolUse.name()});
-            asked(desk, by, (args, &like), Tested::Starter).await
+            asked(rule_admin, by, (args, &like), TestTarget::Starter).await
         })?;
         return say(global, args, &answer);
     };
-    let records = Records::read(file)?;
+    let records = RecordsFile::read(file)?;
     let index = which(&records, Path::new(file), args.hook.as_deref())?;
     let record = &records.all()[index];
-    let answer = at_desk(global, async |desk, by| asked(desk, by, (args, record), Tested::Unsaved(record)).await);
+    let answer = with_admin(global, async |rule_admin, by| {
+        asked(rule_admin, by, (args, record), TestTarget::Unsaved(record)).await
+    });
     let answer = answer.map_err(|why| {
         let about_flags = why.message.starts_with("--");
         if is_usage(&why) && !about_flags {
@@ -94,7 +96,7 @@ pub(super) fn unsaved(global: &Global, args: &TestArgs) -> Result<u8, CliError> 
 }
 
 /// The record of a file that is meant.
-fn which(records: &Records, file: &Path, named: Option<&str>) -> Result<usize, CliError> {
+fn which(records: &RecordsFile, file: &Path, named: Option<&str>) -> Result<usize, CliError> {
     let all = records.all();
     let names = || all.iter().map(|record| text(record, "name"));
     match (named, all) {
@@ -109,13 +111,13 @@ fn which(records: &Records, file: &Path, named: Option<&str>) -> Result<usize, C
 }
 
 async fn asked(
-    desk: &Desk,
+    rule_admin: &RuleAdmin,
     by: &Caller,
     (args, record): (&TestArgs, &Value),
-    what: Tested<'_>,
+    what: TestTarget<'_>,
 ) -> Result<Answer, CliError> {
     let sample = sample(args, record)?;
-    let result: TestResult = desk.test(by, what, &sample).await.map_err(refused)?;
+    let result: TestResult = rule_admin.test(by, what, &sample).await.map_err(refused)?;
     let result = domain::json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
     Ok(Answer::new(label(record).to_owned(), result))
 }
@@ -145,7 +147,7 @@ fn sample(args: &TestArgs, record: &Value) -> Result<Sample, CliError> {
     ];
     let about_tools = tools.iter().any(|kind| kind.name() == own);
     for (flag, given) in [("--tool", &args.tool), ("--input", &args.input)] {
-        // An event that there is not is for the desk to refuse.
+        // An event that there is not is for the rule admin to refuse.
         if given.is_some() && !about_tools && CheckpointKind::named(own).is_some() {
             return Err(
                 CliError::usage(format!("{flag}: `{own}` is about no tool")).hint("--prompt says what the user wrote")

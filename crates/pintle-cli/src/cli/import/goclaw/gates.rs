@@ -1,8 +1,8 @@
 //! Quality gates of agents, from before there were hooks: `other_config.quality_gates`. Source: the agent-hooks seed,
 //! "Migration from Old Quality Gates".
 
-use domain::agent_hook::Edition;
 use domain::json::{Object, Value, json};
+use domain::rule::Edition;
 
 use super::source::{flag, items, number, object, text};
 

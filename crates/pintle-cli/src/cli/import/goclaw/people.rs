@@ -1,10 +1,10 @@
 //! Whose hooks those are here: tenants and agents of the other program, and of this one.
 
-use domain::agent_hook::{Edition, HookScope};
 use domain::id::{SENTINEL_TENANT, TenantId};
+use domain::rule::{Edition, HookScope};
 use domain::store::Tenant;
 use jiff::Timestamp;
-use rules::record::KnownAgent;
+use rules::record::ConfiguredAgent;
 use uuid::Uuid;
 
 use super::source::{Source, text};
@@ -78,8 +78,9 @@ impl<'a> People<'a> {
     /// # Errors
     /// There is none here.
     pub(super) fn agent(&self, tenant: &TenantId, named: &str) -> Result<String, String> {
-        let own = |key: &str| self.agents.iter().find(|agent| *agent == key).map(|key| KnownAgent::new(tenant, key));
-        let by_id = self.agents.iter().map(|key| KnownAgent::new(tenant, key)).find(|agent| agent.uuid == named);
+        let own =
+            |key: &str| self.agents.iter().find(|agent| *agent == key).map(|key| ConfiguredAgent::new(tenant, key));
+        let by_id = self.agents.iter().map(|key| ConfiguredAgent::new(tenant, key)).find(|agent| agent.uuid == named);
         if let Some(agent) = by_id.or_else(|| own(named)) {
             return Ok(agent.uuid);
         }
@@ -94,8 +95,8 @@ impl<'a> People<'a> {
     }
 
     /// The agents that hooks of `tenant` may name.
-    pub(super) fn agents_of(&self, tenant: &TenantId) -> Vec<KnownAgent> {
-        self.agents.iter().map(|key| KnownAgent::new(tenant, key)).collect()
+    pub(super) fn agents_of(&self, tenant: &TenantId) -> Vec<ConfiguredAgent> {
+        self.agents.iter().map(|key| ConfiguredAgent::new(tenant, key)).collect()
     }
 
     /// What people call the tenant.

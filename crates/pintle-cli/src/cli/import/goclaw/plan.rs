@@ -2,29 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agent_hook::{AgentHook, Edition, HookScope, Source as Origin};
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, json};
+use domain::rule::{Edition, HookScope, Rule, Source as Origin};
 use domain::store::StoredRules;
 use egress::Egress;
 use jiff::Timestamp;
 use rules::handler::Vault as _;
 use rules::http::{SigningSecret, check_header};
-use rules::record::{self, Around, Birth, Checks, Lang, SEALED};
+use rules::record::{self, Checks, Lang, NewRow, RecordContext, SEALED};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::gates::gates;
 use super::people::{People, key_of};
 use super::source::{Source, flag, list, moment, number, object, text, word};
-use host::stored_rules::{Sealed, check_script};
+use host::host_rules::{KeyringVault, check_script};
 
 /// What the host has to say about records.
 pub(super) struct Host<'a> {
     /// The kind of host.
     pub(super) edition: Edition,
     /// Opens and seals secrets.
-    pub(super) sealed: &'a Sealed,
+    pub(super) sealed: &'a KeyringVault,
     /// What requests of hooks may reach.
     pub(super) egress: &'a Egress,
     /// The rules that there are.
@@ -37,7 +37,7 @@ pub(super) struct Host<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The hooks that are to be made.
-    pub(super) hooks: Vec<AgentHook>,
+    pub(super) hooks: Vec<Rule>,
     /// The ids that are here already.
     pub(super) present: Vec<HookId>,
     /// What cannot be taken over.
@@ -136,7 +136,7 @@ struct Draft {
     tenant: String,
     agents: Vec<String>,
     record: Value,
-    birth: (String, Option<String>),
+    new_row: (String, Option<String>),
 }
 
 impl Planner<'_, '_> {
@@ -193,7 +193,7 @@ impl Planner<'_, '_> {
             tenant: word(row, "tenant_id")?.to_owned(),
             agents,
             record: record_of(row)?,
-            birth: (made.to_string(), by),
+            new_row: (made.to_string(), by),
         })
     }
 
@@ -225,7 +225,7 @@ impl Planner<'_, '_> {
                 tenant: text(agent, &["tenant_id"]).to_owned(),
                 agents: vec![if id.is_empty() { key.to_owned() } else { id.to_owned() }],
                 record,
-                birth: (self.host.now.to_string(), None),
+                new_row: (self.host.now.to_string(), None),
             };
             if self.take(draft) {
                 gate.notes.into_iter().for_each(|note| self.note(name.clone(), note));
@@ -265,8 +265,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn hook(&mut self, draft: Draft) -> Result<(AgentHook, Vec<String>), String> {
-        let Draft { id, table: _, what, scope, tenant, agents, mut record, birth } = draft;
+    fn hook(&mut self, draft: Draft) -> Result<(Rule, Vec<String>), String> {
+        let Draft { id, table: _, what, scope, tenant, agents, mut record, new_row } = draft;
         let tenant = self.people.tenant(scope, &tenant)?;
         if scope == HookScope::Agent {
             let found: Vec<_> = agents.iter().map(|agent| self.people.agent(&tenant, agent)).collect();
@@ -282,21 +282,21 @@ impl Planner<'_, '_> {
             }
             record["agent_ids"] = json!(ids);
         }
-        let birth = Birth { id, at: birth.0, by: birth.1 };
-        let read = self.read(&record, &tenant, &birth)?;
+        let new_row = NewRow { id, at: new_row.0, by: new_row.1 };
+        let read = self.read(&record, &tenant, &new_row)?;
         Ok((self.kept(read.hook)?, read.warnings))
     }
 
-    fn read(&self, record: &Value, tenant: &TenantId, birth: &Birth) -> Result<record::Read, String> {
+    fn read(&self, record: &Value, tenant: &TenantId, new_row: &NewRow) -> Result<record::ValidRecord, String> {
         let global = record["scope"].as_str() == Some(HookScope::Global.word());
         let slug = if global { None } else { self.people.slug(tenant) };
         let home = if global { TenantId::default_tenant() } else { tenant.clone() };
         let egress = self.host.egress.for_tenant(slug);
         let held = |tenant: &TenantId| {
-            let own = |hook: &&AgentHook| hook.tenant_id == *tenant && hook.source == Origin::User;
+            let own = |hook: &&Rule| hook.tenant_id == *tenant && hook.source == Origin::User;
             self.host.rules.hooks.iter().filter(own).count() + self.counts.get(tenant).copied().unwrap_or_default()
         };
-        let around = Around {
+        let around = RecordContext {
             tenant: &home,
             is_master: true,
             edition: self.host.edition,
@@ -304,7 +304,7 @@ impl Planner<'_, '_> {
             agents: &self.people.agents_of(tenant),
             tenants: &self.host.rules.tenants,
             held: &held,
-            birth,
+            new_row,
             checks: Checks {
                 url: &|_, url| egress.check_url(url).map(drop).map_err(|why| why.to_string()),
                 header: &check_header,
@@ -317,7 +317,7 @@ impl Planner<'_, '_> {
 
     /// The hook as it is kept: what came encrypted stays so if it opens here, everything else that is secret is
     /// encrypted.
-    fn kept(&self, mut hook: AgentHook) -> Result<AgentHook, String> {
+    fn kept(&self, mut hook: Rule) -> Result<Rule, String> {
         let (id, tenant) = (hook.id.clone(), hook.tenant_id.clone());
         record::map_secrets(&mut hook, |path, value| {
             if !value.starts_with(SEALED) {

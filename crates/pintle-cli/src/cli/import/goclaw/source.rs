@@ -14,7 +14,7 @@ use domain::store::StoreError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use store::OpenError;
+use store::StoreOpenError;
 use store::foreign;
 
 use crate::error::CliError;
@@ -74,11 +74,11 @@ impl Source {
 
     fn of_database(url: &str, folder: &Path) -> Result<Self, CliError> {
         let found = foreign::read(url, folder, &TABLES, &HISTORY).map_err(|error| match error {
-            OpenError::Url(why) => CliError::usage(format!("source: {why}"))
+            StoreOpenError::Url(why) => CliError::usage(format!("source: {why}"))
                 .hint("name a file, `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`"),
-            OpenError::Schema { .. } => CliError::failed(error.to_string()),
-            OpenError::Store(StoreError::Unavailable(why) | StoreError::Corrupt(why)) => CliError::failed(why),
-            OpenError::Store(StoreError::NotFound(why) | StoreError::Conflict(why)) => CliError::failed(why),
+            StoreOpenError::Schema { .. } => CliError::failed(error.to_string()),
+            StoreOpenError::Store(StoreError::Unavailable(why) | StoreError::Corrupt(why)) => CliError::failed(why),
+            StoreOpenError::Store(StoreError::NotFound(why) | StoreError::Conflict(why)) => CliError::failed(why),
         })?;
         if found.tables.is_empty() {
             // The URL may hold a password.

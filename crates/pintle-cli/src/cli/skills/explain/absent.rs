@@ -1,12 +1,12 @@
 //! Hooks that stand in no list of a turn, and why.
 
-use agent::driver::rehearsal::Rehearsed;
+use agent::driver::rehearsal::RehearsedTurn;
 use domain::ledger::Provenance;
 use domain::skill::{SkillHook, Timing};
 use domain::turn::ToolUse;
 
 /// A hook that stood in no list.
-pub(super) struct Absent {
+pub(super) struct AbsentHook {
     pub(super) skill: String,
     pub(super) name: String,
     pub(super) timing: Timing,
@@ -16,7 +16,7 @@ pub(super) struct Absent {
 }
 
 /// The hooks that stand in no list of `went`, in running order. `knows` says whether the agent may have a tool.
-pub(super) fn of(went: &Rehearsed, knows: impl Fn(&str) -> bool) -> Vec<Absent> {
+pub(super) fn of(went: &RehearsedTurn, knows: impl Fn(&str) -> bool) -> Vec<AbsentHook> {
     let stood: Vec<Provenance> = went
         .calls
         .iter()
@@ -31,12 +31,12 @@ pub(super) fn of(went: &Rehearsed, knows: impl Fn(&str) -> bool) -> Vec<Absent> 
     absent
         .map(|hook| {
             let (never, why) = why(hook, went, &knows);
-            Absent { skill: hook.skill.clone(), name: hook.name.clone(), timing: hook.timing, never, why }
+            AbsentHook { skill: hook.skill.clone(), name: hook.name.clone(), timing: hook.timing, never, why }
         })
         .collect()
 }
 
-fn why(hook: &SkillHook, went: &Rehearsed, knows: &impl Fn(&str) -> bool) -> (bool, String) {
+fn why(hook: &SkillHook, went: &RehearsedTurn, knows: &impl Fn(&str) -> bool) -> (bool, String) {
     if went.skills.off.contains(&hook.skill) {
         return (true, "its skill is switched off for this turn".into());
     }

@@ -1,7 +1,7 @@
 //! What the lists of a turn cost, about, by who put a message there.
 
-use agent::driver::rehearsal::Call;
-use domain::ledger::{Provenance, Source, tokens};
+use agent::driver::rehearsal::ModelCall;
+use domain::ledger::{MessageSource, Provenance, tokens};
 use domain::message::Message;
 
 /// Who a message of a list is of.
@@ -52,15 +52,15 @@ impl Share {
 
     fn of(from: &Provenance) -> Self {
         match from.origin {
-            Source::Builtin if from.prompt.is_some() => Self::Prompts,
-            Source::Builtin => Self::System,
-            Source::User | Source::Steering => Self::User,
-            Source::Model => Self::Model,
-            Source::Tool => Self::Results,
-            Source::Subagent => Self::Subagents,
-            Source::Rewriter => Self::Rewriters,
-            Source::Hook => Self::Hooks,
-            Source::HookHistory => Self::Earlier,
+            MessageSource::Builtin if from.prompt.is_some() => Self::Prompts,
+            MessageSource::Builtin => Self::System,
+            MessageSource::User | MessageSource::Steering => Self::User,
+            MessageSource::Model => Self::Model,
+            MessageSource::Tool => Self::Results,
+            MessageSource::Subagent => Self::Subagents,
+            MessageSource::Rewriter => Self::Rewriters,
+            MessageSource::Hook => Self::Hooks,
+            MessageSource::HookHistory => Self::Earlier,
         }
     }
 }
@@ -77,7 +77,7 @@ pub(super) struct Cost([usize; Share::ALL.len()]);
 
 impl Cost {
     /// What `call` costs.
-    pub(super) fn of(call: &Call) -> Self {
+    pub(super) fn of(call: &ModelCall) -> Self {
         let mut cost = Self::default();
         for message in &call.request.messages {
             cost.add(Share::of(&Provenance::of(message.get())), of_message(message.get()));

@@ -1,9 +1,9 @@
 //! A turn that was worked: found in the journals of sessions.
 
-use agent::driver::rehearsal::{Aim, Call, Recorded};
+use agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{SessionId, TurnId};
-use domain::session::Entry;
+use domain::session::JournalEntry;
 use domain::store::{RecordQuery, RecordStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
 use domain::turn::Fact;
 use store::Store;
@@ -19,14 +19,14 @@ const MAX_EVENTS: usize = 5000;
 const MAX_CANDIDATES: usize = 3;
 
 /// A turn and its session.
-pub(super) struct Found {
+pub(super) struct FoundTurn {
     pub(super) row: SessionRow,
-    pub(super) recorded: Recorded,
+    pub(super) recorded: RecordedTurn,
 }
 
 /// The turn whose id is `id` or begins with it; without it the newest one that is no sub-agent's. With `agent` only
 /// turns of that agent count.
-pub(super) fn find(store: &Store, id: Option<&str>, agent: Option<&str>) -> Result<Found, CliError> {
+pub(super) fn find(store: &Store, id: Option<&str>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
     let rows = store.sessions(&tenant()).map_err(failed)?;
     let rows = rows.into_iter().filter(|row| agent.is_none_or(|agent| row.agent_id == agent));
     match id {
@@ -36,19 +36,19 @@ pub(super) fn find(store: &Store, id: Option<&str>, agent: Option<&str>) -> Resu
     }
 }
 
-fn newest(store: &Store, rows: impl Iterator<Item = SessionRow>, agent: Option<&str>) -> Result<Found, CliError> {
+fn newest(store: &Store, rows: impl Iterator<Item = SessionRow>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
     for row in rows {
         let entries = journal(store, &row)?;
         let last = turns(&entries).last().cloned();
-        if let Some(recorded) = last.and_then(|turn| Recorded::find(entries, &turn)) {
-            return Ok(Found { row, recorded });
+        if let Some(recorded) = last.and_then(|turn| RecordedTurn::find(entries, &turn)) {
+            return Ok(FoundTurn { row, recorded });
         }
     }
     let of = agent.map(|agent| format!(" of the agent `{agent}`")).unwrap_or_default();
     Err(CliError::failed(format!("there is no record of any turn{of}")).hint("work one: `pintle run \"hello\"`"))
 }
 
-fn named(store: &Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<Found, CliError> {
+fn named(store: &Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<FoundTurn, CliError> {
     let mut found: Vec<(SessionRow, TurnId)> = Vec::new();
     for row in rows {
         let entries = journal(store, &row)?;
@@ -67,7 +67,9 @@ fn named(store: &Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Res
         return Err(found.iter().take(MAX_CANDIDATES).fold(error, |error, one| error.hint(candidate(one))));
     }
     let recorded = match found.pop() {
-        Some((row, turn)) => Recorded::find(journal(store, &row)?, &turn).map(|recorded| Found { row, recorded }),
+        Some((row, turn)) => {
+            RecordedTurn::find(journal(store, &row)?, &turn).map(|recorded| FoundTurn { row, recorded })
+        }
         None => None,
     };
     recorded.ok_or_else(|| {
@@ -76,26 +78,27 @@ fn named(store: &Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Res
     })
 }
 
-fn turns(entries: &[Entry]) -> impl Iterator<Item = &TurnId> {
+fn turns(entries: &[JournalEntry]) -> impl Iterator<Item = &TurnId> {
     entries.iter().filter_map(|entry| match entry {
-        Entry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id),
-        Entry::Opened { .. } | Entry::Closed { .. } | Entry::Turn(_) => None,
+        JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id),
+        JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Turn(_) => None,
     })
 }
 
-fn journal(store: &Store, row: &SessionRow) -> Result<Vec<Entry>, CliError> {
+fn journal(store: &Store, row: &SessionRow) -> Result<Vec<JournalEntry>, CliError> {
     let session = SessionId::from(row.session_id.as_str());
     store.journal(&SessionKey { tenant: tenant(), session }).map_err(failed)
 }
 
 /// Notes in the calls of the turn `turn` which hooks changed their requests, as far as that is in the record.
-pub(super) fn note_rewriters(store: &Store, turn: &str, calls: &mut [Call]) -> Result<(), CliError> {
+pub(super) fn note_rewriters(store: &Store, turn: &str, calls: &mut [ModelCall]) -> Result<(), CliError> {
     let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::default() };
     let events = store.find(&query).map_err(failed)?;
     let asked = events.iter().filter(|event| event.turn_id == turn && event.event == CheckpointKind::BeforeLlm.name());
     for event in asked {
         let round = event.iteration;
-        let Some(call) = calls.iter_mut().find(|call| call.round == round && (call.aim == Aim::Plan) == (round == 0))
+        let Some(call) =
+            calls.iter_mut().find(|call| call.round == round && (call.aim == CallPurpose::Plan) == (round == 0))
         else {
             continue;
         };

@@ -1,6 +1,6 @@
 //! The form for programs: an array with one object for each model call.
 
-use agent::driver::rehearsal::{Call, Fate};
+use agent::driver::rehearsal::{ModelCall, TextFate};
 use domain::json::{Object, Value, json};
 
 use super::Explained;
@@ -15,7 +15,7 @@ pub(super) fn text(explained: &Explained) -> Result<String, CliError> {
     Ok(format!("{text}\n"))
 }
 
-fn one(explained: &Explained, at: usize, call: &Call) -> Result<Value, CliError> {
+fn one(explained: &Explained, at: usize, call: &ModelCall) -> Result<Value, CliError> {
     let went = &explained.went;
     let tools: Vec<&str> = call.request.tools.iter().map(|tool| tool.get().function.name.as_str()).collect();
     let absent = explained.absent.iter().map(|absent| {
@@ -74,11 +74,11 @@ fn message(row: &Row<'_>) -> Value {
     all["new"] = row.new.into();
     if let Some(fate) = row.fate {
         all["leaves"] = match fate {
-            Fate::LeavesAfterCall => "after_call".into(),
-            Fate::LeavesBefore(round) => json!({ "before_call": round }),
-            Fate::LeavesAfterLoop => "after_loop".into(),
-            Fate::Stays => "after_turn".into(),
-            Fate::Persists => "never".into(),
+            TextFate::LeavesAfterCall => "after_call".into(),
+            TextFate::LeavesBefore(round) => json!({ "before_call": round }),
+            TextFate::LeavesAfterLoop => "after_loop".into(),
+            TextFate::Stays => "after_turn".into(),
+            TextFate::Persists => "never".into(),
         };
     }
     all

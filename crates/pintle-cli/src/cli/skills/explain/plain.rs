@@ -1,12 +1,12 @@
 //! The form for people.
 
-use agent::driver::rehearsal::{Aim, Call};
+use agent::driver::rehearsal::{CallPurpose, ModelCall};
 use anstyle::{AnsiColor, Style};
 use domain::message::{Message, Role};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::Explained;
-use super::absent::Absent;
+use super::absent::AbsentHook;
 use super::body;
 use super::cost::Cost;
 use super::row::{Row, rows};
@@ -81,8 +81,8 @@ fn costs(cost: &Cost) -> String {
     format!("{} tok: {}", cost.total(), shares.join(PARTED))
 }
 
-fn missing<'a>(title: &str, absent: impl Iterator<Item = &'a Absent>) -> String {
-    let lines: Vec<(String, &Absent)> =
+fn missing<'a>(title: &str, absent: impl Iterator<Item = &'a AbsentHook>) -> String {
+    let lines: Vec<(String, &AbsentHook)> =
         absent.map(|absent| (clean(&format!("{}/{}", absent.skill, absent.name)), absent)).collect();
     let Some(width) = lines.iter().map(|(name, _)| name.width()).max() else { return String::new() };
     let mut text = format!("\n{BOLD}{title}{BOLD:#}\n");
@@ -119,7 +119,7 @@ impl<'a> Table<'a> {
         Self { explained, columns, who, what, narrow }
     }
 
-    fn call(&self, at: usize, call: &Call) -> String {
+    fn call(&self, at: usize, call: &ModelCall) -> String {
         let mut text = self.title(call);
         let tools = tools(call);
         for row in rows(&self.explained.went, at) {
@@ -130,11 +130,11 @@ impl<'a> Table<'a> {
         text + &folded(&costs(&Cost::of(call)), self.columns)
     }
 
-    fn title(&self, call: &Call) -> String {
+    fn title(&self, call: &ModelCall) -> String {
         let aim = match call.aim {
-            Aim::Plan => "planning".to_owned(),
-            Aim::Step => format!("round {}", call.round),
-            Aim::LastWords => format!("round {} · last words", call.round),
+            CallPurpose::Plan => "planning".to_owned(),
+            CallPurpose::Step => format!("round {}", call.round),
+            CallPurpose::LastWords => format!("round {} · last words", call.round),
         };
         let boundary = call.cache_boundary().map(|at| format!("cache boundary: {at}")).unwrap_or_default();
         let left = format!("call R{} · {aim} · ", call.round);
@@ -184,7 +184,7 @@ impl<'a> Table<'a> {
 }
 
 /// The calls in the list of `call`, by their ids, with the names of their tools.
-fn tools(call: &Call) -> Vec<(&str, &str)> {
+fn tools(call: &ModelCall) -> Vec<(&str, &str)> {
     let messages = call.request.messages.iter().flat_map(|message| &message.get().tool_calls);
     messages.map(|part| (part.id.as_str(), part.function.name.as_str())).collect()
 }

@@ -1,8 +1,8 @@
 //! The messages of a call, each with what is known of it.
 
-use agent::driver::rehearsal::{Aim, Call, Fate, Rehearsed};
+use agent::driver::rehearsal::{CallPurpose, ModelCall, RehearsedTurn, TextFate};
 use domain::json::Rendered;
-use domain::ledger::{Provenance, Source};
+use domain::ledger::{MessageSource, Provenance};
 use domain::message::Message;
 
 use super::cost;
@@ -20,11 +20,11 @@ pub(super) struct Row<'a> {
     /// Whether it is what the model said when it was asked for a plan.
     plan: bool,
     /// What becomes of it, of a text that was put in.
-    pub(super) fate: Option<Fate>,
+    pub(super) fate: Option<TextFate>,
 }
 
 /// The messages of the call number `at` of `went`.
-pub(super) fn rows(went: &Rehearsed, at: usize) -> Vec<Row<'_>> {
+pub(super) fn rows(went: &RehearsedTurn, at: usize) -> Vec<Row<'_>> {
     let call = &went.calls[at];
     let messages = call.request.messages.iter().enumerate();
     messages
@@ -34,20 +34,20 @@ pub(super) fn rows(went: &Rehearsed, at: usize) -> Vec<Row<'_>> {
             let message = message.get();
             let from = Provenance::of(message);
             let fate = from.msg_id.map(|id| went.fate(id));
-            let asked = went.calls.first().is_some_and(|first| first.aim == Aim::Plan);
-            let plan = asked && since == 1 && from.origin == Source::Model && message.tool_calls.is_empty();
+            let asked = went.calls.first().is_some_and(|first| first.aim == CallPurpose::Plan);
+            let plan = asked && since == 1 && from.origin == MessageSource::Model && message.tool_calls.is_empty();
             Row { index, message, tokens: cost::of_message(message), new, since, plan, fate, from }
         })
         .collect()
 }
 
 /// Whether the list of `call` holds exactly this message.
-fn holds(call: &Call, message: &Rendered<Message>) -> bool {
+fn holds(call: &ModelCall, message: &Rendered<Message>) -> bool {
     let id = message.get().id();
     // The system text is rendered anew for each call, and is the same in all of them.
     let system = |message: &Message| {
         let from = Provenance::of(message);
-        from.origin == Source::Builtin && from.prompt.is_none()
+        from.origin == MessageSource::Builtin && from.prompt.is_none()
     };
     call.request.messages.iter().any(|other| match id {
         Some(_) => other.get().id() == id,
@@ -60,14 +60,14 @@ impl Row<'_> {
     pub(super) fn who(&self) -> String {
         match (&self.from.skill, &self.from.hook, self.from.origin) {
             (Some(skill), Some(hook), _) => format!("{skill}/{hook}"),
-            (_, _, Source::Builtin) if self.from.prompt.is_some() => "built-in".into(),
-            (_, _, Source::Builtin) => "agent".into(),
-            (_, _, Source::User | Source::Steering) => "user".into(),
-            (_, _, Source::Model) => "model".into(),
-            (_, _, Source::Tool) => "tool".into(),
-            (_, _, Source::Hook | Source::HookHistory) => "hook".into(),
-            (_, _, Source::Subagent) => "sub-agent".into(),
-            (_, _, Source::Rewriter) => "rewriter".into(),
+            (_, _, MessageSource::Builtin) if self.from.prompt.is_some() => "built-in".into(),
+            (_, _, MessageSource::Builtin) => "agent".into(),
+            (_, _, MessageSource::User | MessageSource::Steering) => "user".into(),
+            (_, _, MessageSource::Model) => "model".into(),
+            (_, _, MessageSource::Tool) => "tool".into(),
+            (_, _, MessageSource::Hook | MessageSource::HookHistory) => "hook".into(),
+            (_, _, MessageSource::Subagent) => "sub-agent".into(),
+            (_, _, MessageSource::Rewriter) => "rewriter".into(),
         }
     }
 
@@ -80,18 +80,18 @@ impl Row<'_> {
             return prompt.word().into();
         }
         match self.from.origin {
-            Source::Builtin => "system text".into(),
-            Source::User => "message".into(),
-            Source::Steering => "steering".into(),
-            Source::Model if self.plan => "plan".into(),
-            Source::Model if self.message.tool_calls.is_empty() => "reply".into(),
-            Source::Model => "calls".into(),
-            Source::Tool => {
+            MessageSource::Builtin => "system text".into(),
+            MessageSource::User => "message".into(),
+            MessageSource::Steering => "steering".into(),
+            MessageSource::Model if self.plan => "plan".into(),
+            MessageSource::Model if self.message.tool_calls.is_empty() => "reply".into(),
+            MessageSource::Model => "calls".into(),
+            MessageSource::Tool => {
                 let of = tools.iter().rev().find(|(id, _)| *id == self.message.tool_call_id);
                 of.map_or_else(|| "result".to_owned(), |(_, tool)| format!("result of {tool}"))
             }
-            Source::Subagent => "result".into(),
-            Source::Hook | Source::HookHistory | Source::Rewriter => "note".into(),
+            MessageSource::Subagent => "result".into(),
+            MessageSource::Hook | MessageSource::HookHistory | MessageSource::Rewriter => "note".into(),
         }
     }
 
@@ -99,16 +99,18 @@ impl Row<'_> {
     pub(super) fn note(&self, first: bool) -> String {
         let Some(fate) = self.fate else {
             return match self.from.origin {
-                Source::HookHistory => "of an earlier turn".into(),
-                Source::User | Source::Model | Source::Tool | Source::Builtin if first => String::new(),
-                Source::User
-                | Source::Model
-                | Source::Tool
-                | Source::Builtin
-                | Source::Hook
-                | Source::Steering
-                | Source::Subagent
-                | Source::Rewriter => if self.new { "new" } else { "" }.into(),
+                MessageSource::HookHistory => "of an earlier turn".into(),
+                MessageSource::User | MessageSource::Model | MessageSource::Tool | MessageSource::Builtin if first => {
+                    String::new()
+                }
+                MessageSource::User
+                | MessageSource::Model
+                | MessageSource::Tool
+                | MessageSource::Builtin
+                | MessageSource::Hook
+                | MessageSource::Steering
+                | MessageSource::Subagent
+                | MessageSource::Rewriter => if self.new { "new" } else { "" }.into(),
             };
         };
         let since = if self.new { "new".to_owned() } else { format!("since R{}", self.since) };
@@ -116,12 +118,12 @@ impl Row<'_> {
     }
 }
 
-fn leaves(fate: Fate) -> String {
+fn leaves(fate: TextFate) -> String {
     match fate {
-        Fate::LeavesAfterCall => "out after this call".into(),
-        Fate::LeavesBefore(round) => format!("out before R{round}"),
-        Fate::LeavesAfterLoop => "out after the loop".into(),
-        Fate::Stays => "stays to the end".into(),
-        Fate::Persists => "stays for good".into(),
+        TextFate::LeavesAfterCall => "out after this call".into(),
+        TextFate::LeavesBefore(round) => format!("out before R{round}"),
+        TextFate::LeavesAfterLoop => "out after the loop".into(),
+        TextFate::Stays => "stays to the end".into(),
+        TextFate::Persists => "stays for good".into(),
     }
 }

@@ -1,17 +1,17 @@
 //! An agent without anything that runs: its settings, the tools that it is offered, its texts.
 
-use agent::Settings;
-use agent::tools::{LOAD_SKILL, Protected, Tools, ToolsConfig};
+use agent::AgentSettings;
+use agent::tools::{LOAD_SKILL, Protected, ToolEnv, Tools};
 use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::skill::Skills;
 use egress::Egress;
 
 use crate::error::CliError;
-use host::agent_skills::{scan, view};
-use host::config::{AgentConfig, Config, Flow};
-use host::crew;
+use host::config::{AgentConfig, Config, FlowConfig};
 use host::host::{builtin_names, others};
+use host::ready_agent;
+use host::skill_sets::{scan, view};
 use host::tool_names::is_mcp;
 
 /// What stands for a model where none can be had: a dry run asks none.
@@ -19,7 +19,7 @@ const NO_MODEL: &str = "dry/run";
 
 /// What an agent's turns are made of, as far as the configuration says.
 pub(super) struct Stage {
-    pub(super) settings: Settings,
+    pub(super) settings: AgentSettings,
     pub(super) offered: Vec<ToolDef>,
     pub(super) skills: Skills,
     /// What whoever reads the lists has to know.
@@ -38,7 +38,7 @@ impl Stage {
         let model = config.models(agent, None).ok().and_then(|models| models.into_iter().next());
         let model = model.map_or_else(|| NO_MODEL.to_owned(), |model| format!("{}/{}", model.provider, model.model));
         let bad = |error: &dyn std::fmt::Display| CliError::usage(format!("agents.{}.tools: {error}", agent.name));
-        let nothing = ToolsConfig {
+        let nothing = ToolEnv {
             workspace: agent.workspace.clone(),
             protected: Protected::default(),
             exec_env: Vec::new(),
@@ -53,11 +53,11 @@ impl Stage {
         tools.add_skills(&scan).map_err(|error| bad(&error))?;
         offered.extend(tools.get(LOAD_SKILL).map(|tool| tool.definition().clone()));
         Ok(Self {
-            settings: crew::settings(agent, &scan, vec![model]),
+            settings: ready_agent::settings(agent, &scan, vec![model]),
             offered,
             skills: scan.hooks(),
             notes,
-            planned: agent.flow == Flow::Planned,
+            planned: agent.flow == FlowConfig::Planned,
             agent: Some(agent.clone()),
         })
     }
@@ -69,7 +69,7 @@ impl Stage {
              they are left out"
         );
         Self {
-            settings: Settings::new(name, NO_MODEL),
+            settings: AgentSettings::new(name, NO_MODEL),
             offered: Vec::new(),
             skills: Skills::none(),
             notes: vec![note],

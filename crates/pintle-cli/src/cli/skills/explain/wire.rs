@@ -1,9 +1,9 @@
 //! The requests of a turn as a provider would send them.
 
-use agent::driver::rehearsal::{Aim, Call, Rehearsed};
-use providers::capabilities::{Overrides, Table};
+use agent::driver::rehearsal::{CallPurpose, ModelCall, RehearsedTurn};
+use providers::capabilities::{CapabilityTable, Overrides};
 use providers::preview::{preview, spec_of_entry};
-use providers::{CallKind, InTurn, ProviderKind, ProviderSpec, Removal, TurnWire};
+use providers::{CallKind, ProviderSpec, RemovalMode, TurnPosition, TurnWire, WireKind};
 
 use crate::error::CliError;
 use host::config::{Config, Env};
@@ -28,7 +28,7 @@ impl Wire {
         let Some((provider, model)) = split else {
             return Err(known(CliError::usage(format!("--wire: expected PROVIDER/MODEL, got \"{name}\"")), config));
         };
-        let entry = Table::shipped().of(provider, model).entry;
+        let entry = CapabilityTable::shipped().of(provider, model).entry;
         let spec = match config.providers.get(provider) {
             // Its key is in no body, and nothing here has to know it.
             Some(settings) => ProviderSpec { api_key: None, ..provider_spec(env, provider, settings) },
@@ -40,7 +40,7 @@ impl Wire {
                 return Err(known(CliError::usage(why), config));
             }
         };
-        if spec.kind == ProviderKind::Scripted {
+        if spec.kind == WireKind::Scripted {
             let why = format!("--wire: the provider \"{provider}\" plays a script, so nothing of it is ever sent");
             return Err(known(CliError::usage(why), config));
         }
@@ -68,12 +68,12 @@ impl Wire {
     ///
     /// # Errors
     /// A setting of the provider cannot be right.
-    pub(super) fn bodies(&self, went: &Rehearsed, removal: Removal) -> Result<Vec<String>, CliError> {
+    pub(super) fn bodies(&self, went: &RehearsedTurn, removal: RemovalMode) -> Result<Vec<String>, CliError> {
         let wire = TurnWire::new(removal);
-        let body = |call: &Call| {
-            let kind = if call.aim == Aim::Plan { CallKind::Planning } else { CallKind::Loop };
+        let body = |call: &ModelCall| {
+            let kind = if call.aim == CallPurpose::Plan { CallKind::Planning } else { CallKind::Loop };
             // A turn without texts sends every request as it stands.
-            let turn = went.texts.then_some(InTurn { wire: &wire, call: kind });
+            let turn = went.texts.then_some(TurnPosition { wire: &wire, call: kind });
             preview(&self.spec, &self.model, &call.request, turn)
         };
         went.calls.iter().map(|call| body(call).map_err(|error| CliError::usage(error.to_string()))).collect()
@@ -86,6 +86,6 @@ fn known(error: CliError, config: &Config) -> CliError {
     let names: Vec<&str> = wired.map(|(name, _)| name.as_str()).collect();
     let error =
         if names.is_empty() { error } else { error.hint(format!("configured providers: {}", names.join(", "))) };
-    let entries: Vec<&str> = Table::shipped().patterns().collect();
+    let entries: Vec<&str> = CapabilityTable::shipped().patterns().collect();
     error.hint(format!("entries of the capability table: {}", entries.join(", ")))
 }

@@ -8,16 +8,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::driver::{MAX_CHILDREN, Runner};
 
 /// Every agent of one configuration.
-pub struct Team {
+pub struct AgentRegistry {
     runners: BTreeMap<String, Runner>,
     slots: Arc<Semaphore>,
 }
 
-impl Team {
+impl AgentRegistry {
     /// A team of `runners`, each under the name of its agent; of two with one name the last stays.
     pub fn new(runners: Vec<Runner>) -> Arc<Self> {
-        Arc::new_cyclic(|team| {
-            let named = |runner: Runner| (runner.settings().id.to_string(), runner.in_team(team.clone()));
+        Arc::new_cyclic(|registry| {
+            let named = |runner: Runner| (runner.settings().id.to_string(), runner.in_registry(registry.clone()));
             let slots = Arc::new(Semaphore::new(MAX_CHILDREN));
             Self { runners: runners.into_iter().map(named).collect(), slots }
         })

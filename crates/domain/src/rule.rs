@@ -1,8 +1,8 @@
-//! A stored rule of the agent family, as its row has it: the published record.
+//! A rule of the agent family, as its row has it: the published record.
 
 use serde::{Deserialize, Serialize};
 
-use crate::breaker::Policy;
+use crate::breaker::BreakerPolicy;
 use crate::checkpoint::{CheckpointKind, Duty};
 use crate::id::{HookId, TenantId};
 use crate::json::Object;
@@ -23,7 +23,7 @@ pub const IN_FILE: &str = "file";
 
 /// One row of the table `agent_hooks`. Its JSON is the published record; times are RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AgentHook {
+pub struct Rule {
     /// A UUID.
     pub id: HookId,
     /// Whose it is; the sentinel for global ones.
@@ -47,7 +47,7 @@ pub struct AgentHook {
     /// How long one call of its handler may take.
     pub timeout_ms: u32,
     /// What counts when that time is over.
-    pub on_timeout: Instead,
+    pub on_timeout: Fallback,
     /// Higher runs first.
     pub priority: i32,
     /// Whether it acts.
@@ -59,9 +59,9 @@ pub struct AgentHook {
     /// Whether it may change what it is asked about.
     pub may_rewrite: bool,
     /// What its circuit breaker counts.
-    pub breaker: Policy,
+    pub breaker: BreakerPolicy,
     /// What counts while its circuit breaker is open.
-    pub on_trip: Instead,
+    pub on_trip: Fallback,
     /// Since when its circuit breaker is open.
     pub tripped_at: Option<String>,
     /// Why it does not act, where its owner did not say so: `breaker`, `edition`, `no_agents`.
@@ -76,7 +76,7 @@ pub struct AgentHook {
     pub updated_at: String,
 }
 
-impl AgentHook {
+impl Rule {
     /// What people call it: its name, or its id if it has none.
     pub fn label(&self) -> &str {
         if self.name.is_empty() { self.id.as_str() } else { &self.name }
@@ -121,7 +121,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How a stored hook is run.
+    /// How a rule is run.
     HandlerType {
         /// A shell command.
         Command = "command",
@@ -133,7 +133,7 @@ words! {
         Script = "script",
     }
 
-    /// Whose turns a stored hook is about.
+    /// Whose turns a rule is about.
     HookScope {
         /// Everyone's.
         Global = "global",
@@ -143,7 +143,7 @@ words! {
         Agent = "agent",
     }
 
-    /// Who brought a stored hook.
+    /// Who brought a rule.
     Source {
         /// It is shipped: read-only but for `enabled`.
         Builtin = "builtin",
@@ -152,7 +152,7 @@ words! {
     }
 
     /// What counts instead of an answer.
-    Instead {
+    Fallback {
         /// No.
         Block = "block",
         /// Going on.
@@ -182,16 +182,16 @@ words! {
     }
 }
 
-impl Instead {
+impl Fallback {
     /// What counts at `event` unless the hook says otherwise: gates stay shut.
     pub fn default_at(event: CheckpointKind) -> Self {
         if event.duty() == Duty::Gate { Self::Block } else { Self::Allow }
     }
 }
 
-/// What a hook of the agent family has beyond every other hook, ready to be asked.
+/// What a rule has beyond every other hook, ready to be asked.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct RuleDetails {
     /// Its row.
     pub id: HookId,
     /// Whose it is; the sentinel for global ones.
@@ -207,9 +207,9 @@ pub struct Stored {
     /// What it may change.
     pub rights: Rights,
     /// What its circuit breaker counts.
-    pub breaker: Policy,
+    pub breaker: BreakerPolicy,
     /// What counts while that is open.
-    pub on_trip: Instead,
+    pub on_trip: Fallback,
 }
 
 /// What a hook may change of what it is asked about.
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(Edition::named(edition.word()), Some(*edition));
         }
         assert_eq!(HandlerType::named("builtin"), None);
-        assert_eq!(serde_json::to_string(&Instead::Block).unwrap(), "\"block\"");
+        assert_eq!(serde_json::to_string(&Fallback::Block).unwrap(), "\"block\"");
         assert!(AGENT_EVENTS.iter().all(|event| [Duty::Gate, Duty::Observer].contains(&event.duty())));
     }
 

@@ -8,11 +8,11 @@ use domain::message::CallPart;
 use domain::skill::Skills;
 use domain::store::RecordStore;
 use egress::Egress;
-use engine::{Approvals, Engine, Forgetful, Mount, Tool};
+use engine::{Approvals, Engine, Mount, NullStore, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pintle_agent::tools::{Protected, Tools, ToolsConfig};
-use pintle_agent::{Conversation, Helm, Models, Report, Runner, Settings, Shelf, Team};
+use pintle_agent::tools::{Protected, ToolEnv, Tools};
+use pintle_agent::{AgentRegistry, AgentSettings, Conversation, Models, Runner, SkillSet, TurnHandle, TurnReport};
 use providers::{Delta, Provider, ProviderError};
 
 use crate::host::{Recorder, Seen, lines};
@@ -69,24 +69,24 @@ pub(crate) fn last(request: &LlmRequest) -> String {
 }
 
 /// What a crew is made of.
-pub(crate) struct CrewParts {
+pub(crate) struct TestAgentsParts {
     pub(crate) model: Arc<Recorder>,
     pub(crate) agents: Vec<&'static str>,
     pub(crate) own: Vec<Arc<dyn Tool>>,
     pub(crate) records: Arc<dyn RecordStore>,
     pub(crate) approvals: Option<Approvals>,
-    pub(crate) change: Box<dyn Fn(Settings) -> Settings>,
+    pub(crate) change: Box<dyn Fn(AgentSettings) -> AgentSettings>,
     /// The texts of every agent's skills.
     pub(crate) skills: Skills,
 }
 
-impl CrewParts {
+impl TestAgentsParts {
     pub(crate) fn of(model: Arc<Recorder>, agents: &[&'static str]) -> Self {
         Self {
             model,
             agents: agents.to_vec(),
             own: Vec::new(),
-            records: Arc::new(Forgetful),
+            records: Arc::new(NullStore),
             approvals: None,
             change: Box::new(|settings| settings),
             skills: Skills::none(),
@@ -99,14 +99,14 @@ impl CrewParts {
         self
     }
 
-    pub(crate) fn crew(self) -> Crew {
+    pub(crate) fn test_agents(self) -> TestAgents {
         let folder = tempfile::tempdir().unwrap();
         let seen = Arc::new(Seen::default());
         let engine = Arc::new(Engine::new(self.records.clone(), vec![seen.clone()]));
         let models = Arc::new(Models::default().with("mind", self.model.clone()));
         let approvals = self.approvals.map(Arc::new);
         let runners = self.agents.iter().map(|name| {
-            let config = ToolsConfig {
+            let config = ToolEnv {
                 workspace: folder.path().to_owned(),
                 protected: Protected::default(),
                 exec_env: Vec::new(),
@@ -118,48 +118,53 @@ impl CrewParts {
             for tool in &self.own {
                 tools.add(tool.clone()).unwrap();
             }
-            let settings = (self.change)(Settings::new(name, &format!("mind/{name}")));
+            let settings = (self.change)(AgentSettings::new(name, &format!("mind/{name}")));
             let runner = Runner::new(settings, models.clone(), Arc::new(tools), engine.clone());
-            let runner = runner.with_skills(Arc::new(Shelf::new(self.skills.clone())));
+            let runner = runner.with_skills(Arc::new(SkillSet::new(self.skills.clone())));
             match &approvals {
                 Some(approvals) => runner.with_approvals(approvals.clone()),
                 None => runner,
             }
         });
-        let team = Team::new(runners.collect());
-        Crew { engine, seen, model: self.model, team, folder }
+        let registry = AgentRegistry::new(runners.collect());
+        TestAgents { engine, seen, model: self.model, registry, folder }
     }
 }
 
 /// Several agents, each called `mind/NAME` by the model.
-pub(crate) struct Crew {
+pub(crate) struct TestAgents {
     pub(crate) engine: Arc<Engine>,
     pub(crate) seen: Arc<Seen>,
     pub(crate) model: Arc<Recorder>,
-    pub(crate) team: Arc<Team>,
+    pub(crate) registry: Arc<AgentRegistry>,
     pub(crate) folder: tempfile::TempDir,
 }
 
-impl Crew {
+impl TestAgents {
     pub(crate) fn mount(&self, mounts: Vec<Mount>) {
         self.engine.replace(mounts).unwrap();
     }
 
     pub(crate) fn main(&self) -> &Runner {
-        self.team.runner("main").unwrap()
+        self.registry.runner("main").unwrap()
     }
 
     /// A turn of the agent `main`.
-    pub(crate) async fn turn(&self, conversation: &mut Conversation, prompt: &str) -> Report {
-        self.turn_by(conversation, prompt, &Helm::default()).await
+    pub(crate) async fn turn(&self, conversation: &mut Conversation, prompt: &str) -> TurnReport {
+        self.turn_by(conversation, prompt, &TurnHandle::default()).await
     }
 
-    pub(crate) async fn turn_by(&self, conversation: &mut Conversation, prompt: &str, helm: &Helm) -> Report {
-        self.main().turn(conversation, prompt, self.seen.clone(), helm).await
+    pub(crate) async fn turn_by(
+        &self,
+        conversation: &mut Conversation,
+        prompt: &str,
+        turn_handle: &TurnHandle,
+    ) -> TurnReport {
+        self.main().turn(conversation, prompt, self.seen.clone(), turn_handle).await
     }
 
-    pub(crate) async fn go_on(&self, conversation: &mut Conversation) -> Option<Report> {
-        self.main().go_on(conversation, self.seen.clone(), &Helm::default()).await
+    pub(crate) async fn go_on(&self, conversation: &mut Conversation) -> Option<TurnReport> {
+        self.main().go_on(conversation, self.seen.clone(), &TurnHandle::default()).await
     }
 
     /// Waits until no sub-agent works any more.

@@ -11,7 +11,7 @@ use domain::json::Value;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
-use super::{Coverage, Entry, Part, Standing, covers};
+use super::{Coverage, CoveredPart, TrustEntry, TrustStanding, covers};
 use crate::config::places;
 use crate::error::HostError;
 
@@ -22,26 +22,26 @@ const FILE: &str = "trust.json";
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     file: PathBuf,
-    accepted: Shelf,
+    accepted: TrustFile,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Shelf {
+struct TrustFile {
     /// By file, then by the path of the entry in it.
-    files: BTreeMap<String, BTreeMap<String, Accepted>>,
+    files: BTreeMap<String, BTreeMap<String, AcceptedEntry>>,
 }
 
 /// An entry as it was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accepted {
+pub struct AcceptedEntry {
     digest: String,
-    parts: Vec<Part>,
+    parts: Vec<CoveredPart>,
     value: Value,
 }
 
-impl Accepted {
+impl AcceptedEntry {
     /// Accepts `value`, which covers `coverage`.
     pub fn new(coverage: Coverage, value: Value) -> Self {
         Self { digest: coverage.digest, parts: coverage.parts, value }
@@ -56,7 +56,7 @@ impl TrustStore {
     pub fn open(home: &Path) -> Result<Self, HostError> {
         let file = home.join(FILE);
         if matches!(file.symlink_metadata(), Err(why) if why.kind() == io::ErrorKind::NotFound) {
-            return Ok(Self { file, accepted: Shelf::default() });
+            return Ok(Self { file, accepted: TrustFile::default() });
         }
         let bytes = places::read(&file)?;
         let accepted = serde_json::from_slice(&bytes).map_err(|why| {
@@ -67,14 +67,14 @@ impl TrustStore {
     }
 
     /// How `entry` of `file` stands now.
-    pub fn check(&self, file: &Path, entry: &Entry, search_path: Option<&OsStr>) -> Standing {
+    pub fn check(&self, file: &Path, entry: &TrustEntry, search_path: Option<&OsStr>) -> TrustStanding {
         let accepted = self.accepted.files.get(&key(file)).and_then(|entries| entries.get(&entry.path));
-        let Some(accepted) = accepted else { return Standing::Unknown };
+        let Some(accepted) = accepted else { return TrustStanding::Unknown };
         let now = covers(entry, search_path);
         if now.digest == accepted.digest {
-            return Standing::Trusted;
+            return TrustStanding::Trusted;
         }
-        Standing::Changed { accepted: accepted.value.clone(), diff: diff(accepted, &now, &entry.value) }
+        TrustStanding::Changed { accepted: accepted.value.clone(), diff: diff(accepted, &now, &entry.value) }
     }
 
     /// The digest under which `entry` of `file` was accepted.
@@ -83,7 +83,7 @@ impl TrustStore {
     }
 
     /// Accepts `entries` of `file`, and nothing else of it.
-    pub fn accept(&mut self, file: &Path, entries: BTreeMap<String, Accepted>) {
+    pub fn accept(&mut self, file: &Path, entries: BTreeMap<String, AcceptedEntry>) {
         self.accepted.files.insert(key(file), entries);
     }
 
@@ -114,7 +114,7 @@ fn key(file: &Path) -> String {
     file.canonicalize().unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
-fn diff(accepted: &Accepted, now: &Coverage, value: &Value) -> Vec<String> {
+fn diff(accepted: &AcceptedEntry, now: &Coverage, value: &Value) -> Vec<String> {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).expect("JSON always serialises");
     let (old, new) = (pretty(&accepted.value), pretty(value));
     let mut lines: Vec<String> = TextDiff::from_lines(&old, &new)

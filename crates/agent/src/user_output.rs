@@ -6,9 +6,9 @@ use std::sync::Arc;
 use domain::ledger::HookChunk;
 
 /// Takes what the user reads before the turn is over. Must not block for long.
-pub trait Outlet: Send + Sync {
-    /// Whether answers are shown while the turn runs, through [`Outlet::delta`]: then everything that the model says
-    /// arrives there once, in pieces as they come, or whole after its ruling where `after_llm` hooks wait for it.
+pub trait UserOutput: Send + Sync {
+    /// Whether answers are shown while the turn runs, through [`UserOutput::delta`]: then everything that the model
+    /// says arrives there once, in pieces as they come, or whole after its ruling where `after_llm` hooks wait for it.
     /// What was shown cannot be taken back, so a call that showed something is not tried again.
     fn streams(&self) -> bool;
 
@@ -26,7 +26,7 @@ pub trait Outlet: Send + Sync {
         None
     }
 
-    /// A file for the user, which stands in [`Outlet::folder`] now.
+    /// A file for the user, which stands in [`UserOutput::folder`] now.
     fn file(&self, _path: &Path) {}
 
     /// A text of a skill that stays, for whoever keeps the conversation: it belongs between the pieces before and after
@@ -49,9 +49,9 @@ pub trait Outlet: Send + Sync {
 }
 
 /// Shows nothing.
-pub struct Quiet;
+pub struct NullOutput;
 
-impl Outlet for Quiet {
+impl UserOutput for NullOutput {
     fn streams(&self) -> bool {
         false
     }
@@ -62,9 +62,9 @@ impl Outlet for Quiet {
 }
 
 /// What a sub-agent shows: only what its tools want the user to read.
-pub(crate) struct Below(pub(crate) Arc<dyn Outlet>);
+pub(crate) struct SubagentOutput(pub(crate) Arc<dyn UserOutput>);
 
-impl Outlet for Below {
+impl UserOutput for SubagentOutput {
     fn streams(&self) -> bool {
         false
     }

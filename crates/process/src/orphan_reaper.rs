@@ -14,13 +14,13 @@ use tokio_util::task::TaskTracker;
 
 /// The task that buries what was adopted.
 #[derive(Debug, Default)]
-pub struct Orphans {
+pub struct OrphanReaper {
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
-impl Orphans {
-    /// Adopts what children leave behind from now on, and buries it until [`Orphans::close`]. Needs a runtime.
+impl OrphanReaper {
+    /// Adopts what children leave behind from now on, and buries it until [`OrphanReaper::close`]. Needs a runtime.
     pub fn adopt() -> Self {
         let this = Self::default();
         if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
@@ -33,7 +33,7 @@ impl Orphans {
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    _ = ends.recv() => bury(),
+                    _ = ends.recv() => reap(),
                 }
             }
         });
@@ -52,10 +52,10 @@ impl Orphans {
 ///
 /// Every child of the host's own leads a group and is waited for by whoever started it. So only those that are not
 /// leaders are taken; a leader that was adopted stays until the host ends.
-fn bury() {
+fn reap() {
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if Ended::read(pid).is_some_and(|ended| ended.is_adopted()) {
+        if EndedProcess::read(pid).is_some_and(|ended| ended.is_adopted()) {
             // An error means that somebody else was faster.
             waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)).ok();
         }
@@ -64,13 +64,13 @@ fn bury() {
 
 /// A process that has ended and waits to be reaped.
 #[derive(Debug, PartialEq, Eq)]
-struct Ended {
+struct EndedProcess {
     pid: i32,
     parent: i32,
     group: i32,
 }
 
-impl Ended {
+impl EndedProcess {
     fn read(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The second field is the name in parentheses and may hold anything; then come state, parent, group.
@@ -99,11 +99,11 @@ mod tests {
         let pid = i32::try_from(leader.id()).unwrap();
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
         nix::sys::wait::waitid(nix::sys::wait::Id::Pid(Pid::from_raw(pid)), flags).unwrap();
-        let ended = Ended::read(pid).unwrap();
-        assert_eq!(ended, Ended { pid, parent: getpid().as_raw(), group: pid });
+        let ended = EndedProcess::read(pid).unwrap();
+        assert_eq!(ended, EndedProcess { pid, parent: getpid().as_raw(), group: pid });
         assert!(!ended.is_adopted());
-        assert!(Ended { group: pid + 1, ..ended }.is_adopted());
+        assert!(EndedProcess { group: pid + 1, ..ended }.is_adopted());
         leader.wait().unwrap();
-        assert_eq!(Ended::read(pid), None);
+        assert_eq!(EndedProcess::read(pid), None);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::agent_hook::AgentHook;
 use domain::id::{HookId, TenantId};
 use domain::json::json;
-use domain::store::{HookChange, HookStore as _, Tenant};
-use pintle_rules::admin::Role;
+use domain::rule::Rule;
+use domain::store::{RuleChange, RuleStore as _, Tenant};
+use pintle_rules::admin::CallerRole;
 use testkit::log::Log;
 use tokio_util::sync::CancellationToken;
 
@@ -24,46 +24,46 @@ fn mounted(stage: &Stage, name: &str) -> Arc<domain::hook::Hook> {
 #[tokio::test]
 async fn a_change_remounts_the_row_that_changed() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "a", "allow")).await;
     stage.create(&admin, script("tenant", "b", "allow")).await;
     let (a, b) = (mounted(&stage, "a"), mounted(&stage, "b"));
     stage.ok(&admin, "hooks.update", json!({"hookId": id, "updates": {"priority": 5}})).await;
     assert!(!Arc::ptr_eq(&a, &mounted(&stage, "a")));
     assert!(Arc::ptr_eq(&b, &mounted(&stage, "b")));
-    stage.rulebook.remount();
+    stage.rule_cache.remount();
     assert!(!Arc::ptr_eq(&b, &mounted(&stage, "b")));
 }
 
 #[tokio::test]
 async fn another_process_is_noticed_by_the_epoch() {
     let stage = Stage::new();
-    let id = stage.create(&of_default(Role::Admin), script("tenant", "guard", "allow")).await;
-    assert_eq!(stage.rulebook.refresh(), Ok(false));
+    let id = stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "allow")).await;
+    assert_eq!(stage.rule_cache.refresh(), Ok(false));
     let config =
         domain::json::from_value(json!({"source": "return {\"decision\":\"block\",\"reason\":\"new\"}"})).unwrap();
-    let row = AgentHook { config, ..stage.row(&id) };
-    stage.write(HookChange::Update { hook: row.into(), if_version: None, action: "updated" });
+    let row = Rule { config, ..stage.row(&id) };
+    stage.write(RuleChange::Update { hook: row.into(), if_version: None, action: "updated" });
     assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
-    assert_eq!(stage.rulebook.refresh(), Ok(true));
+    assert_eq!(stage.rule_cache.refresh(), Ok(true));
     assert_eq!(stage.gate(DEFAULT, "exec").await, "block: new");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_watch_looks_and_ends() {
     let stage = Stage::new();
-    let id = stage.create(&of_default(Role::Admin), script("tenant", "guard", "allow")).await;
+    let id = stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "allow")).await;
     let cancel = CancellationToken::new();
-    let watching = stage.rulebook.clone().watch(cancel.clone());
-    stage.write(HookChange::Delete(HookId::from(id.as_str())));
+    let watching = stage.rule_cache.clone().watch(cancel.clone());
+    stage.write(RuleChange::Delete(HookId::from(id.as_str())));
     let seen = async {
-        while !stage.rulebook.rules().hooks.is_empty() {
+        while !stage.rule_cache.rules().hooks.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
         cancel.cancel();
     };
     tokio::join!(watching, seen);
-    assert_eq!(stage.rulebook.rules().hooks, []);
+    assert_eq!(stage.rule_cache.rules().hooks, []);
 }
 
 /// Waits while no time passes.
@@ -78,7 +78,7 @@ async fn at_once(what: &str, is_so: impl Fn() -> bool) {
 #[tokio::test(start_paused = true)]
 async fn what_the_store_tells_is_in_force_before_anybody_looks() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let ids = [stage.create(&admin, script("tenant", "a", "block")).await];
     let cancel = CancellationToken::new();
     let began = tokio::time::Instant::now();
@@ -87,14 +87,14 @@ async fn what_the_store_tells_is_in_force_before_anybody_looks() {
         let watched = stage.store.calls();
         stage.store.tell(true);
         at_once("it is heard from the beginning", || stage.store.calls() > watched).await;
-        stage.write(HookChange::Delete(HookId::from(ids[0].as_str())));
+        stage.write(RuleChange::Delete(HookId::from(ids[0].as_str())));
         stage.store.tell(true);
-        at_once("the change is in force", || stage.rulebook.rules().hooks.is_empty()).await;
+        at_once("the change is in force", || stage.rule_cache.rules().hooks.is_empty()).await;
         assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
         assert_eq!(began.elapsed(), std::time::Duration::ZERO);
         cancel.cancel();
     };
-    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+    tokio::join!(stage.rule_cache.clone().watch(cancel.clone()), story);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +119,7 @@ async fn who_is_told_looks_less_often_until_the_line_is_cut() {
         assert!((20..=21).contains(&looks(before)), "{} looks, one for the cut and one each second", looks(before));
         cancel.cancel();
     };
-    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+    tokio::join!(stage.rule_cache.clone().watch(cancel.clone()), story);
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn a_new_tenant_has_its_name_where_it_has_rules() {
     let new =
         Tenant { id: id.clone(), slug: "new".into(), name: "New".into(), created_at: "2026-01-01T00:00:00Z".into() };
     stage.store.add_tenant(&new).unwrap();
-    assert_eq!(stage.rulebook.refresh(), Ok(true));
+    assert_eq!(stage.rule_cache.refresh(), Ok(true));
     let before = stage.store.calls();
     assert_eq!(live.slug(&id).as_deref(), Some("new"));
     assert_eq!(stage.store.calls(), before, "nobody asks the store for it");
@@ -142,9 +142,9 @@ async fn a_new_tenant_has_its_name_where_it_has_rules() {
 #[tokio::test]
 async fn events_never_ask_the_store() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     stage.create(&admin, script("tenant", "guard", "allow")).await;
-    stage.create(&of_default(Role::Owner), script("global", "other", "allow")).await;
+    stage.create(&of_default(CallerRole::Owner), script("global", "other", "allow")).await;
     let before = stage.store.calls();
     for _ in 0..100 {
         assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
@@ -155,7 +155,7 @@ async fn events_never_ask_the_store() {
 #[tokio::test]
 async fn five_blocks_open_the_breaker_at_once_and_for_good() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "block")).await;
     for _ in 0..5 {
         assert_eq!(stage.gate(DEFAULT, "exec").await, "block: guard says so");
@@ -166,8 +166,8 @@ async fn five_blocks_open_the_breaker_at_once_and_for_good() {
     stage.until(|stage| stage.row(&id).tripped_at.is_some()).await;
     let row = stage.row(&id);
     assert_eq!((row.enabled, row.disabled_reason.as_str()), (false, "breaker"));
-    stage.until(|stage| stage.rulebook.rules().hooks[0].version == row.version).await;
-    let log = stage.desk.changes(&admin, &id, 1).await.unwrap();
+    stage.until(|stage| stage.rule_cache.rules().hooks[0].version == row.version).await;
+    let log = stage.rule_admin.changes(&admin, &id, 1).await.unwrap();
     assert_eq!((log[0].action.as_str(), log[0].actor.as_str()), ("tripped", "system:breaker"));
     stage.ok(&admin, "hooks.toggle", json!({"hookId": id, "enabled": true})).await;
     assert_eq!(stage.gate(DEFAULT, "exec").await, "block: guard says so", "it is asked again");
@@ -176,7 +176,7 @@ async fn five_blocks_open_the_breaker_at_once_and_for_good() {
 #[tokio::test]
 async fn a_change_clears_the_run() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "block")).await;
     let source = |decision: &str| json!({"config": {"source": format!("return {{\"decision\":\"{decision}\"}}")}});
     for _ in 0..4 {
@@ -194,12 +194,12 @@ async fn a_change_clears_the_run() {
 #[tokio::test]
 async fn what_is_on_its_way_to_the_store_is_not_read_back_old() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     stage.create(&admin, script("tenant", "guard", "block")).await;
     for n in 1..=4 {
         stage.gate(DEFAULT, "exec").await;
         // Somebody else's change makes the rules be read anew in between.
-        stage.create(&of_acme(Role::Admin), script("tenant", &format!("other {n}"), "allow")).await;
+        stage.create(&of_acme(CallerRole::Admin), script("tenant", &format!("other {n}"), "allow")).await;
     }
     assert_eq!(stage.gate(DEFAULT, "exec").await, "block: guard says so");
     assert!(stage.gate(DEFAULT, "exec").await.contains("is off since"), "no outcome was lost");
@@ -208,7 +208,7 @@ async fn what_is_on_its_way_to_the_store_is_not_read_back_old() {
 #[tokio::test]
 async fn a_global_hook_trips_for_one_tenant() {
     let stage = Stage::new();
-    let owner = of_default(Role::Owner);
+    let owner = of_default(CallerRole::Owner);
     let id = stage.create(&owner, script("global", "guard", "block")).await;
     for _ in 0..5 {
         stage.gate(ACME, "exec").await;
@@ -220,14 +220,14 @@ async fn a_global_hook_trips_for_one_tenant() {
     assert_eq!((trips.len(), trips[0].tenant_id.as_str()), (1, ACME));
     let row = stage.row(&id);
     assert_eq!((row.enabled, row.tripped_at, row.version), (true, None, 1));
-    assert_eq!(stage.get(&of_acme(Role::Admin), &id).await["enabled"], false);
-    assert_eq!(stage.get(&of_default(Role::Admin), &id).await["enabled"], true);
+    assert_eq!(stage.get(&of_acme(CallerRole::Admin), &id).await["enabled"], false);
+    assert_eq!(stage.get(&of_default(CallerRole::Admin), &id).await["enabled"], true);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_trip_that_cannot_be_written_holds_and_is_tried_again() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "block")).await;
     stage.store.break_down("the disk is full");
     for _ in 0..5 {
@@ -239,7 +239,7 @@ async fn a_trip_that_cannot_be_written_holds_and_is_tried_again() {
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     }
     assert!(stage.gate(DEFAULT, "exec").await.contains("is off since"));
-    assert_eq!(stage.rulebook.rules().hooks[0].disabled_reason, "breaker");
+    assert_eq!(stage.rule_cache.rules().hooks[0].disabled_reason, "breaker");
     stage.store.mend();
     while stage.row(&id).tripped_at.is_none() {
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
@@ -250,7 +250,7 @@ async fn a_trip_that_cannot_be_written_holds_and_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_breaker_that_somebody_closes_is_not_opened_by_an_old_attempt() {
     let stage = Stage::new();
-    let admin = of_default(Role::Admin);
+    let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "block")).await;
     stage.store.break_down("the disk is full");
     for _ in 0..5 {
@@ -271,30 +271,30 @@ async fn a_breaker_that_somebody_closes_is_not_opened_by_an_old_attempt() {
 #[tokio::test]
 async fn whoever_reads_the_rules_shares_them() {
     let stage = Stage::new();
-    let (admin, owner) = (of_default(Role::Admin), of_default(Role::Owner));
+    let (admin, owner) = (of_default(CallerRole::Admin), of_default(CallerRole::Owner));
     stage.create(&admin, script("tenant", "a", "allow")).await;
-    let before = stage.rulebook.rules();
+    let before = stage.rule_cache.rules();
     stage.ok(&admin, "hooks.list", json!({"enabled": true})).await;
     stage.ok(&admin, "hooks.chain", json!({"event": "pre_tool_use"})).await;
-    assert!(Arc::ptr_eq(&before, &stage.rulebook.rules()));
+    assert!(Arc::ptr_eq(&before, &stage.rule_cache.rules()));
     let id = stage.create(&owner, script("global", "b", "block")).await;
-    assert_eq!((before.hooks.len(), stage.rulebook.rules().hooks.len()), (1, 2), "who reads keeps what they have");
+    assert_eq!((before.hooks.len(), stage.rule_cache.rules().hooks.len()), (1, 2), "who reads keeps what they have");
     // What only this process knows of its breakers is part of what is read.
     stage.store.break_down("the disk is full");
     for _ in 0..5 {
         stage.gate(ACME, "exec").await;
     }
-    let trips: Vec<String> = stage.rulebook.rules().trips.iter().map(|trip| trip.hook_id.to_string()).collect();
+    let trips: Vec<String> = stage.rule_cache.rules().trips.iter().map(|trip| trip.hook_id.to_string()).collect();
     assert_eq!(trips, [id]);
 }
 
 #[tokio::test]
 async fn the_last_rules_stay_when_the_store_is_lost() {
     let stage = Stage::new();
-    stage.create(&of_default(Role::Admin), script("tenant", "guard", "block")).await;
+    stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "block")).await;
     stage.store.break_down("the disk is gone");
-    assert!(stage.rulebook.refresh().is_err());
-    assert!(stage.rulebook.reload().is_err());
+    assert!(stage.rule_cache.refresh().is_err());
+    assert!(stage.rule_cache.reload().is_err());
     assert_eq!(stage.gate(DEFAULT, "exec").await, "block: guard says so");
     assert_eq!(stage.gate(DEFAULT, "read").await, "allow");
 }
@@ -323,7 +323,7 @@ async fn a_store_that_is_lost_is_logged_once_each_time() {
         }
         cancel.cancel();
     };
-    tokio::join!(stage.rulebook.clone().watch(cancel.clone()), story);
+    tokio::join!(stage.rule_cache.clone().watch(cancel.clone()), story);
 }
 
 #[tokio::test]
@@ -332,30 +332,30 @@ async fn gates_are_shut_until_rules_could_be_read() {
     let shut = stage.gate(DEFAULT, "read").await;
     assert!(shut.starts_with("block: ") && shut.contains("the disk is gone"), "{shut}");
     // Rules of files, or other agents, open nothing.
-    stage.rulebook.hold(Vec::new(), Vec::new());
+    stage.rule_cache.hold(Vec::new(), Vec::new());
     assert_eq!(stage.gate(DEFAULT, "read").await, shut);
-    stage.rulebook.remount();
+    stage.rule_cache.remount();
     assert_eq!(stage.gate(DEFAULT, "read").await, shut);
-    let no = stage.no(&of_default(Role::Viewer), "hooks.list", json!({})).await;
+    let no = stage.no(&of_default(CallerRole::Viewer), "hooks.list", json!({})).await;
     assert_eq!(no, "UNAVAILABLE the store is unavailable: the disk is gone");
     stage.store.mend();
-    assert_eq!(stage.rulebook.refresh(), Ok(true));
+    assert_eq!(stage.rule_cache.refresh(), Ok(true));
     assert_eq!(stage.gate(DEFAULT, "read").await, "allow");
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_a_row_shuts_its_gate() {
     let stage = Stage::new();
-    let id = stage.create(&of_default(Role::Admin), script("tenant", "guard", "allow")).await;
+    let id = stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "allow")).await;
     let good = stage.row(&id);
     for (row, why) in [
-        (AgentHook { matcher: "(".into(), ..good.clone() }, "compile matcher"),
-        (AgentHook { if_expr: "1 +".into(), ..good.clone() }, "cel parse"),
-        (AgentHook { config: domain::json::Object::new(), ..good.clone() }, "config.source"),
-        (AgentHook { handler_type: domain::agent_hook::HandlerType::Command, ..good.clone() }, "config"),
+        (Rule { matcher: "(".into(), ..good.clone() }, "compile matcher"),
+        (Rule { if_expr: "1 +".into(), ..good.clone() }, "cel parse"),
+        (Rule { config: domain::json::Object::new(), ..good.clone() }, "config.source"),
+        (Rule { handler_type: domain::rule::HandlerType::Command, ..good.clone() }, "config"),
     ] {
-        stage.write(HookChange::Update { hook: row.into(), if_version: None, action: "updated" });
-        stage.rulebook.refresh().unwrap();
+        stage.write(RuleChange::Update { hook: row.into(), if_version: None, action: "updated" });
+        stage.rule_cache.refresh().unwrap();
         let shut = stage.gate(DEFAULT, "exec").await;
         assert!(shut.starts_with("block: ") && shut.contains(why), "{why}: {shut}");
     }

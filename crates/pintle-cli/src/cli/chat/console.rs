@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
 
-use domain::approval::Said;
+use domain::approval::PersonAnswer;
 use store::Store;
 
-use super::ask::{self, Answer, CHOICES, Question, Questions};
-use super::input::{Awaited, Input, Sent, Typed};
+use super::ask::{self, CHOICES, LineAnswer, Question, Questions};
+use super::input::{Input, InputPurpose, SentLine, TypedInput};
 use super::screen::{Prompt, Screen};
 use crate::clean::clean;
 use crate::cli::approvals::{MAX_NOTE_BYTES, person, whole};
@@ -18,9 +18,9 @@ use crate::cli::stops::{Stop, Stops};
 const MAX_AHEAD: usize = 64;
 
 /// What happened while nothing else did.
-pub(super) enum Happened {
+pub(super) enum ConsoleEvent {
     Stop(Stop),
-    Typed(Typed),
+    Typed(TypedInput),
     Asked(Box<Question>),
     /// The question that is shown is no longer asked here.
     Withdrawn,
@@ -28,9 +28,9 @@ pub(super) enum Happened {
 
 /// What the person wants.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum PersonOrder {
     /// Something is said.
-    Say(Sent),
+    Say(SentLine),
     /// What is under way is to stop.
     Stop,
     /// The whole program is to end.
@@ -40,7 +40,7 @@ pub(super) enum Order {
 }
 
 /// The place of the person.
-pub(super) struct Desk {
+pub(super) struct ChatConsole {
     pub(super) screen: Arc<Screen>,
     input: Input,
     stops: Stops,
@@ -51,15 +51,15 @@ pub(super) struct Desk {
     /// What came in up to this piece was typed before the question was seen.
     seen_since: u64,
     /// What is awaited when nothing is asked.
-    awaits: Awaited,
+    awaits: InputPurpose,
     /// Lines that wait for turns of their own.
-    ahead: VecDeque<Sent>,
+    ahead: VecDeque<SentLine>,
     /// How many more there were.
     lost: usize,
     ended: bool,
 }
 
-impl Desk {
+impl ChatConsole {
     pub(super) fn new(screen: Arc<Screen>, input: Input, stops: Stops, asking: (Arc<Store>, Questions)) -> Self {
         Self {
             screen,
@@ -69,7 +69,7 @@ impl Desk {
             questions: asking.1,
             asked: VecDeque::new(),
             seen_since: 0,
-            awaits: Awaited::Message,
+            awaits: InputPurpose::Message,
             ahead: VecDeque::new(),
             lost: 0,
             ended: false,
@@ -87,7 +87,7 @@ impl Desk {
     }
 
     /// Says what is awaited from now on, whenever nothing is asked.
-    pub(super) fn await_now(&mut self, what: Awaited) {
+    pub(super) fn await_now(&mut self, what: InputPurpose) {
         self.awaits = what;
         if self.asked.is_empty() {
             self.input.await_now(what);
@@ -95,10 +95,10 @@ impl Desk {
     }
 
     /// Waits for what happens next. Lines of a pipe are read only while one can begin a turn.
-    pub(super) async fn next(&mut self) -> Happened {
-        let idle = self.awaits == Awaited::Message;
+    pub(super) async fn next(&mut self) -> ConsoleEvent {
+        let idle = self.awaits == InputPurpose::Message;
         if idle && let Some(line) = self.ahead.pop_front() {
-            return Happened::Typed(Typed::Line(line));
+            return ConsoleEvent::Typed(TypedInput::Line(line));
         }
         let Self { input, stops, questions, asked, ended, .. } = self;
         let reads = !*ended && (idle || input.is_keys());
@@ -110,44 +110,48 @@ impl Desk {
         };
         tokio::select! {
             biased;
-            stop = stops.next() => Happened::Stop(stop),
-            () = withdrawn => Happened::Withdrawn,
-            Some(question) = questions.recv() => Happened::Asked(Box::new(question)),
-            typed = input.next(), if reads => Happened::Typed(typed),
-            () = std::future::ready(()), if idle && *ended => Happened::Typed(Typed::End),
+            stop = stops.next() => ConsoleEvent::Stop(stop),
+            () = withdrawn => ConsoleEvent::Withdrawn,
+            Some(question) = questions.recv() => ConsoleEvent::Asked(Box::new(question)),
+            typed = input.next(), if reads => ConsoleEvent::Typed(typed),
+            () = std::future::ready(()), if idle && *ended => ConsoleEvent::Typed(TypedInput::End),
         }
     }
 
     /// Deals with what happened, as far as it is not an order.
-    pub(super) async fn heed(&mut self, happened: Happened) -> Option<Order> {
+    pub(super) async fn heed(&mut self, happened: ConsoleEvent) -> Option<PersonOrder> {
         match happened {
-            Happened::Stop(Stop::Program) | Happened::Typed(Typed::Quit) => return Some(Order::EndProgram),
-            Happened::Asked(question) => {
+            ConsoleEvent::Stop(Stop::Program) | ConsoleEvent::Typed(TypedInput::Quit) => {
+                return Some(PersonOrder::EndProgram);
+            }
+            ConsoleEvent::Asked(question) => {
                 self.asked.push_back(*question);
                 if self.asked.len() == 1 {
                     self.show_question();
                 }
             }
-            Happened::Withdrawn => self.withdraw().await,
-            Happened::Typed(Typed::Line(line)) if self.is_answer(&line) => self.answer(&line.text),
-            Happened::Typed(Typed::Line(line)) => return Some(Order::Say(line)),
-            Happened::Typed(Typed::Unusable(why)) => self.note(&why),
-            Happened::Typed(Typed::Nothing) => self.note("Ctrl-D ends the conversation."),
+            ConsoleEvent::Withdrawn => self.withdraw().await,
+            ConsoleEvent::Typed(TypedInput::Line(line)) if self.is_answer(&line) => self.answer(&line.text),
+            ConsoleEvent::Typed(TypedInput::Line(line)) => return Some(PersonOrder::Say(line)),
+            ConsoleEvent::Typed(TypedInput::Unusable(why)) => self.note(&why),
+            ConsoleEvent::Typed(TypedInput::Nothing) => self.note("Ctrl-D ends the conversation."),
             // At a question that nobody's turn waits for, there is nothing else to stop.
-            Happened::Stop(Stop::Turn) | Happened::Typed(Typed::Stop) if self.is_asked_idly() => self.answer("later"),
-            Happened::Stop(Stop::Turn) | Happened::Typed(Typed::Stop) => return Some(Order::Stop),
-            Happened::Typed(Typed::End) if !self.asked.is_empty() => self.answer("later"),
-            Happened::Typed(Typed::Gone) => return self.lose_terminal(),
-            Happened::Typed(Typed::End) => return Some(Order::End),
+            ConsoleEvent::Stop(Stop::Turn) | ConsoleEvent::Typed(TypedInput::Stop) if self.is_asked_idly() => {
+                self.answer("later")
+            }
+            ConsoleEvent::Stop(Stop::Turn) | ConsoleEvent::Typed(TypedInput::Stop) => return Some(PersonOrder::Stop),
+            ConsoleEvent::Typed(TypedInput::End) if !self.asked.is_empty() => self.answer("later"),
+            ConsoleEvent::Typed(TypedInput::Gone) => return self.lose_terminal(),
+            ConsoleEvent::Typed(TypedInput::End) => return Some(PersonOrder::End),
         }
         None
     }
 
     /// A question outlives its terminal; what nobody is asked in ends.
-    fn lose_terminal(&mut self) -> Option<Order> {
+    fn lose_terminal(&mut self) -> Option<PersonOrder> {
         self.ended = true;
         if self.asked.is_empty() {
-            return Some(Order::EndProgram);
+            return Some(PersonOrder::EndProgram);
         }
         while !self.asked.is_empty() {
             self.answer("later");
@@ -156,7 +160,7 @@ impl Desk {
     }
 
     fn is_asked_idly(&self) -> bool {
-        !self.asked.is_empty() && self.awaits == Awaited::Message
+        !self.asked.is_empty() && self.awaits == InputPurpose::Message
     }
 
     /// No more lines are awaited.
@@ -170,7 +174,7 @@ impl Desk {
     }
 
     /// Keeps a line for a turn of its own.
-    pub(super) fn keep_ahead(&mut self, line: Sent) {
+    pub(super) fn keep_ahead(&mut self, line: SentLine) {
         if self.ahead.len() < MAX_AHEAD {
             self.ahead.push_back(line);
         } else {
@@ -192,7 +196,7 @@ impl Desk {
     }
 
     /// Only what was typed once the question was seen answers it, and nothing that was pasted.
-    fn is_answer(&self, line: &Sent) -> bool {
+    fn is_answer(&self, line: &SentLine) -> bool {
         !self.asked.is_empty() && !line.pasted && line.piece > self.seen_since
     }
 
@@ -203,18 +207,18 @@ impl Desk {
         // Whatever comes from here on may be an answer to what is seen now.
         self.seen_since = self.input.so_far();
         self.screen.notice(&text);
-        self.input.await_now(Awaited::Answer);
+        self.input.await_now(InputPurpose::Answer);
     }
 
     fn answer(&mut self, line: &str) {
         self.screen.keep(Prompt::Answer, line);
-        let said = match Answer::read(line) {
-            Some(Answer::Yes) => Some(Said { approve: true, by: person(), note: String::new() }),
-            Some(Answer::No(note)) if note.len() > MAX_NOTE_BYTES => {
+        let said = match LineAnswer::read(line) {
+            Some(LineAnswer::Yes) => Some(PersonAnswer { approve: true, by: person(), note: String::new() }),
+            Some(LineAnswer::No(note)) if note.len() > MAX_NOTE_BYTES => {
                 return self.note(&format!("a note has at most {MAX_NOTE_BYTES} bytes"));
             }
-            Some(Answer::No(note)) => Some(Said { approve: false, by: person(), note }),
-            Some(Answer::Later) => None,
+            Some(LineAnswer::No(note)) => Some(PersonAnswer { approve: false, by: person(), note }),
+            Some(LineAnswer::Later) => None,
             None => return self.note(CHOICES),
         };
         if let Some(question) = self.asked.pop_front() {

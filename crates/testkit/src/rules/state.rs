@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use domain::agent_hook::{AgentHook, HookScope};
-use domain::audit::{Checkpoint, Entry};
-use domain::breaker::Run;
+use domain::audit::{AuditCheckpoint, AuditEntry};
+use domain::breaker::BreakerRun;
 use domain::execution::Execution;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
 use domain::json::{Value, json};
-use domain::store::{Actor, HookChange, LoggedChange, OutboxJob, StoreError, StoredRules, Tenant, Trip};
+use domain::rule::{HookScope, Rule};
+use domain::store::{Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, StoreError, StoredRules, Tenant};
 
 use super::budget::Account;
-use super::{Beside, whole_micros};
+use super::{RunsByHook, whole_micros};
 
 /// When the tenants of a new store were made, for a store without a clock.
 const FOUNDED: &str = "2026-01-01T00:00:00Z";
@@ -24,23 +24,23 @@ const MASK: &str = "********";
 
 /// What one mutex guards.
 #[derive(Clone, Default)]
-pub(super) struct Books {
+pub(super) struct RuleState {
     pub(super) epoch: u64,
-    pub(super) hooks: BTreeMap<HookId, AgentHook>,
+    pub(super) hooks: BTreeMap<HookId, Rule>,
     /// Since when global hooks are off for one tenant.
-    pub(super) trips: Beside<String>,
-    pub(super) runs: Beside<Run>,
+    pub(super) trips: RunsByHook<String>,
+    pub(super) runs: RunsByHook<BreakerRun>,
     pub(super) tenants: Vec<Tenant>,
     /// Oldest first.
     pub(super) log: Vec<LoggedChange>,
     pub(super) executions: Vec<Execution>,
     pub(super) budgets: BTreeMap<TenantId, Account>,
-    pub(super) entries: Vec<Entry>,
-    pub(super) checkpoints: Vec<Checkpoint>,
+    pub(super) entries: Vec<AuditEntry>,
+    pub(super) checkpoints: Vec<AuditCheckpoint>,
     pub(super) jobs: Vec<OutboxJob>,
 }
 
-impl Books {
+impl RuleState {
     pub(super) fn fresh() -> Self {
         let tenant = |id: &str, slug: &str, name: &str| Tenant {
             id: TenantId::from(id),
@@ -54,7 +54,7 @@ impl Books {
     }
 
     pub(super) fn rules(&self) -> StoredRules {
-        let trip = |((hook, tenant), at): (&(HookId, TenantId), &String)| Trip {
+        let trip = |((hook, tenant), at): (&(HookId, TenantId), &String)| OpenBreaker {
             hook_id: hook.clone(),
             tenant_id: tenant.clone(),
             tripped_at: at.clone(),
@@ -74,39 +74,33 @@ impl Books {
     }
 
     /// Carries one change out, and gives the version that it left.
-    pub(super) fn change(&mut self, change: HookChange, by: &Actor) -> Result<u32, StoreError> {
+    pub(super) fn change(&mut self, change: RuleChange, by: &Actor) -> Result<u32, StoreError> {
         match change {
-            HookChange::Create(hook) => self.create(*hook, by),
-            HookChange::Update { hook, if_version, action } => self.update(*hook, (if_version, action), by),
-            HookChange::Delete(id) => self.delete(&id, by),
+            RuleChange::Create(hook) => self.create(*hook, by),
+            RuleChange::Update { hook, if_version, action } => self.update(*hook, (if_version, action), by),
+            RuleChange::Delete(id) => self.delete(&id, by),
         }
     }
 
-    fn create(&mut self, hook: AgentHook, by: &Actor) -> Result<u32, StoreError> {
+    fn create(&mut self, hook: Rule, by: &Actor) -> Result<u32, StoreError> {
         self.knows(&hook.tenant_id)?;
         if self.hooks.contains_key(&hook.id) {
             return Err(StoreError::Conflict(format!("hook {} exists already", hook.id)));
         }
-        let hook = AgentHook { version: 1, updated_at: at(by), ..hook };
+        let hook = Rule { version: 1, updated_at: at(by), ..hook };
         let diff = diff(None, Some(&hook));
         self.log((&hook, &hook.tenant_id), "created", diff, by);
         self.hooks.insert(hook.id.clone(), hook);
         Ok(1)
     }
 
-    fn update(
-        &mut self,
-        hook: AgentHook,
-        (if_version, action): (Option<u32>, &str),
-        by: &Actor,
-    ) -> Result<u32, StoreError> {
+    fn update(&mut self, hook: Rule, (if_version, action): (Option<u32>, &str), by: &Actor) -> Result<u32, StoreError> {
         self.knows(&hook.tenant_id)?;
         let old = self.row(&hook.id)?;
         if if_version.is_some_and(|wanted| wanted != old.version) {
             return Err(StoreError::Conflict(format!("version conflict: have {}", old.version)));
         }
-        let hook =
-            AgentHook { version: old.version + 1, created_at: old.created_at.clone(), updated_at: at(by), ..hook };
+        let hook = Rule { version: old.version + 1, created_at: old.created_at.clone(), updated_at: at(by), ..hook };
         let diff = diff(Some(&old), Some(&hook));
         self.log((&hook, &hook.tenant_id), action, diff, by);
         let version = hook.version;
@@ -117,7 +111,7 @@ impl Books {
     fn delete(&mut self, id: &HookId, by: &Actor) -> Result<u32, StoreError> {
         let old = self.row(id)?;
         let diff = diff(Some(&old), None);
-        self.log((&AgentHook { version: 0, ..old.clone() }, &old.tenant_id), "deleted", diff, by);
+        self.log((&Rule { version: 0, ..old.clone() }, &old.tenant_id), "deleted", diff, by);
         self.trips.retain(|(hook, _), _| hook != id);
         self.runs.retain(|(hook, _), _| hook != id);
         self.hooks.remove(id);
@@ -134,7 +128,7 @@ impl Books {
             if !old.enabled {
                 return Ok(self.epoch);
             }
-            let new = AgentHook {
+            let new = Rule {
                 enabled: false,
                 tripped_at: Some(at(by)),
                 disabled_reason: "breaker".to_owned(),
@@ -173,7 +167,7 @@ impl Books {
         self.trips.retain(|key, _| !meant(key));
         self.runs.retain(|key, _| !meant(key));
         if old.tripped_at.is_some() {
-            let new = AgentHook {
+            let new = Rule {
                 enabled: true,
                 tripped_at: None,
                 disabled_reason: String::new(),
@@ -192,7 +186,7 @@ impl Books {
         Ok(self.epoch)
     }
 
-    fn row(&self, id: &HookId) -> Result<AgentHook, StoreError> {
+    fn row(&self, id: &HookId) -> Result<Rule, StoreError> {
         self.hooks.get(id).cloned().ok_or_else(|| StoreError::NotFound(format!("hook not found: {id}")))
     }
 
@@ -204,7 +198,7 @@ impl Books {
     }
 
     /// One line in the change log and in the audit chain of `tenant`, whom it is about.
-    fn log(&mut self, (hook, tenant): (&AgentHook, &TenantId), action: &str, diff: Value, by: &Actor) {
+    fn log(&mut self, (hook, tenant): (&Rule, &TenantId), action: &str, diff: Value, by: &Actor) {
         let line = LoggedChange {
             id: uuid::Uuid::now_v7().to_string(),
             tenant_id: tenant.clone(),
@@ -226,8 +220,8 @@ fn at(by: &Actor) -> String {
 
 /// What differs between two contents of a row, as a JSON Patch: without its version and its times, which are in the line,
 /// and with a mask for everything that is encrypted.
-pub fn diff(before: Option<&AgentHook>, after: Option<&AgentHook>) -> Value {
-    let shown = |hook: Option<&AgentHook>| match hook.map(|hook| json!(hook)) {
+pub fn diff(before: Option<&Rule>, after: Option<&Rule>) -> Value {
+    let shown = |hook: Option<&Rule>| match hook.map(|hook| json!(hook)) {
         Some(Value::Object(mut members)) => {
             members.retain(|name, _| !["version", "created_at", "updated_at"].contains(&name.as_str()));
             masked(Value::Object(members))

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::approval::{Approval, Plan, Said, Standing, State, plan};
+use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
 use domain::id::TenantId;
-use domain::session::{Entry, settle};
-use domain::store::{Append, ApprovalQuery, Hold, SessionKey, SessionRow, StoreError};
+use domain::session::{JournalEntry, settle};
+use domain::store::{ApprovalQuery, JournalAppend, SessionHold, SessionKey, SessionRow, StoreError};
 
 use crate::progress::Progress;
 use crate::refusal;
 
 /// What one mutex guards: each method is one transaction.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct MemoryState {
     sessions: BTreeMap<SessionKey, Conversation>,
     /// In the order of asking.
     approvals: Vec<Approval>,
@@ -25,7 +25,7 @@ pub(super) struct Book {
 
 #[derive(Debug)]
 struct Conversation {
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     /// Without what is counted when somebody looks.
     row: SessionRow,
     /// Whether a process came and did not say that it left.
@@ -35,7 +35,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn new(append: &Append) -> Self {
+    fn new(append: &JournalAppend) -> Self {
         let row = SessionRow {
             session_id: append.key.session.to_string(),
             agent_id: append.agent.to_string(),
@@ -54,13 +54,13 @@ impl Conversation {
 }
 
 /// The one who uses the book now.
-pub(super) fn locked(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+pub(super) fn locked(memory: &Mutex<MemoryState>) -> MutexGuard<'_, MemoryState> {
     // Nothing in here calls anybody who could panic half way.
-    book.lock().unwrap_or_else(PoisonError::into_inner)
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Book {
-    pub(super) fn append(&mut self, append: Append) {
+impl MemoryState {
+    pub(super) fn append(&mut self, append: JournalAppend) {
         if append.entries.is_empty() {
             return;
         }
@@ -83,13 +83,13 @@ impl Book {
         // What is left over is of no answer at all.
         drop(settle(&mut conversation.entries, new));
 
-        let live = |it: &Approval| matches!(it.state, State::Waiting | State::Approved);
+        let live = |it: &Approval| matches!(it.state, ApprovalState::Waiting | ApprovalState::Approved);
         let over = |it: &Approval| progress.ended.iter().any(|turn| turn == it.turn_id.as_str());
         let void = |it: &&mut Approval| is_of(it, &append.key) && over(it) && live(it);
-        self.approvals.iter_mut().filter(void).for_each(|it| it.state = State::Void);
+        self.approvals.iter_mut().filter(void).for_each(|it| it.state = ApprovalState::Void);
     }
 
-    pub(super) fn journal(&self, key: &SessionKey) -> Vec<Entry> {
+    pub(super) fn journal(&self, key: &SessionKey) -> Vec<JournalEntry> {
         self.sessions.get(key).map(|it| it.entries.clone()).unwrap_or_default()
     }
 
@@ -97,7 +97,7 @@ impl Book {
         let mut found: Vec<_> = self.sessions.iter().filter(|(key, _)| key.tenant == *tenant).collect();
         found.sort_by_key(|(_, it)| std::cmp::Reverse(it.used));
         let row = |(key, it): (&SessionKey, &Conversation)| {
-            let waits = |approval: &&Approval| is_of(approval, key) && approval.state == State::Waiting;
+            let waits = |approval: &&Approval| is_of(approval, key) && approval.state == ApprovalState::Waiting;
             SessionRow {
                 waiting: self.approvals.iter().filter(waits).count() as u64,
                 held_by: self.held.contains(key).then(this_process),
@@ -134,26 +134,34 @@ impl Book {
         family
     }
 
-    pub(super) fn ask(&mut self, question: Approval, now: jiff::Timestamp) -> Result<Standing, StoreError> {
+    pub(super) fn ask(&mut self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
         let same_call = |it: &&Approval| {
             (&it.tenant_id, &it.session_id, &it.turn_id, &it.tool_call_id)
                 == (&question.tenant_id, &question.session_id, &question.turn_id, &question.tool_call_id)
         };
         let earlier: Vec<Approval> = self.approvals.iter().filter(same_call).cloned().collect();
         match plan(question, &earlier, now) {
-            Plan::Stands(standing) => Ok(standing),
-            Plan::Park { new, void } => {
+            QuestionPlan::Stands(standing) => Ok(standing),
+            QuestionPlan::Park { new, void } => {
                 if self.approvals.iter().any(|it| it.id == new.id) {
                     return Err(refusal::taken(&new.id));
                 }
-                self.approvals.iter_mut().filter(|it| void.contains(&it.id)).for_each(|it| it.state = State::Void);
+                self.approvals
+                    .iter_mut()
+                    .filter(|it| void.contains(&it.id))
+                    .for_each(|it| it.state = ApprovalState::Void);
                 self.approvals.push((*new).clone());
-                Ok(Standing::Waiting(new))
+                Ok(ApprovalStanding::Waiting(new))
             }
         }
     }
 
-    pub(super) fn answer(&mut self, id: &str, said: Said, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+    pub(super) fn answer(
+        &mut self,
+        id: &str,
+        said: PersonAnswer,
+        now: jiff::Timestamp,
+    ) -> Result<Approval, StoreError> {
         let i = self.named(id)?;
         let approval = &mut self.approvals[i];
         approval.answer(said, now).map_err(|why| refusal::unanswerable(&approval.id, &why))?;
@@ -163,13 +171,15 @@ impl Book {
     pub(super) fn use_up(&mut self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
         let approval = self.approvals.iter_mut().find(|it| it.id == id).ok_or_else(|| refusal::unknown(id))?;
         match approval.state_at(now) {
-            State::Approved => {
-                approval.state = State::Used;
+            ApprovalState::Approved => {
+                approval.state = ApprovalState::Used;
                 Ok(())
             }
-            state @ (State::Waiting | State::Refused | State::Used | State::Void | State::Expired) => {
-                Err(refusal::unusable(id, state))
-            }
+            state @ (ApprovalState::Waiting
+            | ApprovalState::Refused
+            | ApprovalState::Used
+            | ApprovalState::Void
+            | ApprovalState::Expired) => Err(refusal::unusable(id, state)),
         }
     }
 
@@ -193,7 +203,7 @@ impl Book {
 
     pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
         let wanted = |it: &&Approval| {
-            (!query.waiting_only || it.state == State::Waiting)
+            (!query.waiting_only || it.state == ApprovalState::Waiting)
                 && query.tenant.as_ref().is_none_or(|tenant| it.tenant_id == *tenant)
         };
         let mut found: Vec<Approval> = self.approvals.iter().rev().filter(wanted).take(query.limit).cloned().collect();
@@ -213,23 +223,23 @@ fn this_process() -> String {
 /// A session that this process works on.
 #[derive(Debug)]
 pub(super) struct Held {
-    book: Arc<Mutex<Book>>,
+    memory: Arc<Mutex<MemoryState>>,
     key: SessionKey,
 }
 
-impl Hold for Held {}
+impl SessionHold for Held {}
 
 impl Held {
-    pub(super) fn take(book: &Arc<Mutex<Book>>, key: &SessionKey) -> Result<Self, StoreError> {
-        if !locked(book).held.insert(key.clone()) {
+    pub(super) fn take(memory: &Arc<Mutex<MemoryState>>, key: &SessionKey) -> Result<Self, StoreError> {
+        if !locked(memory).held.insert(key.clone()) {
             return Err(refusal::in_use(&key.session, &this_process()));
         }
-        Ok(Self { book: book.clone(), key: key.clone() })
+        Ok(Self { memory: memory.clone(), key: key.clone() })
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        locked(&self.book).held.remove(&self.key);
+        locked(&self.memory).held.remove(&self.key);
     }
 }

@@ -1,4 +1,4 @@
-//! What the handlers of stored hooks need of the host.
+//! What the handlers of rules need of the host.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -6,23 +6,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::agent_hook::Edition;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::json::Object;
+use domain::rule::Edition;
 use domain::store::BudgetStore;
 use futures_util::future::BoxFuture;
 use tokio_util::task::TaskTracker;
 
 use super::judging::{Evaluator, JudgeSettings, Judges};
-use super::observing::Pool;
-use crate::http::Exchange;
+use super::observing::ObserverPool;
+use crate::http::HttpSender;
 use engine::deadlines::Deadlines;
 
 /// The name of a tenant in addresses and lists; nothing for the owner of global hooks.
 pub type SlugOf = Arc<dyn Fn(&TenantId) -> Option<String> + Send + Sync>;
 
-/// Everything that stored hooks need to run, shared by all of them.
-pub struct Parts {
+/// Everything that rules need to run, shared by all of them.
+pub struct RuleServices {
     /// What kinds of hooks there are.
     pub edition: Edition,
     /// Owns what has to be cleaned up after a run.
@@ -30,9 +30,9 @@ pub struct Parts {
     /// The timer of their time limits.
     pub deadlines: Deadlines,
     /// What commands see of the host.
-    pub commands: CommandSurroundings,
+    pub commands: CommandEnv,
     /// Sends requests, behind the guard.
-    pub exchange: Exchange,
+    pub exchange: HttpSender,
     /// Runs scripts.
     pub scripts: Arc<dyn Scripts>,
     /// Asks judges; none where no model is configured.
@@ -48,11 +48,11 @@ pub struct Parts {
     /// Which model judges where a hook names none.
     pub judge: JudgeSettings,
     /// Works off what observers are told.
-    pub pool: Arc<Pool>,
+    pub pool: Arc<ObserverPool>,
 }
 
 /// What commands see of the host.
-pub struct CommandSurroundings {
+pub struct CommandEnv {
     /// The host's own variables.
     pub vars: Vec<(OsString, OsString)>,
     /// Names that the operator gives to commands although they look like secrets.
@@ -66,7 +66,7 @@ pub struct CommandSurroundings {
 /// Runs the scripts of hooks, somewhere they can do no harm.
 pub trait Scripts: Send + Sync {
     /// Runs a script once. Dropping the future ends it.
-    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan>;
+    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult>;
 
     /// Says whether a script can be used. The error is the published message.
     fn check<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<(), String>>;
@@ -89,7 +89,7 @@ pub struct ScriptCall<'a> {
 
 /// What a run of a script gave.
 #[derive(Clone, Debug)]
-pub struct ScriptRan {
+pub struct ScriptResult {
     /// The object that it returned, or why there is none.
     pub returned: Result<Object, ScriptFailure>,
     /// What it wrote to its console.

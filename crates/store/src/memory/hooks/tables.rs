@@ -1,12 +1,14 @@
-//! Stored hooks as values.
+//! Rules as values.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use domain::agent_hook::AgentHook;
-use domain::breaker::Run;
+use domain::breaker::BreakerRun;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
 use domain::json::Value;
-use domain::store::{Actor, Changed, HookChange, LoggedChange, OutboxJob, StoreError, StoredRules, Tenant, Trip};
+use domain::rule::Rule;
+use domain::store::{
+    Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, RuleChangeResult, StoreError, StoredRules, Tenant,
+};
 use jiff::Timestamp;
 
 use crate::rules::{self, Account, CREATED, DELETED, RESET, TRIPPED, moment};
@@ -16,8 +18,8 @@ const MAX_LINES: usize = 16_384;
 
 /// What one mutex guards.
 #[derive(Debug)]
-pub(in crate::memory) struct Rulebook {
-    pub(super) rules: Rules,
+pub(in crate::memory) struct RuleTables {
+    pub(super) rules: RuleTransaction,
     /// By id.
     pub(super) tenants: Vec<Tenant>,
     /// Oldest first; it outlives the hooks.
@@ -28,17 +30,17 @@ pub(in crate::memory) struct Rulebook {
 
 /// What a transaction changes, on a copy.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct RuleTransaction {
     pub(super) epoch: u64,
-    hooks: BTreeMap<HookId, AgentHook>,
+    hooks: BTreeMap<HookId, Rule>,
     /// Since when a global hook is off for one tenant.
     trips: BTreeMap<HookId, BTreeMap<TenantId, String>>,
-    runs: BTreeMap<HookId, BTreeMap<TenantId, Run>>,
+    runs: BTreeMap<HookId, BTreeMap<TenantId, BreakerRun>>,
     /// What the transaction adds to the log.
     pub(super) lines: Vec<LoggedChange>,
 }
 
-impl Default for Rulebook {
+impl Default for RuleTables {
     /// As migrations leave a database.
     fn default() -> Self {
         let now = Timestamp::now();
@@ -49,7 +51,7 @@ impl Default for Rulebook {
             created_at: moment(now),
         };
         Self {
-            rules: Rules::default(),
+            rules: RuleTransaction::default(),
             tenants: vec![tenant(SENTINEL_TENANT, "global", "Global"), tenant(DEFAULT_TENANT, "default", "Default")],
             log: VecDeque::new(),
             accounts: BTreeMap::new(),
@@ -58,12 +60,12 @@ impl Default for Rulebook {
     }
 }
 
-impl Rulebook {
+impl RuleTables {
     /// Everything that puts rules in force.
     pub(super) fn stored(&self) -> StoredRules {
-        let Rules { epoch, hooks, trips, runs, .. } = &self.rules;
+        let RuleTransaction { epoch, hooks, trips, runs, .. } = &self.rules;
         let trips = trips.iter().flat_map(|(hook, trips)| trips.iter().map(move |trip| (hook, trip)));
-        let trip = |(hook, (tenant, at)): (&HookId, (&TenantId, &String))| Trip {
+        let trip = |(hook, (tenant, at)): (&HookId, (&TenantId, &String))| OpenBreaker {
             hook_id: hook.clone(),
             tenant_id: tenant.clone(),
             tripped_at: at.clone(),
@@ -95,7 +97,7 @@ impl Rulebook {
     }
 
     /// Takes over what a transaction made of the rules.
-    pub(super) fn commit(&mut self, mut rules: Rules) {
+    pub(super) fn commit(&mut self, mut rules: RuleTransaction) {
         self.log.extend(std::mem::take(&mut rules.lines));
         let too_many = self.log.len().saturating_sub(MAX_LINES);
         self.log.drain(..too_many);
@@ -103,30 +105,30 @@ impl Rulebook {
     }
 }
 
-impl Rules {
-    pub(super) fn hook(&self, id: &HookId) -> Option<AgentHook> {
+impl RuleTransaction {
+    pub(super) fn hook(&self, id: &HookId) -> Option<Rule> {
         self.hooks.get(&spelled(id)?).cloned()
     }
 
-    fn row(&self, id: &HookId) -> Result<AgentHook, StoreError> {
+    fn row(&self, id: &HookId) -> Result<Rule, StoreError> {
         self.hook(id).ok_or_else(|| rules::no_hook(id))
     }
 
     pub(super) fn change(
         &mut self,
-        changes: Vec<HookChange>,
+        changes: Vec<RuleChange>,
         tenants: &[Tenant],
         by: &Actor,
-    ) -> Result<Changed, StoreError> {
+    ) -> Result<RuleChangeResult, StoreError> {
         self.epoch += 1;
         let versions = changes.into_iter().map(|change| self.one(change, tenants, by)).collect::<Result<_, _>>()?;
-        Ok(Changed { epoch: self.epoch, versions })
+        Ok(RuleChangeResult { epoch: self.epoch, versions })
     }
 
     /// Carries one change out, and gives the version that it left.
-    fn one(&mut self, change: HookChange, tenants: &[Tenant], by: &Actor) -> Result<u32, StoreError> {
+    fn one(&mut self, change: RuleChange, tenants: &[Tenant], by: &Actor) -> Result<u32, StoreError> {
         match change {
-            HookChange::Create(hook) => {
+            RuleChange::Create(hook) => {
                 let new = rules::created(*hook, by.at)?;
                 known(tenants, &new.tenant_id)?;
                 if self.hooks.contains_key(&new.id) {
@@ -136,25 +138,25 @@ impl Rules {
                 self.log((&new, &new.tenant_id), (CREATED, diff), by);
                 Ok(self.put(new))
             }
-            HookChange::Update { hook, if_version, action } => {
+            RuleChange::Update { hook, if_version, action } => {
                 known(tenants, &hook.tenant_id)?;
                 let old = self.row(&hook.id)?;
                 let new = rules::updated(&old, *hook, if_version, by.at)?;
                 self.log((&new, &new.tenant_id), (action, rules::diff(Some(&old), Some(&new))), by);
                 Ok(self.put(new))
             }
-            HookChange::Delete(id) => {
+            RuleChange::Delete(id) => {
                 let old = self.row(&id)?;
                 self.close(&old.id);
                 self.hooks.remove(&old.id);
-                let gone = AgentHook { version: 0, ..old.clone() };
+                let gone = Rule { version: 0, ..old.clone() };
                 self.log((&gone, &old.tenant_id), (DELETED, rules::diff(Some(&old), None)), by);
                 Ok(gone.version)
             }
         }
     }
 
-    fn put(&mut self, new: AgentHook) -> u32 {
+    fn put(&mut self, new: Rule) -> u32 {
         let version = new.version;
         self.hooks.insert(new.id.clone(), new);
         version
@@ -216,7 +218,7 @@ impl Rules {
         Ok(self.epoch)
     }
 
-    pub(super) fn keep_run(&mut self, id: &HookId, tenant: &TenantId, run: &Run) {
+    pub(super) fn keep_run(&mut self, id: &HookId, tenant: &TenantId, run: &BreakerRun) {
         let Some((id, tenant)) = spelled(id).zip(tenant_id(tenant).ok()) else { return };
         if run.is_empty() {
             self.forget_run(&id, &tenant);
@@ -240,7 +242,7 @@ impl Rules {
     }
 
     /// One line in the change log in the name of `tenant`, whom it is about.
-    fn log(&mut self, (hook, tenant): (&AgentHook, &TenantId), what: (&str, Value), by: &Actor) {
+    fn log(&mut self, (hook, tenant): (&Rule, &TenantId), what: (&str, Value), by: &Actor) {
         self.lines.push(rules::logged(hook, tenant, what, by));
     }
 }

@@ -1,7 +1,7 @@
 //! Scripts of hooks, run in processes of their own.
 
 use futures_util::future::BoxFuture;
-use rules::handler::{ScriptCall, ScriptFailure, ScriptRan, Scripts};
+use rules::handler::{ScriptCall, ScriptFailure, ScriptResult, Scripts};
 use sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
 
 use crate::SCRIPT_COMMAND;
@@ -12,14 +12,14 @@ pub(super) fn launcher() -> Launcher {
 }
 
 /// Runs the scripts of hooks in processes of their own.
-pub(super) struct InSandbox(pub(super) Sandbox);
+pub(super) struct SandboxScripts(pub(super) Sandbox);
 
-impl Scripts for InSandbox {
-    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
+impl Scripts for SandboxScripts {
+    fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         Box::pin(async move {
             let ScriptCall { tenant, source, event, timeout, budget } = call;
-            let ran = self.0.run(sandbox::Call { tenant, source, event, timeout, budget }).await;
-            ScriptRan { returned: ran.returned.map_err(failure), log: ran.log }
+            let ran = self.0.run(sandbox::ScriptRun { tenant, source, event, timeout, budget }).await;
+            ScriptResult { returned: ran.returned.map_err(failure), log: ran.log }
         })
     }
 

@@ -18,9 +18,9 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::{End, MAX_OUTPUT_BYTES, Stream};
+use super::{CommandEnd, MAX_OUTPUT_BYTES, Stream};
 use crate::child::Launch;
-use crate::group::Leash;
+use crate::group::ChildGuard;
 use crate::spawn::{self, Spawned, Start};
 
 /// What a pipe takes that nobody made larger.
@@ -33,67 +33,68 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// What a command has written so far.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct CapturedOutput {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
 }
 
 /// Where what a run leaves behind is ended.
 #[derive(Clone)]
-pub(super) struct Yard {
+pub(super) struct Reaper {
     tasks: TaskTracker,
     runtime: Handle,
 }
 
-impl Yard {
+impl Reaper {
     pub(super) fn new(tasks: &TaskTracker) -> Self {
         Self { tasks: tasks.clone(), runtime: Handle::current() }
     }
 
     /// Ends what `remains` does, in the background. Where the runtime is going away, dropping it does.
-    fn bury(&self, remains: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn_on(remains, &self.runtime);
+    fn reap(&self, leftover: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(leftover, &self.runtime);
     }
 }
 
 /// A command that runs. Dropping it ends it in the background.
-pub(super) struct Life {
+pub(super) struct RunningCommand {
     /// None once the whole group is gone.
-    body: Option<Body>,
-    yard: Yard,
+    body: Option<CommandProcess>,
+    reaper: Reaper,
 }
 
-struct Body {
-    leash: Leash,
+struct CommandProcess {
+    child_guard: ChildGuard,
     /// None once the payload is written.
-    stdin: Option<Rest>,
+    stdin: Option<PendingInput>,
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
 }
 
-impl Body {
+impl CommandProcess {
     /// On failure the child is killed.
-    fn new(spawned: Spawned<Option<Rest>>) -> Result<Self, String> {
-        let leash = Leash::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
-        Ok(Self { leash, stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr })
+    fn new(spawned: Spawned<Option<PendingInput>>) -> Result<Self, String> {
+        let child_guard =
+            ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
+        Ok(Self { child_guard, stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr })
     }
 }
 
-impl Life {
+impl RunningCommand {
     /// Starts what `launch` says, with `payload` as its input.
-    pub(super) fn begin(launch: &Launch, payload: Bytes, yard: Yard) -> Result<Self, String> {
+    pub(super) fn begin(launch: &Launch, payload: Bytes, reaper: Reaper) -> Result<Self, String> {
         let start = Start { argv: &launch.argv, dir: launch.dir.as_deref(), env: &launch.vars };
-        let body = Body::new(spawn::spawn_here(start, |stdin| Rest::of(payload, stdin))?)?;
-        Ok(Self { body: Some(body), yard })
+        let body = CommandProcess::new(spawn::spawn_here(start, |stdin| PendingInput::of(payload, stdin))?)?;
+        Ok(Self { body: Some(body), reaper })
     }
 
     /// Gives the command the rest of its payload and hears it to its end.
-    pub(super) async fn lead(&mut self, heard: &mut Heard) -> End {
+    pub(super) async fn lead(&mut self, heard: &mut CapturedOutput) -> CommandEnd {
         let body = self.body.as_mut().expect("a life begins with a body and loses it only below");
         let end = tokio::select! {
             biased;
             never = feed(&mut body.stdin) => match never {},
-            end = hear(&mut body.leash, [&mut body.stdout, &mut body.stderr], heard) => end,
+            end = hear(&mut body.child_guard, [&mut body.stdout, &mut body.stderr], heard) => end,
         };
         if let Err(stream) = end {
             // What the other one has to say already may tell why.
@@ -102,13 +103,13 @@ impl Life {
                 Stream::Stderr => gather(&mut body.stdout, &mut heard.stdout, Stream::Stdout).now_or_never(),
             };
             tracing::debug!(stream = stream.name(), ?other, "a command wrote too much");
-            return End::TooMuch { stream };
+            return CommandEnd::TooMuch { stream };
         }
         // Where nothing is left, as usual, this is over at once; else it goes on in the background.
-        let alone = body.leash.end_group().now_or_never().is_some();
-        let end = match body.leash.reap() {
-            Fault::Killed { signal } => End::Signal(signal),
-            Fault::BadExit { status } => End::Exit(status),
+        let alone = body.child_guard.end_group().now_or_never().is_some();
+        let end = match body.child_guard.reap() {
+            Fault::Killed { signal } => CommandEnd::Signal(signal),
+            Fault::BadExit { status } => CommandEnd::Exit(status),
             other @ (Fault::CannotStart { .. }
             | Fault::TimedOut { .. }
             | Fault::Unreadable { .. }
@@ -117,7 +118,7 @@ impl Life {
             | Fault::Panicked
             | Fault::Cancelled
             | Fault::ConditionFailed { .. }
-            | Fault::Unavailable { .. }) => End::CannotStart(other.to_string()),
+            | Fault::Unavailable { .. }) => CommandEnd::CannotStart(other.to_string()),
         };
         if alone {
             self.body = None;
@@ -126,26 +127,26 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         if let Some(body) = self.body.take() {
-            self.yard.bury(end(body));
+            self.reaper.reap(end(body));
         }
     }
 }
 
 /// The pipes stay open until the group is gone: a command that cleans up after TERM may speak, though nobody listens.
-async fn end(mut body: Body) {
-    body.leash.end_group().await;
+async fn end(mut body: CommandProcess) {
+    body.child_guard.end_group().await;
 }
 
 /// What of a payload did not fit into its pipe at once.
-struct Rest {
+struct PendingInput {
     payload: Bytes,
     pipe: pipe::Sender,
 }
 
-impl Rest {
+impl PendingInput {
     /// Writes what fits of `payload`. Where that is all, as usual, the pipe is closed behind it, and no runtime ever
     /// knows of it.
     fn of(mut payload: Bytes, pipe: OwnedFd) -> io::Result<Option<Self>> {
@@ -167,7 +168,7 @@ impl Rest {
 }
 
 /// Writes the rest of the payload, then closes the pipe; never comes back. A command need not read it.
-async fn feed(stdin: &mut Option<Rest>) -> Infallible {
+async fn feed(stdin: &mut Option<PendingInput>) -> Infallible {
     if let Some(rest) = stdin
         && let Err(error) = rest.pipe.write_all_buf(&mut rest.payload).await
     {
@@ -178,7 +179,11 @@ async fn feed(stdin: &mut Option<Rest>) -> Infallible {
 }
 
 /// Reads both outputs until the command has ended and they have too; `Err` is the one that had too much to say.
-async fn hear(leash: &mut Leash, [stdout, stderr]: [&mut pipe::Receiver; 2], heard: &mut Heard) -> Result<(), Stream> {
+async fn hear(
+    child_guard: &mut ChildGuard,
+    [stdout, stderr]: [&mut pipe::Receiver; 2],
+    heard: &mut CapturedOutput,
+) -> Result<(), Stream> {
     let out = gather(stdout, &mut heard.stdout, Stream::Stdout);
     let err = gather(stderr, &mut heard.stderr, Stream::Stderr);
     let mut both = pin!(try_join(out, err));
@@ -186,9 +191,9 @@ async fn hear(leash: &mut Leash, [stdout, stderr]: [&mut pipe::Receiver; 2], hea
         biased;
         read = &mut both => {
             read?;
-            leash.ended().await;
+            child_guard.ended().await;
         }
-        () = leash.ended() => {
+        () = child_guard.ended() => {
             if let Ok(read) = timeout(LAST_WORDS, both).await {
                 read?;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use domain::chain::{Asks as _, Chain};
+use domain::chain::{Chain, HookMachine as _};
 use domain::checkpoint::Checkpoint;
 use domain::id::{EventId, HookName};
 use domain::record::Record;
@@ -13,11 +13,11 @@ use domain::roster::Roster;
 use domain::ruling::Ruling;
 
 use crate::dispatcher::{Dispatcher, TurnCx};
-use crate::handler::{Call, WireCache};
+use crate::handler::{HookCall, WireCache};
 
 /// What came of one question to one hook.
 #[derive(Debug)]
-pub struct Rehearsal<C: Checkpoint> {
+pub struct HookTrial<C: Checkpoint> {
     /// The value as the hook left it.
     pub subject: C,
     /// What a loop in which this hook is the only one would have to do.
@@ -33,15 +33,15 @@ pub struct Rehearsal<C: Checkpoint> {
 impl Dispatcher {
     /// Asks the hook called `name` about `subject`, with its matcher, its deadline and its rule for faults, as if it
     /// were the only one. Nothing is recorded. None if there is no such hook.
-    pub async fn rehearse<C: Checkpoint>(&self, cx: &TurnCx, name: &HookName, subject: C) -> Option<Rehearsal<C>> {
+    pub async fn try_hook<C: Checkpoint>(&self, cx: &TurnCx, name: &HookName, subject: C) -> Option<HookTrial<C>> {
         let set = self.set();
         let hooks = set.roster().hooks();
         let number = hooks.iter().position(|hook| hook.name == *name)?;
         let alone = Arc::new(Roster::new(vec![(*hooks[number]).clone()]));
-        let mut chain = Chain::new(alone, cx.occasion(), subject);
+        let mut chain = Chain::new(alone, cx.event_context(), subject);
         let (event_id, wire) = (EventId::fresh(), WireCache::tapped());
         while let Some(need) = chain.next() {
-            let call = Call {
+            let call = HookCall {
                 event_id: &event_id,
                 who: &cx.who,
                 subject: need.subject,
@@ -57,7 +57,7 @@ impl Dispatcher {
             chain.settle(heard, asked_at.elapsed());
         }
         let concluded = chain.conclude();
-        Some(Rehearsal {
+        Some(HookTrial {
             subject: concluded.subject,
             ruling: concluded.ruling,
             record: concluded.records.iter().next().map(Cow::into_owned),
@@ -70,13 +70,13 @@ impl Dispatcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, Engine, Forgetful, HookCx, NativeHook};
+    use crate::{Engine, HookCx, NativeAnswer, NativeHook, NullStore};
     use domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind};
     use domain::identity::Identity;
     use domain::json::Object;
-    use domain::record::{NotRun, Outcome};
+    use domain::record::{HookOutcome, NotRun};
     use domain::tool::ToolCall;
-    use domain::verdict::{Verdict, Word};
+    use domain::verdict::{Verdict, VerdictKind};
 
     struct NoRm;
 
@@ -86,7 +86,7 @@ mod tests {
             vec![CheckpointKind::BeforeTool]
         }
 
-        async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> Answer<BeforeTool> {
+        async fn before_tool(&self, _cx: &HookCx<'_>, _at: &BeforeTool) -> NativeAnswer<BeforeTool> {
             Ok(Verdict::deny("never"))
         }
     }
@@ -97,23 +97,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_hook_is_asked_alone_and_its_matcher_counts() {
-        let engine = Engine::new(Arc::new(Forgetful), Vec::new());
+        let engine = Engine::new(Arc::new(NullStore), Vec::new());
         let mounts = ["a", "b"].map(|name| engine.native(name, 0, Arc::new(NoRm)).matching("^exec$").unwrap());
         engine.replace(mounts.into()).unwrap();
         let cx = TurnCx::new(Identity::top("main", "s", "t".into()));
         let hooks = engine.dispatcher();
         let ask = async |tool: &str| {
-            let asked = hooks.rehearse(&cx, &"b".into(), BeforeTool { call: call(tool), owner: None }).await.unwrap();
+            let asked = hooks.try_hook(&cx, &"b".into(), BeforeTool { call: call(tool), owner: None }).await.unwrap();
             (asked.ruling.word(false), asked.record.unwrap().outcome)
         };
         let (word, said) = ask("exec").await;
-        assert_eq!(word, Word::Deny);
-        assert!(matches!(said, Outcome::Said { word: Word::Deny, reason: Some(why), .. } if why == "never"));
+        assert_eq!(word, VerdictKind::Deny);
+        assert!(matches!(said, HookOutcome::Said { word: VerdictKind::Deny, reason: Some(why), .. } if why == "never"));
         let no = NotRun::Matcher { pattern: "^exec$".into(), value: "read_file".into() };
-        assert_eq!(ask("read_file").await, (Word::Continue, Outcome::NotRun(no)));
-        let elsewhere = hooks.rehearse(&cx, &"b".into(), ApproveTool { call: call("exec") }).await.unwrap();
+        assert_eq!(ask("read_file").await, (VerdictKind::Continue, HookOutcome::NotRun(no)));
+        let elsewhere = hooks.try_hook(&cx, &"b".into(), ApproveTool { call: call("exec") }).await.unwrap();
         assert!(elsewhere.record.is_none());
-        assert!(hooks.rehearse(&cx, &"c".into(), ApproveTool { call: call("exec") }).await.is_none());
+        assert!(hooks.try_hook(&cx, &"c".into(), ApproveTool { call: call("exec") }).await.is_none());
         engine.close().await;
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::account::Answered;
+use domain::account::HandlerAnswer;
 use domain::checkpoint::Notice;
 use domain::fault::Fault;
 use domain::hook::Hook;
@@ -11,13 +11,13 @@ use domain::id::HookName;
 use domain::roster::{Roster, running_order};
 use futures_util::future::BoxFuture;
 
-use crate::handler::{Call, Handler};
+use crate::handler::{Handler, HookCall};
 
 /// A hook and what runs it.
 pub struct Mount {
     /// The hook.
     pub hook: Hook,
-    /// What runs it; [`Absent`] for hooks that are never asked.
+    /// What runs it; [`NullHandler`] for hooks that are never asked.
     pub handler: Arc<dyn Handler>,
 }
 
@@ -38,7 +38,7 @@ impl From<Mount> for Mounted {
 
 /// The hooks in force at one moment, with what runs each of them.
 #[derive(Default)]
-pub struct Set {
+pub struct HookSet {
     roster: Arc<Roster>,
     handlers: Vec<Arc<dyn Handler>>,
 }
@@ -48,7 +48,7 @@ pub struct Set {
 #[error("duplicate hook name \"{0}\"")]
 pub struct DuplicateName(pub HookName);
 
-impl Set {
+impl HookSet {
     /// Puts `mounts` in running order.
     ///
     /// # Errors
@@ -100,10 +100,10 @@ pub(crate) fn unique(mounts: Vec<Mount>) -> Result<Vec<Mounted>, DuplicateName> 
 }
 
 /// Runs nothing: stands for hooks that are disabled, untrusted or broken, which are never asked.
-pub struct Absent;
+pub struct NullHandler;
 
-impl Handler for Absent {
-    fn ask<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, Answered> {
+impl Handler for NullHandler {
+    fn ask<'a>(&'a self, _call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
         Box::pin(async { Err(Fault::Unavailable { detail: "nothing runs it".into() }).into() })
     }
 

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use domain::breaker::{Counted, counted};
+use domain::breaker::{BreakerOutcome, counted};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::Hook;
 use domain::id::TenantId;
 use domain::identity::Identity;
-use domain::record::{Lines, Outcome, Record};
+use domain::record::{HookOutcome, Record, RecordLines};
 
-use crate::set::{Mounted, Set};
+use crate::hook_set::{HookSet, Mounted};
 
-/// The stored hooks in force, by tenant. Replaced whole.
+/// The rules in force, by tenant. Replaced whole.
 #[derive(Clone, Default)]
-pub struct Rules {
+pub struct RulesByTenant {
     /// Those of each tenant that has some of its own, global ones among them.
     pub tenants: BTreeMap<TenantId, Arc<[Mounted]>>,
     /// Those of every other tenant: the global ones.
@@ -24,47 +24,47 @@ pub struct Rules {
     pub slugs: BTreeMap<TenantId, String>,
 }
 
-impl Rules {
+impl RulesByTenant {
     /// The hooks of `tenant`.
     pub fn of(&self, tenant: &TenantId) -> &Arc<[Mounted]> {
         self.tenants.get(tenant).unwrap_or(&self.others)
     }
 }
 
-/// Hears what became of the handlers of stored hooks: for circuit breakers.
-pub trait Outcomes: Send + Sync {
+/// Hears what became of the handlers of rules: for circuit breakers.
+pub trait OutcomeListener: Send + Sync {
     /// The handler of `hook` came to `what` in a turn of `who`. Must not block.
-    fn took(&self, who: &Identity, hook: &Hook, what: Counted);
+    fn took(&self, who: &Identity, hook: &Hook, what: BreakerOutcome);
 }
 
 /// A set, and of what it was made.
-struct Begun {
+struct CachedSet {
     generation: u64,
     configured: Arc<[Mounted]>,
-    set: Arc<Set>,
+    set: Arc<HookSet>,
 }
 
-/// The stored hooks in force, and who counts their outcomes.
+/// The rules in force, and who counts their outcomes.
 #[derive(Default)]
-pub struct Live {
-    rules: RwLock<Arc<Rules>>,
+pub struct LiveRules {
+    rules: RwLock<Arc<RulesByTenant>>,
     generation: AtomicU64,
     /// What the last turn of each tenant began with. The next one begins with the same, unless a rule or a
     /// configured hook changed in between.
-    sets: Mutex<BTreeMap<TenantId, Begun>>,
-    outcomes: OnceLock<Arc<dyn Outcomes>>,
+    sets: Mutex<BTreeMap<TenantId, CachedSet>>,
+    outcomes: OnceLock<Arc<dyn OutcomeListener>>,
 }
 
-impl Live {
+impl LiveRules {
     /// Puts `rules` in force, also for turns in progress.
-    pub fn replace(&self, rules: Rules) {
+    pub fn replace(&self, rules: RulesByTenant) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
         self.generation.fetch_add(1, Ordering::Release);
         self.forget_sets();
     }
 
     /// The rules in force.
-    pub fn rules(&self) -> Arc<Rules> {
+    pub fn rules(&self) -> Arc<RulesByTenant> {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -74,7 +74,7 @@ impl Live {
     }
 
     /// Lets `outcomes` hear what becomes of handlers. The first one stays.
-    pub fn count_by(&self, outcomes: Arc<dyn Outcomes>) {
+    pub fn count_by(&self, outcomes: Arc<dyn OutcomeListener>) {
         // A second one would count twice.
         drop(self.outcomes.set(outcomes));
     }
@@ -84,13 +84,13 @@ impl Live {
         self.sets().clear();
     }
 
-    fn sets(&self) -> MutexGuard<'_, BTreeMap<TenantId, Begun>> {
+    fn sets(&self) -> MutexGuard<'_, BTreeMap<TenantId, CachedSet>> {
         // Every change under this lock is complete before anything could panic.
         self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The set of a turn of `tenant` that begins now, and the generation of its rules.
-    fn set(&self, configured: &Arc<[Mounted]>, tenant: &TenantId) -> (u64, Arc<Set>) {
+    fn set(&self, configured: &Arc<[Mounted]>, tenant: &TenantId) -> (u64, Arc<HookSet>) {
         // Read before the rules: a change in between is seen at the next look.
         let generation = self.generation();
         let mut sets = self.sets();
@@ -100,8 +100,8 @@ impl Live {
         {
             return (generation, begun.set.clone());
         }
-        let set = Arc::new(Set::of(configured.iter().chain(self.rules().of(tenant).iter())));
-        let begun = Begun { generation, configured: configured.clone(), set: set.clone() };
+        let set = Arc::new(HookSet::of(configured.iter().chain(self.rules().of(tenant).iter())));
+        let begun = CachedSet { generation, configured: configured.clone(), set: set.clone() };
         sets.insert(tenant.clone(), begun);
         (generation, set)
     }
@@ -110,11 +110,11 @@ impl Live {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Hands over what became of each stored hook that was asked at one event.
-    pub(crate) fn count(&self, who: &Identity, set: &Set, records: &Lines) {
+    /// Hands over what became of each rule that was asked at one event.
+    pub(crate) fn count(&self, who: &Identity, set: &HookSet, records: &RecordLines) {
         let Some(outcomes) = self.outcomes.get() else { return };
         // Most hooks are passed over, and a breaker counts none of those.
-        let ran = |record: &&Record| record.stored.is_some() && !matches!(record.outcome, Outcome::NotRun(_));
+        let ran = |record: &&Record| record.stored.is_some() && !matches!(record.outcome, HookOutcome::NotRun(_));
         let ran: Vec<&Record> = records.whole().filter(ran).collect();
         if ran.is_empty() {
             return;
@@ -130,17 +130,17 @@ impl Live {
 }
 
 /// The set of one turn: its configured hooks stay, its stored ones are always those in force.
-pub(crate) struct Current {
+pub(crate) struct CurrentSet {
     configured: Arc<[Mounted]>,
     tenant: TenantId,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveRules>,
     /// The set that the turn began with: as long as no rule changes, nothing is locked to find it.
-    first: (u64, Arc<Set>),
-    newest: RwLock<(u64, Arc<Set>)>,
+    first: (u64, Arc<HookSet>),
+    newest: RwLock<(u64, Arc<HookSet>)>,
 }
 
-impl Current {
-    pub(crate) fn new(configured: Arc<[Mounted]>, tenant: TenantId, live: Arc<Live>) -> Self {
+impl CurrentSet {
+    pub(crate) fn new(configured: Arc<[Mounted]>, tenant: TenantId, live: Arc<LiveRules>) -> Self {
         let first = live.set(&configured, &tenant);
         Self { configured, tenant, live, newest: RwLock::new(first.clone()), first }
     }
@@ -148,11 +148,11 @@ impl Current {
     /// Whether nobody is registered for `kind`. As long as no rule changes, that holds nothing to find it out.
     pub(crate) fn is_quiet(&self, kind: CheckpointKind) -> bool {
         let (generation, set) = &self.first;
-        let quiet = |set: &Set| set.roster().at(kind).is_empty();
+        let quiet = |set: &HookSet| set.roster().at(kind).is_empty();
         if *generation == self.live.generation() { quiet(set) } else { quiet(&self.set()) }
     }
 
-    pub(crate) fn set(&self) -> Arc<Set> {
+    pub(crate) fn set(&self) -> Arc<HookSet> {
         let generation = self.live.generation();
         if self.first.0 == generation {
             return self.first.1.clone();
@@ -161,7 +161,7 @@ impl Current {
         if newest.0 == generation {
             return newest.1;
         }
-        let set = Arc::new(Set::of(self.configured.iter().chain(self.live.rules().of(&self.tenant).iter())));
+        let set = Arc::new(HookSet::of(self.configured.iter().chain(self.live.rules().of(&self.tenant).iter())));
         *self.newest.write().unwrap_or_else(PoisonError::into_inner) = (generation, set.clone());
         set
     }

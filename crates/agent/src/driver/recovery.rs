@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Observed, SubagentStart};
+use domain::checkpoint::{ObservedEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
-use domain::session::{Entry, Session};
+use domain::session::{JournalEntry, Session};
 use domain::store::{SessionKey, SessionRow, SessionStore, StoreError};
-use domain::turn::{Fact, Origin, Waiting};
+use domain::turn::{Fact, MessageSender, WaitingMessage};
 
 use super::subturns::{MAX_DEPTH, result_message, tell_stop};
-use super::{Around, Runner};
+use super::{Runner, TurnEnv};
 use crate::conversation::Conversation;
 use crate::tools::SPAWN;
 
@@ -22,22 +22,22 @@ use crate::tools::SPAWN;
 const DIED: &str = "its process ended";
 
 /// What a dead process left of the sub-agents of one session.
-struct Left {
+struct OrphanedWork {
     /// The last turn of the session: the one that died with it, or whose sub-agents worked on.
     turn_id: TurnId,
     /// Those that are not as they should be, or have somebody below them who is not.
-    children: Vec<Child>,
+    children: Vec<OrphanedChild>,
     /// What others brought that the session has not heard of.
-    unheard: Vec<Waiting>,
+    unheard: Vec<WaitingMessage>,
 }
 
-struct Child {
+struct OrphanedChild {
     row: SessionRow,
     /// What is left of those who worked for it, if anybody did.
-    left: Option<Left>,
+    left: Option<OrphanedWork>,
 }
 
-impl Left {
+impl OrphanedWork {
     fn is_empty(&self) -> bool {
         self.children.is_empty() && self.unheard.is_empty()
     }
@@ -46,7 +46,7 @@ impl Left {
 impl Runner {
     /// Ends the turns of sub-agents whose process died with this session's, however far down, and lets it know of those
     /// that worked in the background.
-    pub(super) async fn bury_children(&self, conversation: &mut Conversation, around: &Around) {
+    pub(super) async fn recover_children(&self, conversation: &mut Conversation, turn_env: &TurnEnv) {
         // A process that left in order took its sub-agents with it.
         if !conversation.was_left_by_the_dead() {
             return;
@@ -58,10 +58,10 @@ impl Runner {
             tokio::task::spawn_blocking(move || left_of(&*store, &key)).await
         };
         let Ok(Ok((heard, Some(left)))) = left else { return };
-        for waiting in self.bury_below(conversation, left, (&store, around)).await {
+        for waiting in self.recover_below(conversation, left, (&store, turn_env)).await {
             let news = match &waiting.from {
-                Origin::Subturn { turn_id, .. } => !heard.contains(turn_id),
-                Origin::Person => false,
+                MessageSender::Subturn { turn_id, .. } => !heard.contains(turn_id),
+                MessageSender::Person => false,
             };
             if news {
                 self.queue(conversation, waiting);
@@ -70,13 +70,13 @@ impl Runner {
     }
 
     /// The same for the sub-agents of one session: what they brought comes back.
-    async fn bury_below(
+    async fn recover_below(
         &self,
         conversation: &Conversation,
-        left: Left,
-        (store, around): (&Arc<dyn SessionStore>, &Around),
-    ) -> Vec<Waiting> {
-        let who = self.turn_cx(conversation, left.turn_id, around).who;
+        left: OrphanedWork,
+        (store, turn_env): (&Arc<dyn SessionStore>, &TurnEnv),
+    ) -> Vec<WaitingMessage> {
+        let who = self.turn_cx(conversation, left.turn_id, turn_env).who;
         let mut brought = left.unheard;
         for child in left.children {
             let (store, below) = (store.clone(), SessionId::from(child.row.session_id.as_str()));
@@ -88,24 +88,24 @@ impl Runner {
             // Somebody else works on it: then it is not dead.
             let Ok(Ok(opened)) = opened else { continue };
             let mut opened = opened.on(conversation.channel.clone(), conversation.chat_id.clone());
-            brought.extend(self.bury_child(&mut opened, child, (&store, around, &who)).await);
+            brought.extend(self.recover_child(&mut opened, child, (&store, turn_env, &who)).await);
         }
         brought
     }
 
-    async fn bury_child(
+    async fn recover_child(
         &self,
         conversation: &mut Conversation,
-        child: Child,
-        (store, around, who): (&Arc<dyn SessionStore>, &Around, &Identity),
-    ) -> Vec<Waiting> {
+        child: OrphanedChild,
+        (store, turn_env, who): (&Arc<dyn SessionStore>, &TurnEnv, &Identity),
+    ) -> Vec<WaitingMessage> {
         let agent = AgentId::from(child.row.agent_id.as_str());
-        let team = self.team.upgrade();
-        let runner = team.as_ref().and_then(|team| team.runner(agent.as_str())).unwrap_or(self);
-        let below = Around { parent: Some(who.clone()), ..around.clone() };
+        let registry = self.registry.upgrade();
+        let runner = registry.as_ref().and_then(|registry| registry.runner(agent.as_str())).unwrap_or(self);
+        let below = TurnEnv { parent: Some(who.clone()), ..turn_env.clone() };
         let mut brought = Vec::new();
         if let Some(left) = child.left {
-            brought = Box::pin(runner.bury_below(conversation, left, (store, &below))).await;
+            brought = Box::pin(runner.recover_below(conversation, left, (store, &below))).await;
         }
         let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
         if conversation.was_left_by_the_dead() {
@@ -115,17 +115,17 @@ impl Runner {
             runner.open(conversation, &below.hooks, &who);
         }
         let Some((turn_id, task)) = open else { return brought };
-        Box::pin(runner.bury_turn(conversation, &below)).await;
+        Box::pin(runner.recover_turn(conversation, &below)).await;
         let queue = conversation.session.queue().iter();
-        brought.extend(queue.filter(|waiting| waiting.from != Origin::Person).cloned());
+        brought.extend(queue.filter(|waiting| waiting.from != MessageSender::Person).cloned());
         if in_background(conversation.key.as_str()) {
             let text = format!("[The agent \"{agent}\", started as {turn_id}, ended with the process that it ran in]");
             let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, text) };
-            let from = Origin::Subturn { agent: agent.clone(), turn_id };
-            brought.push(Waiting { message: message.into(), from, notes: Vec::new() });
+            let from = MessageSender::Subturn { agent: agent.clone(), turn_id };
+            brought.push(WaitingMessage { message: message.into(), from, notes: Vec::new() });
         }
         let status = TurnStatus::Aborted;
-        let stop = Observed::SubagentStop {
+        let stop = ObservedEvent::SubagentStop {
             start: Box::new(SubagentStart::new(agent.clone(), task, who.depth + 1, None)),
             session_id: conversation.key.clone(),
             status,
@@ -134,12 +134,12 @@ impl Runner {
             denials: Vec::new(),
             duration: Duration::ZERO,
         };
-        tell_stop(&around.hooks, who, (&agent, status), stop);
+        tell_stop(&turn_env.hooks, who, (&agent, status), stop);
         brought
     }
 
-    fn queue(&self, conversation: &mut Conversation, waiting: Waiting) {
-        let queued = Entry::Turn(Fact::Queued(waiting));
+    fn queue(&self, conversation: &mut Conversation, waiting: WaitingMessage) {
+        let queued = JournalEntry::Turn(Fact::Queued(waiting));
         drop(conversation.journal.write(&self.settings.id, vec![queued.clone()]));
         conversation.session.apply(queued);
     }
@@ -150,7 +150,7 @@ fn in_background(session: &str) -> bool {
 }
 
 /// What is left below the session `key`, and whose results it has heard of.
-fn left_of(store: &dyn SessionStore, key: &SessionKey) -> Result<(BTreeSet<TurnId>, Option<Left>), StoreError> {
+fn left_of(store: &dyn SessionStore, key: &SessionKey) -> Result<(BTreeSet<TurnId>, Option<OrphanedWork>), StoreError> {
     let rows = store.sessions(&key.tenant)?;
     let journal = store.journal(key)?;
     let heard = journal.iter().cloned().filter_map(brought_by).collect();
@@ -160,16 +160,17 @@ fn left_of(store: &dyn SessionStore, key: &SessionKey) -> Result<(BTreeSet<TurnI
 fn left(
     store: &dyn SessionStore,
     rows: &[SessionRow],
-    (key, journal): (&SessionKey, Vec<Entry>),
+    (key, journal): (&SessionKey, Vec<JournalEntry>),
     depth: u8,
-) -> Result<Option<Left>, StoreError> {
+) -> Result<Option<OrphanedWork>, StoreError> {
     let Some(turn_id) = journal.iter().rev().find_map(begun) else { return Ok(None) };
     let mut heard: BTreeSet<TurnId> = journal.iter().cloned().filter_map(brought_by).collect();
-    let mut left = Left { turn_id, children: Vec::new(), unheard: Vec::new() };
+    let mut left = OrphanedWork { turn_id, children: Vec::new(), unheard: Vec::new() };
     if rows.iter().any(|row| row.session_id == key.session.as_str() && row.parent.is_some() && row.open_turn.is_none())
     {
         // Nobody will go on with what still waits in the session of a sub-agent.
-        left.unheard = Session::fold(journal).queue().iter().filter(|it| it.from != Origin::Person).cloned().collect();
+        left.unheard =
+            Session::fold(journal).queue().iter().filter(|it| it.from != MessageSender::Person).cloned().collect();
     }
     // Nobody was let begin below that: a store that says so is not to be followed for ever.
     let children = rows.iter().filter(|row| depth < MAX_DEPTH && row.parent.as_deref() == Some(key.session.as_str()));
@@ -182,52 +183,54 @@ fn left(
         }
         let below = self::left(store, rows, (&child, entries), depth + 1)?.filter(|below| !below.is_empty());
         if dead || below.is_some() {
-            left.children.push(Child { row: row.clone(), left: below });
+            left.children.push(OrphanedChild { row: row.clone(), left: below });
         }
     }
     Ok(Some(left))
 }
 
 /// Whether a process opened the session and did not say that it left.
-fn is_held(journal: &[Entry]) -> bool {
-    let visit = |entry: &Entry| match entry {
-        Entry::Opened { .. } => Some(true),
-        Entry::Closed { .. } => Some(false),
-        Entry::Turn(_) => None,
+fn is_held(journal: &[JournalEntry]) -> bool {
+    let visit = |entry: &JournalEntry| match entry {
+        JournalEntry::Opened { .. } => Some(true),
+        JournalEntry::Closed { .. } => Some(false),
+        JournalEntry::Turn(_) => None,
     };
     journal.iter().rev().find_map(visit).unwrap_or(false)
 }
 
-fn begun(entry: &Entry) -> Option<TurnId> {
+fn begun(entry: &JournalEntry) -> Option<TurnId> {
     match entry {
-        Entry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.clone()),
-        Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+        JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.clone()),
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
     }
 }
 
 /// The sub-agent's turn that an entry brings the result of.
-fn brought_by(entry: Entry) -> Option<TurnId> {
+fn brought_by(entry: JournalEntry) -> Option<TurnId> {
     match entry {
-        Entry::Turn(Fact::Queued(Waiting { from: Origin::Subturn { turn_id, .. }, .. })) => Some(turn_id),
-        Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => None,
+        JournalEntry::Turn(Fact::Queued(WaitingMessage { from: MessageSender::Subturn { turn_id, .. }, .. })) => {
+            Some(turn_id)
+        }
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
     }
 }
 
 /// What the sub-agent of this journal brought, unless it was heard.
-fn result(journal: &[Entry], agent: &str, heard: &mut BTreeSet<TurnId>) -> Option<Waiting> {
+fn result(journal: &[JournalEntry], agent: &str, heard: &mut BTreeSet<TurnId>) -> Option<WaitingMessage> {
     let mut begun = None;
     let mut text = None;
     for entry in journal {
         match entry {
-            Entry::Turn(Fact::Begun { turn_id, .. }) => begun = Some(turn_id.clone()),
-            Entry::Turn(Fact::Ended { status, reply, error, .. }) => {
+            JournalEntry::Turn(Fact::Begun { turn_id, .. }) => begun = Some(turn_id.clone()),
+            JournalEntry::Turn(Fact::Ended { status, reply, error, .. }) => {
                 text = Some(match (status, error) {
                     (TurnStatus::Completed, _) => reply.clone(),
                     (_, Some((_, error))) => format!("The agent \"{agent}\" failed: {error}"),
                     (_, None) => format!("The agent \"{agent}\" failed: it was stopped"),
                 });
             }
-            Entry::Turn(_) | Entry::Opened { .. } | Entry::Closed { .. } => {}
+            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
         }
     }
     let (turn_id, text) = (begun?, text?);

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use agent::driver::SUBTURN_TIME;
 use agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
-use agent::{FrontEnds, Models, OnMissingTag, Planning, Runner, Settings, Shelf, Team};
+use agent::{AgentRegistry, AgentSettings, FrontEnds, Models, OnMissingTag, Planning, Runner, SkillSet};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::planning::StepPrompts;
 use domain::skill::scan::Scan;
 use futures_util::future::BoxFuture;
 use providers::{Delta, Provider, ProviderError};
 
-use crate::config::{AgentConfig, Flow, MissingTag, PlanningConfig};
+use crate::config::{AgentConfig, FlowConfig, MissingTag, PlanningConfig};
 use crate::error::HostError;
 use crate::host::Host;
 
@@ -29,23 +29,23 @@ const BACKGROUND_TIME: Duration = SUBTURN_TIME.saturating_add(Duration::from_sec
 const UNUSABLE: &str = "unusable";
 
 /// An agent that is ready to work, among those that it may give tasks to.
-pub struct Member {
-    team: Arc<Team>,
+pub struct ReadyAgent {
+    registry: Arc<AgentRegistry>,
     name: String,
     home: PathBuf,
     /// What the MCP servers offered when it was made.
     served: Vec<ToolDef>,
 }
 
-impl Deref for Member {
+impl Deref for ReadyAgent {
     type Target = Runner;
 
     fn deref(&self) -> &Runner {
-        self.team.runner(&self.name).expect("`Host::runner` put it into the team")
+        self.registry.runner(&self.name).expect("`Host::runner` put it into the team")
     }
 }
 
-impl Member {
+impl ReadyAgent {
     /// The folder of the state.
     pub fn home(&self) -> &Path {
         &self.home
@@ -53,19 +53,19 @@ impl Member {
 
     /// How many sub-agents work now.
     pub fn at_work(&self) -> usize {
-        self.team.at_work()
+        self.registry.at_work()
     }
 
     /// Waits until no sub-agent works in the background any more, or until all had their time.
     pub async fn at_rest(&self) {
-        if tokio::time::timeout(BACKGROUND_TIME, self.team.at_rest()).await.is_err() {
+        if tokio::time::timeout(BACKGROUND_TIME, self.registry.at_rest()).await.is_err() {
             tracing::warn!("sub-agents go on beyond their time; they are left");
         }
     }
 }
 
 /// Providers by name, or why they cannot be had.
-type Connected = BTreeMap<String, Result<Arc<dyn Provider>, String>>;
+type ConnectedProviders = BTreeMap<String, Result<Arc<dyn Provider>, String>>;
 
 impl Host {
     /// The agent called `name`, or the one that is meant without a name, with `model` in place of its own; beside it,
@@ -73,7 +73,7 @@ impl Host {
     ///
     /// # Errors
     /// There is no such agent, or its models or tools cannot be had.
-    pub fn runner(&self, name: Option<&str>, model: Option<&str>) -> Result<Member, HostError> {
+    pub fn runner(&self, name: Option<&str>, model: Option<&str>) -> Result<ReadyAgent, HostError> {
         let config = &self.loaded.config;
         let chosen = config.agent(name)?;
         // Looked at first: what comes between this and the making of the agent is met at the next look.
@@ -90,11 +90,16 @@ impl Host {
                 self.usable(agent, None, &connected).unwrap_or_else(|why| self.unusable(agent, why.message))
             }));
         }
-        Ok(Member { team: Team::new(runners), name: chosen.name.clone(), home: config.home.clone(), served })
+        Ok(ReadyAgent {
+            registry: AgentRegistry::new(runners),
+            name: chosen.name.clone(),
+            home: config.home.clone(),
+            served,
+        })
     }
 
     /// Whether the MCP servers offer other tools now than when `member` was made.
-    pub fn has_other_tools(&self, member: &Member) -> bool {
+    pub fn has_other_tools(&self, member: &ReadyAgent) -> bool {
         self.servers.catalogue().definitions() != member.served
     }
 
@@ -107,7 +112,7 @@ impl Host {
         let mut agent = self.loaded.config.agent(name)?.clone();
         let tools = agent.tools.take().unwrap_or_else(|| READ_ONLY.map(str::to_owned).to_vec());
         agent.tools = Some(tools.into_iter().filter(|name| ![DELEGATE, SPAWN].contains(&name.as_str())).collect());
-        let settings = Settings::new(&agent.name, &format!("{UNUSABLE}/{UNUSABLE}"));
+        let settings = AgentSettings::new(&agent.name, &format!("{UNUSABLE}/{UNUSABLE}"));
         Ok(self.agent(settings, Models::default(), self.builtin_tools(&agent)?))
     }
 
@@ -119,7 +124,12 @@ impl Host {
         agents.chain(connected.values().filter_map(|provider| provider.as_ref().err().cloned())).collect()
     }
 
-    fn usable(&self, agent: &AgentConfig, model: Option<&str>, connected: &Connected) -> Result<Runner, HostError> {
+    fn usable(
+        &self,
+        agent: &AgentConfig,
+        model: Option<&str>,
+        connected: &ConnectedProviders,
+    ) -> Result<Runner, HostError> {
         let mut named = Vec::new();
         for found in self.loaded.config.models(agent, model)? {
             if let Some(Err(why)) = connected.get(&found.provider) {
@@ -133,16 +143,16 @@ impl Host {
         let good = connected.iter().filter_map(|(name, provider)| Some((name, provider.as_ref().ok()?)));
         let models = good.fold(Models::default(), |models, (name, provider)| models.with(name, provider.clone()));
         let runner = self.agent(settings, models, self.tools(agent)?);
-        Ok(runner.with_skills(Arc::new(Shelf::new(skills.hooks()))))
+        Ok(runner.with_skills(Arc::new(SkillSet::new(skills.hooks()))))
     }
 
     /// An agent that says in each turn why it cannot work.
     fn unusable(&self, agent: &AgentConfig, why: String) -> Runner {
-        let settings = Settings::new(&agent.name, &format!("{UNUSABLE}/{UNUSABLE}"));
+        let settings = AgentSettings::new(&agent.name, &format!("{UNUSABLE}/{UNUSABLE}"));
         self.agent(settings, Models::default().with(UNUSABLE, Arc::new(Unusable(why))), Tools::default())
     }
 
-    fn agent(&self, settings: Settings, models: Models, tools: Tools) -> Runner {
+    fn agent(&self, settings: AgentSettings, models: Models, tools: Tools) -> Runner {
         let runner = Runner::new(settings, Arc::new(models), Arc::new(tools), self.engine.clone());
         let front_ends = FrontEnds { key: self.history_key.clone(), verify: self.loaded.config.verify_history };
         let runner = runner.with_approvals(self.approvals.clone()).with_front_ends(front_ends);
@@ -152,7 +162,7 @@ impl Host {
         }
     }
 
-    fn connected(&self) -> Connected {
+    fn connected(&self) -> ConnectedProviders {
         let providers = self.loaded.config.providers.iter();
         providers
             .map(|(name, provider)| {
@@ -164,9 +174,9 @@ impl Host {
 }
 
 /// The settings of `agent`, which has the skills of `scan` and asks `models`, in order.
-pub fn settings(agent: &AgentConfig, scan: &Scan, models: Vec<String>) -> Settings {
+pub fn settings(agent: &AgentConfig, scan: &Scan, models: Vec<String>) -> AgentSettings {
     let mut models = models.into_iter();
-    let mut settings = Settings::new(&agent.name, &models.next().unwrap_or_default());
+    let mut settings = AgentSettings::new(&agent.name, &models.next().unwrap_or_default());
     settings.fallbacks = models.collect();
     settings.system = scan.catalogue().ending(agent.system.as_deref().unwrap_or_default());
     settings.options = agent.options.clone();
@@ -195,7 +205,7 @@ fn planning(agent: &AgentConfig) -> Option<Planning> {
         },
         record,
     };
-    (agent.flow == Flow::Planned).then_some(planning)
+    (agent.flow == FlowConfig::Planned).then_some(planning)
 }
 
 /// Stands for the models of an agent that cannot be used.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::unistd::{getpid, gettid};
 
-/// Longest that a thread waits at its end, twice as long as the command of any stored hook may run. What is still there
+/// Longest that a thread waits at its end, twice as long as the command of any rule may run. What is still there
 /// then was forgotten by its owner, and is killed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -63,9 +63,9 @@ impl Drop for Children {
 
 /// Keeps the thread that made it from ending. Dropped when its child has ended.
 #[derive(Debug)]
-pub(crate) struct Bond(Arc<Count>);
+pub(crate) struct ThreadHold(Arc<Count>);
 
-impl Bond {
+impl ThreadHold {
     /// To the calling thread; none if that is ending already.
     pub(crate) fn here() -> Option<Self> {
         let count = CHILDREN.try_with(|children| children.0.clone()).ok()?;
@@ -74,7 +74,7 @@ impl Bond {
     }
 }
 
-impl Drop for Bond {
+impl Drop for ThreadHold {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.children -= 1;
@@ -96,7 +96,8 @@ mod tests {
     fn a_thread_ends_after_its_children() {
         let (tell, told) = channel();
         let (begin, begun) = channel();
-        let thread = thread::spawn(move || begin.send((Bond::here().unwrap(), Bond::here().unwrap())).unwrap());
+        let thread =
+            thread::spawn(move || begin.send((ThreadHold::here().unwrap(), ThreadHold::here().unwrap())).unwrap());
         let (one, other) = begun.recv().unwrap();
         let count = one.0.clone();
         let joined = thread::spawn(move || {
@@ -114,7 +115,7 @@ mod tests {
         told.recv().unwrap();
         joined.join().unwrap();
         // One without children just ends.
-        thread::spawn(|| drop(Bond::here())).join().unwrap();
+        thread::spawn(|| drop(ThreadHold::here())).join().unwrap();
     }
 
     #[test]
@@ -122,7 +123,7 @@ mod tests {
         let count = Arc::new(Count::default());
         count.state().children = 1;
         assert_eq!(count.last(Duration::ZERO), 1, "nobody waits for ever");
-        let bond = Bond(count.clone());
+        let bond = ThreadHold(count.clone());
         let ends = thread::spawn(move || drop(bond));
         // Far longer than it takes to be told: who is not told sees at the end that nobody is left, but late.
         let began = Instant::now();

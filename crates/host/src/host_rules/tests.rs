@@ -1,17 +1,20 @@
 //! What rules of the store are given by their host.
 
-use engine::live::Rules;
+use engine::live_rules::RulesByTenant;
 use testkit::log::Log;
 
 use super::*;
 
 #[test]
 fn a_tenant_is_called_what_the_rules_in_force_call_it() {
-    let live = Arc::new(Live::default());
+    let live = Arc::new(LiveRules::default());
     let of = |tenant: &str| slug_of(&Arc::downgrade(&live), &TenantId::from(tenant));
     let acme = "0193a5b0-7000-7000-8000-00000000000a";
     assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some(acme)), "nobody knows it yet");
-    let named = |slug: &str| Rules { slugs: [(TenantId::from(acme), slug.to_owned())].into(), ..Rules::default() };
+    let named = |slug: &str| RulesByTenant {
+        slugs: [(TenantId::from(acme), slug.to_owned())].into(),
+        ..RulesByTenant::default()
+    };
     live.replace(named("acme"));
     assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some("acme")));
     live.replace(named("acme-2"));
@@ -24,7 +27,7 @@ fn a_tenant_is_called_what_the_rules_in_force_call_it() {
 fn a_secret_that_stands_in_the_clear_is_used_and_logged() {
     let home = tempfile::tempdir().unwrap();
     let source = KeySource::new(|_| None, Some(home.path().join("key")));
-    let sealed = Sealed(Arc::new(Keyring::open(&source).unwrap()));
+    let sealed = KeyringVault(Arc::new(Keyring::open(&source).unwrap()));
     let (hook, tenant) = (HookId::from("0193a5b0-7000-7000-8000-0000000000aa"), TenantId::default_tenant());
     let path = "config.headers.authorization";
     let (log, _listening) = Log::begin();

@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::tools::{BUILTIN, LOAD_SKILL, READ_ONLY, canonical_builtin};
 use dialects::skill::manifest::AgentView;
-use domain::hook::State;
-use domain::skill::finding::{Code, Finding};
+use domain::hook::HookState;
+use domain::skill::finding::{Finding, FindingCode};
 use domain::skill::scan::Scan;
-use skills::{Scanner, Wanted};
+use skills::{Scanner, SkillSelection};
 
-use crate::config::{AgentConfig, Config, Flow, Named};
+use crate::config::{AgentConfig, Config, FlowConfig, NamedRef};
 use crate::tool_names::{is_mcp, may_bring_tools};
 
 /// The skills of each agent, by its name.
 #[derive(Default)]
-pub struct Shelves(Mutex<BTreeMap<String, Scanner>>);
+pub struct SkillSets(Mutex<BTreeMap<String, Scanner>>);
 
-impl Shelves {
+impl SkillSets {
     /// Looks at the skills of all agents of `config`. Returns whether anything differs from the time before. What is new
     /// among the findings goes to the log.
     pub fn look(&self, config: &Config) -> bool {
-        let mut shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut before = std::mem::take(&mut *shelves);
+        let mut skill_sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *skill_sets);
         let mut changed = before.keys().any(|name| !config.agents.contains_key(name));
         for agent in config.agents.values() {
             let mut scanner = before.remove(&agent.name).unwrap_or_default();
@@ -33,29 +33,29 @@ impl Shelves {
                 let new = scanner.current().findings.iter().filter(|found| !known.findings.contains(found));
                 new.map(|found| placed(found.clone(), agent)).for_each(|found| told(&found));
             }
-            shelves.insert(agent.name.clone(), scanner);
+            skill_sets.insert(agent.name.clone(), scanner);
         }
         changed
     }
 
     /// The folders that are there in which a change of a file is a change of an enabled skill.
     pub fn folders(&self) -> Vec<PathBuf> {
-        let shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let scans = shelves.values().map(Scanner::current);
+        let skill_sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let scans = skill_sets.values().map(Scanner::current);
         let own = scans.flat_map(|scan| &scan.skills).flat_map(|skill| {
             // A link is not followed: whoever made it would choose what is looked at.
             let hooks =
                 Some(skill.folder.join("hooks")).filter(|hooks| hooks.symlink_metadata().is_ok_and(|of| of.is_dir()));
             std::iter::once(skill.folder.clone()).chain(hooks)
         });
-        let above = shelves.values().map(|scanner| scanner.dir().to_owned()).filter(|dir| dir.is_dir());
+        let above = skill_sets.values().map(|scanner| scanner.dir().to_owned()).filter(|dir| dir.is_dir());
         above.chain(own).collect()
     }
 
     /// The skills of the agent called `name`, as they were found the last time.
     pub fn of(&self, name: &str) -> Arc<Scan> {
-        let shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelves.get(name).map(|scanner| scanner.current().clone()).unwrap_or_default()
+        let skill_sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        skill_sets.get(name).map(|scanner| scanner.current().clone()).unwrap_or_default()
     }
 }
 
@@ -78,7 +78,9 @@ pub fn scan(config: &Config, agent: &AgentConfig) -> Scan {
 
 fn look_with(scanner: &mut Scanner, config: &Config, agent: &AgentConfig) -> bool {
     let enabled: Vec<String> = agent.skills.iter().map(|named| named.text.clone()).collect();
-    view(config, agent, |view| scanner.look(Wanted { dir: &agent.skills_dir, enabled: &enabled, agent: Some(view) }))
+    view(config, agent, |view| {
+        scanner.look(SkillSelection { dir: &agent.skills_dir, enabled: &enabled, agent: Some(view) })
+    })
 }
 
 /// What skills of `agent` are held against. Tools that MCP servers and hooks bring are not known before those run.
@@ -86,22 +88,23 @@ pub fn view<T>(config: &Config, agent: &AgentConfig, with: impl FnOnce(AgentView
     let names = || agent.tools.iter().flatten().map(String::as_str).filter(|name| !is_mcp(name));
     let mut tools: Vec<&str> = if agent.tools.is_some() { names().collect() } else { READ_ONLY.to_vec() };
     tools.push(LOAD_SKILL);
-    let brought = config.hooks.iter().any(|loaded| loaded.hook.state == State::Armed && may_bring_tools(&loaded.hook));
+    let brought =
+        config.hooks.iter().any(|loaded| loaded.hook.state == HookState::Armed && may_bring_tools(&loaded.hook));
     let served = !config.mcp.is_empty();
     let knows = |name: &str| {
         // The name that the model wrote counts as well, and an alias is one.
         let own = canonical_builtin(name).unwrap_or(name);
         tools.contains(&own) || (served && is_mcp(name)) || (brought && !BUILTIN.contains(&own))
     };
-    with(AgentView { knows: &knows, tools: &tools, plans: agent.flow == Flow::Planned })
+    with(AgentView { knows: &knows, tools: &tools, plans: agent.flow == FlowConfig::Planned })
 }
 
 /// What is wrong with the list of skills itself is shown where that is written.
 fn placed(found: Finding, agent: &AgentConfig) -> Finding {
     let mut named = agent.skills.iter().filter(|named| named.text == found.skill);
-    let entry: Option<&Named> = if matches!(found.code, Code::S1 | Code::S2) {
+    let entry: Option<&NamedRef> = if matches!(found.code, FindingCode::S1 | FindingCode::S2) {
         named.next()
-    } else if found.code == Code::S3 {
+    } else if found.code == FindingCode::S3 {
         named.nth(1)
     } else {
         None

@@ -5,9 +5,9 @@ use crate::record;
 /// Why something is not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refused {
+pub struct AdminError {
     /// The kind, for programs.
-    pub code: Code,
+    pub code: AdminErrorCode,
     /// The whole text, for people.
     pub message: String,
 }
@@ -16,11 +16,11 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
         /// The kind of a refusal.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Code {
+        pub enum AdminErrorCode {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Code {
+        impl AdminErrorCode {
             /// The word on the wire.
             pub fn word(self) -> &'static str {
                 match self {
@@ -48,33 +48,33 @@ codes! {
     Internal = "INTERNAL",
 }
 
-impl Refused {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+impl AdminError {
+    pub(crate) fn new(code: AdminErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Code::InvalidRequest, message)
+        Self::new(AdminErrorCode::InvalidRequest, message)
     }
 
     /// What is not there, or not theirs.
     pub(crate) fn no_hook(id: &str) -> Self {
-        Self::new(Code::NotFound, format!("hook not found: {id}"))
+        Self::new(AdminErrorCode::NotFound, format!("hook not found: {id}"))
     }
 
     /// What only owners may.
     pub(crate) fn no_master() -> Self {
-        Self::new(Code::Unauthorized, record::NO_MASTER)
+        Self::new(AdminErrorCode::Unauthorized, record::NO_MASTER)
     }
 }
 
-impl From<record::Refused> for Refused {
-    fn from(refused: record::Refused) -> Self {
+impl From<record::RecordError> for AdminError {
+    fn from(refused: record::RecordError) -> Self {
         let code = match refused.code {
-            record::Code::InvalidRequest => Code::InvalidRequest,
-            record::Code::Unauthorized => Code::Unauthorized,
-            record::Code::NotFound => Code::NotFound,
-            record::Code::FailedPrecondition => Code::FailedPrecondition,
+            record::RecordErrorCode::InvalidRequest => AdminErrorCode::InvalidRequest,
+            record::RecordErrorCode::Unauthorized => AdminErrorCode::Unauthorized,
+            record::RecordErrorCode::NotFound => AdminErrorCode::NotFound,
+            record::RecordErrorCode::FailedPrecondition => AdminErrorCode::FailedPrecondition,
         };
         Self::new(code, refused.message)
     }

@@ -5,17 +5,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use dialects::process::config::nearest;
-use dialects::skill::manifest::{self, Around, Entry, MAX_MANIFEST_BYTES, Manifest};
+use dialects::skill::manifest::{self, MAX_MANIFEST_BYTES, Manifest, ManifestContext, ManifestEntry};
 use dialects::skill::name;
 use dialects::skill::text::{self, LONG_TEXT_BYTES, MAX_TEXT_BYTES};
 
 use crate::front;
 use domain::skill::SkillHook;
-use domain::skill::finding::{Code, Finding, Refusal};
+use domain::skill::finding::{FileRefusal, Finding, FindingCode};
 use domain::skill::scan::Skill;
 
-use super::Wanted;
-use super::folder::{Refused, SkillFolder, folders};
+use super::SkillSelection;
+use super::folder::{SkillFileError, SkillFolder, folders};
 
 /// The folder of hooks in that of a skill.
 const HOOKS: &str = "hooks";
@@ -30,7 +30,7 @@ pub(super) const BODY: &str = "SKILL.md";
 pub const MAX_BODY_BYTES: usize = 256 << 10;
 
 /// What one look yields.
-pub(super) struct Looked {
+pub(super) struct ReadSkill {
     /// The skill; none if there is none of this name.
     pub(super) skill: Option<Skill>,
     /// What is wrong.
@@ -40,25 +40,25 @@ pub(super) struct Looked {
 }
 
 /// Looks at the skill called `name`.
-pub(super) fn look(wanted: Wanted<'_>, name: &str) -> Looked {
-    let none = |found: Finding| Looked { skill: None, findings: vec![found], broken: false };
+pub(super) fn look(wanted: SkillSelection<'_>, name: &str) -> ReadSkill {
+    let none = |found: Finding| ReadSkill { skill: None, findings: vec![found], broken: false };
     if let Err(why) = name::component(name) {
         let message = format!("{name:?} is not the name of a skill: it {why}; a skill is named by its folder");
-        return none(Finding::new(Code::S1, name, message).instead("one plain name of a folder", name));
+        return none(Finding::new(FindingCode::S1, name, message).instead("one plain name of a folder", name));
     }
     let path = wanted.dir.join(name);
     let folder = match SkillFolder::open(&path) {
         Ok(folder) => folder,
         Err(error) => return none(absent(wanted.dir, name, &error)),
     };
-    let mut eye = Eye { wanted, name, path: &path, folder: &folder, found: Vec::new() };
+    let mut eye = SkillReader { wanted, name, path: &path, folder: &folder, found: Vec::new() };
     let hooks = eye.hooks();
     let description = eye.description();
     let broken = hooks.is_none();
     let hooks = hooks.unwrap_or_default();
     let findings = eye.found;
     let skill = Skill { name: name.to_owned(), folder: path, description, hooks, stale: false };
-    Looked { skill: Some(skill), findings, broken }
+    ReadSkill { skill: Some(skill), findings, broken }
 }
 
 fn absent(dir: &Path, name: &str, error: &io::Error) -> Finding {
@@ -72,22 +72,22 @@ fn absent(dir: &Path, name: &str, error: &io::Error) -> Finding {
     } else {
         format!("{} cannot be opened: {error}", path.display())
     };
-    let mut found = Finding::new(Code::S2, name, format!("there is no skill `{name}`: {why}"));
+    let mut found = Finding::new(FindingCode::S2, name, format!("there is no skill `{name}`: {why}"));
     let known = folders(dir);
     found.nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
     found.instead("a folder with a skill", "none")
 }
 
 /// Looks at one skill.
-struct Eye<'a> {
-    wanted: Wanted<'a>,
+struct SkillReader<'a> {
+    wanted: SkillSelection<'a>,
     name: &'a str,
     path: &'a Path,
     folder: &'a SkillFolder,
     found: Vec<Finding>,
 }
 
-impl Eye<'_> {
+impl SkillReader<'_> {
     /// The hooks of the manifest; none if there is one that cannot be read.
     fn hooks(&mut self) -> Option<Vec<SkillHook>> {
         let hooks = Path::new(HOOKS);
@@ -100,13 +100,13 @@ impl Eye<'_> {
         let file = self.path.join(HOOKS).join(MANIFEST);
         let bytes = match self.folder.read(&hooks.join(MANIFEST), MAX_MANIFEST_BYTES) {
             Ok(bytes) => bytes,
-            Err(gone) if gone == Refused::plain(Refusal::Missing) => {
+            Err(gone) if gone == SkillFileError::plain(FileRefusal::Missing) => {
                 self.forgotten(hooks);
                 return Some(Vec::new());
             }
             Err(why) => return self.unreadable(&file, &why.to_string(), why.why.word()),
         };
-        let around = Around { skill: self.name, file: &file, agent: self.wanted.agent };
+        let around = ManifestContext { skill: self.name, file: &file, agent: self.wanted.agent };
         let Manifest { entries, findings, broken } = manifest::read(around, &bytes);
         self.found.extend(findings);
         let mut texts = BTreeMap::new();
@@ -118,7 +118,7 @@ impl Eye<'_> {
 
     fn unreadable(&mut self, file: &Path, why: &str, got: &str) -> Option<Vec<SkillHook>> {
         let message = format!("`{}` {why}", shown(file));
-        let found = Finding::new(Code::F2, self.name, message).of(file);
+        let found = Finding::new(FindingCode::F2, self.name, message).of(file);
         self.found.push(found.instead("a regular file of at most 256 KiB in the folder of its skill", got));
         None
     }
@@ -127,7 +127,7 @@ impl Eye<'_> {
     fn forgotten(&mut self, hooks: &Path) {
         if self.folder.has(hooks, name::is_text) {
             let message = "there are texts in `hooks/`, and no `hooks.json` says when they go in: none does";
-            let found = Finding::new(Code::F1, self.name, message).of(self.path.join(HOOKS));
+            let found = Finding::new(FindingCode::F1, self.name, message).of(self.path.join(HOOKS));
             self.found.push(found.instead("hooks.json", "none"));
         }
     }
@@ -135,19 +135,19 @@ impl Eye<'_> {
     /// The hook of an entry, with its text. Two entries may share one.
     fn hook(
         &mut self,
-        around: Around<'_>,
-        entry: Entry,
-        texts: &mut BTreeMap<String, Result<String, Refused>>,
+        around: ManifestContext<'_>,
+        entry: ManifestEntry,
+        texts: &mut BTreeMap<String, Result<String, SkillFileError>>,
     ) -> Option<SkillHook> {
         let read = || {
             let bytes = self.folder.read(&Path::new(HOOKS).join(&entry.file), MAX_TEXT_BYTES)?;
-            text::read(&bytes).map_err(Refused::plain)
+            text::read(&bytes).map_err(SkillFileError::plain)
         };
         let content = match texts.entry(entry.file.clone()).or_insert_with(read) {
             Ok(text) => text.clone(),
             Err(why) => {
                 let message = format!("the text `{}` {why}; the entry is skipped", entry.file);
-                let found = manifest::finding(around, Code::E8, &entry.file_at, message);
+                let found = manifest::finding(around, FindingCode::E8, &entry.file_at, message);
                 self.found.push(found.instead("a .md file of at most 64 KiB of UTF-8 in hooks/", why.why.word()));
                 return None;
             }
@@ -164,16 +164,16 @@ impl Eye<'_> {
         })
     }
 
-    fn odd(&mut self, around: Around<'_>, entry: &Entry, content: &str) {
+    fn odd(&mut self, around: ManifestContext<'_>, entry: &ManifestEntry, content: &str) {
         if content.len() > LONG_TEXT_BYTES {
             let bytes = content.len();
             let message = format!("the text `{}` has {bytes} bytes: every call that sees it pays for it", entry.file);
-            let found = manifest::finding(around, Code::W8, &entry.file_at, message);
+            let found = manifest::finding(around, FindingCode::W8, &entry.file_at, message);
             self.found.push(found.instead(format!("at most {LONG_TEXT_BYTES} bytes"), bytes.to_string()));
         }
         if let Some(what) = text::hidden(content) {
             let message = format!("the text `{}` holds {what}", entry.file);
-            self.found.push(manifest::finding(around, Code::W11, &entry.file_at, message));
+            self.found.push(manifest::finding(around, FindingCode::W11, &entry.file_at, message));
         }
     }
 
@@ -181,14 +181,15 @@ impl Eye<'_> {
     fn description(&mut self) -> Option<String> {
         let file = self.path.join(BODY);
         let text = match self.folder.read(Path::new(BODY), MAX_BODY_BYTES) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|_| Refused::plain(Refusal::NotUtf8)),
-            Err(gone) if gone == Refused::plain(Refusal::Missing) => return None,
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| SkillFileError::plain(FileRefusal::NotUtf8)),
+            Err(gone) if gone == SkillFileError::plain(FileRefusal::Missing) => return None,
             Err(why) => Err(why),
         };
         let text = match text {
             Ok(text) => text,
             Err(why) => {
-                let found = Finding::new(Code::M1, self.name, format!("`{BODY}` {why}: the model is not told of it"));
+                let found =
+                    Finding::new(FindingCode::M1, self.name, format!("`{BODY}` {why}: the model is not told of it"));
                 self.found.push(found.of(file).instead("a regular file of at most 256 KiB of UTF-8", why.why.word()));
                 return None;
             }
@@ -197,29 +198,29 @@ impl Eye<'_> {
             Ok((front, _)) => self.described(file, front),
             Err(why) => {
                 let message = format!("the front matter of `{BODY}` cannot be read: {}", why.message);
-                self.found.push(Finding::new(Code::M2, self.name, message).of(file).at((why.line, why.column)));
+                self.found.push(Finding::new(FindingCode::M2, self.name, message).of(file).at((why.line, why.column)));
                 None
             }
         }
     }
 
-    fn described(&mut self, file: PathBuf, front: front::Front) -> Option<String> {
+    fn described(&mut self, file: PathBuf, front: front::FrontMatter) -> Option<String> {
         let description = front.description.filter(|text| !text.trim().is_empty());
         match &description {
             None => {
                 let message = format!("`{BODY}` has no `description`: the model is not told of it");
-                self.found.push(Finding::new(Code::M3, self.name, message).of(&file));
+                self.found.push(Finding::new(FindingCode::M3, self.name, message).of(&file));
             }
             Some(text) => {
                 if let Some(what) = text::hidden(text) {
                     let message = format!("the description in `{BODY}` holds {what}");
-                    self.found.push(Finding::new(Code::W11, self.name, message).of(&file));
+                    self.found.push(Finding::new(FindingCode::W11, self.name, message).of(&file));
                 }
             }
         }
         if let Some(own) = front.name.filter(|own| own != self.name) {
             let message = format!("`{BODY}` calls the skill {own:?}; its name is that of its folder, `{}`", self.name);
-            self.found.push(Finding::new(Code::M4, self.name, message).of(file).instead(self.name, own));
+            self.found.push(Finding::new(FindingCode::M4, self.name, message).of(file).instead(self.name, own));
         }
         description
     }

@@ -1,30 +1,33 @@
-//! The rules of the store and of files, in force in this process: what they run on, and the desk where they are managed.
+//! The rules of the store and of files, in force in this process: what they run on, and the rule admin where they are
+//! managed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use domain::agent_hook::{AgentHook, Edition};
-use domain::checkpoint::Known;
+use domain::checkpoint::AgentInfo;
 use domain::hook::Hook;
 use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
+use domain::rule::{Edition, Rule};
 use domain::shell::ShellFacts;
-use domain::store::{HookStore as _, StoreError, StoredRules};
+use domain::store::{RuleStore as _, StoreError, StoredRules};
 use egress::{Egress, KeepAlive};
 use engine::Engine;
 use engine::approvals::SystemClock;
-use engine::live::Live;
+use engine::live_rules::LiveRules;
 use rules::admin::SealingVault;
-use rules::admin::{Desk, DeskParts};
-use rules::cache::{Agents, Rulebook};
-use rules::handler::{CommandSurroundings, Evaluator, JudgeSettings, Judges, Outbox, Parts, Pool, PoolLimits, Vault};
-use rules::http::Exchange;
+use rules::admin::{RuleAdmin, RuleAdminServices};
+use rules::cache::{AgentNames, RuleCache};
+use rules::handler::{
+    CommandEnv, Evaluator, JudgeSettings, Judges, ObserverPool, Outbox, PoolLimits, RuleServices, Vault,
+};
+use rules::http::HttpSender;
 use sandbox::Sandbox;
 use store::keyring::signing::SigningKey;
-use store::keyring::{Form, KeySource, Keyring, Place};
-use store::{Sealing, Store};
+use store::keyring::{Form, KeySource, Keyring, SealedPlace};
+use store::{Store, StoreKeys};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +35,8 @@ use crate::config::{Config, Env, JudgeConfig, Loaded};
 use crate::error::HostError;
 use crate::host::{open_store_with, provider_spec};
 use crate::judges::ModelJudges;
-use crate::rule_files::{Bad, Filed};
-use crate::rule_sync::{Boot, Booted};
+use crate::rule_files::{FileProblem, FiledRules};
+use crate::rule_sync::{RuleSync, SyncReport};
 
 mod retention;
 mod scripts;
@@ -42,8 +45,8 @@ mod workspaces;
 pub use scripts::check_script;
 pub use workspaces::Workspaces;
 
-use retention::{Terms, forget_old};
-use scripts::{InSandbox, launcher};
+use retention::{RetentionTerms, forget_old};
+use scripts::{SandboxScripts, launcher};
 
 /// The variables that say what kind of host this is, the first that is set.
 const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
@@ -56,62 +59,66 @@ const NO_OUTBOX: &str = "agent_hooks.outbox: \"durable\" needs an encryption key
                          what observers are told does not outlive this process";
 
 /// The rules of one host: in force, and where they are managed.
-pub struct Book {
-    grounds: Grounds,
-    parts: Arc<Parts>,
-    rulebook: Arc<Rulebook>,
+pub struct HostRules {
+    rule_env: RuleEnvironment,
+    parts: Arc<RuleServices>,
+    rule_cache: Arc<RuleCache>,
     store: Arc<Store>,
-    desk: Desk,
+    rule_admin: RuleAdmin,
     /// What is wrong with rules, a line each.
     pub diagnostics: Vec<String>,
     /// Which of that leaves something unguarded, or shut.
     pub unguarded: Vec<String>,
     /// Rules of files that are not in order.
-    bad: Vec<Bad>,
+    bad: Vec<FileProblem>,
     /// Rules of files that nobody accepted.
     strangers: Vec<Hook>,
     /// The rules of files that are in force.
-    filed: Vec<AgentHook>,
+    filed: Vec<Rule>,
     /// How long what hooks did is kept.
-    terms: watch::Sender<Terms>,
+    terms: watch::Sender<RetentionTerms>,
     watching: CancellationToken,
 }
 
 /// The rules of files of another configuration, read and not yet in force.
-pub struct Prepared {
+pub struct PreparedRules {
     rules: StoredRules,
-    filed: Filed,
+    filed: FiledRules,
 }
 
-impl Book {
+impl HostRules {
     /// Brings the rules of `store` up to date and puts them in force in `engine`. Blocks.
-    pub fn open(grounds: Grounds, (loaded, env): (&Loaded, &Env), (engine, store): (&Engine, &Arc<Store>)) -> Self {
+    pub fn open(
+        rule_env: RuleEnvironment,
+        (loaded, env): (&Loaded, &Env),
+        (engine, store): (&Engine, &Arc<Store>),
+    ) -> Self {
         let config = &loaded.config;
         let judges = ModelJudges::new(config, BTreeMap::new(), |name, provider| provider_spec(env, name, provider));
         let evaluator = (!config.providers.is_empty()).then(|| Arc::new(judges) as Arc<dyn Evaluator>);
-        let parts = grounds.parts((config, env), (engine, store), evaluator);
+        let parts = rule_env.parts((config, env), (engine, store), evaluator);
         if let Some(tracer) = engine.evidence().tracer() {
             parts.pool.trace_by(tracer.clone());
         }
-        let booted = grounds.booting(config, store, |boot| boot.run());
-        let workspaces = grounds.workspaces.clone();
+        let sync_report = rule_env.syncing(config, store, |rule_sync| rule_sync.run());
+        let workspaces = rule_env.workspaces.clone();
         let before = workspaces.clone();
-        let at_work: Agents = Arc::new(move || before.ever());
-        let agents: Agents = Arc::new(move || workspaces.agents());
-        let (rulebook, read) = Rulebook::open(store.clone(), engine.live().clone(), parts.clone(), at_work);
+        let at_work: AgentNames = Arc::new(move || before.ever());
+        let agents: AgentNames = Arc::new(move || workspaces.agents());
+        let (rule_cache, read) = RuleCache::open(store.clone(), engine.live().clone(), parts.clone(), at_work);
         let unread = read.err().map(|error| never_read(&error));
-        let no_outbox = config.agent_hooks.durable_outbox && !grounds.has_outbox(config);
-        let desk = grounds.desk(config, (store, &rulebook, &parts, agents));
+        let no_outbox = config.agent_hooks.durable_outbox && !rule_env.has_outbox(config);
+        let rule_admin = rule_env.rule_admin(config, (store, &rule_cache, &parts, agents));
         let watching = CancellationToken::new();
-        engine.tasks().spawn(rulebook.clone().watch(watching.clone()));
-        let (terms, terms_now) = watch::channel(Terms::of(&config.agent_hooks.kept));
+        engine.tasks().spawn(rule_cache.clone().watch(watching.clone()));
+        let (terms, terms_now) = watch::channel(RetentionTerms::of(&config.agent_hooks.kept));
         engine.tasks().spawn(forget_old(store.clone(), terms_now, watching.clone()));
-        let mut book = Self {
-            grounds,
+        let mut host_rules = Self {
+            rule_env,
             parts,
-            rulebook,
+            rule_cache,
             store: store.clone(),
-            desk,
+            rule_admin,
             diagnostics: Vec::new(),
             unguarded: Vec::new(),
             bad: Vec::new(),
@@ -120,59 +127,59 @@ impl Book {
             terms,
             watching,
         };
-        book.put(booted, unread);
-        book.diagnostics.extend(no_outbox.then(|| NO_OUTBOX.to_owned()));
-        book
+        host_rules.put(sync_report, unread);
+        host_rules.diagnostics.extend(no_outbox.then(|| NO_OUTBOX.to_owned()));
+        host_rules
     }
 
     /// Puts the rules of files in force, and shuts what cannot be read.
-    fn put(&mut self, booted: Booted, unread: Option<String>) {
-        self.diagnostics = booted.lines().into_iter().chain(unread.clone()).collect();
-        self.unguarded = booted.unguarded().chain(unread).collect();
-        self.rulebook.hold(booted.files.clone(), booted.unasked());
-        (self.bad, self.strangers, self.filed) = (booted.bad, booted.strangers, booted.files);
+    fn put(&mut self, sync_report: SyncReport, unread: Option<String>) {
+        self.diagnostics = sync_report.lines().into_iter().chain(unread.clone()).collect();
+        self.unguarded = sync_report.unguarded().chain(unread).collect();
+        self.rule_cache.hold(sync_report.files.clone(), sync_report.unasked());
+        (self.bad, self.strangers, self.filed) = (sync_report.bad, sync_report.strangers, sync_report.files);
     }
 
     /// Where rules are managed.
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    pub fn rule_admin(&self) -> &RuleAdmin {
+        &self.rule_admin
     }
 
     /// The rules in force.
-    pub fn rulebook(&self) -> &Arc<Rulebook> {
-        &self.rulebook
+    pub fn rule_cache(&self) -> &Arc<RuleCache> {
+        &self.rule_cache
     }
 
     /// What the rules run on.
-    pub fn parts(&self) -> &Arc<Parts> {
+    pub fn parts(&self) -> &Arc<RuleServices> {
         &self.parts
     }
 
     /// The rules of files that no row stands for: those that are not in order, as hooks that fail, and those that nobody
     /// accepted.
-    pub fn beside(&self) -> Vec<Hook> {
-        self.bad.iter().map(Bad::listed).chain(self.strangers.iter().cloned()).collect()
+    pub fn extra_hooks(&self) -> Vec<Hook> {
+        self.bad.iter().map(FileProblem::listed).chain(self.strangers.iter().cloned()).collect()
     }
 
     /// Reads the files with rules of another configuration. What runs stays as it is. Blocks.
     ///
     /// # Errors
     /// Something is wrong that was not wrong before, or the store cannot be read.
-    pub fn prepare(&self, config: &Config) -> Result<Prepared, String> {
+    pub fn prepare(&self, config: &Config) -> Result<PreparedRules, String> {
         let rules = self.store.rules().map_err(|error| format!("the rules of the store cannot be read: {error}"))?;
-        let filed = self.grounds.booting(config, &self.store, |boot| boot.read(&rules));
+        let filed = self.rule_env.syncing(config, &self.store, |rule_sync| rule_sync.read(&rules));
         match filed.bad.iter().find(|bad| !self.bad.iter().any(|before| before.is_same(bad))) {
             Some(new) => Err(new.line()),
-            None => Ok(Prepared { rules, filed }),
+            None => Ok(PreparedRules { rules, filed }),
         }
     }
 
     /// The rules of files that are in force and that `prepared` has no more.
     pub fn gone(&self, config: &Config) -> Vec<String> {
         let Ok(rules) = self.store.rules() else { return Vec::new() };
-        let filed = self.grounds.booting(config, &self.store, |boot| boot.read(&rules));
-        let acts = |hook: &&AgentHook| hook.enabled;
-        let is_gone = |hook: &&AgentHook| {
+        let filed = self.rule_env.syncing(config, &self.store, |rule_sync| rule_sync.read(&rules));
+        let acts = |hook: &&Rule| hook.enabled;
+        let is_gone = |hook: &&Rule| {
             let stays = filed.good.iter().any(|good| good.plain.id == hook.id && good.plain.enabled);
             !stays && !filed.bad.iter().any(|bad| bad.may_mean(hook))
         };
@@ -180,15 +187,15 @@ impl Book {
     }
 
     /// Takes another configuration: its agents, and its files with rules. Blocks.
-    pub fn take(&mut self, config: &Config, prepared: Prepared) {
-        self.grounds.workspaces.take(config);
-        self.terms.send_replace(Terms::of(&config.agent_hooks.kept));
-        let Prepared { rules, filed } = prepared;
-        let booted = self.grounds.booting(config, &self.store, |boot| boot.carry_out(&rules, filed));
+    pub fn take(&mut self, config: &Config, prepared: PreparedRules) {
+        self.rule_env.workspaces.take(config);
+        self.terms.send_replace(RetentionTerms::of(&config.agent_hooks.kept));
+        let PreparedRules { rules, filed } = prepared;
+        let sync_report = self.rule_env.syncing(config, &self.store, |rule_sync| rule_sync.carry_out(&rules, filed));
         let unread =
-            self.rulebook.reload().err().map(|error| format!("the rules of the store cannot be read: {error}"));
-        self.put(booted, unread);
-        self.rulebook.remount();
+            self.rule_cache.reload().err().map(|error| format!("the rules of the store cannot be read: {error}"));
+        self.put(sync_report, unread);
+        self.rule_cache.remount();
     }
 
     /// How many rows of hooks that only observe the store could not take.
@@ -199,7 +206,7 @@ impl Book {
     /// No longer looks for changes.
     pub fn close(&self) {
         self.watching.cancel();
-        self.rulebook.close();
+        self.rule_cache.close();
         self.parts.pool.close();
     }
 }
@@ -249,7 +256,7 @@ pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, 
 }
 
 /// What the rules of one host run on.
-pub struct Grounds {
+pub struct RuleEnvironment {
     /// The edition.
     pub edition: Edition,
     /// Encrypts and decrypts.
@@ -258,7 +265,7 @@ pub struct Grounds {
     pub workspaces: Workspaces,
 }
 
-impl Grounds {
+impl RuleEnvironment {
     /// What `config` and the environment say.
     ///
     /// # Errors
@@ -287,30 +294,30 @@ impl Grounds {
                 .map_err(|error| tracing::warn!("the audit chain has no checkpoints: {error}"))
                 .ok(),
         };
-        open_store_with(config, Sealing { keyring: Some(self.keyring.clone()), signing: signing.map(Arc::new) })
+        open_store_with(config, StoreKeys { keyring: Some(self.keyring.clone()), signing: signing.map(Arc::new) })
     }
 
     /// Does something with the rules of the files of `config`.
-    fn booting<T>(&self, config: &Config, store: &Arc<Store>, work: impl FnOnce(&Boot<'_>) -> T) -> T {
-        let sealed = Sealed(self.keyring.clone());
+    fn syncing<T>(&self, config: &Config, store: &Arc<Store>, work: impl FnOnce(&RuleSync<'_>) -> T) -> T {
+        let sealed = KeyringVault(self.keyring.clone());
         let agents = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
-        work(&Boot { config, edition: self.edition, store: &**store, sealed: &sealed, agents })
+        work(&RuleSync { config, edition: self.edition, store: &**store, sealed: &sealed, agents })
     }
 
-    fn desk(
+    fn rule_admin(
         &self,
         config: &Config,
-        (store, rulebook, parts, agents): (&Arc<Store>, &Arc<Rulebook>, &Arc<Parts>, Agents),
-    ) -> Desk {
+        (store, rule_cache, parts, agents): (&Arc<Store>, &Arc<RuleCache>, &Arc<RuleServices>, AgentNames),
+    ) -> RuleAdmin {
         let egress = Egress::new(config.agent_hooks.http_allow.clone());
         let workspaces = self.workspaces.clone();
-        Desk::new(DeskParts {
+        RuleAdmin::new(RuleAdminServices {
             hooks: store.clone(),
             executions: store.clone(),
             budgets: store.clone(),
-            rulebook: rulebook.clone(),
+            rule_cache: rule_cache.clone(),
             parts: parts.clone(),
-            vault: Arc::new(Sealed(self.keyring.clone())),
+            vault: Arc::new(KeyringVault(self.keyring.clone())),
             agents,
             known_of: Arc::new(move |tenant, agent| Arc::new(ByWorkspace::new(tenant, agent, workspaces.of(agent)))),
             check_url: Arc::new(move |slug, url| {
@@ -327,33 +334,36 @@ impl Grounds {
         config.agent_hooks.durable_outbox && (self.keyring.can_seal() || config.store_url == IN_MEMORY)
     }
 
-    /// Everything that stored hooks need to run in `engine`.
+    /// Everything that rules need to run in `engine`.
     pub fn parts(
         &self,
         (config, env): (&Config, &Env),
         (engine, store): (&Engine, &Arc<Store>),
         evaluator: Option<Arc<dyn Evaluator>>,
-    ) -> Arc<Parts> {
+    ) -> Arc<RuleServices> {
         let hooks = &config.agent_hooks;
         let limits = PoolLimits::default();
         let limits =
             PoolLimits { workers: hooks.workers.unwrap_or(limits.workers), queue: hooks.queue.unwrap_or(limits.queue) };
         let workspaces = self.workspaces.clone();
-        Arc::new(Parts {
+        Arc::new(RuleServices {
             edition: self.edition,
             tasks: engine.tasks().clone(),
             deadlines: engine.deadlines().clone(),
-            commands: CommandSurroundings {
+            commands: CommandEnv {
                 vars: env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect(),
                 operator_env: hooks.command_env.clone(),
                 secrets: config.secrets.clone(),
                 workspace_of: Arc::new(move |agent| workspaces.of(agent)),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(hooks.http_allow.clone())), engine.deadlines().clone()),
-            scripts: Arc::new(InSandbox(Sandbox::new(launcher()))),
+            exchange: HttpSender::new(
+                KeepAlive::new(Egress::new(hooks.http_allow.clone())),
+                engine.deadlines().clone(),
+            ),
+            scripts: Arc::new(SandboxScripts(Sandbox::new(launcher()))),
             evaluator,
             budgets: store.clone(),
-            vault: Arc::new(Sealed(self.keyring.clone())),
+            vault: Arc::new(KeyringVault(self.keyring.clone())),
             slug_of: {
                 // What is in force holds these parts; they must not hold it.
                 let live = Arc::downgrade(engine.live());
@@ -363,9 +373,9 @@ impl Grounds {
             judge: JudgeSettings { prompt: named(&hooks.judge), background: named(&hooks.background) },
             pool: if self.has_outbox(config) {
                 let outbox = Outbox { store: store.clone(), clock: Arc::new(SystemClock) };
-                Pool::durable(limits, store.clone(), engine.tasks().clone(), outbox)
+                ObserverPool::durable(limits, store.clone(), engine.tasks().clone(), outbox)
             } else {
-                Pool::new(limits, store.clone(), engine.tasks().clone())
+                ObserverPool::new(limits, store.clone(), engine.tasks().clone())
             },
         })
     }
@@ -382,7 +392,7 @@ fn named(judge: &JudgeConfig) -> Option<String> {
 
 /// The name of a tenant in the operator's allow-list, as the rules in force have it; global hooks have none. A tenant
 /// that these do not know has its id, which is in no list.
-fn slug_of(live: &Weak<Live>, tenant: &TenantId) -> Option<String> {
+fn slug_of(live: &Weak<LiveRules>, tenant: &TenantId) -> Option<String> {
     let known = || live.upgrade().and_then(|live| live.slug(tenant));
     (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
 }
@@ -399,7 +409,7 @@ impl ByWorkspace {
     }
 }
 
-impl Known for ByWorkspace {
+impl AgentInfo for ByWorkspace {
     fn tool(&self, name: &str) -> Option<String> {
         Some(agent::tools::canonical_builtin(name).unwrap_or(name).to_owned())
     }
@@ -423,20 +433,20 @@ impl Known for ByWorkspace {
 }
 
 /// Opens and seals the secrets of rows.
-pub struct Sealed(pub Arc<Keyring>);
+pub struct KeyringVault(pub Arc<Keyring>);
 
-impl Sealed {
+impl KeyringVault {
     /// The value at `path` of the row `hook`, encrypted.
     ///
     /// # Errors
     /// There is no key, or none that can.
     pub fn seal_value(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
-        let place = Place::new(TABLE, hook.as_str(), tenant.as_str(), path);
+        let place = SealedPlace::new(TABLE, hook.as_str(), tenant.as_str(), path);
         self.0.seal(&place, plain.as_bytes()).map_err(|error| error.to_string())
     }
 }
 
-impl SealingVault for Sealed {
+impl SealingVault for KeyringVault {
     fn seal(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
         self.seal_value(hook, tenant, path, plain)
     }
@@ -445,9 +455,9 @@ impl SealingVault for Sealed {
 /// The table that rows stand in, as their secrets are bound to it.
 pub const TABLE: &str = "agent_hooks";
 
-impl Vault for Sealed {
+impl Vault for KeyringVault {
     fn open(&self, hook: &HookId, tenant: &TenantId, path: &str, text: &str) -> Result<String, String> {
-        let place = Place::new(TABLE, hook.as_str(), tenant.as_str(), path);
+        let place = SealedPlace::new(TABLE, hook.as_str(), tenant.as_str(), path);
         let opened = self.0.open_value(&place, text).map_err(|error| error.to_string())?;
         if opened.form == Form::Unsealed {
             tracing::warn!(hook_id = %hook, path, "crypto.unencrypted_value_read");

@@ -9,18 +9,18 @@ use store::Store;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::KeptConfig;
+use crate::config::RetentionConfig;
 
 /// How long what is kept of hooks is kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(super) struct RetentionTerms {
     rows: SignedDuration,
     details: SignedDuration,
     audit: SignedDuration,
 }
 
-impl Terms {
-    pub(super) fn of(kept: &KeptConfig) -> Self {
+impl RetentionTerms {
+    pub(super) fn of(kept: &RetentionConfig) -> Self {
         let days = |days: u32| SignedDuration::from_hours(i64::from(days) * 24);
         let execution_days = kept.execution_days.unwrap_or(RETENTION_DAYS);
         Self {
@@ -46,7 +46,11 @@ const CUT_ROWS: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Forgets what is too old, some at a time, until it is cancelled. Other terms count at once.
-pub(super) async fn forget_old(store: Arc<Store>, mut terms: watch::Receiver<Terms>, cancel: CancellationToken) {
+pub(super) async fn forget_old(
+    store: Arc<Store>,
+    mut terms: watch::Receiver<RetentionTerms>,
+    cancel: CancellationToken,
+) {
     loop {
         let (forgetful, terms_now) = (store.clone(), *terms.borrow_and_update());
         let forgotten = tokio::task::spawn_blocking(move || forget_some(&forgetful, terms_now, Timestamp::now()));
@@ -62,7 +66,7 @@ pub(super) async fn forget_old(store: Arc<Store>, mut terms: watch::Receiver<Ter
 }
 
 /// Forgets some of what is too old at `now`. Says whether there may be more. What fails is tried again later.
-fn forget_some(store: &Store, terms: Terms, now: Timestamp) -> bool {
+fn forget_some(store: &Store, terms: RetentionTerms, now: Timestamp) -> bool {
     let executions = store.forget(before(now, terms.rows), before(now, terms.details), FORGET_ROWS);
     let more = said("executions", executions) >= FORGET_ROWS;
     let cut = cut_some(store, before(now, terms.audit));
@@ -98,12 +102,12 @@ fn before(now: Timestamp, term: SignedDuration) -> Timestamp {
 mod tests {
     use std::path::Path;
 
-    use domain::audit::{CHECKPOINT_ROWS, Report, Verifier};
+    use domain::audit::{CHECKPOINT_ROWS, Verifier, VerifyReport};
     use domain::execution::Execution;
     use domain::id::{HookId, TenantId};
     use domain::store::ExecutionQuery;
     use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
-    use store::{Durability, Sealing, open_with};
+    use store::{Durability, StoreKeys, open_with};
     use testkit::conformance::executions::{by, failed, keep_executions, ran};
     use testkit::postgres::Server;
 
@@ -112,8 +116,8 @@ mod tests {
     /// What is forgotten at once does not hold what is kept here.
     const ROWS: u64 = 2 * CHECKPOINT_ROWS + 7;
 
-    fn terms(retention_days: Option<u32>, audit_days: Option<u32>) -> Terms {
-        Terms::of(&KeptConfig { execution_days: retention_days, detail_days: None, audit_days })
+    fn terms(retention_days: Option<u32>, audit_days: Option<u32>) -> RetentionTerms {
+        RetentionTerms::of(&RetentionConfig { execution_days: retention_days, detail_days: None, audit_days })
     }
 
     fn execution(at: Timestamp) -> Execution {
@@ -125,7 +129,7 @@ mod tests {
     /// A store that signs, with so many rows of today.
     fn filled(url: &str, home: &Path, rows: u64) -> Arc<Store> {
         let signing = Some(Arc::new(SigningKey::open_or_create(home).unwrap()));
-        let store = Arc::new(open_with(url, home, Durability::Commit, Sealing { keyring: None, signing }).unwrap());
+        let store = Arc::new(open_with(url, home, Durability::Commit, StoreKeys { keyring: None, signing }).unwrap());
         keep(&store, rows);
         store
     }
@@ -135,7 +139,7 @@ mod tests {
         keep_executions(store, (0..rows).map(|_| execution(now)).collect()).unwrap();
     }
 
-    fn verified(store: &Store, home: &Path) -> Report {
+    fn verified(store: &Store, home: &Path) -> VerifyReport {
         let keys = PublicKeys::parse(&std::fs::read_to_string(home.join(PUBLIC_KEY_FILE)).unwrap()).unwrap();
         let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
         let mut verifier = Verifier::new(&check);
@@ -155,7 +159,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = filled(url, home.path(), ROWS);
         let in_days = |days: i64| Timestamp::now() + SignedDuration::from_hours(24 * days);
-        let all = |terms: Terms, now: Timestamp| while forget_some(&store, terms, now) {};
+        let all = |terms: RetentionTerms, now: Timestamp| while forget_some(&store, terms, now) {};
 
         all(terms(None, None), in_days(89));
         assert_eq!((executions(&store), verified(&store, home.path()).tenants[0].rows), (ROWS as usize, ROWS), "{url}");
@@ -184,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn other_terms_count_at_once() {
         let home = tempfile::tempdir().unwrap();
-        let store = Arc::new(open_with("memory:", home.path(), Durability::Commit, Sealing::default()).unwrap());
+        let store = Arc::new(open_with("memory:", home.path(), Durability::Commit, StoreKeys::default()).unwrap());
         let old = Timestamp::now() - SignedDuration::from_hours(24 * 60);
         keep_executions(&*store, vec![execution(old), execution(Timestamp::now())]).unwrap();
         let (say, terms_now) = watch::channel(terms(None, None));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::ruling::Aborted;
-use domain::turn::Waiting;
+use domain::turn::WaitingMessage;
 use tokio_util::sync::CancellationToken;
 
 /// How many messages wait for the next poll: what a person types in a long minute. More are refused.
@@ -12,18 +12,18 @@ const MAX_WAITING: usize = 64;
 
 /// The handle of a turn: messages for it, and ways to end it. Clones steer the same turn.
 #[derive(Clone, Debug)]
-pub struct Helm {
+pub struct TurnHandle {
     cancel: CancellationToken,
     orders: Arc<Mutex<Orders>>,
     /// The turn that this one works for, whose whole run ends when a hook says so.
-    parent: Option<Arc<Helm>>,
+    parent: Option<Arc<TurnHandle>>,
 }
 
 /// What was ordered since the turn looked last.
 #[derive(Debug, Default)]
 struct Orders {
     messages: VecDeque<String>,
-    results: VecDeque<Waiting>,
+    results: VecDeque<WaitingMessage>,
     interrupt: bool,
     abort: Option<AbortedBy>,
     /// Set once the turn takes no more orders.
@@ -41,8 +41,8 @@ pub(crate) enum AbortedBy {
 
 /// What a turn finds when it looks.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) results: Vec<Waiting>,
+pub(crate) struct PolledInput {
+    pub(crate) results: Vec<WaitingMessage>,
     pub(crate) interrupt: bool,
     pub(crate) abort: Option<AbortedBy>,
 }
@@ -50,15 +50,15 @@ pub(crate) struct Found {
 /// The turn does not take the message: it is over, or too many wait.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the turn takes no more messages")]
-pub struct NotTaken;
+pub struct NotAccepted;
 
-impl Default for Helm {
+impl Default for TurnHandle {
     fn default() -> Self {
         Self::new(&CancellationToken::new())
     }
 }
 
-impl Helm {
+impl TurnHandle {
     /// A handle whose turn ends, too, when `cancel` is set; what it did so far stays.
     pub fn new(cancel: &CancellationToken) -> Self {
         // What stops this turn does not stop what its host may still want to do.
@@ -74,10 +74,10 @@ impl Helm {
     ///
     /// # Errors
     /// The turn is over, or too much waits already.
-    pub fn steer(&self, text: impl Into<String>) -> Result<(), NotTaken> {
+    pub fn steer(&self, text: impl Into<String>) -> Result<(), NotAccepted> {
         let mut orders = self.orders();
         if orders.over || orders.messages.len() >= MAX_WAITING {
-            return Err(NotTaken);
+            return Err(NotAccepted);
         }
         orders.messages.push_back(text.into());
         Ok(())
@@ -114,7 +114,7 @@ impl Helm {
     }
 
     /// Hands over what a sub-agent brought; it comes back if the turn is over.
-    pub(crate) fn deliver(&self, result: Waiting) -> Option<Waiting> {
+    pub(crate) fn deliver(&self, result: WaitingMessage) -> Option<WaitingMessage> {
         let mut orders = self.orders();
         if orders.over {
             return Some(result);
@@ -123,8 +123,8 @@ impl Helm {
         None
     }
 
-    /// The oldest message that the turn has not heard. It stays until [`Helm::heard`]: a turn that is dropped while its
-    /// gates rule on it has not lost it.
+    /// The oldest message that the turn has not heard. It stays until [`TurnHandle::heard`]: a turn that is dropped
+    /// while its gates rule on it has not lost it.
     pub(crate) fn message(&self) -> Option<String> {
         self.orders().messages.front().cloned()
     }
@@ -135,9 +135,9 @@ impl Helm {
     }
 
     /// Takes what was ordered, but for messages.
-    pub(crate) fn look(&self) -> Found {
+    pub(crate) fn look(&self) -> PolledInput {
         let mut orders = self.orders();
-        Found {
+        PolledInput {
             results: orders.results.drain(..).collect(),
             interrupt: std::mem::take(&mut orders.interrupt),
             abort: orders.abort.take(),
@@ -145,7 +145,7 @@ impl Helm {
     }
 
     /// The turn takes no more orders; what came in last is handed out. Messages still wait to be heard.
-    pub(crate) fn close(&self) -> Found {
+    pub(crate) fn close(&self) -> PolledInput {
         self.orders().over = true;
         self.look()
     }
