@@ -5,7 +5,6 @@ use domain::hook::{Family, Hook, HookState, Scope, Stages};
 use domain::id::{AgentId, HookName};
 use domain::matcher::{Matcher, RespondTools};
 use domain::verdict::{Reason, Verdict};
-use engine::engine::default_stage;
 use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use globset::Glob;
 
@@ -40,7 +39,7 @@ impl AskGate {
     /// matches, in the turns of its agent and of every agent that works for it.
     pub fn hook(&self, name: &str, origin: &str, matcher: Matcher) -> Hook {
         let mut stages = Stages::default();
-        stages.set(CheckpointKind::PreToolUse, default_stage(CheckpointKind::PreToolUse));
+        stages.set(CheckpointKind::PreToolUse, domain::hook::Stage::default_at(CheckpointKind::PreToolUse));
         Hook {
             name: HookName::from(name),
             family: Family::Native,

@@ -49,19 +49,41 @@ use self::workspace::Workspace;
 /// The built-in tools that change nothing: what an agent gets when its configuration names none.
 pub const READ_ONLY: [&str; 4] = ["read_file", "list_dir", "find_files", "search_text"];
 
-/// Every built-in tool, in the order in which they are offered.
-pub const BUILTIN: [&str; 10] = [
-    "read_file",
-    "list_dir",
-    "find_files",
-    "search_text",
-    "write_file",
-    "edit_file",
-    "exec",
-    "web_fetch",
-    DELEGATE,
-    SPAWN,
+/// A built-in tool: its name, and what makes it.
+struct Row(&'static str, fn(&Place) -> Result<Arc<dyn Tool>, ToolsError>);
+
+/// Where built-in tools are made.
+struct Place {
+    files: Arc<Workspace>,
+    exec: exec::Exec,
+    egress: Egress,
+    agents: Vec<(String, String)>,
+}
+
+/// Every built-in tool, in the order in which they are offered. A new one is a row here and a file in `tools/`.
+const ROWS: [Row; 10] = [
+    Row("read_file", |at| Ok(builtin(read::ReadFile(at.files.clone())))),
+    Row("list_dir", |at| Ok(builtin(list::ListDir(at.files.clone())))),
+    Row("find_files", |at| Ok(builtin(find::FindFiles(at.files.clone())))),
+    Row("search_text", |at| Ok(builtin(search::SearchText(at.files.clone())))),
+    Row("write_file", |at| Ok(builtin(write::WriteFile(at.files.clone())))),
+    Row("edit_file", |at| Ok(builtin(edit::EditFile(at.files.clone())))),
+    Row("exec", |at| Ok(builtin(at.exec.clone()))),
+    Row("web_fetch", |at| Ok(builtin(fetch::WebFetch::new(&at.egress)?))),
+    Row(DELEGATE, |at| Ok(Arc::new(delegate::Delegation::new(DELEGATE, &at.agents)))),
+    Row(SPAWN, |at| Ok(Arc::new(delegate::Delegation::new(SPAWN, &at.agents)))),
 ];
+
+/// The names of the built-in tools, in the order in which they are offered.
+pub const BUILTIN: [&str; ROWS.len()] = {
+    let mut names = [""; ROWS.len()];
+    let mut at = 0;
+    while at < ROWS.len() {
+        names[at] = ROWS[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// The tool that gives a task to another agent and waits for it.
 pub const DELEGATE: &str = "delegate";
@@ -175,21 +197,12 @@ impl Tools {
             guard: config.exec_guard,
             protected: config.protected,
         };
+        let at = Place { files: workspace, exec, egress: config.egress, agents: config.agents };
         let mut tools = Self::default();
-        let wanted = |name: &str| names.iter().any(|wanted| wanted == name);
-        for name in BUILTIN.into_iter().filter(|name| wanted(name)) {
-            let files = workspace.clone();
-            tools.add(match name {
-                "read_file" => builtin(read::ReadFile(files)),
-                "list_dir" => builtin(list::ListDir(files)),
-                "find_files" => builtin(find::FindFiles(files)),
-                "search_text" => builtin(search::SearchText(files)),
-                "write_file" => builtin(write::WriteFile(files)),
-                "edit_file" => builtin(edit::EditFile(files)),
-                "exec" => builtin(exec.clone()),
-                "web_fetch" => builtin(fetch::WebFetch::new(&config.egress)?),
-                name => Arc::new(delegate::Delegation::new(name, &config.agents)),
-            })?;
+        for Row(name, make) in ROWS {
+            if names.iter().any(|wanted| wanted == name) {
+                tools.add(make(&at)?)?;
+            }
         }
         Ok(tools)
     }

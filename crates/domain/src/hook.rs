@@ -109,6 +109,13 @@ pub enum HookState {
     Broken(Fault),
 }
 
+/// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
+pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
+/// What a rewriter or gate may take for one answer. Source: `hooks.defaults.interceptor_timeout_ms`.
+pub const INTERCEPTOR_TIMEOUT: Duration = Duration::from_secs(5);
+/// What an approver may take for one answer. Source: `hooks.defaults.approval_timeout_ms`.
+pub const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// What a hook does at one checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
@@ -118,6 +125,18 @@ pub struct Stage {
     pub on_failure: OnFailure,
     /// Called only because its twin was named; its faults always continue.
     pub paired: bool,
+}
+
+impl Stage {
+    /// The stage of a hook at `kind` that says nothing about it.
+    pub fn default_at(kind: CheckpointKind) -> Self {
+        let timeout = match kind.duty() {
+            Duty::Observer => OBSERVER_TIMEOUT,
+            Duty::Gate | Duty::Rewriter | Duty::Injector => INTERCEPTOR_TIMEOUT,
+            Duty::Approver => APPROVAL_TIMEOUT,
+        };
+        Self { timeout, on_failure: OnFailure::default_at(kind), paired: false }
+    }
 }
 
 /// What a fault becomes.

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
+use domain::checkpoint::CheckpointKind;
+use domain::hook::{Family, Hook, HookState, OBSERVER_TIMEOUT, Scope, Stage, Stages};
 use domain::id::{HookName, TenantId};
 use domain::matcher::{Matcher, RespondTools};
 use domain::store::RecordStore;
@@ -17,13 +17,6 @@ use crate::handler::Handler;
 use crate::hook_set::{DuplicateName, Mount, Mounted, NullHandler, unique};
 use crate::live_rules::{CurrentSet, LiveRules};
 use crate::native::{NativeHandler, NativeHook};
-
-/// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
-pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
-/// What a rewriter or gate may take for one answer. Source: `hooks.defaults.interceptor_timeout_ms`.
-pub const INTERCEPTOR_TIMEOUT: Duration = Duration::from_secs(5);
-/// What an approver may take for one answer. Source: `hooks.defaults.approval_timeout_ms`.
-pub const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The hooks of one host, and the evidence of what they did.
 pub struct Engine {
@@ -73,7 +66,7 @@ impl Engine {
     pub fn native(&self, name: &str, priority: i32, hook: Arc<dyn NativeHook>) -> Mount {
         let mut stages = Stages::default();
         for kind in hook.stages() {
-            stages.set(kind, default_stage(kind));
+            stages.set(kind, Stage::default_at(kind));
         }
         let mounted = Hook {
             name: HookName::from(name),
@@ -171,16 +164,6 @@ impl Engine {
     }
 }
 
-/// The stage of a hook at `kind` that says nothing about it.
-pub fn default_stage(kind: CheckpointKind) -> Stage {
-    let timeout = match kind.duty() {
-        Duty::Observer => OBSERVER_TIMEOUT,
-        Duty::Gate | Duty::Rewriter | Duty::Injector => INTERCEPTOR_TIMEOUT,
-        Duty::Approver => APPROVAL_TIMEOUT,
-    };
-    Stage { timeout, on_failure: OnFailure::default_at(kind), paired: false }
-}
-
 impl Mount {
     /// A hook that is never asked: disabled, untrusted or broken.
     pub fn idle(hook: Hook) -> Self {
@@ -201,7 +184,7 @@ impl Mount {
     pub fn within(mut self, timeout: Duration) -> Self {
         let kinds: Vec<CheckpointKind> = self.hook.stages.kinds().collect();
         for kind in kinds {
-            self.hook.stages.set(kind, Stage { timeout, ..default_stage(kind) });
+            self.hook.stages.set(kind, Stage { timeout, ..Stage::default_at(kind) });
         }
         self
     }

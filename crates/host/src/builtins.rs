@@ -9,7 +9,8 @@ use dialects::process::config::{Defaults, EntryContext, builtin, idle};
 use domain::hook::{Family, Hook, HookState};
 use domain::json::Value;
 
-use engine::engine::{Engine, OBSERVER_TIMEOUT};
+use domain::hook::OBSERVER_TIMEOUT;
+use engine::Engine;
 use engine::hook_set::Mount;
 use engine::native::{NativeHandler, NativeHook};
 use process::mounting::EntryError;

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use agent::OnMissingTag;
 use agent::ask::AskGate;
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
@@ -30,6 +31,7 @@ use domain::json::Object;
 use domain::rule::Edition;
 use egress::Allow;
 use providers::RemovalMode;
+use providers::ToolMode;
 use providers::capabilities::Overrides;
 use store::Durability;
 use url::Url;
@@ -229,16 +231,6 @@ pub enum McpReach {
     Url(Url),
 }
 
-/// How tools are offered to a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolMode {
-    /// As tools.
-    #[default]
-    Native,
-    /// As a JSON Schema that the answer has to follow.
-    JsonSchema,
-}
-
 /// An agent.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
@@ -300,7 +292,7 @@ pub struct PlanningConfig {
     /// What ends the messages of every later call with tools.
     pub agent_loop_prompt: Option<String>,
     /// What a plan is that does not say whether tools are needed.
-    pub on_missing_tag: MissingTag,
+    pub on_missing_tag: OnMissingTag,
     /// Whether the plan stays in the conversation.
     pub record: bool,
 }
@@ -308,17 +300,8 @@ pub struct PlanningConfig {
 impl Default for PlanningConfig {
     fn default() -> Self {
         let (planning_prompt, first_step_prompt, agent_loop_prompt) = (None, None, None);
-        Self { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag: MissingTag::Answer, record: true }
+        Self { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag: OnMissingTag::Answer, record: true }
     }
-}
-
-/// What a plan is that does not say whether tools are needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissingTag {
-    /// The answer.
-    Answer,
-    /// A plan: work follows.
-    Loop,
 }
 
 /// A name that is looked up later, and where it is written.

@@ -11,14 +11,14 @@ use domain::approval::ApprovalMode;
 use domain::fault::Fault;
 use domain::history::HistoryKey;
 use domain::hook::HookState;
+use domain::hook::OBSERVER_TIMEOUT;
 use domain::store::StoreError;
 use egress::Egress;
-use engine::engine::OBSERVER_TIMEOUT;
 use engine::evidence::Evidence;
 use engine::native::NativeHandler;
 use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
 use process::{ProcessHook, child_environment};
-use providers::{ProviderSpec, Secret, ToolWire};
+use providers::{ProviderSpec, Secret, ToolMode};
 use store::{Store, StoreKeys};
 
 use crate::collector::Collector;
@@ -353,17 +353,13 @@ pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
 pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url, tool_mode, script) = match &provider.kind {
         ProviderConfigKind::OpenAi { base_url, tool_mode } => {
-            let mode = match tool_mode {
-                config::ToolMode::Native => ToolWire::Native,
-                config::ToolMode::JsonSchema => ToolWire::JsonSchema,
-            };
-            (providers::WireKind::OpenAi, base_url.clone(), mode, None)
+            (providers::WireKind::OpenAi, base_url.clone(), *tool_mode, None)
         }
         ProviderConfigKind::Anthropic { base_url } => {
-            (providers::WireKind::Anthropic, base_url.clone(), ToolWire::Native, None)
+            (providers::WireKind::Anthropic, base_url.clone(), ToolMode::Native, None)
         }
         ProviderConfigKind::Scripted { script } => {
-            (providers::WireKind::Scripted, None, ToolWire::Native, Some(script.clone()))
+            (providers::WireKind::Scripted, None, ToolMode::Native, Some(script.clone()))
         }
     };
     ProviderSpec {

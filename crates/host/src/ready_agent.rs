@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use agent::driver::SUBTURN_TIME;
 use agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
-use agent::{AgentRegistry, AgentSettings, FrontEnds, Models, OnMissingTag, Planning, Runner, SkillSet};
+use agent::{AgentRegistry, AgentSettings, FrontEnds, Models, Planning, Runner, SkillSet};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::planning::StepPrompts;
 use domain::skill::scan::Scan;
 use futures_util::future::BoxFuture;
 use providers::{Delta, Provider, ProviderError};
 
-use crate::config::{AgentConfig, FlowConfig, MissingTag, PlanningConfig};
+use crate::config::{AgentConfig, FlowConfig, PlanningConfig};
 use crate::error::HostError;
 use crate::host::Host;
 
@@ -199,10 +199,7 @@ fn planning(agent: &AgentConfig) -> Option<Planning> {
             first_step: first_step_prompt.unwrap_or(own.first_step),
             agent_loop: agent_loop_prompt.unwrap_or(own.agent_loop),
         },
-        on_missing_tag: match on_missing_tag {
-            MissingTag::Answer => OnMissingTag::Answer,
-            MissingTag::Loop => OnMissingTag::Loop,
-        },
+        on_missing_tag,
         record,
     };
     (agent.flow == FlowConfig::Planned).then_some(planning)

@@ -37,7 +37,7 @@ pub enum WireKind {
 
 /// How tools are offered to the models of an `openai` provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolWire {
+pub enum ToolMode {
     /// With the wire's own tool calls.
     #[default]
     Native,
@@ -59,7 +59,7 @@ pub struct ProviderSpec {
     /// The variable that the key comes from, for messages.
     pub key_env: Option<String>,
     /// How tools are offered.
-    pub tool_mode: ToolWire,
+    pub tool_mode: ToolMode,
     /// Whether its models see images; without it only the text beside them is sent.
     pub vision: bool,
     /// Longest silence before and within an answer.
@@ -81,7 +81,7 @@ impl ProviderSpec {
             base_url: None,
             api_key: None,
             key_env: None,
-            tool_mode: ToolWire::default(),
+            tool_mode: ToolMode::default(),
             vision: true,
             idle_timeout: IDLE_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
@@ -116,14 +116,14 @@ impl ProviderSpec {
 /// A setting that cannot be right, or a script that cannot be read.
 pub fn connect(spec: &ProviderSpec) -> Result<Arc<dyn Provider>, ProviderError> {
     let made: Result<Arc<dyn Provider>, ProviderError> = match (spec.kind, spec.tool_mode) {
-        (WireKind::OpenAi, ToolWire::Native | ToolWire::JsonSchema) => {
+        (WireKind::OpenAi, ToolMode::Native | ToolMode::JsonSchema) => {
             OpenAi::new(spec).map(|provider| Arc::new(provider) as _)
         }
-        (WireKind::Anthropic, ToolWire::Native) => Anthropic::new(spec).map(|provider| Arc::new(provider) as _),
-        (WireKind::Anthropic | WireKind::Scripted, ToolWire::JsonSchema) => {
+        (WireKind::Anthropic, ToolMode::Native) => Anthropic::new(spec).map(|provider| Arc::new(provider) as _),
+        (WireKind::Anthropic | WireKind::Scripted, ToolMode::JsonSchema) => {
             Err(ProviderError::fatal("`tool_mode` may only be `native` here; `json_schema` is for kind `openai`"))
         }
-        (WireKind::Scripted, ToolWire::Native) => scripted(spec).map(|provider| Arc::new(provider) as _),
+        (WireKind::Scripted, ToolMode::Native) => scripted(spec).map(|provider| Arc::new(provider) as _),
     };
     made.map_err(|error| error.tidy(&format!("provider `{}`", spec.name), spec.api_key.as_ref()))
 }
@@ -245,7 +245,7 @@ mod tests {
             "provider `s`: a scripted provider needs a file of replies, and none is set"
         );
         let wrong_mode =
-            ProviderSpec { tool_mode: ToolWire::JsonSchema, ..ProviderSpec::new("a", WireKind::Anthropic) };
+            ProviderSpec { tool_mode: ToolMode::JsonSchema, ..ProviderSpec::new("a", WireKind::Anthropic) };
         assert_eq!(
             error(wrong_mode).unwrap(),
             "provider `a`: `tool_mode` may only be `native` here; `json_schema` is for kind `openai`"

@@ -26,7 +26,7 @@ mod media;
 mod secret;
 mod sse;
 
-pub use connect::{ProviderSpec, ToolWire, WireKind, connect, http_client};
+pub use connect::{ProviderSpec, ToolMode, WireKind, connect, http_client};
 pub use lower::{CallKind, RemovalMode, TurnPosition, TurnWire};
 pub use reach::reach;
 pub use secret::Secret;

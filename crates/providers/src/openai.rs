@@ -38,7 +38,7 @@ use crate::lower::{TurnPosition, WireShape};
 use crate::openai::answer::Assembly;
 use crate::openai::request::{Wire, native};
 use crate::sse::Events;
-use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec, ToolWire, json_schema};
+use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec, ToolMode, json_schema};
 
 mod answer;
 mod call;
@@ -52,7 +52,7 @@ const DONE: &str = "[DONE]";
 /// An OpenAI-compatible server.
 pub struct OpenAi {
     endpoint: Endpoint,
-    tool_mode: ToolWire,
+    tool_mode: ToolMode,
     vision: bool,
     abilities: Abilities,
     /// Set once the server has refused `stream_options`.
@@ -80,12 +80,12 @@ impl OpenAi {
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
         let (how, outcome) = match self.tool_mode {
-            ToolWire::Native => {
+            ToolMode::Native => {
                 let how = self.abilities.how(model, WireShape::Messages, turn);
                 let wire = native(model, request, self.vision, &how);
                 (how, self.native(&wire, on_delta).await)
             }
-            ToolWire::JsonSchema => {
+            ToolMode::JsonSchema => {
                 let how = self.abilities.how(model, WireShape::Texts, turn);
                 let (wire, by_schema) = json_schema::render(model, request, self.vision, &how);
                 let sent = async {

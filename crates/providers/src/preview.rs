@@ -5,7 +5,7 @@ use domain::llm::LlmRequest;
 use crate::capabilities::Abilities;
 use crate::lower::{TurnPosition, WireShape};
 use crate::openai::request::native;
-use crate::{ProviderError, ProviderSpec, ToolWire, WireKind, anthropic, json_schema};
+use crate::{ProviderError, ProviderSpec, ToolMode, WireKind, anthropic, json_schema};
 
 /// The JSON text of the body that the provider of `spec` would send to `model` for `request`: as a
 /// call of `turn`, or as it stands. Keys stand in headers, never in a body. The requests of one turn are to be asked for
@@ -21,19 +21,19 @@ pub fn preview(
 ) -> Result<String, ProviderError> {
     let abilities = Abilities::of(spec)?;
     let body = match (spec.kind, spec.tool_mode) {
-        (WireKind::OpenAi, ToolWire::Native) => {
+        (WireKind::OpenAi, ToolMode::Native) => {
             let how = abilities.how(model, WireShape::Messages, turn);
             native(model, request, spec.vision, &how).body(true)
         }
-        (WireKind::OpenAi, ToolWire::JsonSchema) => {
+        (WireKind::OpenAi, ToolMode::JsonSchema) => {
             let how = abilities.how(model, WireShape::Texts, turn);
             json_schema::render(model, request, spec.vision, &how).0.body(true)
         }
-        (WireKind::Anthropic, ToolWire::Native | ToolWire::JsonSchema) => {
+        (WireKind::Anthropic, ToolMode::Native | ToolMode::JsonSchema) => {
             let how = abilities.how(model, WireShape::Blocks, turn);
             anthropic::request::body(model, request, spec.vision, &how)
         }
-        (WireKind::Scripted, ToolWire::Native | ToolWire::JsonSchema) => {
+        (WireKind::Scripted, ToolMode::Native | ToolMode::JsonSchema) => {
             let message = format!("the provider `{}` plays a script: it sends nothing", spec.name);
             return Err(ProviderError::fatal(message));
         }

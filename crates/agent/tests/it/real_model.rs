@@ -16,7 +16,7 @@ use engine::{Engine, Mount};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{AgentSettings, Models, OnMissingTag, Planning, SkillSet, TurnReport};
 use providers::capabilities::{MidSystem, Overrides};
-use providers::connect::{ProviderSpec, ToolWire, WireKind, connect};
+use providers::connect::{ProviderSpec, ToolMode, WireKind, connect};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts, Recorder};
@@ -78,7 +78,7 @@ fn serve(template: Option<&str>) -> Server {
 fn spec(server: &Server) -> ProviderSpec {
     ProviderSpec {
         base_url: Some(server.base_url.clone()),
-        tool_mode: ToolWire::JsonSchema,
+        tool_mode: ToolMode::JsonSchema,
         ..ProviderSpec::new("local", WireKind::OpenAi)
     }
 }

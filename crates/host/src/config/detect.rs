@@ -9,8 +9,9 @@ use providers::capabilities::Overrides;
 use url::Url;
 
 use super::places::Env;
-use super::{Config, NamedRef, ProviderConfig, ProviderConfigKind, ToolMode};
+use super::{Config, NamedRef, ProviderConfig, ProviderConfigKind};
 use crate::error::HostError;
+use providers::ToolMode;
 
 /// Asks whether an Ollama answers at an address, and for the names of the models that it has.
 pub type Probe<'a> = dyn Fn(SocketAddr) -> Option<Vec<String>> + 'a;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, ensure};
 use dialects::process::{frame, wire};
 use domain::checkpoint::{BeforeTool, CheckpointKind, Reply, Subject};
+use domain::hook::INTERCEPTOR_TIMEOUT;
 use domain::id::EventId;
 use domain::verdict::Verdict;
-use engine::engine::INTERCEPTOR_TIMEOUT;
 use engine::handler::{HookCall, WireCache};
 use engine::{Dispatcher, TurnCx};
 

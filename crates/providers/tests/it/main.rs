@@ -14,7 +14,7 @@ use std::time::Duration;
 use domain::json::Rendered;
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{Message, Role};
-use pintle_providers::{Delta, Provider, ProviderError, ProviderSpec, Secret, ToolWire, WireKind, connect};
+use pintle_providers::{Delta, Provider, ProviderError, ProviderSpec, Secret, ToolMode, WireKind, connect};
 use testkit::http::{HttpStub, StubAnswer};
 
 /// The key that every test sends and no error may show.
@@ -38,7 +38,7 @@ pub fn spec(kind: WireKind, stub: &HttpStub) -> ProviderSpec {
 
 /// A provider that offers tools through a schema.
 pub fn by_schema(stub: &HttpStub) -> Arc<dyn Provider> {
-    connect(&ProviderSpec { tool_mode: ToolWire::JsonSchema, ..spec(WireKind::OpenAi, stub) })
+    connect(&ProviderSpec { tool_mode: ToolMode::JsonSchema, ..spec(WireKind::OpenAi, stub) })
         .expect("the settings are good")
 }
 

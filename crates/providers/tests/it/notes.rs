@@ -3,7 +3,7 @@
 use domain::json::{Object, Rendered};
 use domain::llm::LlmRequest;
 use domain::message::{CallPart, Message, Role};
-use pintle_providers::{ProviderSpec, ToolWire, WireKind, connect};
+use pintle_providers::{ProviderSpec, ToolMode, WireKind, connect};
 use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{ask, spec};
@@ -21,9 +21,9 @@ async fn bodies(messages: Vec<Message>) -> String {
     };
     let mut bodies = Vec::new();
     for (kind, tool_mode) in [
-        (WireKind::OpenAi, ToolWire::Native),
-        (WireKind::Anthropic, ToolWire::Native),
-        (WireKind::OpenAi, ToolWire::JsonSchema),
+        (WireKind::OpenAi, ToolMode::Native),
+        (WireKind::Anthropic, ToolMode::Native),
+        (WireKind::OpenAi, ToolMode::JsonSchema),
     ] {
         let stub = HttpStub::start(vec![StubAnswer::new(400, "that will do")]).await;
         let provider = connect(&ProviderSpec { tool_mode, ..spec(kind, &stub) }).expect("the settings are good");

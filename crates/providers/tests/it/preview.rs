@@ -7,7 +7,7 @@ use domain::message::{CallPart, Message, Role};
 use domain::skill::{SkillHook, Skills, Timing, Voice};
 use pintle_providers::capabilities::{CapabilityTable, MidSystem, Overrides};
 use pintle_providers::preview::{preview, spec_of_entry};
-use pintle_providers::{CallKind, ProviderSpec, RemovalMode, ToolWire, TurnPosition, TurnWire, WireKind, connect};
+use pintle_providers::{CallKind, ProviderSpec, RemovalMode, ToolMode, TurnPosition, TurnWire, WireKind, connect};
 use testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, request, spec};
@@ -81,7 +81,7 @@ async fn a_preview_is_what_leaves_on_each_wire() {
         check(free, kind).await;
         check(|spec| ProviderSpec { vision: false, ..spec }, kind).await;
     }
-    check(|spec| ProviderSpec { tool_mode: ToolWire::JsonSchema, ..spec }, WireKind::OpenAi).await;
+    check(|spec| ProviderSpec { tool_mode: ToolMode::JsonSchema, ..spec }, WireKind::OpenAi).await;
 }
 
 #[test]

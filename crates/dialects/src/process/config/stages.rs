@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::{OnFailure, Stage, Stages};
+use domain::hook::{APPROVAL_TIMEOUT, INTERCEPTOR_TIMEOUT, OBSERVER_TIMEOUT, OnFailure, Stage, Stages};
 
 use super::problem::EntryProblem;
 use super::raw::{EachStage, PerStage, RawDefaults};
@@ -50,9 +50,9 @@ pub struct Defaults {
 impl Default for Defaults {
     fn default() -> Self {
         Self {
-            observer_timeout: Duration::from_millis(500),
-            interceptor_timeout: Duration::from_secs(5),
-            approval_timeout: Duration::from_secs(60),
+            observer_timeout: OBSERVER_TIMEOUT,
+            interceptor_timeout: INTERCEPTOR_TIMEOUT,
+            approval_timeout: APPROVAL_TIMEOUT,
             max_frame_bytes: 64 << 20,
         }
     }

@@ -4,7 +4,9 @@ use dialects::process::config::EntryProblem;
 use providers::RemovalMode;
 
 use crate::config::raw::{RawAgent, RawLowering, RawPlanning};
-use crate::config::{AgentConfig, FlowConfig, MissingTag};
+use agent::OnMissingTag;
+
+use crate::config::{AgentConfig, FlowConfig};
 
 /// The words that `flow` takes.
 const FLOWS: [&str; 2] = ["direct", "planned"];
@@ -24,10 +26,10 @@ pub(super) fn named(word: &str) -> Option<FlowConfig> {
     }
 }
 
-fn missing_tag(word: &str) -> Option<MissingTag> {
+fn missing_tag(word: &str) -> Option<OnMissingTag> {
     match word {
-        "answer" => Some(MissingTag::Answer),
-        "loop" => Some(MissingTag::Loop),
+        "answer" => Some(OnMissingTag::Answer),
+        "loop" => Some(OnMissingTag::Loop),
         _ => None,
     }
 }

@@ -10,7 +10,8 @@ use super::{LeftOut, Trusted, note_bad};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::raw::{RawCapabilities, RawPlacement, RawProvider};
-use crate::config::{Config, ProviderConfig, ProviderConfigKind, ToolMode};
+use crate::config::{Config, ProviderConfig, ProviderConfigKind};
+use providers::ToolMode;
 
 /// The words that `kind` takes.
 const KINDS: [&str; 3] = ["openai", "anthropic", "scripted"];

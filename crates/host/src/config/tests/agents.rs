@@ -57,7 +57,7 @@ fn a_flow_arrives_key_by_key() {
         planning_prompt: Some("Plan.".into()),
         first_step_prompt: Some(String::new()),
         agent_loop_prompt: Some("Go on.".into()),
-        on_missing_tag: MissingTag::Loop,
+        on_missing_tag: agent::OnMissingTag::Loop,
         record: false,
     };
     let (main, helper) = (&config.agents["main"], &config.agents["helper"]);

@@ -52,7 +52,7 @@ async fn a_real_model_decides() {
     let server = tokio::task::spawn_blocking(serve).await.unwrap();
     let spec = ProviderSpec {
         base_url: Some(server.base_url.clone()),
-        tool_mode: providers::ToolWire::JsonSchema,
+        tool_mode: providers::ToolMode::JsonSchema,
         ..ProviderSpec::new("p", providers::WireKind::OpenAi)
     };
     let judges = served_by(connect(&spec).unwrap(), "smollm2");
