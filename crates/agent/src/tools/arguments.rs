@@ -165,7 +165,7 @@ mod tests {
         for good in ["1.50", "9007199254740992", "-0.5", "0.10000000000000000001", "12345678901234.567890123456789"] {
             assert_eq!(check(good), None, "{good}");
         }
-        for bad in ["9007199254740992.5", "9007199254740993", "-0.50000000000000000001", "1e999", "-1e999"] {
+        for bad in ["9007199254740992.5", "9007199254740993", "-0.50000000000000000001", "1e+999", "-1e+999"] {
             let rule = if bad.starts_with('-') { "minimum -0.5" } else { "maximum 9007199254740992" };
             let expected = format!("invalid arguments of `t`: at `/n`: expected {rule}, got {bad}");
             assert_eq!(check(bad), Some(expected));

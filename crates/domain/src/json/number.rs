@@ -6,7 +6,8 @@ use std::hash::{Hash, Hasher};
 /// How many bytes of digits stand in the number itself: every `i64` and `u64`, and nearly every amount.
 const INLINE: usize = 22;
 
-/// A JSON number with the digits it was written with.
+/// A JSON number with the digits it was written with. Only its exponent has one form, a small `e` and a sign: `1E2`
+/// is kept as `1e+2`.
 ///
 /// Two numbers are equal if their digits are: `1` and `1.0` are not. For doubles there is
 /// [`same_value`](super::same_value).
@@ -36,6 +37,17 @@ enum Digits {
 impl Number {
     /// The number that `digits` are; they follow the grammar of JSON.
     pub(super) fn of(digits: &str) -> Self {
+        match memchr::memchr2(b'e', b'E', digits.as_bytes()).map(|at| digits.split_at(at)) {
+            Some((mantissa, exponent)) if !exponent.starts_with("e+") && !exponent.starts_with("e-") => {
+                let exponent = &exponent[1..];
+                let sign = if exponent.starts_with(['+', '-']) { "" } else { "+" };
+                Self::verbatim(&format!("{mantissa}e{sign}{exponent}"))
+            }
+            Some(_) | None => Self::verbatim(digits),
+        }
+    }
+
+    fn verbatim(digits: &str) -> Self {
         let mut bytes = [0; INLINE];
         match bytes.get_mut(..digits.len()) {
             Some(room) => {
@@ -277,12 +289,18 @@ mod tests {
         check("-9223372036854775808", (None, Some(i64::MIN), Some(i64::MIN as f64)));
         check("18446744073709551616", (None, None, Some(u64::MAX as f64)));
         check("1.0", (None, None, Some(1.0)));
-        check("1E+2", (None, None, Some(100.0)));
-        check("1e999", (None, None, None));
+        check("1e+2", (None, None, Some(100.0)));
+        check("1e+999", (None, None, None));
         check("0.10000000000000000000000000000000001", (None, None, Some(0.1)));
         assert!(
             number("1.5").is_f64() && number("1e2").is_f64() && !number("1e999").is_f64() && !number("15").is_f64()
         );
+    }
+
+    #[test]
+    fn exponents_have_one_form() {
+        let forms = ["1E2", "1e2", "1E+2", "1e+2", "1.50E-07", "-0e0"].map(|text| number(text).to_string());
+        assert_eq!(forms, ["1e+2", "1e+2", "1e+2", "1e+2", "1.50e-07", "-0e+0"]);
     }
 
     #[test]

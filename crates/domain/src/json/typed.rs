@@ -269,7 +269,7 @@ mod tests {
 
     const TEXT: &str = concat!(
         r#"{"name":"n","value":{"z":1.50,"a":12345678901234567890.10,"$serde_json::private::RawValue":"{}"},"#,
-        r#""members":{"b":-0,"a":1E+2},"list":[1e999,null,"é\"\n",{}],"maybe":0.10000000000000000001,"number":7.0}"#
+        r#""members":{"b":-0,"a":1e+2},"list":[1e+999,null,"é\"\n",{}],"maybe":0.10000000000000000001,"number":7.0}"#
     );
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
         check::<BTreeMap<String, Value>>("{\"a\":\"\\ud800\"}", "unexpected end of hex escape at line 1 column 14");
         check::<BTreeMap<String, Number>>(
             "{\"a\":[]}",
-            "invalid type: sequence, expected a JSON number at line 1 column 7",
+            "invalid type: sequence, expected a JSON number at line 1 column 8",
         );
         check::<Vec<Value>>("[tru]", "expected ident at line 1 column 5");
         let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);

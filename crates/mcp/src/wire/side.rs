@@ -260,7 +260,7 @@ mod tests {
         let sent = exact::written(&call(7)).unwrap().to_string();
         assert_eq!(
             sent,
-            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"t","arguments":{DIGITS}}}}}"#)
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"arguments":{DIGITS},"name":"t"}}}}"#)
         );
         let mut server = PendingReplies::default();
         let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
