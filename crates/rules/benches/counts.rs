@@ -95,7 +95,7 @@ fn payload_out(event: Event) -> (Option<Vec<u8>>, Event) {
     (of_subject(black_box(event_id), who, *at, &Subject::PreToolUse(subject)), event)
 }
 
-fn allowed(_: usize) -> Vec<u8> {
+fn passed(_: usize) -> Vec<u8> {
     br#"{"decision":"allow"}"#.to_vec()
 }
 
@@ -105,7 +105,7 @@ fn rewritten(bytes: usize) -> Vec<u8> {
 }
 
 #[library_benchmark]
-#[bench::allow_small(args = (SMALL), setup = allowed)]
+#[bench::pass_small(args = (SMALL), setup = passed)]
 #[bench::rewrite_small(args = (SMALL), setup = rewritten)]
 #[bench::rewrite_large(args = (LARGE), setup = rewritten)]
 fn reply_in(printed: Vec<u8>) -> (HandlerReply, Vec<u8>) {
