@@ -300,7 +300,13 @@ pub struct PlanningConfig {
 impl Default for PlanningConfig {
     fn default() -> Self {
         let (planning_prompt, first_step_prompt, agent_loop_prompt) = (None, None, None);
-        Self { planning_prompt, first_step_prompt, agent_loop_prompt, on_missing_tag: OnMissingTag::Answer, record: true }
+        Self {
+            planning_prompt,
+            first_step_prompt,
+            agent_loop_prompt,
+            on_missing_tag: OnMissingTag::Answer,
+            record: true,
+        }
     }
 }
 

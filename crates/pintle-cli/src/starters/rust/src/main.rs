@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use domain::json::{Value, json};
+use serde_json::{Value, json};
 
 /// Rules on one call. `{}` lets it pass; `modify` and `respond` are possible, too.
 fn before_tool(params: &Value) -> Value {

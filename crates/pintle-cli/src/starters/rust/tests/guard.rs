@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use domain::json::{Value, json};
+use serde_json::{Value, json};
 
 /// What the guard answers to `frames`, by id. It has to end when its input ends.
 fn replies(frames: &str) -> BTreeMap<u64, Value> {
