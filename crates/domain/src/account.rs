@@ -4,7 +4,8 @@ use crate::checkpoint::Reply;
 use crate::fault::Fault;
 use crate::record::NotRun;
 
-/// What one call of a handler left behind beside its answer. All of it is optional: kinds of handlers differ.
+/// The account that one call of a handler left behind beside its answer. All of it is optional: kinds of handlers
+/// differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     /// Whether what it says is nothing about the hook itself: a cap or a budget spoke in its place.
@@ -31,17 +32,17 @@ pub struct Account {
     pub injection_detected: bool,
     /// The model that judged.
     pub model: Option<String>,
-    /// What that cost.
+    /// The tokens that the model took for the answer.
     pub tokens: Option<u64>,
-    /// How often it was tried again.
+    /// The number of times that the call was tried again.
     pub retry: u32,
-    /// What became of a rewrite.
+    /// The outcome of the handler's rewrite, if it sent one.
     pub rewrite: Option<RewriteOutcome>,
     /// Whether the context is dropped that it wanted to add.
     pub context_dropped: bool,
 }
 
-/// What became of a rewrite that a hook sent.
+/// The outcome of a rewrite that a hook sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RewriteOutcome {
     /// It is in force.
@@ -50,12 +51,12 @@ pub enum RewriteOutcome {
     Dropped(String),
 }
 
-/// What came of one call of a handler.
+/// The answer of one call of a handler, with its account.
 #[derive(Clone, Debug)]
 pub struct HandlerAnswer {
     /// Its answer, or why there is none.
     pub heard: Result<Reply, Fault>,
-    /// How it came to it, where it tells.
+    /// The handler's account of how it came to the answer, where it tells.
     pub account: Option<Box<Account>>,
 }
 

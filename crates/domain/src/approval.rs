@@ -8,7 +8,8 @@ use crate::json::Object;
 use crate::tool::{Digest, ToolCall};
 use crate::verdict::Reason;
 
-/// How long a person has to answer: a day, so that somebody who sleeps over it still finds the question.
+/// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
+/// question.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
 /// One question, and what became of it.
@@ -16,9 +17,9 @@ pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 pub struct Approval {
     /// Its name, by which it is answered.
     pub id: String,
-    /// Whose.
+    /// The tenant that owns the question.
     pub tenant_id: TenantId,
-    /// Whose.
+    /// The agent whose call is asked about.
     pub agent_id: AgentId,
     /// In which conversation.
     pub session_id: SessionId,
@@ -43,17 +44,17 @@ pub struct Approval {
     pub asked_at: jiff::Timestamp,
     /// Until when it can be answered and used.
     pub expires_at: jiff::Timestamp,
-    /// What became of it.
+    /// The state of the question.
     pub state: ApprovalState,
     /// Who answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// What they said to it.
+    /// The note that the person added to the answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// What became of a question.
+/// The state of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalState {
@@ -85,14 +86,14 @@ impl ApprovalState {
     }
 }
 
-/// What a person says.
+/// The answer of a person to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonAnswer {
     /// Whether the call may run.
     pub approve: bool,
     /// Who says so, for the record.
     pub by: String,
-    /// What they want the agent to know; may be empty.
+    /// The note that the agent is to know; may be empty.
     pub note: String,
 }
 
@@ -106,7 +107,7 @@ pub enum ApprovalStanding {
     },
     /// It was refused, with this note.
     Refused {
-        /// What the person said; may be empty.
+        /// The note that the person added; may be empty.
         note: String,
     },
     /// Nobody answered in time.
@@ -115,7 +116,7 @@ pub enum ApprovalStanding {
     Waiting(Box<Approval>),
 }
 
-/// What to do with the questions that a call has so far.
+/// The plan for the questions that a call has so far.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuestionPlan {
     /// One of them stands for the call as it is.
@@ -239,7 +240,7 @@ pub enum ApprovalMode {
 pub const MODES: [ApprovalMode; 5] =
     [ApprovalMode::Chat, ApprovalMode::Run, ApprovalMode::Resume, ApprovalMode::Mcp, ApprovalMode::Subagent];
 
-/// What happens to a call.
+/// The handling of a call: what happens to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallHandling {
     /// It runs.
@@ -254,7 +255,7 @@ pub enum CallHandling {
     Parked,
 }
 
-/// What the gates and approvers came to.
+/// The decision that the gates and approvers came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HooksDecision {
     /// Nobody objects.
@@ -265,7 +266,7 @@ pub enum HooksDecision {
     Ask,
 }
 
-/// What happens to a call: the published table of verdict, mode and whether an approver is present. No mode turns an
+/// The handling of a call: the published table of verdict, mode and whether an approver is present. No mode turns an
 /// ask into leave.
 pub fn handling(came: HooksDecision, mode: ApprovalMode, present: bool) -> CallHandling {
     match (came, mode, present) {

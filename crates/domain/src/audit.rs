@@ -32,7 +32,7 @@ pub use checkpoint::{AuditCheckpoint, CHECKPOINT_EVERY, CHECKPOINT_ROWS, cut_at,
 pub use line::{AuditLine, AuditLineError, AuditLines, MAX_LINE_BYTES, read_line};
 pub use verify::{AlteredPart, AuditFinding, Proof, TenantReport, Verifier, VerifyReport};
 
-/// What a row is about.
+/// The kind of thing that a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AuditKind {
     /// One hook at one event.
@@ -74,7 +74,7 @@ impl FromStr for AuditKind {
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// What the first row of a chain has in place of a row before it.
+    /// The hash that the first row of a chain has in place of a row before it.
     pub const ZERO: Self = Self([0; 32]);
 
     /// The hash of a row: `SHA-256(prev ‖ 0x0a ‖ body)`, with `prev` as it is written.
@@ -143,13 +143,13 @@ impl ChainHead {
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Whose chain.
+    /// The tenant that owns the chain.
     pub tenant_id: TenantId,
     /// Its number in that chain.
     pub seq: u64,
     /// When, in whole microseconds.
     pub at: Timestamp,
-    /// What about.
+    /// The kind of thing that the row is about.
     pub kind: AuditKind,
     /// Canonical JSON (RFC 8785): `{"at":…,"data":{…},"kind":…,"seq":…,"tenant_id":…}`.
     pub body: String,
@@ -168,7 +168,7 @@ pub const MAX_SEQ: u64 = (1 << 53) - 1;
 /// Why a row cannot be appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// What it says is longer than what can be exported and read again.
+    /// The body is longer than what can be exported and read again.
     #[error("audit record could not be written: {0} bytes of JSON, more than {MAX_BODY_BYTES}")]
     TooLong(usize),
     /// The head is no head of a chain that was written here.
@@ -215,7 +215,7 @@ impl DraftEntry {
         Self { tenant_id: tenant.clone(), at, kind, body: [before, format!(r#","tenant_id":{tenant_id}}}"#)] }
     }
 
-    /// Whose chain it is for.
+    /// The tenant whose chain the entry is for.
     pub fn tenant_id(&self) -> &TenantId {
         &self.tenant_id
     }
@@ -245,7 +245,7 @@ impl DraftEntry {
     }
 }
 
-/// What a row takes beside its data; one with a longer name of a tenant lets its text grow.
+/// The bytes that a row takes beside its data; one with a longer name of a tenant lets its text grow.
 const ENVELOPE_BYTES: usize = 160;
 
 fn whole_micros(at: Timestamp) -> Timestamp {

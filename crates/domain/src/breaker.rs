@@ -11,13 +11,13 @@ use crate::hook::Hook;
 use crate::record::{HookOutcome, Record};
 use crate::verdict::VerdictKind;
 
-/// How many counted outcomes in a row open a breaker. Source: agent hooks, circuit breaker.
+/// The number of counted outcomes in a row that opens a breaker. Source: the published format of rules.
 pub const THRESHOLD: usize = 5;
 
-/// Within how long they must come, in seconds. Source: the same.
+/// The window within which they must come, in seconds. Source: the published format of rules.
 pub const WINDOW_SECONDS: i64 = 60;
 
-/// What a breaker counts.
+/// The kind of outcome that a breaker counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BreakerPolicy {
@@ -48,7 +48,7 @@ impl BreakerPolicy {
         Self::ALL.into_iter().find(|policy| policy.word() == word)
     }
 
-    /// What `outcome` is to a run.
+    /// The weight that `outcome` has in a run.
     fn weighs(self, outcome: BreakerOutcome) -> Weight {
         match (self, outcome) {
             (Self::All, BreakerOutcome::Block | BreakerOutcome::Timeout)
@@ -59,7 +59,7 @@ impl BreakerPolicy {
         }
     }
 
-    /// What it counts, in the words of a message.
+    /// The outcomes that the policy counts, in the words of a message.
     pub fn counts(self) -> &'static str {
         match self {
             Self::All | Self::Off => "blocks/timeouts",
@@ -74,7 +74,7 @@ enum Weight {
     Ignored,
 }
 
-/// What a handler's outcome is to a breaker, the worst last.
+/// The worth of a handler's outcome to a breaker, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BreakerOutcome {
     /// It let pass.
@@ -89,7 +89,7 @@ pub enum BreakerOutcome {
     Timeout,
 }
 
-/// What became of `hook` at one event, as its breaker has it: the worst of its `records` of that event. `None` where
+/// The outcome of `hook` at one event, as its breaker has it: the worst of its `records` of that event. `None` where
 /// its handler was not asked, or what happened says nothing about it: caps and budgets, conditions, the end of the
 /// chain's time, a turn that was cancelled.
 pub fn counted<'a>(hook: &Hook, records: impl Iterator<Item = &'a Record>) -> Option<BreakerOutcome> {
@@ -132,7 +132,7 @@ fn one(hook: &Hook, record: &Record) -> Option<BreakerOutcome> {
 #[serde(transparent)]
 pub struct BreakerRun(VecDeque<Timestamp>);
 
-/// What an outcome did to a run.
+/// The step that a run took at an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerStep {
     /// Nothing.
@@ -172,7 +172,7 @@ impl BreakerRun {
         self.0.is_empty()
     }
 
-    /// How many outcomes count at present.
+    /// The number of outcomes that count at present.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -26,7 +26,7 @@ use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
 pub use wanting::wanted;
 
-/// What all gates of one event may take together. Source: agent hooks' chain budget.
+/// The time that all gates of one event may take together. Source: the published format of rules, the chain's budget.
 pub const GATE_BUDGET: Duration = Duration::from_secs(10);
 
 /// Something that asks hooks, one at a time, until it has concluded.
@@ -34,7 +34,7 @@ pub trait HookMachine {
     /// Whom to ask now, and what; `None` when nobody is left to ask.
     fn next(&mut self) -> Option<HookQuestion<'_>>;
 
-    /// What came of the last [`HookQuestion`].
+    /// Takes in the answer to the last [`HookQuestion`].
     fn settle(&mut self, answered: impl Into<HandlerAnswer>, took: Duration);
 }
 
@@ -43,9 +43,9 @@ pub trait HookMachine {
 pub struct HookQuestion<'a> {
     /// The hook's number in the roster.
     pub hook: usize,
-    /// How long the answer may take.
+    /// The time that the answer may take.
     pub timeout: Duration,
-    /// How long all that are still to be asked may take, where they share a time; else the same as `timeout`.
+    /// The time that all hooks still to be asked may take, where they share a time; else the same as `timeout`.
     pub budget: Duration,
     /// Whether the hook is asked once more about a value that was changed after it.
     pub again: bool,
@@ -72,10 +72,11 @@ pub struct Chain<'a, C: Checkpoint> {
     last_rewriter: Option<usize>,
     /// The place of the first hook that wants a person to say, its name, and what it asks.
     question: Option<(usize, HookName, C::Ask)>,
-    /// What hooks want the model to read besides, by place: what a hook says in the second pass replaces the first.
+    /// The notes that hooks want the model to read besides, by place: what a hook says in the second pass replaces the
+    /// first.
     notes: BTreeMap<usize, Note>,
     decision: Option<Ruling<C>>,
-    /// What the answers took so far.
+    /// The time that the answers took so far.
     spent: Duration,
     records: RecordLines,
 }
@@ -89,12 +90,12 @@ enum Pass {
     Again(Vec<usize>),
 }
 
-/// What a whole chain came to.
+/// The conclusion that a whole chain came to.
 #[derive(Debug)]
 pub struct Conclusion<C: Checkpoint> {
     /// The value as the chain left it.
     pub subject: C,
-    /// What the loop must do.
+    /// The ruling: what the loop must do.
     pub ruling: Ruling<C>,
     /// Whether a hook changed the value.
     pub changed: bool,
@@ -102,7 +103,7 @@ pub struct Conclusion<C: Checkpoint> {
     pub records: RecordLines,
     /// The numbers of the hooks that were asked, each once, in running order.
     pub asked: Vec<usize>,
-    /// What hooks want the model to read besides, in running order; nothing if the chain does not go on.
+    /// The notes that hooks want the model to read besides, in running order; nothing if the chain does not go on.
     pub notes: Vec<Note>,
 }
 
@@ -136,7 +137,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Self { pass: Pass::Again(places), version: 1 << 16, ..Self::new(roster, event_context, subject) }
     }
 
-    /// The same chain, its subjects numbered from `version` on: for events that take several chains.
+    /// This chain with its subjects numbered from `version` on: for events that take several chains.
     pub(crate) fn numbered_from(self, version: u32) -> Self {
         Self { version, ..self }
     }
@@ -193,7 +194,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// How long the rest of the chain may take, where its hooks share a time.
+    /// The time that the rest of the chain may take, where its hooks share a time.
     fn left(&self) -> Option<Duration> {
         (C::KIND.duty() == Duty::Gate).then(|| GATE_BUDGET.saturating_sub(self.spent))
     }
@@ -411,7 +412,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         self.records.push(Record { warnings, change, account, again, ..Record::of(hook, C::KIND, outcome) });
     }
 
-    /// What the whole chain came to. Hooks that were not reached leave their record too.
+    /// The conclusion that the whole chain came to. Hooks that were not reached leave their record too.
     ///
     /// A chain that is left before its end concludes as if everyone who is still due had been cancelled:
     /// gates stay shut.

@@ -42,18 +42,18 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     const KIND: CheckpointKind;
     /// Whether what hooks want the model to read besides has a place here.
     const TAKES_NOTES: bool = false;
-    /// What a rewrite carries.
+    /// The content of a rewrite.
     type Modify: Clone + Debug + PartialEq + Send;
-    /// What an answer in the tool's place carries.
+    /// The content of an answer in the tool's place.
     type Respond: Clone + Debug + PartialEq + Send;
-    /// What a question for a human carries.
+    /// The content of a question for a person.
     type Ask: Describe + Clone + Debug + PartialEq + Send;
-    /// What a refusal carries.
+    /// The content of a refusal.
     type Deny: Describe + Clone + Debug + PartialEq + Send;
-    /// What an abort carries.
+    /// The content of an abort.
     type Abort: Describe + Clone + Debug + PartialEq + Send;
 
-    /// What matchers may see.
+    /// The facts that matchers may see.
     fn facts(&self) -> Facts<'_>;
 
     /// Applies a rewrite by the hook `by`.
@@ -68,7 +68,7 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     /// The verdict that ends the turn, where that is allowed.
     fn aborted(why: Reason) -> Option<Verdict<Self>>;
 
-    /// What is asked, for a handler that serves several checkpoints.
+    /// The subject that is asked about, for a handler that serves several checkpoints.
     fn subject(&self) -> Subject<'_>;
 
     /// Takes the answer to [`Checkpoint::subject`] out of a reply; `None` if it answers another question.
@@ -82,7 +82,8 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
         None
     }
 
-    /// What of a rewrite a hook with these rights may do, and what may not; nothing where nothing is left.
+    /// The part of a rewrite that a hook with these rights may do, and the reason why the rest may not be done;
+    /// nothing where nothing is left.
     fn permitted(&self, with: Self::Modify, rights: &Rights) -> (Option<Self::Modify>, Option<String>) {
         match rights {
             Rights::Everything => (Some(with), None),
@@ -99,7 +100,7 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
     }
 }
 
-/// What is known of the agent that the event belongs to.
+/// The knowledge about the agent that the event belongs to.
 pub trait AgentInfo: Send + Sync {
     /// The canonical name of a tool of this agent.
     fn tool(&self, name: &str) -> Option<String>;
@@ -107,7 +108,7 @@ pub trait AgentInfo: Send + Sync {
     fn model(&self, model: &str) -> bool;
     /// The hook that brought the tool `name` for the calls of this response.
     fn owner(&self, name: &str) -> Option<HookName>;
-    /// What the tool `name` says of itself.
+    /// The annotations that the tool `name` has about itself.
     fn annotations(&self, _name: &str) -> Annotations {
         Annotations::default()
     }
@@ -115,7 +116,7 @@ pub trait AgentInfo: Send + Sync {
     fn agent_uuid(&self) -> &str {
         ""
     }
-    /// What is known of the shell text in the arguments of the tool `name`; nothing where there is none.
+    /// The facts about the shell text in the arguments of the tool `name`; nothing where there is none.
     fn shell(&self, _name: &str, _arguments: &Object) -> Arc<ShellFacts> {
         Arc::default()
     }
@@ -125,7 +126,7 @@ pub trait AgentInfo: Send + Sync {
     }
 }
 
-/// What matchers and conditions may see of the subject of an event.
+/// The facts about the subject of an event that matchers and conditions may see.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts<'a> {
     /// The canonical name of the tool and the one that the model wrote, where there is a tool.
@@ -136,7 +137,7 @@ pub struct Facts<'a> {
     pub prompt: Option<&'a str>,
     /// Whether that is the first one of its session.
     pub first_prompt: bool,
-    /// How deep the agent stands that this is about, where that is another one than the one that acts.
+    /// The depth of the agent that this is about, where that is another one than the one that acts.
     pub depth: Option<u8>,
 }
 
@@ -155,13 +156,13 @@ impl<'a> Facts<'a> {
 /// Who acts, and what is known of them: what a chain needs beside its hooks and its subject.
 #[derive(Clone, Copy)]
 pub struct EventContext<'a> {
-    /// Whose event it is.
+    /// The identity of the turn that the event belongs to.
     pub who: &'a Identity,
-    /// What is known of the agent.
+    /// The knowledge about the agent.
     pub known: &'a dyn AgentInfo,
 }
 
-/// What a handler is asked.
+/// The subject that a handler is asked about.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each is the checkpoint of the same name")]
 pub enum Subject<'a> {
@@ -191,7 +192,7 @@ impl Subject<'_> {
     }
 }
 
-/// What a handler answered.
+/// The reply of a handler.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is the checkpoint of the same name")]
 pub enum Reply {
@@ -258,7 +259,7 @@ pub enum CheckpointKind {
     Runtime,
 }
 
-/// How many checkpoints there are.
+/// The number of checkpoints.
 pub const CHECKPOINT_COUNT: usize = CHECKPOINTS.len();
 
 /// One row of the table of checkpoints.
@@ -268,13 +269,13 @@ pub struct CheckpointRow {
     pub kind: CheckpointKind,
     /// The name on the wire, in configuration and in listings.
     pub name: &'static str,
-    /// What a hook is there.
+    /// The duty of a hook at the checkpoint.
     pub duty: Duty,
     /// When it happens.
     pub when: &'static str,
 }
 
-/// What a hook may be at a checkpoint.
+/// The duty that a hook may have at a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Duty {
@@ -337,7 +338,7 @@ impl CheckpointKind {
         self.row().name
     }
 
-    /// What a hook is there.
+    /// The duty of a hook at this checkpoint.
     pub fn duty(self) -> Duty {
         self.row().duty
     }

@@ -37,17 +37,17 @@ pub struct Clearing<'a> {
     /// The numbers of the `before_tool` hooks that were asked.
     asked: Vec<usize>,
     owner_asked: Option<HookName>,
-    /// How many chains were begun; keeps the versions of their subjects apart.
+    /// The number of chains that were begun; keeps the versions of their subjects apart.
     chains: u32,
     records: RecordLines,
-    /// What the gates left beside their ruling, when they last ran.
+    /// The notes that the gates left beside their ruling, when they last ran.
     gate_notes: GateNotes,
 }
 
-/// What gates leave beside their ruling on a call.
+/// The notes that gates leave beside their ruling on a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateNotes {
-    /// What they want the model to read besides; nothing if the call does not go on.
+    /// The notes that the gates want the model to read besides; nothing if the call does not go on.
     pub notes: Vec<Note>,
     /// Whether one of them changed the input: then nobody is to read what was there before.
     pub rewritten: bool,
@@ -91,7 +91,7 @@ enum Said<'a> {
     Substitute { by: HookName, result: ToolOutput },
 }
 
-/// What a person must say.
+/// The question that a person must answer.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalQuestion<'a> {
     /// The call that would run, or that a hook's answer would stand for.
@@ -102,7 +102,7 @@ pub struct ApprovalQuestion<'a> {
     pub why: &'a Reason,
 }
 
-/// What one tool call came to.
+/// The outcome of the clearing of one tool call.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "an outcome nobody reads is a gate nobody closes"]
 pub enum ClearingOutcome {
@@ -359,13 +359,13 @@ impl<'a> Clearing<'a> {
         Phase::Done(ClearingOutcome::Refused { call, denied })
     }
 
-    /// What the gates left beside their ruling.
+    /// The notes that the gates left beside their ruling; they are taken out.
     pub fn take_gate_notes(&mut self) -> GateNotes {
         std::mem::take(&mut self.gate_notes)
     }
 
-    /// What a person must say now, once nobody else is to be asked. Goes on with [`Clearing::approved`] or
-    /// [`Clearing::refused`].
+    /// The question that a person must answer now, once nobody else is to be asked. Goes on with
+    /// [`Clearing::approved`] or [`Clearing::refused`].
     pub fn question(&mut self) -> Option<ApprovalQuestion<'_>> {
         self.advance();
         match &self.phase {
@@ -413,8 +413,8 @@ impl<'a> Clearing<'a> {
         };
     }
 
-    /// What the call came to, with one record for every hook that is registered for any checkpoint of [`CLEARING`],
-    /// as they came, so in running order at each; those asked again have further ones.
+    /// The outcome of the call's clearing, with one record for every hook that is registered for any checkpoint of
+    /// [`CLEARING`], as they came, so in running order at each; those asked again have further ones.
     ///
     /// A clearing that is left before its end concludes as if everyone who is still due had been cancelled, and as a
     /// question if a person is due: nothing runs.
@@ -440,7 +440,7 @@ impl<'a> Clearing<'a> {
         (outcome, self.records)
     }
 
-    /// What it came to, once nobody is left to ask but a person.
+    /// The outcome of the clearing, once nobody is left to ask but a person.
     fn outcome(&mut self) -> ClearingOutcome {
         match std::mem::replace(&mut self.phase, Phase::Between) {
             Phase::Done(outcome) => outcome,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::json::Object;
 use crate::shell::ShellFacts;
 
-/// What a condition may see of an event.
+/// The input of a condition: all that it may see of an event.
 #[derive(Clone, Copy)]
 pub struct ConditionInput<'a> {
     /// The checkpoint's name.
@@ -19,7 +19,7 @@ pub struct ConditionInput<'a> {
     pub tool_input: Option<&'a Object>,
     /// The message of the user, at `user_prompt_submit`; else empty.
     pub raw_input: &'a str,
-    /// How deep the agent stands; of a sub-agent that is to begin or has ended, how deep that one stands.
+    /// The depth of the agent; of a sub-agent that is to begin or has ended, the depth of that one.
     pub depth: u8,
     /// The id of the agent, as hooks know it.
     pub agent_id: &'a str,

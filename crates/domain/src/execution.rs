@@ -24,13 +24,13 @@ pub struct Execution {
     pub id: String,
     /// Which hook; nothing once that is deleted.
     pub hook_id: Option<HookId>,
-    /// What it was called then.
+    /// The name of the hook at that time.
     pub hook_name: String,
     /// Its version then.
     pub hook_version: u32,
-    /// How it was run.
+    /// The type of the handler that ran.
     pub handler_type: HandlerType,
-    /// Whose event it was.
+    /// The tenant whose event it was.
     pub tenant_id: TenantId,
     /// The agent, as rules know it.
     pub agent_id: Option<String>,
@@ -40,7 +40,7 @@ pub struct Execution {
     pub turn_id: Option<String>,
     /// The event.
     pub event_id: String,
-    /// What ties the events of one outside request together.
+    /// The id that ties the events of one outside request together.
     pub trace_id: Option<String>,
     /// Where.
     pub event: CheckpointKind,
@@ -50,15 +50,15 @@ pub struct Execution {
     pub tool_call_id: Option<String>,
     /// See [`input_hash`]; over what the last hook of the chain left.
     pub input_hash: Option<String>,
-    /// What came of it.
+    /// The decision that is kept of the execution.
     pub decision: Decision,
     /// Why, redacted and cut.
     pub reason: Option<String>,
-    /// How long it took.
+    /// The duration, in milliseconds.
     pub duration_ms: u64,
-    /// How often it was tried again.
+    /// The number of times that the call was tried again.
     pub retry: u32,
-    /// The same however often this row is written.
+    /// The key that stays the same however often this row is written.
     pub dedup_key: Option<String>,
     /// The fault, redacted and cut.
     pub error: Option<String>,
@@ -80,7 +80,7 @@ impl Execution {
         leaves && record.stored.is_some()
     }
 
-    /// What is kept of `record`, a line of `event`; nothing if no rule ran there.
+    /// The execution that is kept of `record`, a line of `event`; nothing if no rule ran there.
     pub fn of(event: &EventRecord, record: &Record) -> Option<Self> {
         let stored = record.stored.as_ref()?;
         let none = Account::default();
@@ -116,8 +116,8 @@ impl Execution {
         })
     }
 
-    /// What the audit chain keeps: the members of [`to_json`](Self::to_json), with the hash of the detail as it is
-    /// kept, as canonical JSON. It is written for every execution, so no tree of values is made of it first.
+    /// The text that the audit chain keeps: the members of [`to_json`](Self::to_json), with the hash of the detail as
+    /// it is kept, as canonical JSON. It is written for every execution, so no tree of values is made of it first.
     pub fn to_canonical(&self, detail_sha256: Option<&str>) -> String {
         let mut members = Members::with_capacity(CANONICAL_BYTES);
         members.text("agent_id", self.agent_id.as_deref());
@@ -181,7 +181,7 @@ impl Execution {
     }
 }
 
-/// What an execution without long texts takes as JSON; a longer one lets its text grow.
+/// The bytes that an execution without long texts takes as JSON; a longer one lets its text grow.
 const CANONICAL_BYTES: usize = 1536;
 
 /// The fault of an observer that was not told, since too many waited before it.
@@ -201,7 +201,7 @@ fn cut(text: &str, chars: usize) -> String {
     if text.len() <= chars { text.to_owned() } else { text.chars().take(chars).collect() }
 }
 
-/// How an execution ended.
+/// The end of an execution.
 pub(crate) struct Ended {
     pub(crate) decision: Decision,
     /// Why, whole.
@@ -286,7 +286,7 @@ fn metadata(
     members
 }
 
-/// What the outcome counted for: what was said, or what a fault became.
+/// The decision that the outcome counted for: what was said, or what a fault became.
 fn effective(outcome: &HookOutcome, decision: Decision) -> Option<Decision> {
     match outcome {
         HookOutcome::Said { .. } => Some(decision),

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Fault {
     /// The handler never came up, or its entry is bad.
     CannotStart {
-        /// What happened instead.
+        /// The description of what happened instead.
         detail: String,
     },
     /// No answer within the deadline.
@@ -28,7 +28,7 @@ pub enum Fault {
     },
     /// The answer is no JSON, or has a wrong type in a known member.
     Unreadable {
-        /// What is wrong.
+        /// The description of the fault.
         detail: String,
     },
     /// A line above the limit.
@@ -46,7 +46,7 @@ pub enum Fault {
     Cancelled,
     /// A condition could not be evaluated.
     ConditionFailed {
-        /// What went wrong.
+        /// The description of the fault.
         detail: String,
     },
     /// A handler or store is missing.
@@ -65,7 +65,7 @@ pub enum Direction {
     Reply,
 }
 
-/// How an answer broke the protocol.
+/// The way in which an answer broke the protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProtocolBreach {
     /// The hook answered with an error of its own.

@@ -31,7 +31,7 @@ pub struct HistoryMessage {
     /// The text.
     #[serde(default)]
     pub content: String,
-    /// What an assistant message asks for.
+    /// The calls that an assistant message asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<CallPart>,
     /// Which call a tool message answers.
@@ -84,13 +84,13 @@ impl FrontEndEvent {
     }
 }
 
-/// What is there; an empty text is nothing.
+/// The text that is given; an empty one is nothing.
 fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// What a front end does with what it hears. Pieces wait in one queue until they are played, hooks among them, so that
-/// everything keeps its place; what was played becomes history when it is flushed.
+/// The things that a front end does with what it hears. Pieces wait in one queue until they are played, hooks among
+/// them, so that everything keeps its place; what was played becomes history when it is flushed.
 ///
 /// # Example
 ///
@@ -124,7 +124,7 @@ impl FrontEnd {
         Self { history, ..Self::default() }
     }
 
-    /// What is sent back with the next request.
+    /// The history that is sent back with the next request.
     pub fn history(&self) -> &[HistoryMessage] {
         &self.history
     }
@@ -153,7 +153,7 @@ impl FrontEnd {
         Some(text)
     }
 
-    /// What was played becomes history: at the end of a round, at the end, and at a stop. Pieces of text that stand
+    /// Turns what was played into history: at the end of a round, at the end, and at a stop. Pieces of text that stand
     /// together become one message, and a hook is a border between them.
     pub fn flush(&mut self) {
         let mut open = false;

@@ -24,7 +24,7 @@ pub struct Hook {
     pub priority: i32,
     /// Whether it can be asked at all.
     pub state: HookState,
-    /// Whose turns it is about.
+    /// The scope: the agents and tenants whose turns the hook is about.
     pub scope: Scope,
     /// Which tools it is about; all when absent. Tools that it owns always count.
     pub matcher: Option<Matcher>,
@@ -32,9 +32,9 @@ pub struct Hook {
     pub respond: RespondTools,
     /// Which runtime events it is told; all when absent.
     pub events: Option<BTreeSet<RuntimeKind>>,
-    /// What it does at each checkpoint.
+    /// The stages: what the hook does at each checkpoint.
     pub stages: Stages,
-    /// What it has beyond other hooks, if it is kept in a store.
+    /// The details that the hook has beyond other hooks, if it is kept in a store.
     pub stored: Option<Arc<RuleDetails>>,
     /// The folder that files which it hands over lie in; none if it may hand over none.
     pub media_dir: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Family {
     }
 }
 
-/// Whose turns a hook is about.
+/// The scope of a hook: the turns that it is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Everyone's.
@@ -109,19 +109,19 @@ pub enum HookState {
     Broken(Fault),
 }
 
-/// What a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
+/// The time that a native or process observer may take for one event. Source: `hooks.defaults.observer_timeout_ms`.
 pub const OBSERVER_TIMEOUT: Duration = Duration::from_millis(500);
-/// What a rewriter or gate may take for one answer. Source: `hooks.defaults.interceptor_timeout_ms`.
+/// The time that a rewriter or gate may take for one answer. Source: `hooks.defaults.interceptor_timeout_ms`.
 pub const INTERCEPTOR_TIMEOUT: Duration = Duration::from_secs(5);
-/// What an approver may take for one answer. Source: `hooks.defaults.approval_timeout_ms`.
+/// The time that an approver may take for one answer. Source: `hooks.defaults.approval_timeout_ms`.
 pub const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a hook does at one checkpoint.
+/// The work of a hook at one checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// How long one call may take.
+    /// The time that one call may take.
     pub timeout: Duration,
-    /// What a fault becomes.
+    /// The treatment of a fault.
     pub on_failure: OnFailure,
     /// Called only because its twin was named; its faults always continue.
     pub paired: bool,
@@ -139,7 +139,7 @@ impl Stage {
     }
 }
 
-/// What a fault becomes.
+/// The treatment of a fault: the answer that it becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
@@ -163,7 +163,7 @@ impl OnFailure {
         }
     }
 
-    /// What a fault becomes at `kind` unless the hook says otherwise.
+    /// The treatment of a fault at `kind` unless the hook says otherwise.
     pub fn default_at(kind: CheckpointKind) -> Self {
         match (kind, kind.duty()) {
             (CheckpointKind::BeforeTool, _) | (_, Duty::Gate | Duty::Approver) => Self::Close,

@@ -45,7 +45,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Whose data an event touches. One machine without tenants uses `default`.
+    /// The tenant whose data an event touches. One machine without tenants uses `default`.
     TenantId;
     /// An agent of the configuration.
     AgentId;
@@ -57,11 +57,11 @@ ids! {
     CallId;
     /// One occurrence at a checkpoint: a UUID of version 7.
     EventId;
-    /// What people call a hook. Unique within one configuration; rules have a [`HookId`] beside it.
+    /// The name by which people call a hook. Unique within one configuration; rules have a [`HookId`] beside it.
     HookName;
     /// The row of a rule: a UUID.
     HookId;
-    /// What ties the events of one outside request together.
+    /// The id that ties the events of one outside request together.
     TraceId;
 }
 
@@ -79,13 +79,13 @@ impl TurnId {
     }
 }
 
-/// Owns the global hooks; nobody lives in it. Source: agent hooks, tenants.
+/// Owns the global hooks; nobody lives in it. Source: the published format of rules.
 pub const SENTINEL_TENANT: &str = "0193a5b0-7000-7000-8000-000000000001";
 
-/// The one tenant of a fresh install. Source: the same.
+/// The one tenant of a fresh install. Source: the published format of rules.
 pub const DEFAULT_TENANT: &str = "0193a5b0-7000-7000-8000-000000000002";
 
-/// The namespace of identifiers that are made from names. Source: agent hooks, builtins.
+/// The namespace of identifiers that are made from names. Source: the published format of rules.
 pub const NAMESPACE: uuid::Uuid = uuid::uuid!("082ab084-a25f-52b4-a4a4-eb8a816bd9a8");
 
 impl TenantId {

@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// The same identity, about one call of the model.
+    /// This identity, about the call `call` of the model.
     pub fn for_call(&self, call: &CallId) -> Self {
         Self { tool_call_id: Some(call.clone()), ..self.clone() }
     }

@@ -74,8 +74,8 @@ pub fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// How many bytes of a string are looked at one by one before a search is set up: where quotes and backslashes
-/// stand closer than this, a search costs more than it saves.
+/// The number of bytes of a string that are looked at one by one before a search is set up: where quotes and
+/// backslashes stand closer than this, a search costs more than it saves.
 const NEAR: usize = 4;
 
 /// Index of the quote that closes the string whose first byte is at `from`.
@@ -126,8 +126,8 @@ impl<T: Serialize> Rendered<T> {
         self.json_by_way_of(&mut Vec::new())
     }
 
-    /// The same; if it has to be written, then into `scratch` first. Where many values are written one after the
-    /// other, none of them has to let its text grow.
+    /// The value as JSON; if it has to be written, then into `scratch` first. Where many values are written one after
+    /// the other, none of them has to let its text grow.
     pub fn json_by_way_of(&self, scratch: &mut Vec<u8>) -> &[u8] {
         self.0.json.get_or_init(|| {
             scratch.clear();
@@ -235,7 +235,7 @@ pub(crate) mod tests {
         deepest
     }
 
-    /// The same value with the members of every object the other way round.
+    /// This value with the members of every object the other way round.
     fn reversed(value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(reversed).collect(),
@@ -244,7 +244,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same value with one more zero behind every number that has a fraction, another digit before every other.
+    /// This value with one more zero behind every number that has a fraction, another digit before every other.
     fn respelled(value: &Value, spell: fn(&str) -> String) -> Value {
         match value {
             Value::Number(n) => serde_json::from_str(&spell(n.as_str())).unwrap(),

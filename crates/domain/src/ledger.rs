@@ -58,7 +58,7 @@ pub struct HookChunk {
     pub timing: Timing,
 }
 
-/// What stands in the list, and who put it there.
+/// The texts that stand in the list, and who put them there.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     skills: Skills,
@@ -107,7 +107,7 @@ impl Ledger {
         self.last
     }
 
-    /// What happened since this was asked last, oldest first.
+    /// The events since this was asked last, oldest first.
     pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         std::mem::take(&mut self.events)
     }
@@ -286,7 +286,7 @@ impl Skills {
 }
 
 impl Timing {
-    /// How long a text stands that is not persistent.
+    /// The time that a text stands that is not persistent.
     fn lifetime(self) -> Lifetime {
         match self {
             Self::AfterUserInput | Self::BeforeFirstAgent => Lifetime::Stays,

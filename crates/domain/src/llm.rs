@@ -39,7 +39,7 @@ fn function() -> String {
 pub struct FunctionDef {
     /// The name under which the model calls it.
     pub name: String,
-    /// What it does, for the model.
+    /// The purpose of the function, for the model.
     #[serde(default)]
     pub description: String,
     /// JSON Schema of the arguments.
@@ -70,16 +70,16 @@ pub struct LlmReply {
     /// The text.
     #[serde(default)]
     pub content: String,
-    /// What the model thought, where its provider tells.
+    /// The thoughts of the model, where its provider tells.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning_content: String,
-    /// What the model asks for.
+    /// The calls that the model asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<CallPart>,
     /// `stop`, `tool_calls`, `length` or the provider's own word.
     #[serde(default)]
     pub finish_reason: String,
-    /// What it cost, where the provider tells.
+    /// The usage of the call, where the provider tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// A reasoning text of providers that name it so.
@@ -88,7 +88,7 @@ pub struct LlmReply {
     /// Foreign reasoning blocks, passed on as they are; `null` when there are none.
     #[serde(default)]
     pub reasoning_details: Value,
-    /// What only the host and the provider know of it; never sent to a hook.
+    /// The data that only the host and the provider know; never sent to a hook.
     #[serde(skip)]
     pub private: ProviderData,
 }

@@ -35,7 +35,7 @@ impl Matcher {
         &self.pattern
     }
 
-    /// The same, for a record: copied nowhere.
+    /// The pattern, for a record: copied nowhere.
     pub(crate) fn shared_pattern(&self) -> Arc<str> {
         self.pattern.clone()
     }
@@ -63,7 +63,7 @@ pub enum RespondTools {
     Only {
         /// The globs as they were written.
         globs: Vec<String>,
-        /// The same, compiled.
+        /// The patterns, compiled.
         set: GlobSet,
     },
 }

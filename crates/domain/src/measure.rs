@@ -15,24 +15,24 @@ use crate::span::{Span, SpanSubject};
 pub const BOUNDS_MS: [f64; 13] =
     [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 10_000.0, 60_000.0];
 
-/// How many tenants are told apart: each brings a row for every kind of handler, event and decision that it has, and
-/// collectors give up at some thousands of rows. What comes after goes to the tenant [`OTHERS`].
+/// The number of tenants that are told apart: each brings a row for every kind of handler, event and decision that it
+/// has, and collectors give up at some thousands of rows. What comes after goes to the tenant [`OTHERS`].
 pub const MAX_TENANTS: usize = 200;
 
 /// The tenant of those that are not told apart.
 pub const OTHERS: &str = "others";
 
-/// How often hooks ran.
+/// The metric of the number of runs of hooks.
 pub const EXECUTIONS: &str = "hooks_executions_total";
-/// How long they took.
+/// The metric of the time that the runs took.
 pub const DURATION: &str = "hooks_duration_ms";
-/// How many observers were not told, for want of room.
+/// The metric of observers that were not told, for want of room.
 pub const ASYNC_DROPPED: &str = "hooks_async_dropped_total";
-/// How many records and rows the store did not take.
+/// The metric of records and rows that the store did not take.
 pub const EVIDENCE_LOST: &str = "hooks_evidence_lost_total";
-/// How many circuit breakers are open.
+/// The metric of circuit breakers that are open.
 pub const BREAKERS_OPEN: &str = "hooks_breakers_open";
-/// What is left for judges.
+/// The metric of the tokens that are left for judges.
 pub const BUDGET_LEFT: &str = "hooks_budget_left_tokens";
 
 /// The labels of one row, each name with its value.
@@ -43,7 +43,7 @@ pub type Labels = Vec<(&'static str, String)>;
 pub struct Metric {
     /// Its name.
     pub name: &'static str,
-    /// What it says, in a sentence.
+    /// The meaning of the metric, in a sentence.
     pub help: &'static str,
     /// The unit; `1` for plain numbers.
     pub unit: &'static str,
@@ -58,14 +58,14 @@ pub enum MetricRows {
     Counters(Vec<(Labels, u64)>),
     /// As it is now.
     Gauges(Vec<(Labels, i64)>),
-    /// How values are spread.
+    /// The spread of values.
     Histograms(Vec<(Labels, Histogram)>),
 }
 
-/// How durations are spread over the classes of [`BOUNDS_MS`].
+/// The spread of durations over the classes of [`BOUNDS_MS`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// How many fell into each class; the last one has no upper bound.
+    /// The number of durations in each class; the last one has no upper bound.
     pub classes: [u64; BOUNDS_MS.len() + 1],
     /// All of them together, in milliseconds.
     pub sum_ms: f64,
@@ -80,7 +80,7 @@ impl Histogram {
         self.sum_ms += took_ms;
     }
 
-    /// How many there were.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.classes.iter().sum()
     }
@@ -97,7 +97,7 @@ pub struct Measures {
 
 /// The tenant, how the hook is run, at which event.
 type Kind = (String, &'static str, &'static str);
-/// The same, and what came of it.
+/// The labels of a run, and its decision.
 type Ran = (String, &'static str, &'static str, &'static str);
 /// The tenant, and how the hook is run.
 type Dropped = (String, &'static str);

@@ -29,7 +29,7 @@ pub struct Message {
     /// The text; may be empty.
     #[serde(default)]
     pub content: String,
-    /// What the model thought, where its provider tells.
+    /// The thoughts of the model, where its provider tells.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning_content: String,
     /// `media://` references.
@@ -41,7 +41,7 @@ pub struct Message {
     /// System text in parts, where parts are cached apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub system_parts: Vec<SystemPart>,
-    /// What an assistant message asks for.
+    /// The calls that an assistant message asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<CallPart>,
     /// Which call a tool message answers.
@@ -56,7 +56,7 @@ pub struct Message {
     /// [`FROM_HOOK`] for what a hook put in; empty for everybody else's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub origin: String,
-    /// What only the host and the provider know of it; never sent to a hook.
+    /// The data that only the host and the provider know; never sent to a hook.
     #[serde(skip)]
     pub private: ProviderData,
 }
@@ -69,20 +69,20 @@ pub const FROM_HOOK: &str = "hook";
 pub struct ProviderData {
     /// The provider's own content blocks for this message, if it needs them again.
     pub blocks: Vec<Value>,
-    /// How long it stands in the conversation.
+    /// The lifetime of the message in the conversation.
     pub lifetime: Lifetime,
     /// Where it comes from, if somebody noted it.
     pub from: Option<Arc<Provenance>>,
 }
 
 impl ProviderData {
-    /// What a provider keeps of a message, and nothing else.
+    /// The data that a provider keeps of a message, and nothing else.
     pub fn of(blocks: Vec<Value>) -> Self {
         Self { blocks, ..Self::default() }
     }
 }
 
-/// How long a message stands in the conversation of its turn.
+/// The lifetime of a message in the conversation of its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lifetime {
     /// The turn's next call sees it too.
@@ -93,7 +93,7 @@ pub enum Lifetime {
 }
 
 impl Lifetime {
-    /// How many of a list's messages the turn's next call begins with, as these say how long each stays.
+    /// The number of a list's messages that the turn's next call begins with, as these say how long each stays.
     pub fn shared(list: impl IntoIterator<Item = Self>) -> usize {
         list.into_iter().take_while(|lifetime| *lifetime == Self::Stays).count()
     }
@@ -118,7 +118,7 @@ impl Message {
         }
     }
 
-    /// What the hook `name` wants the model to read.
+    /// The message that the hook `name` wants the model to read.
     pub fn note(name: &str, text: &str) -> Self {
         Self { origin: FROM_HOOK.into(), ..Self::text(Role::System, format!("[hook \"{name}\"] {text}")) }
     }

@@ -7,16 +7,16 @@ use crate::llm::LlmReply;
 /// Longest tag, in bytes: the longest name with its marks and some blanks. What is longer is text.
 const MAX_TAG_BYTES: usize = 32;
 
-/// What ends the list of the planning call, unless the agent says otherwise.
+/// The prompt that ends the list of the planning call, unless the agent says otherwise.
 pub const PLANNING_PROMPT: &str = "Before anything else, plan. Say in a few sentences what the user wants and what you \
 will do. You cannot use any tool in this reply. If you will need tools, end your reply with <need_tool/>. If not, answer \
 the user now and end your reply with <no_tool/>.";
 
-/// What ends the list of the first call of the loop, unless the agent says otherwise.
+/// The prompt that ends the list of the first call of the loop, unless the agent says otherwise.
 pub const FIRST_STEP_PROMPT: &str =
     "Now carry your plan out, with the tools that are there. Begin with the first step.";
 
-/// What ends the list of every later call of the loop, unless the agent says otherwise.
+/// The prompt that ends the list of every later call of the loop, unless the agent says otherwise.
 pub const AGENT_LOOP_PROMPT: &str = "Go on with your plan. Change it where the results call for it. When nothing is left \
 to do, answer the user without using a tool.";
 
@@ -41,7 +41,7 @@ impl Default for StepPrompts {
     }
 }
 
-/// What a planning reply says of tools.
+/// The need for tools that a planning reply tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolNeed {
     /// They are needed.
@@ -52,7 +52,7 @@ pub enum ToolNeed {
     Unsaid,
 }
 
-/// What a reply says in tags, or by calling a tool that nobody offered.
+/// The need that a reply tells in tags, or by calling a tool that nobody offered.
 pub fn need(reply: &LlmReply) -> ToolNeed {
     let mut stripper = TagStripper::default();
     stripper.push(&reply.content);
@@ -79,7 +79,7 @@ pub struct TagStripper {
     no_tool: bool,
 }
 
-/// What a text that begins with `<` is.
+/// The kind of a text that begins with `<`.
 enum Begins {
     Tag(Tag),
     /// It may become one.
@@ -94,7 +94,7 @@ enum Tag {
 }
 
 impl TagStripper {
-    /// What of the text so far can be shown now that `piece` has come.
+    /// The text that can be shown now that `piece` has come.
     pub fn push(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {

@@ -30,19 +30,19 @@ pub struct EventRecord {
     pub checkpoint: CheckpointKind,
     /// The runtime event's name, where it is one.
     pub kind: Option<&'static str>,
-    /// Whose.
+    /// The identity of the turn that the event belongs to.
     pub who: Identity,
     /// The tool it is about, if any.
     pub tool: Option<String>,
     /// The arguments of that tool as the last hook left them, where the record of a rule needs them.
     pub input: Option<Object>,
-    /// What the loop did after the whole chain.
+    /// The ruling that the loop followed after the whole chain.
     pub ruling: EventRuling,
     /// One line for every hook that is registered for the checkpoint, in running order.
     pub hooks: RecordLines,
 }
 
-/// What came of a whole event.
+/// The ruling on a whole event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRuling {
     /// The ruling's word.
@@ -62,7 +62,7 @@ impl EventRuling {
     }
 }
 
-/// What is kept of one hook at one event.
+/// The record that is kept of one hook at one event.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Which hook.
@@ -75,18 +75,18 @@ pub struct Record {
     pub outcome: HookOutcome,
     /// Likely mistakes in its answer.
     pub warnings: Vec<String>,
-    /// What it changed. In a box: few hooks change anything, and an event may have fifty lines.
+    /// The change that the hook made. In a box: few hooks change anything, and an event may have fifty lines.
     pub change: Option<Box<Change>>,
     /// Whether it was asked once more because a later hook changed the value.
     pub again: bool,
-    /// How it came to its answer, where its handler tells.
+    /// The account of how the hook came to its answer, where its handler tells.
     pub account: Option<Box<Account>>,
-    /// What it is in its store, if it is kept in one.
+    /// The details that its store has of the hook, if it is kept in one.
     pub stored: Option<Arc<RuleDetails>>,
 }
 
 impl Record {
-    /// How long it took, where it ran and its answer was waited for.
+    /// The time that the hook took, where it ran and its answer was waited for.
     pub fn took(&self) -> Option<Duration> {
         match self.outcome {
             HookOutcome::Said { took, .. } | HookOutcome::Failed { took, .. } => Some(took),
@@ -119,16 +119,16 @@ pub enum HookOutcome {
         word: VerdictKind,
         /// Its reason, if it gave one.
         reason: Option<String>,
-        /// How long it took.
+        /// The time that the call took.
         took: Duration,
     },
     /// It was asked and gave no verdict.
     Failed {
         /// Why.
         fault: Fault,
-        /// What that became.
+        /// The verdict that the fault became.
         became: VerdictKind,
-        /// How long it took.
+        /// The time that the call took.
         took: Duration,
     },
     /// It was told; nothing is expected of it.
@@ -169,7 +169,7 @@ pub enum NotRun {
     },
     /// From a configuration that nobody accepted.
     Untrusted,
-    /// What it may cost, or how often it may be asked in a turn, is used up.
+    /// The budget is used up: what the hook may cost, or how often it may be asked in a turn.
     BudgetSpent,
     /// Its queue was full; the event was dropped and counted.
     Dropped,

@@ -36,7 +36,7 @@ impl Roster {
         Self::of(hooks.into_iter().map(Arc::new).collect())
     }
 
-    /// The same of hooks that others hold, too.
+    /// The roster of hooks that others hold, too.
     pub fn of(mut hooks: Vec<Arc<Hook>>) -> Self {
         hooks.sort_by(|a, b| running_order(a, b));
         let mut rows: [Vec<usize>; CHECKPOINT_COUNT] = Default::default();

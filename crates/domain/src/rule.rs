@@ -7,7 +7,8 @@ use crate::checkpoint::{CheckpointKind, Duty};
 use crate::id::{HookId, TenantId};
 use crate::json::Object;
 
-/// The checkpoints at which hooks of the agent family act, in the order of a turn. Source: agent hooks, events.
+/// The checkpoints at which hooks of the agent family act, in the order of a turn. Source: the published format of
+/// rules.
 pub const AGENT_EVENTS: [CheckpointKind; 7] = [
     CheckpointKind::SessionStart,
     CheckpointKind::UserPromptSubmit,
@@ -26,15 +27,15 @@ pub const IN_FILE: &str = "file";
 pub struct Rule {
     /// A UUID.
     pub id: HookId,
-    /// Whose it is; the sentinel for global ones.
+    /// The tenant that owns the rule; the sentinel for global ones.
     pub tenant_id: TenantId,
     /// The agents that it is about, as UUIDs; only of scope `agent`.
     pub agent_ids: Vec<String>,
     /// Where it acts, one of [`AGENT_EVENTS`].
     pub event: CheckpointKind,
-    /// How it is run.
+    /// The type of the handler that runs the rule.
     pub handler_type: HandlerType,
-    /// Whose turns it is about.
+    /// The scope: the turns that the rule is about.
     pub scope: HookScope,
     /// For people; may be empty, need not be unique.
     pub name: String,
@@ -44,9 +45,9 @@ pub struct Rule {
     pub matcher: String,
     /// A condition; empty for none.
     pub if_expr: String,
-    /// How long one call of its handler may take.
+    /// The time that one call of its handler may take.
     pub timeout_ms: u32,
-    /// What counts when that time is over.
+    /// The fallback that counts when that time is over.
     pub on_timeout: Fallback,
     /// Higher runs first.
     pub priority: i32,
@@ -58,9 +59,9 @@ pub struct Rule {
     pub source: Source,
     /// Whether it may change what it is asked about.
     pub may_rewrite: bool,
-    /// What its circuit breaker counts.
+    /// The outcomes that its circuit breaker counts.
     pub breaker: BreakerPolicy,
-    /// What counts while its circuit breaker is open.
+    /// The fallback that counts while its circuit breaker is open.
     pub on_trip: Fallback,
     /// Since when its circuit breaker is open.
     pub tripped_at: Option<String>,
@@ -77,7 +78,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// What people call it: its name, or its id if it has none.
+    /// The label by which people know the rule: its name, or its id if it has none.
     pub fn label(&self) -> &str {
         if self.name.is_empty() { self.id.as_str() } else { &self.name }
     }
@@ -121,7 +122,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How a rule is run.
+    /// The type of the handler of a rule.
     HandlerType {
         /// A shell command.
         Command = "command",
@@ -133,7 +134,7 @@ words! {
         Script = "script",
     }
 
-    /// Whose turns a rule is about.
+    /// The scope of a rule: the turns that it is about.
     HookScope {
         /// Everyone's.
         Global = "global",
@@ -151,7 +152,7 @@ words! {
         User = "user",
     }
 
-    /// What counts instead of an answer.
+    /// The answer that counts instead of a handler's.
     Fallback {
         /// No.
         Block = "block",
@@ -159,7 +160,7 @@ words! {
         Allow = "allow",
     }
 
-    /// What kinds of hooks and tenants a host has.
+    /// The edition of a host: the kinds of hooks and tenants that it has.
     Edition {
         /// One tenant; commands may be hooks.
         Lite = "lite",
@@ -167,7 +168,7 @@ words! {
         Standard = "standard",
     }
 
-    /// What is kept of one execution as its decision.
+    /// The decision that is kept of one execution.
     Decision {
         /// It let pass.
         Allow = "allow",
@@ -183,36 +184,36 @@ words! {
 }
 
 impl Fallback {
-    /// What counts at `event` unless the hook says otherwise: gates stay shut.
+    /// The fallback that counts at `event` unless the hook says otherwise: gates stay shut.
     pub fn default_at(event: CheckpointKind) -> Self {
         if event.duty() == Duty::Gate { Self::Block } else { Self::Allow }
     }
 }
 
-/// What a rule has beyond every other hook, ready to be asked.
+/// The details that a rule has beyond every other hook, ready to be asked.
 #[derive(Clone, Debug)]
 pub struct RuleDetails {
     /// Its row.
     pub id: HookId,
-    /// Whose it is; the sentinel for global ones.
+    /// The tenant that owns the rule; the sentinel for global ones.
     pub tenant: TenantId,
     /// Its version.
     pub version: u32,
-    /// How it is run.
+    /// The type of the handler that runs the rule.
     pub handler: HandlerType,
     /// When it was made; the older of two with one priority runs first.
     pub created_at: String,
     /// When it wants to be asked, beyond its matcher.
     pub condition: Option<std::sync::Arc<dyn crate::condition::Condition>>,
-    /// What it may change.
+    /// The rights: what the rule may change.
     pub rights: Rights,
-    /// What its circuit breaker counts.
+    /// The outcomes that its circuit breaker counts.
     pub breaker: BreakerPolicy,
-    /// What counts while that is open.
+    /// The fallback that counts while the breaker is open.
     pub on_trip: Fallback,
 }
 
-/// What a hook may change of what it is asked about.
+/// The rights of a hook: what it may change of what it is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// All of it.

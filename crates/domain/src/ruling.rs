@@ -7,7 +7,7 @@ use crate::verdict::{Abort, AbortScope, Describe as _, Reason, VerdictKind};
 /// The refusal when hooks and gates do not agree on one input.
 pub const KEPT_REWRITING: &str = "hooks kept rewriting the input";
 
-/// What the loop must do. What goes on is the subject that stands beside it.
+/// The ruling that the loop must follow. What goes on is the subject that stands beside it.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "a ruling nobody reads is a gate nobody closes"]
 pub enum Ruling<C: Checkpoint> {
@@ -42,11 +42,11 @@ pub struct Denied {
     pub at: CheckpointKind,
     /// Why, in the hook's words or, for a fault, in ours; may be empty.
     pub reason: Reason,
-    /// What it rests on.
+    /// The ground of the refusal.
     pub ground: DenialGround,
 }
 
-/// What a refusal rests on.
+/// The ground that a refusal rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenialGround {
     /// The hook said so.
@@ -112,7 +112,7 @@ pub struct Aborted {
     pub by: HookName,
     /// Where.
     pub at: CheckpointKind,
-    /// What it ordered.
+    /// The abort that the hook ordered.
     pub abort: Abort,
 }
 

@@ -84,9 +84,9 @@ impl ReleaseReason {
 pub struct OpenTurn {
     /// Which.
     pub turn_id: TurnId,
-    /// What it was asked.
+    /// The prompt of the turn.
     pub prompt: String,
-    /// How far it is.
+    /// The turn, as far as it is.
     pub turn: Turn,
 }
 
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    /// What stands in it, with what the turn that is under way has added.
+    /// The messages of the session, with what the turn that is under way has added.
     pub fn messages(&self) -> &[Rendered<Message>] {
         match &self.open {
             Some(open) => open.turn.messages(),
@@ -188,7 +188,8 @@ impl Session {
         }
     }
 
-    /// What was said in it: the same without texts of skills and of the host that stand there for a while only.
+    /// The messages that were said in the session: all without the texts of skills and of the host that stand there
+    /// for a while only.
     pub fn said(&self) -> impl Iterator<Item = &Message> {
         let turn = self.open.as_ref().map(|open| &open.turn);
         let passing = move |message: &Message| turn.is_some_and(|turn| turn.is_passing_text(message));
@@ -205,7 +206,7 @@ impl Session {
         self.open.as_ref()
     }
 
-    /// The same, to go on with.
+    /// The turn that is under way, to go on with.
     pub fn open_mut(&mut self) -> Option<&mut OpenTurn> {
         self.open.as_mut()
     }
@@ -230,13 +231,13 @@ impl Session {
         self.begun
     }
 
-    /// How the last process that worked on it ended.
+    /// The reason for which the last process that worked on the session ended.
     pub fn last_cause(&self) -> Option<ReleaseReason> {
         self.last_cause
     }
 }
 
-/// What a turn was asked, as one text.
+/// The prompt of a turn, as one text.
 pub fn prompt_text(prompts: &[Message]) -> String {
     let written = prompts.iter().filter(|message| message.origin.is_empty());
     written.map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n")

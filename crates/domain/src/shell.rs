@@ -15,7 +15,8 @@ pub struct ShellText<'a> {
     pub workspace: &'a Path,
 }
 
-/// What a shell text would do, as far as reading it can tell. Its JSON is what conditions and scripts see as `shell`.
+/// The facts about what a shell text would do, as far as reading it can tell. Its JSON is what conditions and scripts
+/// see as `shell`.
 ///
 /// Lists are in the order of the text, each entry once. Empty, with `unknown` false, where there is no shell text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ pub struct ShellFacts {
     pub pipes_to_interpreter: bool,
     /// Whether something of it cannot be known by reading it.
     pub unknown: bool,
-    /// What, in words; empty if all is known.
+    /// The unknown part, in words; empty if all is known.
     pub unknown_why: String,
 }
 
@@ -49,6 +50,6 @@ pub struct ShellCommand {
     pub argv: Vec<String>,
     /// Where it would run, absolute.
     pub cwd: String,
-    /// How many shells, wrappers and substitutions it stands in; 0 at the top.
+    /// The number of shells, wrappers and substitutions that the command stands in; 0 at the top.
     pub depth: u32,
 }

@@ -137,7 +137,7 @@ impl Skills {
         Self::new(Vec::new())
     }
 
-    /// The same, of which only those of the skills called `wanted` go in: a request narrows, and never widens.
+    /// These skills, of which only those called `wanted` go in: a request narrows, and never widens.
     #[must_use]
     pub fn narrowed(mut self, wanted: &[String]) -> Self {
         let unwanted = self.hooks.iter().map(|hook| &hook.skill).filter(|skill| !wanted.contains(skill));

@@ -1,7 +1,7 @@
 //! What a run looks like in a trace: turns, in them tool calls, in these the runs of hooks.
 //!
 //! Every id is made from what the span is about, so another process that goes on with a turn, or does what the outbox
-//! of a dead one kept, names the same parents. Source: agent hooks, observability.
+//! of a dead one kept, names the same parents. Source: the published format of traces.
 
 use std::time::Duration;
 
@@ -33,27 +33,27 @@ pub struct SpanKey(pub u64);
 /// A stretch of time in which one thing was worked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// What it belongs to.
+    /// The trace that the span belongs to.
     pub trace: TraceKey,
     /// Itself.
     pub key: SpanKey,
-    /// What it was done for; nothing for a turn that a person began.
+    /// The span that it was done for; nothing for a turn that a person began.
     pub parent: Option<SpanKey>,
-    /// What it is called, such as `hook.command.pre_tool_use`.
+    /// The name of the span, such as `hook.command.pre_tool_use`.
     pub name: String,
     /// When it began.
     pub start: Timestamp,
     /// When it was over; never before it began.
     pub end: Timestamp,
-    /// How it ended.
+    /// The status in which the span ended.
     pub status: SpanStatus,
-    /// What it is about, for those who count.
+    /// The subject of the span, for those who count.
     pub about: SpanSubject,
     /// Everything else, each name once.
     pub attributes: Vec<(&'static str, AttributeValue)>,
 }
 
-/// How a span ended.
+/// The status in which a span ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanStatus {
     /// As it should.
@@ -64,7 +64,7 @@ pub enum SpanStatus {
     Error(Option<String>),
 }
 
-/// What a span is about.
+/// The subject of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanSubject {
     /// A turn.
@@ -73,20 +73,20 @@ pub enum SpanSubject {
     Call,
     /// One run of a hook.
     Hook {
-        /// How it is run: `command`, `http`, `prompt`, `script`, `process`, `native` or `skill`.
+        /// The type of the handler: `command`, `http`, `prompt`, `script`, `process`, `native` or `skill`.
         handler_type: &'static str,
         /// At which event.
         event: &'static str,
-        /// What came of it.
+        /// The decision of the hook.
         decision: &'static str,
-        /// Whose event it was.
+        /// The tenant whose event it was.
         tenant: TenantId,
-        /// How long it took.
+        /// The time that the run took.
         took: Duration,
     },
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttributeValue {
     /// A text.
@@ -198,7 +198,8 @@ fn digest(parts: &[&str]) -> u128 {
     u128::from_be_bytes(half)
 }
 
-/// How long the run of a hook took that leaves a span; nothing for one that did not run, or of which nothing is expected.
+/// The time that the run of a hook took that leaves a span; nothing for one that did not run, or of which nothing is
+/// expected.
 pub fn time_of(record: &Record) -> Option<Duration> {
     let dropped = record.outcome == HookOutcome::NotRun(NotRun::Dropped);
     record.took().or(dropped.then_some(Duration::ZERO))
@@ -250,12 +251,12 @@ pub fn of_hook(event: &EventRecord, record: &Record, start: Timestamp) -> Option
     })
 }
 
-/// How a hook is run, in the word of rows where it has one.
+/// The type of a hook's handler, in the word of rows where it has one.
 fn handler_type(family: Family, stored: Option<&RuleDetails>) -> &'static str {
     stored.map_or(family.word(), |stored| stored.handler.word())
 }
 
-/// What every span says.
+/// The attributes that every span has.
 fn identity(who: &Identity, status: &SpanStatus, took: Duration) -> Vec<(&'static str, AttributeValue)> {
     vec![
         ("status", status.word().into()),
@@ -278,7 +279,7 @@ fn earlier(end: Timestamp, time: Duration) -> Timestamp {
     SignedDuration::try_from(time).ok().and_then(|time| end.checked_sub(time).ok()).unwrap_or(end)
 }
 
-/// How long it is from `start` to `end`; nothing if the clock was set back.
+/// The time from `start` to `end`; nothing if the clock was set back.
 fn between(start: Timestamp, end: Timestamp) -> Duration {
     Duration::try_from(end.duration_since(start)).unwrap_or_default()
 }

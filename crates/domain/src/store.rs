@@ -34,9 +34,10 @@ pub trait RecordStore: Send + Sync {
     /// Hands `records` over, in order, as one transaction. Never blocks; `done` says how it went.
     fn keep(&self, records: Vec<EventRecord>, done: OnKept);
 
-    /// The same for whoever does not wait for `done`: a fault of the store that may pass, such as a file that somebody
-    /// locked or a server that starts anew, is waited out, but not for ever. `done` says how it went in the end; `room`
-    /// is given back as soon as `records` are written or wait for such a fault to pass.
+    /// Keeps `records` like [`keep`](Self::keep), for whoever does not wait for `done`: a fault of the store that may
+    /// pass, such as a file that somebody locked or a server that starts anew, is waited out, but not for ever. `done`
+    /// says how it went in the end; `room` is given back as soon as `records` are written or wait for such a fault to
+    /// pass.
     fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
         self.keep(
             records,
@@ -103,9 +104,9 @@ pub struct StoredEvent {
     pub event: String,
     /// The checkpoint's name.
     pub checkpoint: String,
-    /// Whose.
+    /// The tenant that owns the event.
     pub tenant_id: String,
-    /// Whose.
+    /// The agent whose event it is.
     pub agent_id: String,
     /// Which conversation.
     pub session_id: String,
@@ -135,7 +136,7 @@ pub struct StoredEvent {
     pub hooks: Vec<StoredRecord>,
 }
 
-/// What was kept of one hook at one event. This is also its JSON in listings.
+/// The record that was kept of one hook at one event. This is also its JSON in listings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredRecord {
@@ -153,7 +154,7 @@ pub struct StoredRecord {
     /// The hook that had decided already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What a matcher compared.
+    /// The comparison that a matcher failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<FailedComparison>,
     /// The word of its verdict, or of what its fault became, or of what stood in the place of one that did not run.
@@ -165,10 +166,10 @@ pub struct StoredRecord {
     /// Its fault in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_detail: Option<String>,
-    /// How long it took, in milliseconds.
+    /// The time that the hook took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// What it changed, as a JSON Patch.
+    /// The change that the hook made, as a JSON Patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Value>,
     /// Likely mistakes in its answer.
@@ -191,13 +192,13 @@ pub struct FailedComparison {
 /// Names a session of one tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
-    /// Whose.
+    /// The tenant that owns the session.
     pub tenant: TenantId,
     /// Which.
     pub session: SessionId,
 }
 
-/// What is to be appended to a session's journal, and the records that belong to it: one transaction.
+/// The facts that are to be appended to a session's journal, and the records that belong to it: one transaction.
 #[derive(Clone, Debug)]
 pub struct JournalAppend {
     /// Which session.
@@ -267,17 +268,17 @@ pub struct SessionRow {
     pub updated_at: String,
     /// The beginning of its first prompt.
     pub title: String,
-    /// How many turns it had.
+    /// The number of turns that the session had.
     pub turns: u64,
     /// The turn that has begun and not ended, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_turn: Option<String>,
-    /// How many calls wait for a person.
+    /// The number of calls that wait for a person.
     pub waiting: u64,
     /// Who works on it now, if anybody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
-    /// How the last process that worked on it ended.
+    /// The reason for which the last process that worked on the session ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<String>,
 }
@@ -344,7 +345,7 @@ impl ApprovalQuery {
 pub enum StoreError {
     /// It cannot be reached, opened or written.
     Unavailable(String),
-    /// What it holds cannot be read.
+    /// The content of the store cannot be read.
     Corrupt(String),
     /// There is no such thing.
     NotFound(String),

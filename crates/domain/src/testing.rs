@@ -43,7 +43,7 @@ pub(crate) fn hook(name: &str, kinds: &[CheckpointKind]) -> Hook {
 }
 
 impl Hook {
-    /// The same hook, whose faults become `on_failure` everywhere.
+    /// This hook, whose faults become `on_failure` everywhere.
     pub(crate) fn failing(mut self, on_failure: OnFailure) -> Self {
         let kinds: Vec<CheckpointKind> = self.stages.kinds().collect();
         for kind in kinds {
@@ -53,7 +53,7 @@ impl Hook {
         self
     }
 
-    /// The same hook, called everywhere only because a twin was named.
+    /// This hook, called everywhere only because a twin was named.
     pub(crate) fn paired(mut self) -> Self {
         let kinds: Vec<CheckpointKind> = self.stages.kinds().collect();
         for kind in kinds {
@@ -67,7 +67,7 @@ impl Hook {
         Self { state, ..self }
     }
 
-    /// The same hook, for the turns of `agents` and of who works for them.
+    /// This hook, for the turns of `agents` and of who works for them.
     pub(crate) fn of(self, agents: &[&str]) -> Self {
         Self { scope: Scope::Agents(agents.iter().map(|agent| AgentId::from(*agent)).collect()), ..self }
     }
@@ -140,7 +140,7 @@ pub(crate) fn call(tool: &str, cmd: &str) -> ToolCall {
     ToolCall { id: CallId::from("c1"), tool: tool.into(), raw_tool: tool.into(), arguments: args(cmd) }
 }
 
-/// What a hook answers.
+/// The answer of a hook.
 pub(crate) type HookAnswer = Result<Reply, Fault>;
 
 macro_rules! says {
@@ -165,17 +165,17 @@ pub(crate) fn said<C: Says>(verdict: Verdict<C>) -> HookAnswer {
     Ok(C::reply(verdict))
 }
 
-/// What each hook answers at each checkpoint, in order; the last answer repeats, silence continues.
+/// The answers of each hook at each checkpoint, in order; the last answer repeats, silence continues.
 #[derive(Default)]
 pub(crate) struct Script(BTreeMap<(String, CheckpointKind), VecDeque<HookAnswer>>);
 
 impl Script {
-    /// The same script, in which `hook` also gives `verdict`.
+    /// This script, in which `hook` also gives `verdict`.
     pub(crate) fn says<C: Says>(self, hook: &str, verdict: Verdict<C>) -> Self {
         self.answers(hook, C::KIND, said(verdict))
     }
 
-    /// The same script, in which `hook` also fails at `kind`.
+    /// This script, in which `hook` also fails at `kind`.
     pub(crate) fn fails(self, hook: &str, kind: CheckpointKind, fault: Fault) -> Self {
         self.answers(hook, kind, Err(fault))
     }

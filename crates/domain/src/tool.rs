@@ -45,13 +45,13 @@ impl ToolCall {
     }
 }
 
-/// What a tool call left behind. All members are always present in its JSON.
+/// The output that a tool call left behind. All members are always present in its JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// The text that the model reads.
     pub for_llm: String,
-    /// What the user reads at once; empty for nothing.
+    /// The text that the user reads at once; empty for nothing.
     pub for_user: String,
     /// Whether `for_user` is kept from the user.
     pub silent: bool,
@@ -68,8 +68,8 @@ pub struct ToolOutput {
     pub response_handled: bool,
 }
 
-/// What a tool says of itself, as far as it says anything. Facts for hooks; whether calls may overlap does not depend
-/// on it. Source: `annotations` of the Model Context Protocol.
+/// The annotations that a tool has about itself, as far as it says anything. Facts for hooks; whether calls may
+/// overlap does not depend on it. Source: `annotations` of the Model Context Protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Annotations {
     /// Whether it changes nothing.
@@ -92,10 +92,10 @@ impl ToolOutput {
     }
 }
 
-/// What the text of a result gains when the user has it already.
+/// The note that the text of a result gains when the user has it already.
 const DELIVERED_NOTE: &str = "The output above was already delivered to the user in this chat.";
 
-/// How much of an entry that cannot be used is repeated, in characters: enough for a path.
+/// The length of the part that is repeated of an entry that cannot be used, in characters: enough for a path.
 const SHOWN_CHARS: usize = 200;
 
 /// An entry of `media` that cannot be used, and why.

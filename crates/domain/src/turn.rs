@@ -29,10 +29,10 @@ pub use texts::{ToolUse, TurnFlow, TurnSetup};
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";
 
-/// What a call that a cancelled turn did not get to leaves for the model.
+/// The text that a call that a cancelled turn did not get to leaves for the model.
 pub const CANCELLED: &str = "Skipped because the turn was cancelled.";
 
-/// What a call leaves for the model that was running when its process ended.
+/// The text that a call that was running when its process ended leaves for the model.
 pub const OUTCOME_UNKNOWN: &str = "outcome unknown: the process ended while the tool ran";
 
 /// One turn of one session.
@@ -40,7 +40,7 @@ pub const OUTCOME_UNKNOWN: &str = "outcome unknown: the process ended while the 
 pub struct Turn {
     max_iterations: u32,
     messages: Vec<Rendered<Message>>,
-    /// How many messages stood before this turn.
+    /// The number of messages that stood before this turn.
     base: usize,
     /// The conversation before this turn, once a compaction has changed it.
     before: Option<Vec<Rendered<Message>>>,
@@ -105,7 +105,7 @@ enum Call {
     Answered(ModelAnswer),
 }
 
-/// What one call of the model ended in.
+/// The answer to one tool call of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelAnswer {
     /// The text of the tool message.
@@ -114,9 +114,9 @@ pub struct ModelAnswer {
     pub media: Vec<String>,
     /// Whether the user has the result already.
     pub handled: bool,
-    /// What is told of it at the end of the turn, if it ran.
+    /// The execution that is told at the end of the turn, if the call ran.
     pub execution: Option<ToolExecution>,
-    /// What hooks want the model to read after the results of the batch.
+    /// The messages that hooks want the model to read after the results of the batch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<KeptMessage>,
     /// The arguments that a gate put in the place of the model's, as JSON text: what was there before is nobody's to
@@ -143,14 +143,14 @@ impl ModelAnswer {
         }
     }
 
-    /// The same answer, to a call of `tool`.
+    /// This answer, to a call of `tool`.
     #[must_use]
     pub fn about(self, tool: impl Into<String>) -> Self {
         Self { tool: Some(tool.into()), ..self }
     }
 }
 
-/// What the driver must do next.
+/// The step that the driver must take next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TurnStep {
     /// Tell of these messages, which are about to enter the conversation, and report with [`Fact::Injected`].
@@ -172,7 +172,7 @@ pub enum TurnStep {
     Skip {
         /// Its place in the batch.
         call: usize,
-        /// What the model wrote.
+        /// The call as the model wrote it.
         part: CallPart,
         /// Why.
         why: SkipReason,
@@ -181,7 +181,7 @@ pub enum TurnStep {
     Clear {
         /// Its place in the batch.
         call: usize,
-        /// What the model wrote.
+        /// The call as the model wrote it.
         part: CallPart,
     },
     /// Store that the permit of the cleared call is used, report it with [`Fact::Used`], and let the call run; do not
@@ -240,7 +240,7 @@ impl Turn {
         &self.messages
     }
 
-    /// How many messages stood before this turn; those from here on are its own.
+    /// The number of messages that stood before this turn; those from here on are its own.
     pub fn base(&self) -> usize {
         self.base
     }
@@ -250,7 +250,7 @@ impl Turn {
         self.iteration
     }
 
-    /// What the tools of this turn did, in order.
+    /// The executions of this turn's tools, in order.
     pub fn executions(&self) -> &[ToolExecution] {
         &self.executions
     }
@@ -280,7 +280,7 @@ impl Turn {
         self.batch.get(place).map(|slot| &slot.part)
     }
 
-    /// What the driver must do next. Asking twice without a report in between gives the same answer,
+    /// The step that the driver must take next. Asking twice without a report in between gives the same answer,
     /// but for [`TurnStep::Plan`] and [`TurnStep::CallModel`], which move the turn on.
     #[expect(clippy::should_implement_trait, reason = "a turn is driven, not iterated: every step wants a report")]
     pub fn next(&mut self) -> TurnStep {
@@ -304,7 +304,7 @@ impl Turn {
         }
     }
 
-    /// What begins a round; nothing when the turn is to end.
+    /// The step that begins a round; nothing when the turn is to end.
     fn next_of_round(&mut self) -> Option<TurnStep> {
         if self.plans() {
             self.open_planning();
@@ -390,7 +390,7 @@ impl Turn {
         self.batch.iter().all(|slot| matches!(&slot.state, Call::Answered(answer) if answer.handled))
     }
 
-    /// What a model's `reply`, which passed its checkpoint, is to the turn: the fact to keep and to
+    /// The fact that a model's `reply`, which passed its checkpoint, is to the turn: the one to keep and to
     /// [`apply`](Self::apply). `read_only` tells which tools change nothing.
     pub fn reply_fact(&self, reply: LlmReply, model: &str, read_only: impl Fn(&str) -> bool) -> Fact {
         let mut message = reply.into_message(model);
@@ -428,7 +428,7 @@ impl Turn {
         }
     }
 
-    /// What the call at `call` ended in, run or not.
+    /// Takes in `answer`, in which the call at `call` ended, run or not.
     pub fn answered(&mut self, call: usize, answer: ModelAnswer) {
         self.apply(Fact::Answered { place: call, answer });
     }

@@ -11,7 +11,7 @@ pub const MAX_REASON_BYTES: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Never {}
 
-/// What one hook said at the checkpoint `C`. Answers that `C` does not allow cannot be built.
+/// The verdict of one hook at the checkpoint `C`. Answers that `C` does not allow cannot be built.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict<C: Checkpoint> {
     /// Go on with the value as it is. Of an approver: approved.
@@ -57,13 +57,13 @@ impl<C: Checkpoint<Abort = Abort>> Verdict<C> {
 /// A verdict with what the reader of it noticed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedVerdict<C: Checkpoint> {
-    /// What was said.
+    /// The verdict that the hook gave.
     pub verdict: Verdict<C>,
     /// Likely mistakes in how it was said.
     pub warnings: Vec<String>,
     /// A rewrite that comes with an answer of another kind: an ask, or one that lets pass.
     pub rewrite: Option<Box<C::Modify>>,
-    /// What the model is to read besides.
+    /// The context that the model is to read besides.
     pub context: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl<C: Checkpoint> From<Verdict<C>> for ParsedVerdict<C> {
     }
 }
 
-/// What an answer carries, as the record has it.
+/// The description of an answer's content, as the record has it.
 pub trait Describe {
     /// Its word, where the plain one of its kind is `plain`, and its reason.
     fn told(&self, plain: VerdictKind) -> (VerdictKind, Option<&Reason>);
@@ -189,13 +189,13 @@ impl From<&str> for Reason {
 /// A demand to stop more than one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abort {
-    /// How much is to stop.
+    /// The scope of the abort: how much is to stop.
     pub abort_scope: AbortScope,
     /// Why, in the hook's words.
     pub reason: Reason,
 }
 
-/// How much an [`Abort`] stops.
+/// The scope of an [`Abort`]: how much it stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbortScope {
     /// The turn ends with an error.

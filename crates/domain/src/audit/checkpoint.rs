@@ -14,13 +14,13 @@ pub const CHECKPOINT_ROWS: u64 = 1000;
 /// Longest that a row waits for a checkpoint, for the same reason.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// What a signed message begins with, so that a signature given for a checkpoint means nothing elsewhere.
+/// The text that a signed message begins with, so that a signature given for a checkpoint means nothing elsewhere.
 const DOMAIN: &str = "pintle audit checkpoint 1\n";
 
 /// One signature over everything up to a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditCheckpoint {
-    /// Whose chain.
+    /// The tenant that owns the chain.
     pub tenant_id: TenantId,
     /// Up to which row.
     pub seq: u64,

@@ -33,11 +33,11 @@ pub enum AuditLine {
 pub struct AuditLineError {
     /// Its number, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason why the line cannot be read.
     pub why: String,
 }
 
-/// What tells the two apart; everything else is passed over here.
+/// The member that tells the two apart; everything else is passed over here.
 #[derive(Deserialize)]
 struct Tag {
     r#type: Type,

@@ -26,7 +26,7 @@ const MAX_TENANTS: usize = 100_000;
 /// Most lines that cannot be read and are named; the others are counted.
 const MAX_UNREADABLE: usize = 1000;
 
-/// What a signature turned out to be worth.
+/// The worth of a signature, once it was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// It is that of the key.
@@ -87,7 +87,7 @@ impl<'a> Verifier<'a> {
         room.then(|| self.chains.entry(tenant).or_default())
     }
 
-    /// What came of it. Nothing follows.
+    /// The report on all that was read. Nothing follows.
     pub fn finish(self) -> VerifyReport {
         let Self { chains, unreadable, more_unreadable, passed_over, check: _ } = self;
         let tenants = chains.into_iter().map(|(tenant, chain)| chain.finish(tenant)).collect();
@@ -101,27 +101,27 @@ impl fmt::Debug for Verifier<'_> {
     }
 }
 
-/// What came of checking.
+/// The report of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyReport {
     /// The chains, by tenant.
     pub tenants: Vec<TenantReport>,
     /// Lines that are neither an entry nor a checkpoint.
     pub unreadable: Vec<AuditLineError>,
-    /// How many more of them there are.
+    /// The number of further lines that cannot be read.
     pub more_unreadable: u64,
     /// Rows and checkpoints that were not checked, since they belong to more tenants than are followed.
     pub passed_over: u64,
 }
 
-/// What came of checking one chain.
+/// The report of the check of one chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantReport {
-    /// Whose chain.
+    /// The tenant that owns the chain.
     pub tenant_id: TenantId,
-    /// How many rows were read.
+    /// The number of rows that were read.
     pub rows: u64,
-    /// How many checkpoints were read.
+    /// The number of checkpoints that were read.
     pub checkpoints: u64,
     /// The lowest and the highest row that was read.
     pub span: Option<RangeInclusive<u64>>,
@@ -129,15 +129,15 @@ pub struct TenantReport {
     pub anchor: Option<u64>,
     /// The last row that a signature proves.
     pub proven_to: Option<u64>,
-    /// How many rows signatures prove.
+    /// The number of rows that signatures prove.
     pub proven_rows: u64,
-    /// How many rows no signature proves.
+    /// The number of rows that no signature proves.
     pub unproven_rows: u64,
     /// Which these are; the rows after the last checkpoint are always among them.
     pub unproven: Vec<RangeInclusive<u64>>,
-    /// What is wrong, by row.
+    /// The findings, by row.
     pub findings: Vec<AuditFinding>,
-    /// How many more findings there are.
+    /// The number of further findings.
     pub more_findings: u64,
 }
 

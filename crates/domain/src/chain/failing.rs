@@ -6,7 +6,7 @@ use crate::checkpoint::{CheckpointKind, Duty};
 use crate::fault::{Fault, ProtocolBreach};
 use crate::hook::{Family, Hook, OnFailure};
 
-/// What a fault of `hook` becomes at `at`. A gate may say `continue` for timeouts only, an approver never;
+/// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, an approver never;
 /// a bad `respond` always denies, since the real tool must never run in its place.
 pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFailure {
     let stage = hook.stages.get(at);

@@ -10,7 +10,7 @@ use crate::record::{Change, HookOutcome, NotRun, RecordLines};
 use crate::ruling::{Aborted, DenialGround, Denied, KEPT_REWRITING, Ruling};
 use crate::verdict::{Abort, AbortScope, Reason, Verdict, VerdictKind};
 
-/// What a hook wants the model to read besides.
+/// A note that a hook wants the model to read besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The hook.
@@ -79,7 +79,7 @@ pub(super) fn drop_notes(records: &mut RecordLines, notes: &BTreeMap<usize, Note
     }
 }
 
-/// What is recorded of a hook, beside who it is.
+/// The summary that is recorded of a hook's answer, beside who the hook is.
 pub(super) struct AnswerSummary {
     pub(super) outcome: HookOutcome,
     pub(super) warnings: Vec<String>,

@@ -83,10 +83,10 @@ impl<C: Checkpoint> Chain<'_, C> {
     }
 }
 
-/// What the hooks of one event are compared with.
+/// The profile of an event that its hooks are compared with.
 struct EventProfile<'a> {
     facts: Facts<'a>,
-    /// The same for conditions.
+    /// The view of the event that conditions get.
     seen: ConditionInput<'a>,
     /// Which places of the row have a matcher that lets it pass, where that is known.
     matching: Option<Arc<[bool]>>,
@@ -113,7 +113,7 @@ impl EventProfile<'_> {
         }
     }
 
-    /// What matchers are compared with, written out.
+    /// The value that matchers are compared with, written out.
     fn value(&self) -> Arc<str> {
         match self.facts.tool {
             Some((tool, raw)) if tool == raw => tool.into(),
@@ -123,7 +123,7 @@ impl EventProfile<'_> {
     }
 }
 
-/// What conditions may see of an event.
+/// The view of an event that conditions get.
 fn seen<'a>(
     event: &'static str,
     facts: &Facts<'a>,
@@ -145,7 +145,7 @@ fn seen<'a>(
     }
 }
 
-/// What the shell text of a call does.
+/// The facts about the shell text of a call.
 fn shell(facts: &Facts<'_>, event_context: EventContext<'_>) -> Arc<ShellFacts> {
     let (tool, _) = facts.tool.unwrap_or_default();
     let empty = Object::new();

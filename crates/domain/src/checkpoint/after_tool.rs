@@ -43,7 +43,7 @@ pub struct AfterTool {
     pub call: ToolCall,
     /// The result.
     pub result: ToolOutput,
-    /// How long the tool ran.
+    /// The time that the tool ran.
     pub duration: Duration,
 }
 

@@ -45,13 +45,13 @@ mod originals;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeforeLlm {
-    /// What will be sent.
+    /// The request that will be sent.
     pub request: LlmRequest,
     /// Which hook answers for which injected tool, for the calls of this response.
     pub owners: BTreeMap<String, HookName>,
 }
 
-/// What a hook puts in the place of parts of a request. An absent member keeps its value;
+/// The values that a hook puts in the place of parts of a request. An absent member keeps its value;
 /// a present one replaces it whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LlmPatch {

@@ -46,7 +46,7 @@ pub struct BeforeTool {
     pub owner: Option<HookName>,
 }
 
-/// What a hook puts in the place of parts of a call. An absent member keeps its value.
+/// The values that a hook puts in the place of parts of a call. An absent member keeps its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallPatch {
     /// Another tool of this agent.

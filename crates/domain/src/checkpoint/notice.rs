@@ -20,13 +20,13 @@ pub struct Notice {
     pub event_id: EventId,
     /// When, RFC 3339, UTC, nanoseconds.
     pub at: jiff::Timestamp,
-    /// Whose.
+    /// The identity of the turn that the event belongs to.
     pub who: Identity,
-    /// What.
+    /// The event that observers are told of.
     pub what: ObservedEvent,
 }
 
-/// What happened.
+/// The event that happened.
 ///
 /// # Example
 ///
@@ -46,37 +46,37 @@ pub enum ObservedEvent {
         call: ToolCall,
         /// The settled result.
         output: ToolOutput,
-        /// How long it took.
+        /// The time that the call took.
         duration: Duration,
         /// Whether a hook answered in the tool's place.
         substituted: bool,
     },
     /// A sub-agent has ended; once for each that was let begin.
     SubagentStop {
-        /// What it was begun with.
+        /// The subject that the sub-agent was begun with.
         start: Box<SubagentStart>,
         /// The session that it worked in.
         session_id: SessionId,
-        /// How it ended.
+        /// The status in which the sub-agent's turn ended.
         status: TurnStatus,
         /// Whether it was stopped because its time was over.
         timed_out: bool,
-        /// What it brought, or what went wrong.
+        /// The result that the sub-agent brought, or the error.
         outcome: String,
-        /// What it was denied.
+        /// The calls that the sub-agent was denied.
         denials: Vec<String>,
-        /// How long it took.
+        /// The time that the sub-agent took.
         duration: Duration,
     },
     /// A turn completed with this reply.
     Stop {
         /// The text that the user got.
         reply: String,
-        /// How many rounds it took.
+        /// The number of rounds that the turn took.
         iterations: u32,
-        /// What its model calls cost together.
+        /// The usage of the turn's model calls together.
         usage: Usage,
-        /// How long it took.
+        /// The time that the turn took.
         duration: Duration,
     },
     /// A runtime event.
@@ -84,7 +84,7 @@ pub enum ObservedEvent {
 }
 
 impl Notice {
-    /// What becomes of `hook`, which is registered for this, if it is not told of it; `None` if it is.
+    /// The outcome of `hook`, which is registered for this, if it is not told of it; `None` if it is.
     pub fn passes_over(&self, hook: &Hook) -> Option<HookOutcome> {
         let not_run = |why| Some(HookOutcome::NotRun(why));
         match &hook.state {
@@ -119,7 +119,7 @@ impl Notice {
     }
 }
 
-/// What observers' conditions see of an agent: who it is.
+/// The identity of an agent, which is all that observers' conditions see of it.
 struct NoAgentInfo {
     agent_uuid: String,
 }
@@ -154,7 +154,7 @@ impl ObservedEvent {
         }
     }
 
-    /// What matchers may see.
+    /// The facts that matchers may see.
     pub fn facts(&self) -> Facts<'_> {
         match self {
             Self::PostToolUse { call, .. } => Facts::of_call(call),

@@ -119,7 +119,7 @@ pub enum RuntimeEvent {
         agent_id: String,
         status: TurnStatus,
     },
-    /// What a sub-agent brought has reached its parent.
+    /// The result of a sub-agent has reached its parent.
     SubturnResultDelivered {
         target_channel: String,
         #[serde(rename = "TargetChatID")]
@@ -158,7 +158,7 @@ fn nanos<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// How a turn ended.
+/// The status in which a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnStatus {
@@ -206,7 +206,7 @@ pub enum OrphanReason {
     Panic,
 }
 
-/// How somebody interrupted a turn.
+/// The way in which somebody interrupted a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptKind {

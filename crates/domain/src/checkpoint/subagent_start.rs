@@ -24,9 +24,9 @@ use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 pub struct SubagentStart {
     /// The agent that is to begin.
     pub agent: AgentId,
-    /// What it is to do.
+    /// The task of the sub-agent.
     pub task: String,
-    /// How deep it would stand; 1 is a child of the agent that a person talks to.
+    /// The depth at which the sub-agent would stand; 1 is a child of the agent that a person talks to.
     pub depth: u8,
     /// The call of the model that wants it, if one does.
     pub call: Option<ToolCall>,

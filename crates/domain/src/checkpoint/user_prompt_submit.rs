@@ -29,11 +29,11 @@ use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 pub struct UserPromptSubmit {
     /// The text. A rewrite replaces it everywhere.
     pub prompt: String,
-    /// How it comes in.
+    /// The way in which the message comes in.
     pub input_kind: InputKind,
 }
 
-/// How a message comes into a session.
+/// The way in which a message comes into a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {

@@ -9,8 +9,8 @@ use crate::record::{EventRecord, EventRuling, HookOutcome as Ran, Record, Record
 use crate::tool::Digest;
 use crate::verdict::VerdictKind;
 
-/// How long a tool call waits at least for its clearing to be on disk: far above what a store that works takes. Gates
-/// may use their whole budget up and let a call pass all the same, which is then not the fault of the store.
+/// The least time that a tool call waits for its clearing to be on disk: far above what a store that works takes.
+/// Gates may use their whole budget up and let a call pass all the same, which is then not the fault of the store.
 const LEAST_COMMIT_TIME: Duration = Duration::from_secs(1);
 
 /// One checkpoint of a clearing.
@@ -18,7 +18,7 @@ const LEAST_COMMIT_TIME: Duration = Duration::from_secs(1);
 pub struct ClearingRow {
     /// Which.
     pub kind: CheckpointKind,
-    /// What the loop did after it.
+    /// The ruling that the loop followed after it.
     pub ruling: EventRuling,
     /// One line for every hook that is registered for it.
     pub hooks: RecordLines,
@@ -63,7 +63,7 @@ pub fn rows(
         .collect()
 }
 
-/// How long the hook took that answered in the tool's place; nothing if none did.
+/// The time that the hook took that answered in the tool's place; nothing if none did.
 pub fn time_of_substitute(records: &RecordLines) -> Duration {
     records
         .whole()
@@ -74,7 +74,8 @@ pub fn time_of_substitute(records: &RecordLines) -> Duration {
         .unwrap_or_default()
 }
 
-/// How long a call waits for `records`, those of its clearing, to be kept: for what its gates left of their budget.
+/// The time that a call waits for `records`, those of its clearing, to be kept: for what its gates left of their
+/// budget.
 pub fn time_to_commit(records: &[EventRecord]) -> Duration {
     let gates = records.iter().filter(|record| record.checkpoint == CheckpointKind::PreToolUse);
     let spent = gates.flat_map(|record| record.hooks.whole()).filter_map(Record::took).sum();

@@ -9,7 +9,7 @@ use crate::json::{Object, Value};
 
 /// Hexadecimal SHA-256 over the tool's name, a zero byte and the canonical JSON of its input; `null` where there is
 /// none. Keys are sorted bytewise, `< > &` and the two line separators are escaped, numbers are written as doubles in
-/// their shortest form. Source: agent hooks, audit row.
+/// their shortest form. Source: the published format of executions.
 pub fn input_hash(tool: &str, input: Option<&Object>) -> String {
     let mut text = String::from(tool);
     text.push('\0');

@@ -6,12 +6,12 @@ use regex::Regex;
 
 use super::cut;
 
-/// The longest reason or error that is kept, in characters. Source: the table `hook_executions`.
+/// The longest reason or error that is kept, in characters. Source: the published schema of executions.
 pub const MAX_TEXT_CHARS: usize = 256;
 
 const REDACTED: &str = "[REDACTED]";
 
-/// Mail addresses, bearer tokens and keys. Source: agent hooks, audit row.
+/// Mail addresses, bearer tokens and keys. Source: the published format of executions.
 static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i-u:[a-z0-9._%+\-]+@[a-z0-9.\-]+\.[a-z]{2,})|(?i:bearer)\s+[^\s]{8,}|sk-[A-Za-z0-9_\-]{8,}")
         .expect("it is a pattern")

@@ -7,12 +7,12 @@ use crate::json::Rendered;
 use crate::message::{CallPart, Message, Role};
 use crate::skill::Skills;
 
-/// What is believed of a history, and what it is compared with.
+/// The trust that a history gets, and what it is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Trust<'a> {
     /// Knows the host's own signatures; without it nothing is signed.
     pub key: Option<&'a HistoryKey>,
-    /// Whose conversation it is.
+    /// The tenant whose conversation it is.
     pub tenant: &'a str,
     /// The conversation.
     pub session: &'a str,
@@ -20,7 +20,7 @@ pub struct Trust<'a> {
     pub verify: bool,
     /// The texts of hooks that the host knows.
     pub skills: &'a Skills,
-    /// What the host itself holds of the conversation.
+    /// The messages that the host itself holds of the conversation.
     pub held: &'a [Rendered<Message>],
 }
 
@@ -71,7 +71,7 @@ impl WithheldReason {
     }
 }
 
-/// What is taken in of `history`, in its order.
+/// The messages that are taken in of `history`, in its order.
 pub fn admit(history: Vec<HistoryMessage>, trust: &Trust<'_>) -> Vec<AdmittedMessage> {
     let mut admitted = Vec::with_capacity(history.len());
     let mut rest = history.into_iter().peekable();

@@ -19,7 +19,7 @@ pub const MAX_HISTORY: usize = 4096;
 /// The most bytes of text that a history may have: several times what the largest models read at once.
 pub const MAX_HISTORY_BYTES: usize = 16 << 20;
 
-/// How many places of one kind a record names; the rest is counted.
+/// The number of places of one kind that a record names; the rest is counted.
 const MAX_PLACES: usize = 20;
 
 /// Why a history is not taken in at all.
@@ -33,14 +33,14 @@ pub enum HistoryError {
     TooLong(usize),
 }
 
-/// What the gates left of one message.
+/// The rest that the gates left of one message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GatedMessage {
     /// It may stand there, with this text.
     Passed {
         /// The text, as the last gate left it.
         text: String,
-        /// What gates want the model to read after it.
+        /// The messages that gates want the model to read after it.
         notes: Vec<Message>,
     },
     /// It may not.
@@ -52,20 +52,21 @@ pub enum GatedMessage {
 #[derive(Debug)]
 pub struct Recall {
     rest: std::iter::Enumerate<std::vec::IntoIter<AdmittedMessage>>,
-    /// What the gates are asked about now, and its place.
+    /// The message that the gates are asked about now, and its place.
     asked: Option<(usize, Message)>,
     messages: Vec<Message>,
     withheld: Vec<ChangedMessage>,
 }
 
-/// What became of a history that came with a request: the fact that is kept, and from which the same list is made again.
+/// The outcome of a history that came with a request: the fact that is kept, and from which the same list is made
+/// again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecalledHistory {
-    /// How many of the messages that the session holds begin the list: they came back as they are.
+    /// The number of messages that the session holds and that begin the list: they came back as they are.
     pub keep: usize,
     /// The messages that follow them.
     pub messages: Vec<RecalledMessage>,
-    /// What did not come in as it was sent.
+    /// The messages that did not come in as they were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<ChangedMessage>,
 }
@@ -144,7 +145,7 @@ impl Recall {
         }
     }
 
-    /// What came of it, for a session that holds `held`. A message that no gate ruled on does not come in.
+    /// The outcome of the recall, for a session that holds `held`. A message that no gate ruled on does not come in.
     pub fn finish(mut self, held: &[Rendered<Message>]) -> RecalledHistory {
         while self.to_gate().is_some() {
             self.gated(GatedMessage::Refused);
@@ -197,7 +198,7 @@ impl From<RecalledMessage> for Message {
 }
 
 impl Message {
-    /// The same message as the text of `hook` that came back with a history; as it is where no hook is named.
+    /// This message as the text of `hook` that came back with a history; as it is where no hook is named.
     pub(super) fn of_hook(mut self, hook: Option<String>, skill: Option<String>) -> Self {
         if hook.is_some() {
             let from = Provenance { skill, hook, ..Provenance::new(MessageSource::HookHistory, 0) };
@@ -215,7 +216,7 @@ impl RecalledHistory {
         held
     }
 
-    /// What did not come in as it was sent, one line for each reason; places are counted from 1.
+    /// The messages that did not come in as they were sent, one line for each reason; places are counted from 1.
     pub fn told(&self) -> Vec<String> {
         let mut by_reason: BTreeMap<WithheldReason, Vec<usize>> = BTreeMap::new();
         for changed in &self.withheld {

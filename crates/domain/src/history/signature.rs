@@ -10,7 +10,7 @@ use crate::json::canonical;
 use crate::ledger::HookChunk;
 use crate::message::Role;
 
-/// What the key is derived for.
+/// The purpose for which the key is derived.
 const INFO: &[u8] = b"pintle-history-1";
 
 /// The key of signatures, and older ones whose signatures still hold. It is not printed.
@@ -26,10 +26,10 @@ impl std::fmt::Debug for HistoryKey {
     }
 }
 
-/// What a signature is over.
+/// The content that a signature is over.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedContent<'a> {
-    /// Whose conversation it is.
+    /// The tenant whose conversation it is.
     pub tenant: &'a str,
     /// The conversation.
     pub session: &'a str,
@@ -44,18 +44,18 @@ pub struct SignedContent<'a> {
 }
 
 impl<'a> SignedContent<'a> {
-    /// What a signature on `kept` has to be over.
+    /// The content that a signature on `kept` has to be over.
     pub fn of(kept: &'a HistoryMessage, tenant: &'a str, session: &'a str) -> Self {
         let (skill, hook) = (kept.skill.as_deref().unwrap_or_default(), kept.hook.as_deref().unwrap_or_default());
         Self { tenant, session, role: kept.role, content: &kept.content, skill, hook }
     }
 
-    /// What the signature on a text of the user's is over.
+    /// The content that the signature on a text of the user's is over.
     pub fn text(content: &'a str, tenant: &'a str, session: &'a str) -> Self {
         Self { tenant, session, role: Role::User, content, skill: "", hook: "" }
     }
 
-    /// What the signature on a text of a skill is over.
+    /// The content that the signature on a text of a skill is over.
     pub fn hook(chunk: &'a HookChunk, tenant: &'a str, session: &'a str) -> Self {
         let HookChunk { name, role, content, skill, .. } = chunk;
         Self { tenant, session, role: role.role(), content, skill, hook: name }
@@ -85,7 +85,7 @@ impl HistoryKey {
         Self { signs: derived(encryption_key, &[0; 32], INFO), holds: Vec::new() }
     }
 
-    /// The same key; what `older` signed holds as well.
+    /// This key, which also takes what `older` signed.
     #[must_use]
     pub fn and_older(mut self, older: &Self) -> Self {
         self.holds.push(older.signs);

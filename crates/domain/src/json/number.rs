@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// How many bytes of digits stand in the number itself: every `i64` and `u64`, and nearly every amount.
+/// The number of bytes of digits that stand in the number itself: every `i64` and `u64`, and nearly every amount.
 const INLINE: usize = 22;
 
 /// A JSON number with the digits it was written with. Only its exponent has one form, a small `e` and a sign: `1E2`
@@ -133,7 +133,8 @@ impl Number {
     }
 }
 
-/// What digits denote: they stand behind the point, without zeros at either end, and are shifted by powers of ten.
+/// The number that digits denote: they stand behind the point, without zeros at either end, and are shifted by powers
+/// of ten.
 #[derive(PartialEq)]
 struct Decimal {
     negative: bool,

@@ -28,7 +28,7 @@ impl Object {
         Self(IndexMap::with_capacity(members))
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -56,7 +56,7 @@ impl Flaw {
     }
 }
 
-/// What serde_json says of a text that is no JSON.
+/// The words of serde_json about a text that is no JSON.
 fn told_by_serde(text: &str) -> String {
     let Err(error) = serde_json::from_str::<serde_json::Value>(text) else { return "not understood".to_owned() };
     let said = error.to_string();
@@ -67,7 +67,7 @@ fn told_by_serde(text: &str) -> String {
     serde_json::from_str::<IgnoredAny>(text).map_or_else(|error| error.to_string(), |_| said)
 }
 
-/// What serde_json says, without the place.
+/// The words of serde_json, without the place.
 pub(super) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -78,9 +78,9 @@ struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// How many levels there may be.
+    /// The number of levels that there may be.
     levels: usize,
-    /// How many more levels may be opened.
+    /// The number of levels that may still be opened.
     room: usize,
 }
 
@@ -287,7 +287,7 @@ pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 /// One in each byte.
 const ONES: u64 = u64::MAX / 255;
 
-/// How many bytes come before the first quote, backslash or control character.
+/// The number of bytes before the first quote, backslash or control character.
 fn plain_len(bytes: &[u8]) -> usize {
     let (words, tail) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {

@@ -18,7 +18,7 @@ use super::{MAX_DEPTH, Number, Object, Value};
 /// Deepest value inside a type: what is read from outside, and the levels that rows and patches put around it.
 const MAX_INNER_DEPTH: usize = MAX_DEPTH + 16;
 
-/// How serde_json's `RawValue` is called where it is read and written.
+/// The name of serde_json's `RawValue` where it is read and written.
 pub(super) const RAW: &str = "$serde_json::private::RawValue";
 
 /// The value that `what` serialises to.

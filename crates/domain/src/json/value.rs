@@ -43,12 +43,12 @@ macro_rules! looks {
             matches!(self, Self::$shape(_))
         }
 
-        /// What it holds, if it is of this kind.
+        /// The content, if the value is of this kind.
         pub fn $as(&self) -> Option<&$kind> {
             if let Self::$shape(inner) = self { Some(inner) } else { None }
         }
 
-        /// What it holds, to change it, if it is of this kind.
+        /// The content, to change it, if the value is of this kind.
         pub fn $as_mut(&mut self) -> Option<&mut $kind> {
             if let Self::$shape(inner) = self { Some(inner) } else { None }
         }
@@ -178,13 +178,13 @@ fn element(step: &str) -> Option<usize> {
     spelled.then(|| step.parse().ok()).flatten()
 }
 
-/// What leads from a value to one inside it: a name or a number.
+/// A place inside a value: a name or a number.
 pub trait Place: sealed::Sealed {
-    /// What stands there.
+    /// The value that stands there.
     fn of(self, value: &Value) -> Option<&Value>;
-    /// What stands there, to change it.
+    /// The value that stands there, to change it.
     fn of_mut(self, value: &mut Value) -> Option<&mut Value>;
-    /// What is made there: a member is added to an object or to `null`; it panics where nothing can be.
+    /// The value that is made there: a member is added to an object or to `null`; it panics where nothing can be.
     fn made(self, value: &mut Value) -> &mut Value;
 }
 
@@ -260,14 +260,14 @@ impl Place for usize {
 impl<P: Place> std::ops::Index<P> for Value {
     type Output = Value;
 
-    /// What stands there; `null` where nothing does.
+    /// The value that stands there; `null` where nothing does.
     fn index(&self, place: P) -> &Value {
         place.of(self).unwrap_or(&NULL)
     }
 }
 
 impl<P: Place> std::ops::IndexMut<P> for Value {
-    /// What stands there. A member that is not there is made; a missing element panics.
+    /// The value that stands there. A member that is not there is made; a missing element panics.
     fn index_mut(&mut self, place: P) -> &mut Value {
         place.made(self)
     }

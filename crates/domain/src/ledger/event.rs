@@ -48,14 +48,14 @@ pub enum LedgerEvent {
     PromptInjected {
         /// The message.
         message: Arc<Provenance>,
-        /// How long it is.
+        /// The length of the text, in bytes.
         bytes: usize,
     },
     /// It was taken out.
     PromptRemoved(Removal),
 }
 
-/// What became of one hook at its point.
+/// The outcome of one hook at its point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InjectionOutcome {
     /// Its place in [`Skills::hooks`].
@@ -83,11 +83,11 @@ pub struct Removal {
     pub message: Arc<Provenance>,
     /// The first and the last call that saw it, if any did.
     pub seen: Option<(u32, u32)>,
-    /// What that means for the requests that follow.
+    /// The effect of the removal on the requests that follow.
     pub wire: RemovalEffect,
 }
 
-/// What becomes of a text in the requests that follow, once it was taken out of its list.
+/// The effect on the requests that follow of taking a text out of its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemovalEffect {
     /// It is not sent again.
@@ -123,7 +123,7 @@ impl LedgerEvent {
         }
     }
 
-    /// What of it happened at a checkpoint, and the lines of evidence: one for each hook.
+    /// The checkpoint at which it happened, and the lines of evidence: one for each hook.
     pub fn records(&self, skills: &Skills) -> (CheckpointKind, Vec<Record>) {
         match self {
             Self::Injected { timing, first_call, lines, .. } => {
@@ -162,7 +162,7 @@ impl LedgerEvent {
         }
     }
 
-    /// What happened, for a person, beside the lines of hooks: the texts that went in are those of one snapshot.
+    /// The event in words for a person, beside the lines of hooks: the texts that went in are those of one snapshot.
     pub fn text(&self, skills: &Skills) -> Option<String> {
         match self {
             Self::Injected { .. } => Some(format!("snapshot {}", skills.hash)),

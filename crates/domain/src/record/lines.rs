@@ -27,7 +27,7 @@ enum Line {
 pub struct PassedOver {
     roster: Arc<Roster>,
     checkpoint: CheckpointKind,
-    /// What matchers were compared with.
+    /// The value that matchers were compared with.
     value: Arc<str>,
     again: bool,
     /// The numbers of the hooks in the roster, and why each did not run.
@@ -45,7 +45,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    /// The same with everything that is known of `hook`, whose matcher was compared with `value`.
+    /// This reason with everything that is known of `hook`, whose matcher was compared with `value`.
     pub(crate) fn of(self, hook: &Hook, value: &Arc<str>) -> NotRun {
         let condition = || hook.stored.as_ref().and_then(|stored| stored.condition.as_ref());
         match self {
@@ -127,7 +127,7 @@ impl RecordLines {
         self.0.extend(other.0);
     }
 
-    /// How many there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.0.iter().map(Line::len).sum()
     }
@@ -155,7 +155,7 @@ impl RecordLines {
         })
     }
 
-    /// The same, to be changed.
+    /// The lines as whole records, to be changed.
     pub fn whole_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Record> {
         self.0.iter_mut().filter_map(|line| match line {
             Line::Whole(record) => Some(record),
@@ -163,7 +163,7 @@ impl RecordLines {
         })
     }
 
-    /// How many hooks had their turn at `checkpoint`, those that were asked again counted once.
+    /// The number of hooks that had their turn at `checkpoint`, those that were asked again counted once.
     pub(crate) fn reached(&self, checkpoint: CheckpointKind) -> usize {
         let own = self.0.iter().filter(|line| line.checkpoint() == checkpoint && !line.is_again());
         own.map(Line::len).sum()
@@ -174,7 +174,7 @@ impl RecordLines {
         self.0.iter().any(|line| line.checkpoint() == checkpoint)
     }
 
-    /// The same lines as those of another time that the hooks were asked.
+    /// These lines as those of another time that the hooks were asked.
     pub(crate) fn again(mut self) -> Self {
         for line in &mut self.0 {
             match line {
@@ -197,7 +197,7 @@ impl RecordLines {
 #[derive(Debug)]
 pub struct RecordLinesIter<'a> {
     lines: std::slice::Iter<'a, Line>,
-    /// Whose lines are being written out.
+    /// The hooks passed over whose lines are being written out.
     over: Option<(&'a PassedOver, std::slice::Iter<'a, (usize, Why)>)>,
 }
 

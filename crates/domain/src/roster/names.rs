@@ -8,14 +8,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::checkpoint::{CHECKPOINT_COUNT, CheckpointKind, Facts};
 
-/// How many names are remembered at one checkpoint: more than an agent has tools. Models may call tools that do not
-/// exist, by any name; those beyond are compared each time.
+/// The number of names that are remembered at one checkpoint: more than an agent has tools. Models may call tools that
+/// do not exist, by any name; those beyond are compared each time.
 const MAX_NAMES: usize = 256;
 
 /// From so many hooks on it is quicker to look a name up than to compare it.
 const WORTH_IT: usize = 4;
 
-/// What the matchers of one row said of each name.
+/// The answers that the matchers of one row gave for each name.
 type Said = HashMap<Box<str>, Arc<[bool]>>;
 
 /// For each name of a tool, in the order of the row, whether the hooks there are about it.
@@ -23,8 +23,8 @@ type Said = HashMap<Box<str>, Arc<[bool]>>;
 pub(super) struct Names([RwLock<Said>; CHECKPOINT_COUNT]);
 
 impl Names {
-    /// What `compare` says of each of the `hooks` hooks at `kind`, by place. Nothing where that depends on more than
-    /// one name, or is not worth it.
+    /// The answer that `compare` gives of each of the `hooks` hooks at `kind`, by place. Nothing where that depends on
+    /// more than one name, or is not worth it.
     pub(super) fn of(
         &self,
         kind: CheckpointKind,
@@ -56,7 +56,8 @@ mod tests {
 
     const AT: CheckpointKind = CheckpointKind::PreToolUse;
 
-    /// What is said of `facts` by hooks the second and last of which are about it, and how many were compared for it.
+    /// The answers about `facts` of hooks the second and last of which are about it, and how many were compared for
+    /// it.
     fn look(names: &Names, facts: &Facts<'_>, hooks: usize) -> (Option<Vec<bool>>, usize) {
         let compared = Cell::new(0);
         let said = names.of(AT, (facts, hooks), |place| {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Most characters of a description that are told. Source: the published format of skills, which allows no more.
 pub const MAX_DESCRIPTION_CHARS: usize = 1024;
 
-/// What stands before the list.
+/// The text that stands before the list.
 const HEAD: &str = "You have skills: instructions for certain kinds of work. When a task fits one of them, read it \
 first by calling `load_skill` with its name, and follow what it says. The skills:";
 

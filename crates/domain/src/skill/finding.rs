@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -28,8 +28,8 @@ impl Severity {
     }
 }
 
-/// What was found: the letter says about what, `S` a skill, `F` a manifest, `E` an entry that is skipped, `W` one that is
-/// kept, `M` the `SKILL.md`.
+/// The code of a finding: its letter says what it is about, `S` a skill, `F` a manifest, `E` an entry that is skipped,
+/// `W` one that is kept, `M` the `SKILL.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FindingCode {
     /// The name of an enabled skill is not one plain path component.
@@ -105,7 +105,7 @@ pub enum FindingCode {
 }
 
 impl FindingCode {
-    /// How bad it is.
+    /// The severity of a finding with this code.
     pub fn severity(self) -> Severity {
         match self {
             Self::F5 | Self::M3 => Severity::Notice,
@@ -192,7 +192,7 @@ impl FileRefusal {
         }
     }
 
-    /// The same in a sentence that begins with the name of the file.
+    /// The refusal in a sentence that begins with the name of the file.
     pub fn said(self) -> &'static str {
         match self {
             Self::Name => "is not a name that a file may have here",
@@ -211,9 +211,9 @@ impl FileRefusal {
 /// One thing that is wrong with a skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it is.
+    /// The code of the finding.
     pub code: FindingCode,
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
     /// The skill, as the configuration names it.
     pub skill: String,
@@ -225,9 +225,9 @@ pub struct Finding {
     pub column: Option<usize>,
     /// Where in the manifest, as a JSON pointer; empty for all of it.
     pub path: String,
-    /// What was expected.
+    /// The text that was expected.
     pub expected: Option<String>,
-    /// What stands there; of a text that is refused, why.
+    /// The text that stands there; of a text that is refused, why.
     pub got: Option<String>,
     /// The name that was probably meant.
     pub nearest: Option<String>,
@@ -253,21 +253,21 @@ impl Finding {
         }
     }
 
-    /// The same, about `file`.
+    /// This finding, about `file`.
     #[must_use]
     pub fn of(mut self, file: impl Into<PathBuf>) -> Self {
         self.file = Some(file.into());
         self
     }
 
-    /// The same, at a line and a column.
+    /// This finding, at a line and a column.
     #[must_use]
     pub fn at(mut self, (line, column): (usize, usize)) -> Self {
         (self.line, self.column) = (Some(line), Some(column));
         self
     }
 
-    /// The same, with what was expected and what stands there.
+    /// This finding, with the text that was expected and the text that stands there.
     #[must_use]
     pub fn instead(mut self, expected: impl Into<String>, got: impl Into<String>) -> Self {
         (self.expected, self.got) = (Some(expected.into()), Some(got.into()));

@@ -13,7 +13,7 @@ pub struct Skill {
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// What it is for, if its `SKILL.md` says so.
+    /// The purpose of the skill, if its `SKILL.md` says so.
     pub description: Option<String>,
     /// Its hooks, in the order of its manifest.
     pub hooks: Vec<SkillHook>,
@@ -26,7 +26,7 @@ pub struct Skill {
 pub struct Scan {
     /// The skills.
     pub skills: Vec<Skill>,
-    /// What is wrong, in the same order.
+    /// The findings, in the same order.
     pub findings: Vec<Finding>,
 }
 
@@ -36,7 +36,7 @@ impl Scan {
         Skills::new(self.skills.iter().flat_map(|skill| skill.hooks.iter().cloned()).collect())
     }
 
-    /// What the model is told of them.
+    /// The catalogue of the skills that the model is told.
     pub fn catalogue(&self) -> Catalogue {
         let described =
             self.skills.iter().filter_map(|skill| Some((skill.name.as_str(), skill.description.as_deref()?)));
@@ -48,7 +48,7 @@ impl Scan {
         self.skills.iter().find(|skill| skill.name == name)
     }
 
-    /// How bad the worst finding is.
+    /// The severity of the worst finding.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }

@@ -17,10 +17,10 @@ use crate::identity::Identity;
 use crate::record::EventRecord;
 use crate::verdict::VerdictKind;
 
-/// How many turns are kept open at most: far more than one host works at a time. Beyond, the oldest is told as it is.
+/// The most turns that are kept open: far more than one host works at a time. Beyond, the oldest is told as it is.
 pub const MAX_OPEN_TURNS: usize = 1024;
 
-/// How many tool calls of one turn are kept open at most: more than one answer of a model has.
+/// The most tool calls of one turn that are kept open: more than one answer of a model has.
 pub const MAX_OPEN_CALLS: usize = 256;
 
 /// The status of a span whose end nobody saw.
@@ -59,7 +59,7 @@ struct Call {
     start: Timestamp,
 }
 
-/// How something ended that was open.
+/// The end of something that was open.
 struct End<'a> {
     at: Timestamp,
     status: SpanStatus,
@@ -120,7 +120,7 @@ impl Call {
 }
 
 impl OpenSpans {
-    /// What is over now that observers were told of `notice`.
+    /// The spans that are over now that observers were told of `notice`.
     pub fn noticed(&mut self, notice: &Notice) -> Vec<Span> {
         let (who, at) = (&notice.who, notice.at);
         if who.is_test {
@@ -188,8 +188,8 @@ impl OpenSpans {
         }
     }
 
-    /// What is over now that the hooks of `events` were asked, one after the other from `began`: their own spans, and
-    /// what had to give way.
+    /// The spans that are over now that the hooks of `events` were asked, one after the other from `began`: their own
+    /// spans, and what had to give way.
     pub fn concluded(&mut self, began: Timestamp, events: &[EventRecord]) -> Vec<Span> {
         let (mut spans, mut start) = (Vec::new(), began);
         for event in events.iter().filter(|event| !event.who.is_test) {

@@ -78,7 +78,7 @@ pub enum RuleChange {
     Delete(HookId),
 }
 
-/// What a change left.
+/// The result that a change left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleChangeResult {
     /// The epoch after it.
@@ -92,7 +92,7 @@ pub struct RuleChangeResult {
 pub struct LoggedChange {
     /// A UUID.
     pub id: String,
-    /// Whose hook.
+    /// The tenant that owns the hook.
     pub tenant_id: TenantId,
     /// Which hook.
     pub hook_id: HookId,
@@ -100,11 +100,11 @@ pub struct LoggedChange {
     pub at: String,
     /// Who.
     pub actor: String,
-    /// What: `created`, `updated`, `deleted`, `toggled`, `tripped`, `reset`, `disabled`.
+    /// The action: `created`, `updated`, `deleted`, `toggled`, `tripped`, `reset`, `disabled`.
     pub action: String,
     /// The version after it.
     pub version: u32,
-    /// What differs, as a JSON Patch; secrets are masked.
+    /// The difference, as a JSON Patch; secrets are masked.
     pub diff: Value,
 }
 
@@ -136,7 +136,7 @@ pub trait RuleStore: Send + Sync {
     /// The store cannot be read.
     fn rules(&self) -> Result<StoredRules, StoreError>;
 
-    /// What counts the changes of rules, of every process.
+    /// The counter of the changes of rules, of every process.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -202,7 +202,7 @@ pub trait RuleStore: Send + Sync {
 /// Which executions are wanted. Empty members ask for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionQuery {
-    /// Whose; everybody's when absent.
+    /// The tenant that owns the executions; everybody's when absent.
     pub tenant: Option<TenantId>,
     /// Of which hook.
     pub hook: Option<HookId>,
@@ -250,7 +250,7 @@ pub trait ExecutionStore: Send + Sync {
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 }
 
-/// What a tenant may spend on judges in one month, in tokens.
+/// The budget that a tenant may spend on judges in one month, in tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {
@@ -258,9 +258,9 @@ pub struct Budget {
     pub month_start: String,
     /// All of it.
     pub budget_total: i64,
-    /// What is spent or reserved.
+    /// The tokens that are spent or reserved.
     pub used: i64,
-    /// What is left; negative once what was booked turned out too small.
+    /// The tokens that are left; negative once what was booked turned out too small.
     pub remaining: i64,
 }
 
@@ -333,15 +333,15 @@ pub trait AuditStore: Send + Sync {
 pub struct OutboxJob {
     /// A UUID.
     pub id: String,
-    /// Whose event.
+    /// The tenant that owns the event.
     pub tenant_id: TenantId,
     /// Which hook.
     pub hook_id: HookId,
     /// The event.
     pub event_id: String,
-    /// What the hook is sent, and what its record needs; encrypted where it is kept.
+    /// The payload that the hook is sent, and what its record needs; encrypted where it is kept.
     pub payload: Vec<u8>,
-    /// How often it was tried.
+    /// The number of times that the job was tried.
     pub attempts: u32,
     /// When it is due.
     pub next_at: Timestamp,

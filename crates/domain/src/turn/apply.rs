@@ -106,7 +106,7 @@ impl Turn {
         }
     }
 
-    /// What a gate took out of a call is not in the conversation any more, also while the call has no answer.
+    /// Keeps the text that a gate took out of a call out of the conversation, also while the call has no answer.
     fn take_rewrite(&mut self, place: usize, rewritten: Option<String>) {
         if let Some(slot) = self.batch.get_mut(place) {
             slot.rewritten = rewritten;
@@ -142,7 +142,7 @@ impl Turn {
     }
 }
 
-/// How many of the oldest `upto` messages can go without parting a call from its answer.
+/// The number of the oldest `upto` messages can go without parting a call from its answer.
 pub fn whole_rounds(messages: &[Rendered<Message>], upto: usize) -> usize {
     let cuts = |at: usize| messages.get(at).is_some_and(|message| message.get().role == Role::Tool);
     (0..=upto.min(messages.len())).rev().find(|at| !cuts(*at)).unwrap_or(0)

@@ -81,7 +81,7 @@ impl Turn {
         self.batch.iter().enumerate().filter_map(of).collect()
     }
 
-    /// What calls leave for the model that the end of the turn cuts off.
+    /// The text that calls leave for the model that the end of the turn cuts off.
     fn rest(&self) -> &str {
         match &self.ending {
             Some(TurnEnd { error: Some((_, text)), .. }) => text,

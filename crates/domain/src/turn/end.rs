@@ -5,14 +5,14 @@ use crate::checkpoint::runtime::{InterruptKind, TurnStatus};
 use crate::ruling::Aborted;
 use crate::verdict::AbortScope;
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnEnd {
     /// The word of `turn_end`.
     pub status: TurnStatus,
-    /// What the user reads at the end; empty when the results went out already or nothing came of it.
+    /// The text that the user reads at the end; empty when the results went out already or nothing came of it.
     pub reply: String,
-    /// What failed, for a turn that ended in an error: the stage and the text.
+    /// The failure, for a turn that ended in an error: the stage and the text.
     pub error: Option<(String, String)>,
     /// Whether history goes back to where the turn began.
     pub roll_back: bool,
@@ -54,7 +54,7 @@ impl TurnEnd {
         Self { stopped_by: Some(by), ..end }
     }
 
-    /// What observers are told of this end, right before `turn_end`.
+    /// The event that observers are told of this end, right before `turn_end`.
     pub fn told(&self) -> Option<RuntimeEvent> {
         let hook = self.stopped_by.as_ref().map(|aborted| aborted.by.to_string());
         if let Some((stage, message)) = &self.error {

@@ -23,19 +23,19 @@ pub enum Fact {
     Begun {
         /// The turn.
         turn_id: TurnId,
-        /// What it was asked.
+        /// The messages that the turn was asked with.
         prompts: Vec<KeptMessage>,
-        /// How many rounds it may take.
+        /// The number of rounds that the turn may take.
         max_iterations: u32,
     },
-    /// What the turn has beside its conversation; only right after [`Fact::Begun`].
+    /// The setup that the turn has beside its conversation; only right after [`Fact::Begun`].
     Equipped {
         /// That.
         with: Box<TurnSetup>,
     },
     /// The model said its plan, and that passed the hooks.
     Planned {
-        /// What stays of it in the conversation: the plan, or the answer; nothing where it is empty.
+        /// The message that stays in the conversation: the plan, or the answer; nothing where it is empty.
         message: KeptMessage,
         /// Whether the loop follows; else it was the answer.
         need_tool: bool,
@@ -49,7 +49,7 @@ pub enum Fact {
     Queued(WaitingMessage),
     /// The oldest `count` of the waiting messages entered the conversation.
     Injected {
-        /// How many.
+        /// The number of them.
         count: usize,
     },
     /// Somebody wants the turn to come to an end.
@@ -101,21 +101,21 @@ pub enum Fact {
     },
     /// The oldest `upto` messages gave way to a summary of them, or fewer where that would part a call from its answer.
     Compacted {
-        /// How many messages went.
+        /// The number of messages that went.
         upto: usize,
-        /// What stands in their place; nothing when they were only dropped.
+        /// The message that stands in their place; nothing when they were only dropped.
         summary: Option<KeptMessage>,
     },
     /// The turn is over.
     Ended {
-        /// How.
+        /// The status in which the turn ended.
         status: TurnStatus,
         /// Whether history goes back to where the turn began.
         roll_back: bool,
-        /// What failed, if it ended in an error: stage and text.
+        /// The failure, if the turn ended in an error: stage and text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<(String, String)>,
-        /// What the user read at the end.
+        /// The text that the user read at the end.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reply: String,
     },
@@ -160,7 +160,7 @@ impl Fact {
 pub struct KeptMessage {
     /// The message.
     pub message: Message,
-    /// What only the host and the provider know of it.
+    /// The data that only the host and the provider know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub private: Vec<Value>,
 }
@@ -185,7 +185,7 @@ pub struct WaitingMessage {
     pub message: KeptMessage,
     /// Who sent it.
     pub from: MessageSender,
-    /// What hooks want the model to read after it.
+    /// The messages that hooks want the model to read after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<KeptMessage>,
 }

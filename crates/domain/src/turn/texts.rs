@@ -13,18 +13,18 @@ use crate::planning::StepPrompts;
 use crate::skill::{Skills, Timing};
 use crate::turn::{KeptMessage, MessageSender, TurnEnd};
 
-/// What a turn has beside its conversation.
+/// The setup that a turn has beside its conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnSetup {
     /// The texts of skills in force for it.
     pub skills: Skills,
-    /// How it goes.
+    /// The flow of the turn.
     pub flow: TurnFlow,
     /// Which tools there are for it.
     pub tools: ToolUse,
 }
 
-/// How a turn goes.
+/// The flow of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnFlow {
@@ -46,7 +46,7 @@ pub enum ToolUse {
     Off,
 }
 
-/// What happens in a turn to texts that are nobody's message.
+/// The texts of a turn that are nobody's message.
 #[derive(Clone, Debug)]
 pub(super) struct Texts {
     ledger: Ledger,
@@ -63,7 +63,7 @@ pub(super) struct Texts {
     chunks: Vec<HookChunk>,
 }
 
-/// What the coming call is.
+/// The kind of the coming call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Planning,
@@ -187,7 +187,7 @@ impl Turn {
         self.texts.as_ref().is_some_and(|it| !it.ledger.skills().is_empty() || it.flow != TurnFlow::Direct)
     }
 
-    /// What happened to texts since this was asked last, oldest first.
+    /// The events of texts since this was asked last, oldest first.
     pub fn take_events(&mut self) -> Vec<LedgerEvent> {
         self.texts.as_mut().map(|texts| texts.ledger.take_events()).unwrap_or_default()
     }

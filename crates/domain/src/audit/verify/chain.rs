@@ -25,7 +25,7 @@ const MAX_GAPS: usize = 1024;
 /// Most checkpoints that wait for their row: those of a hundred million rows.
 const MAX_WAITING: usize = 100_000;
 
-/// What is known of one chain so far.
+/// The state of one chain, as far as it was read.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     /// The last row that was linked; none until the first one is.
@@ -173,7 +173,8 @@ impl Chain {
         }
     }
 
-    /// What follows the doubtful row, a row or a checkpoint, names its hash as it was: so what was altered?
+    /// Settles what was altered, now that the thing after the doubtful row, a row or a checkpoint, names its hash as
+    /// `named`.
     fn settle(&mut self, named: Option<&Hash>) {
         let Some(Doubt { seq, given, made, after_gap, inside }) = self.doubt.take() else { return };
         if named == Some(&made) {
@@ -322,7 +323,7 @@ impl Chain {
         }
     }
 
-    /// What came of it.
+    /// The report on the chain, which is that of `tenant_id`.
     pub(super) fn finish(mut self, tenant_id: TenantId) -> TenantReport {
         if let Some(held) = self.held.take() {
             self.jump(held.row);

@@ -23,7 +23,7 @@ pub enum AuditFinding {
     Malformed {
         /// Which row.
         seq: u64,
-        /// What is wrong with the body.
+        /// The reason why the body is wrong.
         why: String,
     },
     /// The row names another hash than that of the row before it, and fits to what it names.
@@ -92,18 +92,18 @@ pub enum AuditFinding {
     },
 }
 
-/// What of a row was altered.
+/// The part of a row that was altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlteredPart {
     /// When.
     At,
-    /// What about.
+    /// The kind of thing that the row is about.
     Kind,
-    /// Whose chain.
+    /// The tenant that owns the chain.
     TenantId,
     /// The hash of the row before it.
     Prev,
-    /// What it says.
+    /// The body of the row.
     Body,
     /// Its own hash.
     Hash,

@@ -15,7 +15,7 @@ pub(super) struct ExaminedRow {
     pub(super) row: Row,
 }
 
-/// What the chain needs to know of a row.
+/// The part of a row that the chain needs to know.
 #[derive(Debug)]
 pub(super) struct Row {
     /// Its number by what was hashed, if its hash fits; else the one that it carries.
@@ -25,13 +25,13 @@ pub(super) struct Row {
     pub(super) hash: Hash,
     /// The hash that it should carry, by its own `prev` and body.
     pub(super) made: Hash,
-    /// What was hashed; not kept for a row that is set aside.
+    /// The body that was hashed; not kept for a row that is set aside.
     pub(super) body: Option<String>,
-    /// What is wrong with its columns or its body, if the body is what was hashed.
+    /// The findings on the row's columns or its body, if the body is what was hashed.
     pub(super) inside: Vec<AuditFinding>,
 }
 
-/// How a row stands to the hash of the row before it.
+/// The relation of a row to the hash of the row before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     /// It follows.
@@ -47,7 +47,7 @@ pub(super) enum Fit {
 }
 
 impl Row {
-    /// How it stands to `expected`, the hash of the row before it.
+    /// The relation of the row to `expected`, the hash of the row before it.
     pub(super) fn fit(&self, expected: &Hash) -> Fit {
         let hashed_so = |body: &String| Hash::of(expected, body) == self.hash;
         match (self.is_whole(), self.prev == *expected) {
@@ -84,7 +84,7 @@ pub(super) fn examine(entry: AuditEntry) -> ExaminedRow {
     ExaminedRow { tenant, row: Row { seq, prev, hash, made, body: Some(body), inside } }
 }
 
-/// What a body says about its row.
+/// The claims that a body makes about its row.
 struct ClaimedRow {
     at: String,
     kind: String,
