@@ -48,7 +48,7 @@ struct List {
 type Place = (Instant, u64);
 
 impl Deadlines {
-    /// What `future` comes to, if it does in `time`.
+    /// The output of `future`, if it is ready within `time`.
     ///
     /// # Errors
     /// It did not. The future is dropped.
@@ -56,7 +56,7 @@ impl Deadlines {
         self.until(Instant::now() + time, future).await
     }
 
-    /// What `future` comes to, if it does before `deadline`. One that is ready at once sets nothing.
+    /// The output of `future`, if it is ready before `deadline`. One that is ready at once sets nothing.
     ///
     /// # Errors
     /// It did not. The future is dropped.

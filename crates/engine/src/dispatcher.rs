@@ -38,14 +38,14 @@ pub struct Dispatcher {
     evidence: Arc<Evidence>,
 }
 
-/// What every question of one turn has in common.
+/// The context that every question of one turn has in common.
 #[derive(Clone)]
 pub struct TurnCx {
-    /// Whose turn.
+    /// The identity of the turn.
     pub who: Identity,
     /// Set when the turn is ending.
     pub cancel: CancellationToken,
-    /// What is known of the agent: its tools, models and who owns which injected tool.
+    /// The knowledge about the agent: its tools, models and who owns which injected tool.
     pub known: Arc<dyn AgentInfo>,
     /// Where persons are asked; without it an ask refuses.
     pub approvals: Option<Arc<Approvals>>,
@@ -109,7 +109,7 @@ impl Dispatcher {
         (subject, ruling)
     }
 
-    /// The same, with what hooks want the model to read besides.
+    /// Asks the hooks about `subject`, and also returns the notes that hooks want the model to read besides.
     pub async fn consult<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>, Vec<Note>) {
         if self.current.is_quiet(C::KIND) {
             return (subject, Ruling::Proceed, Vec::new());
@@ -169,7 +169,7 @@ impl Dispatcher {
         self.evidence.room().await;
     }
 
-    /// The same, for a host that keeps the record by itself: together with what it is about.
+    /// Tells observers of `what`, for a host that keeps the record by itself: together with what it is about.
     #[must_use = "what is not kept leaves no evidence"]
     pub fn tell_apart(&self, who: &Identity, what: impl Into<ObservedEvent>) -> Vec<EventRecord> {
         let what = what.into();
@@ -331,7 +331,7 @@ fn tell_one(set: &HookSet, number: usize, notice: &Arc<Notice>) -> Record {
     Record::of(hook, notice.what.checkpoint(), outcome)
 }
 
-/// What the hook `by` made of a result, with its files taken over.
+/// The result as the hook `by` made it, with its files taken over.
 async fn with_files(cx: &TurnCx, by: &HookName, heard: Result<Reply, Fault>) -> Result<Reply, Fault> {
     match (heard, &cx.files) {
         (Ok(Reply::AfterTool(ParsedVerdict { verdict: Verdict::Modify(output), warnings, .. })), Some(files)) => {

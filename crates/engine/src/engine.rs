@@ -156,7 +156,7 @@ impl Engine {
         self.deadlines.close().await;
     }
 
-    /// The same as [`Engine::close`], but no longer than `limit`. Says how many tasks are left then.
+    /// Closes the engine like [`Engine::close`], but no longer than `limit`. Says how many tasks are left then.
     pub async fn close_within(&self, limit: Duration) -> usize {
         // What is left says more than that time was up.
         drop(tokio::time::timeout(limit, self.close()).await);

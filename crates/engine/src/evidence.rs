@@ -51,15 +51,15 @@ impl Evidence {
         Self { out: Out { store, lost: LostCounter::default() }, watchers, deadlines, in_place: false, tracer: None }
     }
 
-    /// The same, and a tool call that waits for its record writes it in its own thread where the store is idle, which
-    /// saves two changes of thread. For hosts whose agents run on a runtime of many threads, and not in a
+    /// This evidence, where a tool call that waits for its record writes it in its own thread where the store is idle,
+    /// which saves two changes of thread. For hosts whose agents run on a runtime of many threads, and not in a
     /// [`LocalSet`](tokio::task::LocalSet): the other tasks of the thread go on in another one.
     #[must_use]
     pub fn writing_in_place(self) -> Self {
         Self { in_place: true, ..self }
     }
 
-    /// The same, and `tracer` hears of what happens, too.
+    /// This evidence, of which `tracer` hears, too.
     #[must_use]
     pub fn traced_by(self, tracer: Arc<Tracer>) -> Self {
         Self { tracer: Some(tracer), ..self }
@@ -132,8 +132,8 @@ impl Evidence {
         }
     }
 
-    /// The same for whoever cannot wait: what the store cannot take is lost. It takes its room all the same, so that
-    /// those who can wait do; what comes without room is bounded by what the store lets wait in all.
+    /// Keeps `records` for whoever cannot wait: what the store cannot take is lost. It takes its room all the same, so
+    /// that those who can wait do; what comes without room is bounded by what the store lets wait in all.
     pub(crate) fn keep_now(&self, records: Vec<EventRecord>) {
         self.show(&records);
         self.out.keep_now(records);

@@ -37,9 +37,9 @@ pub trait Handler: Any + Send + Sync {
 pub struct HookCall<'a> {
     /// Which occurrence.
     pub event_id: &'a EventId,
-    /// Whose.
+    /// The identity of the turn that the event belongs to.
     pub who: &'a Identity,
-    /// What is asked.
+    /// The subject that is asked about.
     pub subject: Subject<'a>,
     /// How long the answer may take.
     pub timeout: Duration,
@@ -49,7 +49,7 @@ pub struct HookCall<'a> {
     pub again: bool,
     /// Set when the turn is ending.
     pub cancel: &'a CancellationToken,
-    /// What is known of the agent.
+    /// The knowledge about the agent.
     pub known: &'a dyn AgentInfo,
     /// The rendering of `subject` that hooks of one chain share.
     pub wire: &'a WireCache,

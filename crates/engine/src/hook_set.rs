@@ -17,7 +17,7 @@ use crate::handler::{Handler, HookCall};
 pub struct Mount {
     /// The hook.
     pub hook: Hook,
-    /// What runs it; [`NullHandler`] for hooks that are never asked.
+    /// The handler that runs it; [`NullHandler`] for hooks that are never asked.
     pub handler: Arc<dyn Handler>,
 }
 
@@ -26,7 +26,7 @@ pub struct Mount {
 pub struct Mounted {
     /// The hook.
     pub hook: Arc<Hook>,
-    /// What runs it.
+    /// The handler that runs it.
     pub handler: Arc<dyn Handler>,
 }
 
@@ -73,12 +73,12 @@ impl HookSet {
         &self.roster
     }
 
-    /// What runs the hook with the number `i` of the roster.
+    /// The handler that runs the hook with the number `i` of the roster.
     pub fn handler(&self, i: usize) -> &Arc<dyn Handler> {
         &self.handlers[i]
     }
 
-    /// What runs the hook called `name`.
+    /// The handler that runs the hook called `name`.
     pub fn handler_of(&self, name: &HookName) -> Option<&Arc<dyn Handler>> {
         let i = self.roster.hooks().iter().position(|hook| hook.name == *name)?;
         self.handlers.get(i)

@@ -20,7 +20,7 @@ pub struct RulesByTenant {
     pub tenants: BTreeMap<TenantId, Arc<[Mounted]>>,
     /// Those of every other tenant: the global ones.
     pub others: Arc<[Mounted]>,
-    /// What the tenants are called in addresses and in the operator's allow-list.
+    /// The names of the tenants in addresses and in the operator's allow-list.
     pub slugs: BTreeMap<TenantId, String>,
 }
 
@@ -49,7 +49,7 @@ struct CachedSet {
 pub struct LiveRules {
     rules: RwLock<Arc<RulesByTenant>>,
     generation: AtomicU64,
-    /// What the last turn of each tenant began with. The next one begins with the same, unless a rule or a
+    /// The set that the last turn of each tenant began with. The next one begins with the same, unless a rule or a
     /// configured hook changed in between.
     sets: Mutex<BTreeMap<TenantId, CachedSet>>,
     outcomes: OnceLock<Arc<dyn OutcomeListener>>,
@@ -68,7 +68,7 @@ impl LiveRules {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What `tenant` is called, as of the rules in force.
+    /// The name of `tenant` in addresses, as of the rules in force.
     pub fn slug(&self, tenant: &TenantId) -> Option<String> {
         self.rules().slugs.get(tenant).cloned()
     }

@@ -81,21 +81,21 @@ pub trait NativeHook: Send + Sync {
     }
 }
 
-/// What a native hook answers at the checkpoint `C`.
+/// The answer of a native hook at the checkpoint `C`.
 pub type NativeAnswer<C> = Result<Verdict<C>, HookError>;
 
-/// What a native hook may know of the event besides its subject.
+/// The context that a native hook may know of the event besides its subject.
 #[derive(Clone, Copy)]
 pub struct HookCx<'a> {
     /// Which occurrence.
     pub event_id: &'a EventId,
-    /// Whose.
+    /// The identity of the turn that the event belongs to.
     pub identity: &'a Identity,
     /// How long the answer may take.
     pub timeout: Duration,
     /// Set when the turn is ending.
     pub cancel: &'a CancellationToken,
-    /// What is known of the agent: its tools, what they say of themselves, and whom it works for.
+    /// The knowledge about the agent: its tools, what they say of themselves, and whom it works for.
     pub known: &'a dyn AgentInfo,
 }
 
@@ -141,7 +141,7 @@ impl NativeHandler {
     }
 }
 
-/// What a hook said, or what its panic or its error is.
+/// The reply of a hook, or the fault that its panic or its error is.
 fn heard_of(heard: std::thread::Result<Result<Reply, HookError>>) -> Result<Reply, Fault> {
     match heard {
         Err(_panic) => Err(Fault::Panicked),

@@ -16,7 +16,7 @@ impl Permit {
         Self { who, call, digest }
     }
 
-    /// Whose call it is: tenant, agent, session, turn.
+    /// The identity of the turn that makes the call: tenant, agent, session, turn.
     pub fn identity(&self) -> &Identity {
         &self.who
     }

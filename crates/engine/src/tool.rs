@@ -17,7 +17,7 @@ pub trait Tool: Send + Sync {
     /// Whether running it changes nothing; such calls of one batch may overlap.
     fn read_only(&self) -> bool;
 
-    /// What it says of itself, for hooks.
+    /// The annotations that the tool has about itself, for hooks.
     fn annotations(&self) -> Annotations {
         Annotations { read_only: self.read_only().then_some(true), destructive: None }
     }

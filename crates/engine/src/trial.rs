@@ -15,12 +15,12 @@ use domain::ruling::Ruling;
 use crate::dispatcher::{Dispatcher, TurnCx};
 use crate::handler::{HookCall, WireCache};
 
-/// What came of one question to one hook.
+/// The outcome of one question to one hook.
 #[derive(Debug)]
 pub struct HookTrial<C: Checkpoint> {
     /// The value as the hook left it.
     pub subject: C,
-    /// What a loop in which this hook is the only one would have to do.
+    /// The ruling that a loop in which this hook is the only one would have to follow.
     pub ruling: Ruling<C>,
     /// Whether it ran, what it said, how long it took. None if the hook does not act at this checkpoint.
     pub record: Option<Record>,

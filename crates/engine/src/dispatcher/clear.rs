@@ -34,7 +34,7 @@ pub enum Clearance {
         by: HookName,
         /// How long it took.
         took: Duration,
-        /// What the gates left beside that.
+        /// The notes that the gates left beside that.
         gate_notes: GateNotes,
     },
     /// A person must say, and nobody has yet: the question is in the store. Clear the same call again later.
@@ -80,7 +80,7 @@ impl Clearance {
     }
 }
 
-/// What a person had to do with a clearing.
+/// The part that a person had in a clearing.
 enum Person {
     /// Nobody was needed.
     Unasked,
