@@ -43,7 +43,7 @@ pub struct CommandSpec {
 pub struct RunLimit<'a> {
     /// From its beginning on.
     pub time: Duration,
-    /// What keeps it.
+    /// The deadlines that keep it.
     pub deadlines: &'a Deadlines,
 }
 
@@ -52,9 +52,9 @@ pub struct RunLimit<'a> {
 pub struct CommandResult {
     /// How it ended.
     pub end: CommandEnd,
-    /// What it wrote to standard output until then, at most [`MAX_OUTPUT_BYTES`].
+    /// The bytes that the command wrote to standard output until then, at most [`MAX_OUTPUT_BYTES`].
     pub stdout: Bytes,
-    /// What it wrote to standard error until then, at most [`MAX_OUTPUT_BYTES`].
+    /// The bytes that the command wrote to standard error until then, at most [`MAX_OUTPUT_BYTES`].
     pub stderr: Bytes,
     /// How long it took.
     pub took: Duration,

@@ -38,7 +38,7 @@ pub(crate) struct ChildGuard {
     _bond: Option<ThreadHold>,
 }
 
-/// What tells that the child has ended.
+/// The signal that tells that the child has ended.
 #[derive(Debug)]
 enum EndSignal {
     /// A descriptor of the child itself.

@@ -14,13 +14,13 @@ use crate::hook::{ProcessHook, ProcessSpec, SpawnCheck};
 use engine::Engine;
 use engine::Mount;
 
-/// What is wrong with the entry of a process hook, one line each.
+/// The problems of the entry of a process hook, one line each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hook \"{name}\": {}", problems.join("; "))]
 pub struct EntryError {
     /// The hook.
     pub name: String,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) ->
     Ok(mount(engine, hook, spec))
 }
 
-/// What the child of `hook` needs to run, with `vars` as its whole environment.
+/// The specification that the child of `hook` needs to run, with `vars` as its whole environment.
 pub fn spec(
     hook: &Hook,
     entry: &ProcessEntry,

@@ -26,7 +26,7 @@ impl Tail {
         kept.extend(piece);
     }
 
-    /// What is kept, cleaned of invalid text.
+    /// The text that is kept, cleaned of invalid bytes.
     pub(super) fn text(&self) -> String {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()

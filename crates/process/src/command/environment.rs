@@ -11,8 +11,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const LANG: &str = "C.UTF-8";
 /// How the names of the host's own variables begin, and those of the system that it can replace.
 const OWN: [&str; 2] = ["PINTLE_", "GOCLAW_"];
-/// What makes a variable of the host's own a secret, beyond what makes any variable one: older keys, connection
-/// strings.
+/// The words that make a variable of the host's own a secret, beyond what makes any variable one: older keys,
+/// connection strings.
 const OWN_SECRETS: [&str; 8] = ["KEY", "TOKEN", "PASS", "SECRET", "CREDENTIAL", "PRIVATE", "DSN", "DATABASE"];
 
 /// The whole environment of a command: a plain `PATH`, the `HOME` of `host`, a `LANG`, then those of `allowed` that

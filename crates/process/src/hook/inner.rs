@@ -30,7 +30,7 @@ pub(super) enum Phase {
     Closed,
 }
 
-/// What a hook's handle and its supervisor share.
+/// The state that a hook's handle and its supervisor share.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) spec: Arc<ProcessSpec>,
@@ -38,7 +38,7 @@ pub(super) struct Inner {
     pub(super) tally: Arc<Tally>,
     pub(super) tail: Arc<Tail>,
     pub(super) phase: watch::Sender<Phase>,
-    /// What the first handshake ended in.
+    /// The outcome of the first handshake.
     pub(super) first: watch::Sender<Option<Result<(), Fault>>>,
     /// Set when the hook is to be closed.
     pub(super) closing: CancellationToken,
@@ -49,7 +49,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// What each of its children begins with.
+    /// The state that each of its children begins with.
     pub(super) fn lasting(&self) -> LastingState {
         LastingState {
             spec: self.spec.clone(),

@@ -26,7 +26,7 @@ pub struct ProcessSpec {
     pub dir: Option<PathBuf>,
     /// The whole environment, sorted.
     pub env: Vec<(OsString, OsString)>,
-    /// What `hook.hello` lists.
+    /// The modes that `hook.hello` lists.
     pub modes: Vec<&'static str>,
     /// Deadline of the handshake.
     pub start_timeout: Duration,
