@@ -54,19 +54,19 @@ pub trait SealingVault: Send + Sync {
 /// Whether hooks of the tenant with this slug, or global ones, may be sent to a URL, by its text alone.
 pub type CheckUrl = Arc<dyn Fn(Option<&str>, &str) -> Result<(), String> + Send + Sync>;
 
-/// What is known of an agent of a tenant: its tools, and how to read its shell texts.
+/// The knowledge about an agent of a tenant: its tools, and how to read its shell texts.
 pub type AgentInfoOf = Arc<dyn Fn(&TenantId, &AgentId) -> Arc<dyn AgentInfo> + Send + Sync>;
 
 /// Whether a session is the caller's own.
 pub type OwnsSession = Arc<dyn Fn(&Caller, &str) -> bool + Send + Sync>;
 
-/// What a rule admin is made of.
+/// The services that a rule admin is made of.
 pub struct RuleAdminServices {
     /// The rules.
     pub hooks: Arc<dyn RuleStore>,
-    /// What they did.
+    /// The store of the rules' executions.
     pub executions: Arc<dyn ExecutionStore>,
-    /// What judges may cost.
+    /// The store of the budgets of judges.
     pub budgets: Arc<dyn BudgetStore>,
     /// The rules in force.
     pub rule_cache: Arc<RuleCache>,
@@ -76,11 +76,11 @@ pub struct RuleAdminServices {
     pub vault: Arc<dyn SealingVault>,
     /// The agents of the host.
     pub agents: AgentNames,
-    /// What is known of each of them.
+    /// The knowledge about each agent.
     pub known_of: AgentInfoOf,
-    /// What URLs are let through.
+    /// The check of the URLs that are let through.
     pub check_url: CheckUrl,
-    /// Whose sessions are whose.
+    /// The check of who owns a session.
     pub owns_session: OwnsSession,
     /// The time.
     pub clock: Arc<dyn Clock>,

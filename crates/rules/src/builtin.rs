@@ -32,7 +32,7 @@ pub struct BuiltinRule {
     pub events: Vec<CheckpointKind>,
     /// When and how it is asked.
     pub terms: BuiltinTerms,
-    /// What it may change: `rawInput`, `toolInput`, `toolInput.KEY`.
+    /// The fields that it may change: `rawInput`, `toolInput`, `toolInput.KEY`.
     pub mutable_fields: Vec<String>,
     /// Its script.
     pub source: &'static str,
@@ -45,7 +45,7 @@ pub struct BuiltinRule {
 /// When and how a shipped hook is asked: what its rows have from the manifest as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltinTerms {
-    /// Whose turns it is about.
+    /// The scope: the turns that it is about.
     pub scope: HookScope,
     /// A pattern of tool names; empty for every event.
     pub matcher: String,
@@ -53,11 +53,11 @@ pub struct BuiltinTerms {
     pub if_expr: String,
     /// How long one call may take.
     pub timeout_ms: u32,
-    /// What counts when that time is over.
+    /// The fallback that counts when that time is over.
     pub on_timeout: Fallback,
     /// Higher runs first.
     pub priority: i32,
-    /// What its circuit breaker counts.
+    /// The outcomes that its circuit breaker counts.
     pub breaker: BreakerPolicy,
 }
 
@@ -67,7 +67,7 @@ pub fn builtins() -> Vec<BuiltinRule> {
     MANIFESTS.iter().map(read).collect()
 }
 
-/// What the builtin `id` may change; nothing if there is none of that name.
+/// The fields that the builtin `id` may change; nothing if there is none of that name.
 pub fn mutable_fields(id: &str) -> Option<Vec<String>> {
     builtins().into_iter().find(|builtin| builtin.id == id).map(|builtin| builtin.mutable_fields)
 }

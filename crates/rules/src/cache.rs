@@ -27,10 +27,10 @@ use breaking::Counter;
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
 
-/// How often it is looked whether another process changed a rule, where nobody tells. Source: agent hooks, resolution.
+/// The pause between looks for a rule that another process changed, where nobody tells.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How often it is looked although the store tells: a connection may hang unnoticed. Source: the same; within 5 s.
+/// The pause between looks although the store tells: a connection may hang unnoticed, and changes count within 5 s.
 pub const LOOK_WHILE_TOLD: Duration = Duration::from_secs(5);
 
 /// Why a rule is off whose breaker is open, in its row.
@@ -55,13 +55,13 @@ pub struct RuleCache {
 /// A hook beside those of the store: it stands for a rule that could not be read, or that nobody accepted.
 #[derive(Clone)]
 pub struct ExtraHook {
-    /// Whose; of every tenant if that is not said.
+    /// The tenant of the rules; every tenant if that is not said.
     pub tenant: Option<TenantId>,
     /// The hook.
     pub mounted: Mounted,
 }
 
-/// What is in force now.
+/// The state of the rules in force now.
 #[derive(Default)]
 struct CacheState {
     /// As they are in force: those of the store, and of files those of this host. Shared with whoever reads them.
@@ -81,7 +81,7 @@ struct CacheState {
     unread: Option<String>,
     /// Rules that could not be read: what they were to guard stays shut.
     stubs: Vec<ExtraHook>,
-    /// What was mounted of each row, so that a change of one row mounts one row.
+    /// The hook that was mounted of each row, so that a change of one row mounts one row.
     mounted: BTreeMap<HookId, (Rule, Arc<[Mounted; 1]>)>,
 }
 
@@ -211,7 +211,7 @@ impl RuleCache {
         }
     }
 
-    /// What is in force, as dispatchers take it.
+    /// The rules in force, as dispatchers take them.
     pub fn live(&self) -> &Arc<LiveRules> {
         &self.live
     }

@@ -78,7 +78,7 @@ impl HttpSender {
         Self { client, timer: Arc::new(deadlines), clock: Arc::new(SystemClock) }
     }
 
-    /// The same exchange by another time: `timer` waits, `clock` dates the signatures.
+    /// This exchange by another time: `timer` waits, `clock` dates the signatures.
     #[must_use]
     pub fn with_time(self, timer: Arc<dyn Timer>, clock: Arc<dyn Clock>) -> Self {
         Self { timer, clock, ..self }

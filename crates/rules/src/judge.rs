@@ -24,7 +24,7 @@ const MAX_NAME_BYTES: usize = 128;
 /// Longest reason, in characters: a quarter of what the answer's tokens hold, so it cannot crowd out the decision.
 const MAX_REASON_CHARS: u32 = 500;
 
-/// What every judge is told first, whatever the hook's own template says.
+/// The preamble that every judge is told first, whatever the hook's own template says.
 pub const PREAMBLE: &str = "\
 You are a security judge. An agent is about to act, and you decide by the rule below whether it may.
 
@@ -41,7 +41,7 @@ Answer only by calling `decide`, once. If you cannot tell, block.
 The rule:
 ";
 
-/// What stands for a name that is shown between the marks only.
+/// The text that stands for a name that is shown between the marks only.
 const UNPRINTABLE: &str = "(unprintable)";
 
 /// The data is more than a judge is shown.
@@ -55,7 +55,7 @@ pub struct TooLarge {
     pub bytes: usize,
 }
 
-/// What a judge is asked, for any model.
+/// The question that a judge is asked, for any model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgeQuestion {
     /// The preamble with the template, then the data.
@@ -82,9 +82,9 @@ impl JudgeQuestion {
     }
 }
 
-/// What the judge with `template` is asked about `tool`, its canonical name, at `event`. Without a tool its name is
-/// empty and there is no input. Each call needs a `nonce` of 128 fresh random bits from a source that nobody can
-/// predict: the marks are as good as it is.
+/// The question that the judge with `template` is asked about `tool`, its canonical name, at `event`. Without a tool
+/// its name is empty and there is no input. Each call needs a `nonce` of 128 fresh random bits from a source that
+/// nobody can predict: the marks are as good as it is.
 ///
 /// # Errors
 /// The data has more than [`MAX_FENCED_BYTES`].
@@ -119,7 +119,7 @@ fn printed(name: &str) -> Option<&str> {
     ((1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(plain)).then_some(name)
 }
 
-/// What stands between the marks: a line for each name that is no plain word, then the input in one line.
+/// The text that stands between the marks: a line for each name that is no plain word, then the input in one line.
 fn fenced(names: [(&str, &str); 2], tool_input: Option<&Object>) -> String {
     let hidden = names.into_iter().filter(|(_, name)| printed(name).is_none());
     let lines = hidden.map(|(what, name)| Cow::Owned(format!("{what} name: {}", canonical(&name.into()))));

@@ -17,16 +17,16 @@ use serde_json::value::RawValue;
 
 use dialects::compact::Json;
 
-/// Longest output of a tool and longest final text that is sent, in bytes. Source: agent hooks, payload.
+/// Longest output of a tool and longest final text that is sent, in bytes. Source: the published format of payloads.
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// What stands for an id that there is not. Source: agent hooks, payload.
+/// The text that stands for an id that there is not. Source: the published format of payloads.
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Room for the members that every payload has but for what is put in, in bytes.
 const COMMON_BYTES: usize = 1536;
 
-/// What is asked of a hook: `subject` at an event of `who`. Nothing where rules are not asked.
+/// The payload of a question to a hook: `subject` at an event of `who`. Nothing where rules are not asked.
 pub fn of_subject(event_id: &EventId, who: &Identity, at: Timestamp, subject: &Subject<'_>) -> Option<Vec<u8>> {
     let event = Event { event_id, who, at, kind: subject.kind(), call: who.tool_call_id.as_ref() };
     let mut out = match subject {
@@ -47,7 +47,7 @@ pub fn of_subject(event_id: &EventId, who: &Identity, at: Timestamp, subject: &S
     Some(out.into_bytes())
 }
 
-/// What a hook is told. Nothing of events that rules do not observe.
+/// The payload that a hook is told. Nothing of events that rules do not observe.
 pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
     let Notice { event_id, at, who, what } = notice;
     let event = Event { event_id, who, at: *at, kind: what.checkpoint(), call: who.tool_call_id.as_ref() };
@@ -145,7 +145,7 @@ impl<'a> Deserialize<'a> for Members<'a> {
     }
 }
 
-/// What the event is called beside its published name.
+/// The member that names the event beside its published name.
 const HOOK_EVENT: &str = "hook_event_name";
 
 /// The published members, and what scripts call them.

@@ -31,7 +31,7 @@ pub const MAX_REASON_CHARS: usize = 2_000;
 /// Longest additional context, in characters: some pages, so that a few hooks do not fill a model's window.
 pub const MAX_CONTEXT_CHARS: usize = 10_000;
 
-/// What a hook said, whichever way it is run.
+/// The reply of a hook, whichever way it is run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HandlerReply {
     /// The decision.
@@ -40,7 +40,7 @@ pub struct HandlerReply {
     pub reason: Option<String>,
     /// A text for the conversation: at most [`MAX_CONTEXT_CHARS`], then a mark that it was cut; never empty.
     pub context: Option<String>,
-    /// What it wants to change, as it came; [`rewrite()`] reads it.
+    /// The input that it wants to change, as it came; [`rewrite()`] reads it.
     pub updated_input: Option<Object>,
     /// Whether an evaluator saw an attempt to instruct it. Where that is not to be ignored, the decision is a block.
     pub injection_detected: bool,
@@ -69,8 +69,8 @@ impl Decision {
         Self::ALL.into_iter().find(|decision| decision.word() == word)
     }
 
-    /// What it counts for at `event`, and is recorded as: a person can be asked about a call of a tool and about nothing
-    /// else, and what is not decided yet is not allowed.
+    /// The word that it counts for at `event`, and is recorded as: a person can be asked about a call of a tool and
+    /// about nothing else, and what is not decided yet is not allowed.
     pub fn at(self, event: CheckpointKind) -> Self {
         match self {
             Self::Allow | Self::Block => self,
@@ -98,7 +98,7 @@ pub enum ReplyFault {
     Exited {
         /// Its exit code.
         code: i32,
-        /// What it complained, cleaned and cut.
+        /// The complaint on standard error, cleaned and cut.
         stderr: String,
     },
     /// A signal ended a command. The number is the one that shells give for it.
@@ -106,7 +106,7 @@ pub enum ReplyFault {
     Killed {
         /// The signal.
         signal: i32,
-        /// What it complained, cleaned and cut.
+        /// The complaint on standard error, cleaned and cut.
         stderr: String,
     },
     /// The reply is longer than any that is read.

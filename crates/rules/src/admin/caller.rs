@@ -5,7 +5,7 @@ use domain::id::TenantId;
 
 use super::{AdminError, AdminErrorCode};
 
-/// What somebody may do; each includes those before it.
+/// The role of a caller: what they may do; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CallerRole {
     /// Look.
@@ -35,7 +35,7 @@ impl CallerRole {
 pub struct Caller {
     /// Where they are.
     pub tenant: TenantId,
-    /// What they may do.
+    /// The role of the caller.
     pub role: CallerRole,
     /// For the change log, and as whose the hooks are that they make.
     pub name: String,

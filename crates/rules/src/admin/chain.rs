@@ -18,7 +18,7 @@ use engine::hook_set::HookSet;
 pub struct ChainQuery<'a> {
     /// Where.
     pub event: CheckpointKind,
-    /// Whose turn: the UUID or the key of an agent; the host's first one unless it is said.
+    /// The agent of the turn: the UUID or the key of an agent; the host's first one unless it is said.
     pub agent: Option<&'a str>,
     /// The tool, under any of its names.
     pub tool: Option<&'a str>,
@@ -134,7 +134,7 @@ fn faulty(event: CheckpointKind, fault: &str) -> String {
     format!("it {then}: it {fault}")
 }
 
-/// What is known of an agent of which the host says nothing: names are taken as they are.
+/// The knowledge about an agent of which the host says nothing: names are taken as they are.
 pub struct UnknownAgent {
     /// The id under which rules know the agent.
     pub agent_uuid: String,

@@ -75,7 +75,7 @@ impl RuleAdmin {
     }
 }
 
-/// What is wrong with one record of several.
+/// The error about one record of several, with its place.
 fn in_place(refused: AdminError, place: usize, record: &Value) -> AdminError {
     let name = record.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.map(|name| format!(" ({name:?})")).unwrap_or_default();

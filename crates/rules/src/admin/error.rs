@@ -32,7 +32,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What was asked is wrong.
+    /// The request is wrong.
     InvalidRequest = "INVALID_REQUEST",
     /// The caller may not.
     Unauthorized = "UNAUTHORIZED",
@@ -57,12 +57,12 @@ impl AdminError {
         Self::new(AdminErrorCode::InvalidRequest, message)
     }
 
-    /// What is not there, or not theirs.
+    /// The error for a hook that is not there, or not theirs.
     pub(crate) fn no_hook(id: &str) -> Self {
         Self::new(AdminErrorCode::NotFound, format!("hook not found: {id}"))
     }
 
-    /// What only owners may.
+    /// The error for what only owners may do.
     pub(crate) fn no_master() -> Self {
         Self::new(AdminErrorCode::Unauthorized, record::NO_MASTER)
     }

@@ -13,16 +13,16 @@ use sha2::{Digest as _, Sha256};
 use super::reading::hook_id;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
-/// How many rows a page has unless it is said. Source: agent hooks, hooks.history.
+/// The number of rows that a page has unless it is said. Source: the published admin methods.
 pub const PAGE: usize = 50;
-/// Most rows of a page. Source: the same.
+/// Most rows of a page. Source: the published admin methods.
 pub const MAX_PAGE: usize = 200;
 /// How often the store is asked for one page, where most rows are not the caller's: some thousand rows are looked at,
 /// then the page ends and its cursor goes on from there.
 const LOOKS: usize = 20;
-/// What a cursor begins with: the edition of its form.
+/// The text that a cursor begins with: the edition of its form.
 const EDITION: &str = "1";
-/// What parts a cursor: it stands in none of its parts.
+/// The character between the parts of a cursor; it stands in none of them.
 const BETWEEN: char = '|';
 
 /// Which executions are wanted. Empty members ask for everything.
@@ -48,7 +48,7 @@ pub struct HistoryQuery {
     pub cursor: Option<String>,
 }
 
-/// What is said of a cursor that does not go with the question.
+/// The message about a cursor that does not go with the question.
 pub const INVALID_CURSOR: &str = "invalid cursor";
 
 /// One page of executions.
@@ -64,8 +64,8 @@ pub struct ExecutionPage {
 type Place = (String, String);
 
 impl RuleAdmin {
-    /// What hooks did in the caller's tenant, newest first; to owners, in all of them. Below admins only what happened in
-    /// their own sessions.
+    /// The executions of hooks in the caller's tenant, newest first; to owners, in all of them. Below admins only what
+    /// happened in their own sessions.
     ///
     /// # Errors
     /// `invalid cursor`, `invalid agentId`, no such hook; or the store cannot be read.
@@ -149,7 +149,7 @@ fn shown(row: &Execution) -> Value {
     Value::Object(members)
 }
 
-/// What a cursor is bound to: whoever asks, and what for.
+/// The seal that a cursor is bound to: whoever asks, and what for.
 fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
     let bound = json!([
         by.tenant,

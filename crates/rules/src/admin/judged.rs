@@ -12,11 +12,11 @@ use crate::http::{SigningSecret, check_header};
 /// How the origin of hooks begins that come from a file.
 const FILE: &str = "file:";
 
-/// What is being judged.
+/// The record that is being judged, with its case.
 pub(super) struct Case<'a> {
     pub(super) by: &'a Caller,
     pub(super) rules: &'a StoredRules,
-    /// Whose hook it is, unless it is everybody's.
+    /// The tenant that owns the hook, unless it is everybody's.
     pub(super) tenant: &'a TenantId,
     /// How many hooks of the tenant there will be that are not in the rules yet; nothing if there will be no more.
     pub(super) beside: Option<usize>,
@@ -55,7 +55,7 @@ impl RuleAdmin {
         named.flat_map(|tenant| keys.iter().map(move |key| ConfiguredAgent::new(tenant, key.as_str()))).collect()
     }
 
-    /// What a new row begins with.
+    /// The values that a new row begins with.
     pub(super) fn new_row(&self, by: &Caller) -> NewRow {
         NewRow { id: HookId::fresh(), at: self.now().to_string(), by: Some(by.name.clone()) }
     }

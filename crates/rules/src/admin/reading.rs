@@ -13,7 +13,7 @@ use domain::store::StoredRules;
 
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
-/// What is said of an agent that is none.
+/// The message about an agent that is none.
 pub const INVALID_AGENT: &str = "invalid agentId";
 
 /// Which hooks are wanted. Empty members ask for everything.
@@ -21,7 +21,7 @@ pub const INVALID_AGENT: &str = "invalid agentId";
 pub struct ListFilter {
     /// Where they act.
     pub event: Option<CheckpointKind>,
-    /// Whose turns they are about.
+    /// The scope of the rules that are wanted.
     pub scope: Option<HookScope>,
     /// An agent that they name: its UUID, or its key.
     pub agent: Option<String>,
@@ -125,7 +125,7 @@ impl View<'_> {
         self.by.is_master() || hook.scope == HookScope::Global || hook.tenant_id == self.by.tenant
     }
 
-    /// What the caller sees.
+    /// The rules that the caller sees.
     pub(super) fn visible(&self) -> impl Iterator<Item = &Rule> {
         self.rules.hooks.iter().filter(|hook| self.sees(hook))
     }

@@ -15,7 +15,7 @@ use super::AdminError;
 /// The call of a model that an event is about which nobody made.
 const CALL: &str = "test";
 
-/// What is known of an event that somebody made up. What is missing is empty.
+/// The facts of an event that somebody made up. What is missing is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// The tool, under any of its names.

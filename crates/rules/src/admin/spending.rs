@@ -9,7 +9,7 @@ use super::reading::hook_id;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
 impl RuleAdmin {
-    /// What the caller's tenant may still spend on judges this month.
+    /// The budget that the caller's tenant may still spend on judges this month.
     ///
     /// # Errors
     /// The store cannot do it.

@@ -30,13 +30,13 @@ mod result;
 
 pub use result::TestResult;
 
-/// How often one user may test hooks in a minute. Source: agent hooks, hooks.test.
+/// The number of tests that one user may run in a minute. Source: the published admin methods.
 pub const TESTS_PER_MINUTE: usize = 20;
 
-/// Whose turn it is where the host has no agents.
+/// The agent whose turn it is where the host has no agents.
 const NOBODY: &str = "main";
 
-/// What is tested.
+/// The rule that is tested.
 #[derive(Clone, Copy, Debug)]
 pub enum TestTarget<'a> {
     /// The hook with this id.
@@ -75,7 +75,7 @@ impl Throttle {
 struct Trial {
     /// As it is in force.
     hook: Arc<Hook>,
-    /// The same for a chain that asks it whatever it is about.
+    /// This hook for a chain that asks it whatever it is about.
     asked: Arc<Hook>,
     handler: Arc<RuleHandler>,
     who: Identity,
@@ -208,7 +208,7 @@ impl RuleAdmin {
     }
 }
 
-/// What the matcher and the condition of a hook say of an event.
+/// The answers of a hook's matcher and condition about an event.
 struct Prediction {
     matcher: bool,
     condition: Option<Result<bool, String>>,

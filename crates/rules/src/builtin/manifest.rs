@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{BuiltinRule, BuiltinTerms};
 
-/// Longest time that a rule may take, in milliseconds. Source: agent hooks, validation.
+/// Longest time that a rule may take, in milliseconds. Source: the published format of rules.
 const MAX_TIMEOUT_MS: u32 = 10_000;
 
 /// A manifest that cannot be used.
@@ -19,13 +19,13 @@ pub enum ManifestError {
     /// A member cannot have the value that it has.
     #[error("builtin `{id}`: `{member}` is `{value}`, expected {expected}")]
     Value {
-        /// Whose manifest.
+        /// The id of the builtin whose manifest it is.
         id: String,
         /// The member.
         member: &'static str,
-        /// What it has.
+        /// The value that it has.
         value: String,
-        /// What it could have.
+        /// The values that it could have.
         expected: &'static str,
     },
 }
@@ -128,7 +128,7 @@ mod tests {
 
     const GOOD: &str = include_str!("pii-redactor.toml");
 
-    /// What is wrong with the manifest of the redactor once `from` in it is `to`.
+    /// The error about the manifest of the redactor once `from` in it is `to`.
     #[track_caller]
     fn check(from: &str, to: &str) -> String {
         assert!(GOOD.contains(from), "{from}");

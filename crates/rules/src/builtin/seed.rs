@@ -6,10 +6,10 @@ use domain::rule::Rule;
 /// Why a builtin is off that the configuration names: what its row has as `disabled_reason`.
 pub const BY_CONFIG: &str = "config";
 
-/// What has to be done about one row.
+/// The work that has to be done about one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seed {
-    /// What is to be written.
+    /// The change that is to be written.
     pub write: SeedWrite,
     /// The stored version and the shipped one, where the stored one is newer and stays.
     pub downgrade: Option<(u64, u64)>,
@@ -17,7 +17,7 @@ pub struct Seed {
     pub forced_off: bool,
 }
 
-/// What is to be written.
+/// The change that is to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeedWrite {
     /// A row that is not there yet.
@@ -28,8 +28,8 @@ pub enum SeedWrite {
     Nothing,
 }
 
-/// What to do so that `shipped`, a row of a builtin, is in the store, where `stored` is there at present. `disable` names
-/// the builtins that the configuration forces off.
+/// The work to do so that `shipped`, a row of a builtin, is in the store, where `stored` is there at present.
+/// `disable` names the builtins that the configuration forces off.
 pub fn plan(stored: Option<&Rule>, shipped: &Rule, disable: &[String]) -> Seed {
     let off = disable.contains(&shipped.name);
     let Some(stored) = stored else {

@@ -4,7 +4,7 @@ use domain::json::{Value, json};
 use domain::rule::HookScope;
 use serde::Deserialize;
 
-/// What all of them share; each guard is this, then its own file.
+/// The code that all of them share; each guard is this, then its own file.
 const SHARED: &str = include_str!("starter/shared.js");
 
 const TABLE: &str = include_str!("starter.toml");
@@ -70,7 +70,7 @@ fn record(guard: &Guard, place: usize, scope: HookScope) -> Value {
 mod tests {
     use super::*;
 
-    /// Longest script that a record may have, in bytes. Source: agent hooks, validation.
+    /// Longest script that a record may have, in bytes. Source: the published format of rules.
     const MAX_SOURCE_BYTES: usize = 32_768;
 
     #[test]

@@ -102,7 +102,7 @@ fn hook(row: &Rule, agents: &[AgentId], (matcher, condition, broken): Compiled) 
     }
 }
 
-/// Whose turns a row is about. Agents that the host does not have match nobody.
+/// The scope of a row. Agents that the host does not have match nobody.
 fn scope(row: &Rule, agents: &[AgentId]) -> Scope {
     match row.scope {
         HookScope::Global | HookScope::Tenant => Scope::Everyone,
@@ -113,7 +113,7 @@ fn scope(row: &Rule, agents: &[AgentId]) -> Scope {
     }
 }
 
-/// What a row may rewrite: builtins what their manifest says, others all or nothing.
+/// The rights of a row to rewrite: those of their manifest for builtins, all or nothing for others.
 fn rights(row: &Rule) -> Rights {
     match (row.source, row.may_rewrite) {
         (Source::Builtin, _) => Rights::Fields(crate::builtin::mutable_fields(&row.name).unwrap_or_default()),
@@ -122,7 +122,7 @@ fn rights(row: &Rule) -> Rights {
     }
 }
 
-/// What runs a row, for somebody who tests it.
+/// The handler that runs a row, for somebody who tests it.
 ///
 /// # Errors
 /// What is wrong with its config.
@@ -165,7 +165,7 @@ fn runs(row: &Rule) -> Result<RuleRunner, record::RecordError> {
     })
 }
 
-/// What is in force while no rules could ever be read: every gate is shut.
+/// The rules that are in force while no rules could ever be read: every gate is shut.
 pub fn shut(why: &str) -> RulesByTenant {
     let others = Arc::from(vec![stub((STORE, "host"), why, GuardedEvents::everything(&GATES))]);
     RulesByTenant { others, ..RulesByTenant::default() }
@@ -175,14 +175,14 @@ pub fn shut(why: &str) -> RulesByTenant {
 const GATES: [CheckpointKind; 3] =
     [CheckpointKind::UserPromptSubmit, CheckpointKind::PreToolUse, CheckpointKind::SubagentStart];
 
-/// What a rule that cannot be read was to guard, as far as that can be said.
+/// The events that a rule that cannot be read was to guard, as far as that can be said.
 #[derive(Clone, Debug)]
 pub struct GuardedEvents {
     /// Where; it counts at gates only.
     pub kinds: Vec<CheckpointKind>,
     /// Calls of which tools; all if that is not said.
     pub matcher: Option<Matcher>,
-    /// Whose turns.
+    /// The scope of the rule.
     pub scope: Scope,
 }
 

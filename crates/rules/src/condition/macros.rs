@@ -2,7 +2,7 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
 
-/// What a macro does with each item.
+/// The work that a macro does with each item.
 #[derive(Debug)]
 pub(super) enum Macro {
     /// `all`

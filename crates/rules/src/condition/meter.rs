@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::fault::{Bound, Fault};
 
-/// What one evaluation may cost. One unit is a step of the evaluation, or 64 bytes that an operation looks at or copies.
+/// The most that one evaluation may cost. One unit is a step of the evaluation, or 64 bytes that an operation looks at
+/// or copies.
 pub(super) const MAX_COST: u64 = 100_000;
 
 /// How long one evaluation may take. The cost stops an expression earlier but on a starved machine.

@@ -79,7 +79,7 @@ impl Sum {
     /// All of them.
     pub(super) const ALL: [Self; 5] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::Rem];
 
-    /// What CEL calls it.
+    /// The name that CEL has for it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Add => "_+_",

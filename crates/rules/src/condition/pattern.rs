@@ -17,7 +17,7 @@ const MAX_MADE_BYTES: usize = 64 << 10;
 /// Longest pattern that is made while evaluating, in bytes.
 const MAX_MADE_PATTERN_BYTES: usize = 1_024;
 
-/// What a pattern that is made while evaluating costs, seen before or not: a hundred of them use the whole budget.
+/// The cost of a pattern that is made while evaluating, seen before or not: a hundred of them use the whole budget.
 const MADE_COST: u64 = 1_000;
 
 /// How many patterns that were made while evaluating are kept.

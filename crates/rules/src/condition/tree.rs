@@ -9,7 +9,7 @@ const MAX_LEVELS: usize = 100;
 /// How many steps an expression may have, those of written-out macros included; honest conditions have below a hundred.
 const MAX_STEPS: usize = 2_000;
 
-/// The same tree, if it is within bounds.
+/// This tree, if it is within bounds.
 ///
 /// # Errors
 /// Which bound it is beyond.
@@ -40,7 +40,7 @@ fn take_apart(tree: IdedExpr) {
     }
 }
 
-/// What an expression is made of.
+/// The parts that an expression is made of.
 fn parts(it: &mut IdedExpr) -> Vec<&mut IdedExpr> {
     match &mut it.expr {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),

@@ -63,7 +63,7 @@ pub(crate) struct ShownInput<'a> {
     pub(crate) input: Option<&'a Object>,
 }
 
-/// What of a subject a judge is shown: never the message of the user.
+/// The part of a subject that a judge is shown: never the message of the user.
 pub(crate) fn facts<'a>(subject: &Subject<'a>) -> ShownInput<'a> {
     match subject {
         Subject::PreToolUse(gate) => ShownInput { tool: &gate.call.tool, input: Some(&gate.call.arguments) },

@@ -38,7 +38,7 @@ fn denied_arguments(old: &Object, new: &Object, rights: &Rights) -> usize {
     changed.chain(removed).filter(|key| !rights.argument(key)).count()
 }
 
-/// What an answer puts into the place of what it was asked about.
+/// The rewrite that an answer puts into the place of what it was asked about.
 fn rewrite<C: Checkpoint>(heard: &ParsedVerdict<C>) -> Option<&C::Modify> {
     match &heard.verdict {
         Verdict::Modify(with) => Some(with),

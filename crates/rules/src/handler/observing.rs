@@ -39,14 +39,14 @@ use outbox::Lease;
 use queue::Queue;
 use telling::Telling;
 
-/// How long a turn waits for room in the pool. Source: agent hooks, non-blocking events.
+/// The time that a turn waits for room in the pool. Source: the published format of rules.
 const ROOM_TIME: Duration = Duration::from_millis(50);
 
 /// How long those who were told of something may still work once the host closes: what one hook may take at most. The
 /// end of a turn is often the end of the program, and its observers are told of that end.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
-/// What is kept of a job that the end of the host came before.
+/// The reason that is kept of a job that the end of the host came before.
 const CLOSED: &str = "the host closed before the hook ran";
 
 /// How large a pool is. At most half of it is one tenant's.
@@ -59,7 +59,7 @@ pub struct PoolLimits {
 }
 
 impl Default for PoolLimits {
-    /// Source: agent hooks, non-blocking events.
+    /// Source: the published format of rules.
     fn default() -> Self {
         Self { workers: 16, queue: 512 }
     }
@@ -101,7 +101,7 @@ struct Job {
     lease: Option<Lease>,
 }
 
-/// What it is told of.
+/// The event that it is told of.
 enum What {
     /// As it happened; nothing was put into words yet.
     Notice(Arc<Notice>),
@@ -137,7 +137,7 @@ impl ObserverPool {
         Arc::new(Self::of(limits, executions, tasks, None))
     }
 
-    /// The same, with jobs that outlive this process: at least once each, up to [`ATTEMPTS`] times.
+    /// A pool with jobs that outlive this process: at least once each, up to [`ATTEMPTS`] times.
     pub fn durable(
         limits: PoolLimits,
         executions: Arc<dyn ExecutionStore>,
@@ -494,7 +494,7 @@ impl Drop for Worker {
     }
 }
 
-/// What an observer said, which counts for nothing but its row.
+/// The word for what an observer said, which counts for nothing but its row.
 fn word(decision: Decision) -> VerdictKind {
     match decision {
         Decision::Allow => VerdictKind::Continue,

@@ -27,11 +27,11 @@ use process::command::{self, CommandEnd, CommandResult, CommandSpec, RunLimit, e
 /// How much of an output is kept for somebody who tests a hook, in characters: a screen or two.
 const SHOWN_CHARS: usize = 4000;
 
-/// How long after its time a handler is given up that did not see to that itself. Source: agent hooks, scripts: within
-/// 250 ms of the deadline.
+/// The time after its deadline at which a handler is given up that did not see to that itself. Source: scripts end
+/// within 250 ms of the deadline.
 const STUCK_TIME: Duration = Duration::from_millis(250);
 
-/// What one run came to, and how.
+/// The result that one run came to, and how.
 pub(crate) struct RunResult<T> {
     pub(crate) said: Result<T, Failure>,
     pub(crate) account: Account,
@@ -88,7 +88,7 @@ pub struct RuleQuestion<'a> {
     pub(crate) event_id: &'a EventId,
     pub(crate) who: &'a Identity,
     pub(crate) payload: Bytes,
-    /// What a shell would do with the call, for a script.
+    /// The facts about what a shell would do with the call, for a script.
     pub(crate) shell: Option<Arc<ShellFacts>>,
     pub(crate) facts: ShownInput<'a>,
     pub(crate) event: CheckpointKind,

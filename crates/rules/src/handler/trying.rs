@@ -14,9 +14,9 @@ use super::RuleHandler;
 use super::answer::{Failure, ShownInput};
 use super::running::{RuleQuestion, RunResult};
 
-/// What came of it.
+/// The result of a trial.
 pub(crate) struct TryResult {
-    /// What it said, or how it failed, with the words for it.
+    /// The reply, or the fault with the words for it.
     pub(crate) said: Result<HandlerReply, (Fault, String)>,
     /// How it came to that.
     pub(crate) account: Account,

@@ -17,7 +17,7 @@ pub enum HttpFault {
     /// There was no connection, or it broke before the head of the response.
     #[error("{0}")]
     Connection(String),
-    /// What came back is no HTTP.
+    /// The answer is no HTTP.
     #[error("{0}")]
     NotHttp(String),
     /// A status that is neither an answer nor an error: redirects, which are never followed, above all.

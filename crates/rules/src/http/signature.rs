@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use hyper::header::HeaderValue;
 use ring::hmac;
 
-/// What a secret begins with.
+/// The text that a secret begins with.
 const PREFIX: &str = "whsec_";
 
 /// With or without `=` at the end: both are in use.

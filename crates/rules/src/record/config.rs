@@ -8,14 +8,14 @@ use domain::rule::HandlerType;
 use super::RecordError;
 use super::typed::{Kind, Members, Place, typed};
 
-/// The model of a judge unless the record names one. Source: agent hooks, prompt.
+/// The model of a judge unless the record names one. Source: the published format of rules.
 pub const DEFAULT_MODEL: &str = "haiku";
 /// How often a judge may be called in one turn unless the record says otherwise. Source: the same.
 pub const DEFAULT_INVOCATIONS: u32 = 5;
 /// Most that a record may say: a turn with more calls than this has another problem.
 pub const MAX_INVOCATIONS: u32 = 100;
 
-/// What `config` may have.
+/// The members that `config` may have.
 pub(super) fn members_of(handler: HandlerType) -> Members<'static> {
     match handler {
         HandlerType::Command => &[("command", Kind::Text), ("allowed_env_vars", Kind::Texts), ("cwd", Kind::Text)],
@@ -87,7 +87,7 @@ impl CommandConfig {
         Self::complete(&typed(config, members_of(HandlerType::Command), Place::Config)?)
     }
 
-    /// The same of an object whose members have the right types.
+    /// The configuration of an object whose members have the right types.
     pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let command = text(config, "command");
         if command.trim().is_empty() {
@@ -136,7 +136,7 @@ impl HttpConfig {
         Self::complete(&typed(config, members_of(HandlerType::Http), Place::Config)?)
     }
 
-    /// The same of an object whose members have the right types.
+    /// The configuration of an object whose members have the right types.
     pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let url = text(config, "url");
         if url.trim().is_empty() {
@@ -155,7 +155,7 @@ impl HttpConfig {
     }
 }
 
-/// What it means if a judge says that the data tried to instruct it.
+/// The effect of a judge's word that the data tried to instruct it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnInjection {
     /// No, whatever else it says.
@@ -174,9 +174,9 @@ pub struct PromptConfig {
     pub model: String,
     /// How often it may be called in one turn.
     pub max_invocations_per_turn: u32,
-    /// Whose model, if that is not left to the host.
+    /// The provider of the model, if that is not left to the host.
     pub provider: Option<String>,
-    /// What an attempt to instruct it means.
+    /// The effect of an attempt to instruct the judge.
     pub on_injection: OnInjection,
 }
 
@@ -189,7 +189,7 @@ impl PromptConfig {
         Self::complete(&typed(config, members_of(HandlerType::Prompt), Place::Config)?)
     }
 
-    /// The same of an object whose members have the right types.
+    /// The configuration of an object whose members have the right types.
     pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let prompt_template = text(config, "prompt_template");
         if prompt_template.trim().is_empty() {
@@ -247,7 +247,7 @@ impl ScriptConfig {
         Self::complete(&typed(config, members_of(HandlerType::Script), Place::Config)?)
     }
 
-    /// The same of an object whose members have the right types.
+    /// The configuration of an object whose members have the right types.
     pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
         let source = text(config, "source");
         if source.trim().is_empty() {

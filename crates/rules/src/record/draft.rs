@@ -7,7 +7,7 @@ use super::config::members_of;
 use super::typed::{Kind, Place, typed};
 use super::{Lang, RecordError};
 
-/// What a record may have. The last ones are the server's.
+/// The members that a record may have. The last ones are the server's.
 const MEMBERS: [(&str, Kind); 27] = [
     ("event", Kind::Text),
     ("handler_type", Kind::Text),
@@ -38,10 +38,10 @@ const MEMBERS: [(&str, Kind); 27] = [
     ("updated_at", Kind::Ignored),
 ];
 
-/// Whose a record of a file is.
+/// The member that names the tenant that owns a record of a file.
 pub(super) const TENANT: &str = "tenant";
 
-/// What a record may have that comes by `lang`.
+/// The members that a record may have that comes by `lang`.
 fn members(lang: Lang) -> Vec<(&'static str, Kind)> {
     let spelled = |(name, kind): (&'static str, Kind)| match (lang.takes_keys(), name) {
         (true, "agent_ids") => (name, Kind::Texts),

@@ -8,7 +8,7 @@ use domain::rule::{HandlerType, HookScope, Rule};
 use super::config::HttpConfig;
 use super::{RecordError, RecordErrorCode};
 
-/// What stands for a secret in every answer.
+/// The text that stands for a secret in every answer.
 pub const MASK: &str = "********";
 /// How what is encrypted begins.
 pub const SEALED: &str = "aes-gcm:";
@@ -127,7 +127,7 @@ fn same_origin(a: &Object, b: &Object) -> bool {
     origin(a).is_some_and(|a| origin(b).is_some_and(|b| a == b))
 }
 
-/// What of `config` was written just now and in clear text.
+/// The secrets of `config` that were written just now and in clear text.
 pub(super) struct ClearSecrets<'a> {
     pub(super) signing_secret: Option<&'a str>,
 }

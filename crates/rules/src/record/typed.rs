@@ -8,7 +8,7 @@ use dialects::process::config::nearest;
 /// Longest unknown name that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;
 
-/// What a member may be.
+/// The kind of value that a member may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 /// Known members.
 pub(super) type Members<'a> = &'a [(&'static str, Kind)];
 
-/// What is read.
+/// The place of what is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// A record.
@@ -96,7 +96,7 @@ fn unknown(name: &str, members: Members<'_>, place: Place) -> RecordError {
     RecordError::config(format!("unknown field {}{hint}", place.member(name)))
 }
 
-/// What in `value` no store can keep.
+/// The part of `value` that no store can keep.
 fn unfit(value: &Value) -> Option<&'static str> {
     const NUL: &str = "a NUL character";
     match value {

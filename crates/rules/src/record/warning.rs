@@ -5,7 +5,7 @@ use domain::checkpoint::{CheckpointKind, Duty, Facts};
 use domain::matcher::Matcher;
 use domain::rule::{Fallback, HandlerType, Rule};
 
-/// What is doubtful about `hook`, one sentence each.
+/// The doubts about `hook`, one sentence each.
 pub(super) fn of(hook: &Rule, matcher: Option<&Matcher>) -> Vec<String> {
     let event = hook.event.name();
     let mut warnings = Vec::new();

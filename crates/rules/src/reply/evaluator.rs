@@ -9,7 +9,7 @@ use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, text};
 /// The tool that an evaluator must call.
 pub const DECIDE: &str = "decide";
 
-/// What an attempt to instruct the evaluator leads to.
+/// The effect of an attempt to instruct the evaluator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InjectionEffect {
     /// A block, whatever was decided.

@@ -4,10 +4,10 @@ use super::members::Read;
 use super::output::{read, reply_text, said, unreadable};
 use super::{HandlerReply, ReplyFault};
 
-/// What the body of a response says.
+/// The reply that the body of a response gives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BodyReply {
-    /// What it says; nothing, which allows, where it is no JSON.
+    /// The reply; nothing, which allows, where the body is no JSON.
     pub said: HandlerReply,
     /// Whether it was empty or no JSON.
     pub non_json: bool,

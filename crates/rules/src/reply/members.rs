@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use super::text;
 
-/// What a text turned out to be.
+/// The kind of thing that a text turned out to be.
 pub(super) enum Read {
     /// An object whose known members stand in it once.
     Object(Object),

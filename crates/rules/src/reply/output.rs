@@ -63,7 +63,7 @@ pub(super) fn read(text: &str) -> Result<Read, ReplyFault> {
     members::read(text, &KNOWN).map_err(unreadable)
 }
 
-/// What the members of a reply say.
+/// The reply that these members make.
 pub(super) fn said(mut members: Object) -> Result<HandlerReply, ReplyFault> {
     said_by(&mut members).map_err(unreadable)
 }
@@ -121,7 +121,7 @@ fn last_block(printed: &str) -> Result<Option<Object>, ReplyFault> {
     }
 }
 
-/// What a command complained, as one line.
+/// The complaint of a command, as one line.
 fn complaint(stderr: &[u8]) -> Option<String> {
     text::line(&String::from_utf8_lossy(stderr))
 }

@@ -5,7 +5,7 @@ use domain::json::{Object, Value, same_value};
 use super::members::kind;
 use super::{ReplyFault, text};
 
-/// What can be changed at an event, as it is before the change.
+/// The input that can be changed at an event, as it is before the change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CurrentInput<'a> {
     /// The input of the tool, at `pre_tool_use`.
@@ -25,7 +25,7 @@ pub enum InputShape {
     Parts,
 }
 
-/// What is to stand in place of what was asked about.
+/// The input that is to stand in place of what was asked about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rewrite {
     /// The complete new input of the tool.
@@ -85,7 +85,7 @@ fn whole_prompt(mut updated: Object) -> Result<Rewrite, String> {
     }
 }
 
-/// What a script wrote, by its members.
+/// The parts that a script wrote, by its members.
 struct Parts {
     input: Option<Object>,
     prompt: Option<String>,

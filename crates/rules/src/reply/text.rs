@@ -2,7 +2,7 @@
 
 use super::{MAX_CONTEXT_CHARS, MAX_REASON_CHARS};
 
-/// What stands where a context was cut.
+/// The mark where a context was cut.
 const CUT: &str = "…[truncated]";
 /// How much of a wrong word is quoted, in characters: enough to find it.
 const QUOTED_CHARS: usize = 64;
@@ -28,7 +28,7 @@ pub(super) fn context(mut text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What a message says where standard error is quoted.
+/// The text of a message where standard error is quoted.
 pub(super) fn or_nothing(stderr: &str) -> &str {
     if stderr.is_empty() { "(nothing on stderr)" } else { stderr }
 }

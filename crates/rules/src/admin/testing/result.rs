@@ -15,11 +15,11 @@ use serde::Serialize;
 
 use crate::handler::TryResult;
 
-/// What came of a test. Its JSON is the `result` of `hooks.test`; members that its handler does not have are absent.
+/// The result of a test. Its JSON is the `result` of `hooks.test`; members that its handler does not have are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TestResult {
-    /// What the hook said, or that it failed.
+    /// The decision of the hook, or that it failed.
     pub decision: Decision,
     /// How long its handler took.
     pub duration_ms: u64,
@@ -41,7 +41,7 @@ pub struct TestResult {
     /// The fault, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the hook wants in the place of the input, whether it may or not.
+    /// The input that the hook wants in the place of the given one, whether it may or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Value>,
     /// Whether its matcher wants this event.
@@ -52,12 +52,12 @@ pub struct TestResult {
     /// Why that cannot be said: at an event this would be a fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cel_error: Option<String>,
-    /// What it would count for: `allow`, `block` or `ask`.
+    /// The decision that it would count for: `allow`, `block` or `ask`.
     pub effective: &'static str,
-    /// What would become of `updatedInput`: `applied`, or `dropped: ` and why.
+    /// The fate that `updatedInput` would have: `applied`, or `dropped: ` and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<String>,
-    /// What it wants the model to read besides.
+    /// The context that it wants the model to read besides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
     /// Whether a judge saw an attempt to talk it into something.
@@ -69,7 +69,7 @@ pub struct TestResult {
     /// The model that judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What that cost.
+    /// The tokens that the model took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Of several hooks the one that decided.
@@ -105,7 +105,7 @@ impl Default for TestResult {
     }
 }
 
-/// What a reply wants to put in the place of its subject, and wants the model to read.
+/// The input that a reply wants to put in the place of its subject, and the context that it wants the model to read.
 pub(super) fn proposed(reply: &Reply) -> (Option<Value>, Option<String>) {
     match reply {
         Reply::PreToolUse(heard) => (heard.rewrite.as_deref().cloned().map(Value::Object), heard.context.clone()),
@@ -122,7 +122,7 @@ pub(super) fn proposed(reply: &Reply) -> (Option<Value>, Option<String>) {
 }
 
 impl TestResult {
-    /// What one question to a gate gave.
+    /// The result of one question to a gate.
     pub(super) fn of_record<C: Checkpoint>(
         record: Record,
         ruling: &Ruling<C>,
@@ -153,7 +153,7 @@ impl TestResult {
         base.with(account)
     }
 
-    /// What an observer said.
+    /// The result of what an observer said.
     pub(super) fn of_tried(tried: TryResult, kind: CheckpointKind, took: Duration) -> Self {
         let base = match tried.said {
             Ok(said) => {

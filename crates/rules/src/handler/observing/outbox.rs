@@ -24,15 +24,15 @@ use engine::live_rules::LiveRules;
 /// for what was left behind.
 pub const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
-/// What of a lease must be left when an attempt begins: what a hook may take at most, and as much time again to write
-/// down what came of it. With less it is left to whoever takes the job next.
+/// The part of a lease that must be left when an attempt begins: what a hook may take at most, and as much time again
+/// to write down what came of it. With less it is left to whoever takes the job next.
 const ATTEMPT: SignedDuration = SignedDuration::from_secs(20);
 
-/// How often a job is tried. Source: agent hooks, non-blocking events.
+/// The number of times that a job is tried. Source: the published format of rules.
 pub const ATTEMPTS: u32 = 5;
 
 /// How long a job waits after each failed attempt, in seconds: from 1 s to 5 min, each about 6.7 times the one before.
-/// Source: the same.
+/// Source: the published format of rules.
 pub const PAUSES_SECONDS: [i64; ATTEMPTS as usize - 1] = [1, 7, 45, 300];
 
 /// How often it is looked for what is due: the shortest pause.
@@ -99,7 +99,7 @@ impl Outbox {
         }
     }
 
-    /// What is left of a job whose attempt failed; nothing if it was the last one.
+    /// The lease that is left of a job whose attempt failed; nothing if it was the last one.
     ///
     /// Of a pause that cannot be written the lease is left, after which the same attempt comes again.
     pub(super) async fn put_off(&self, lease: Lease) -> Option<Lease> {

@@ -17,11 +17,12 @@ pub(super) struct Telling {
     pub(super) event: CheckpointKind,
     pub(super) tool: Option<String>,
     pub(super) input: Option<Object>,
-    /// What the hook is sent.
+    /// The payload that the hook is sent.
     pub(super) payload: Bytes,
 }
 
-/// The same in a store. Of the identity only what running and recording need: the rest stands in the payload.
+/// A telling as it is kept in a store. Of the identity only what running and recording need: the rest stands in the
+/// payload.
 #[derive(Serialize, Deserialize)]
 struct KeptTelling {
     event_id: EventId,
@@ -46,7 +47,7 @@ struct KeptTelling {
 }
 
 impl Telling {
-    /// What hooks are told of `notice`; nothing of events that rules do not observe.
+    /// The telling that hooks get of `notice`; nothing of events that rules do not observe.
     pub(super) fn of(notice: &Notice) -> Option<Self> {
         let payload = Bytes::from(crate::payload::of_notice(notice)?);
         let facts = notice.what.facts();
@@ -100,7 +101,7 @@ impl Telling {
         })
     }
 
-    /// What `bytes` keep.
+    /// The telling that `bytes` keep.
     ///
     /// # Errors
     /// What is wrong with them.
