@@ -19,7 +19,7 @@ pub struct AskGate {
     agent: AgentId,
 }
 
-/// What is wrong with a glob.
+/// The fault of a glob.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct GlobError {

@@ -53,7 +53,7 @@ impl Conversation {
         Self::open_child(store, key.into(), None)
     }
 
-    /// The same, of an agent that works for the one of the session `parent`.
+    /// Opens the conversation of an agent that works for the one of the session `parent`.
     pub(crate) fn open_child(
         store: Arc<dyn SessionStore>,
         key: SessionId,
@@ -86,7 +86,7 @@ impl Conversation {
         }
     }
 
-    /// The same, held as `chat_id` on `channel`.
+    /// This conversation, held as `chat_id` on `channel`.
     #[must_use]
     pub fn on(mut self, channel: impl Into<String>, chat_id: impl Into<String>) -> Self {
         self.channel = channel.into();
@@ -94,7 +94,7 @@ impl Conversation {
         self
     }
 
-    /// What stands in it.
+    /// The messages that stand in it.
     pub fn messages(&self) -> &[Rendered<Message>] {
         self.session.messages()
     }
@@ -115,7 +115,7 @@ impl Conversation {
         self.session.last_cause()
     }
 
-    /// What came too late for its turn joins the queue.
+    /// Queues the input that came too late for its turn.
     fn take_late(&mut self) {
         for waiting in self.late.take() {
             self.session.apply(JournalEntry::Turn(Fact::Queued(waiting)));

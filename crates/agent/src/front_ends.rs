@@ -6,7 +6,7 @@ use domain::json::Rendered;
 use domain::message::Message;
 use domain::skill::Skills;
 
-/// What is believed of histories that come with requests, and what leaves so that it can be believed.
+/// The trust in histories that come with requests, and the signatures that leave so that they can be believed.
 #[derive(Clone, Debug, Default)]
 pub struct FrontEnds {
     /// Signs what leaves, and knows it again. Without one nothing is signed, and every message of the user's in a history
@@ -22,7 +22,7 @@ impl FrontEnds {
         self.key.as_ref().map(|key| key.sign(signed)).unwrap_or_default()
     }
 
-    /// What a history of `who` is held against.
+    /// The trust that a history of `who` is held against.
     pub(crate) fn trust<'a>(
         &'a self,
         who: &'a Identity,

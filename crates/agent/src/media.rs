@@ -50,7 +50,8 @@ pub const TTL: Duration = Duration::from_secs(30 * 60);
 /// How often a host should sweep: a sixth of the life of a medium, so that none stays much longer than it should.
 pub const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
 
-/// What a file of the store is opened with besides reading: never through a link, and without waiting for a writer.
+/// The flags that a file of the store is opened with besides reading: never through a link, and without waiting for a
+/// writer.
 const PLAIN: i32 = OFlag::O_NOFOLLOW.bits() | OFlag::O_NONBLOCK.bits() | OFlag::O_NOCTTY.bits();
 
 /// Who a reference is for.
@@ -149,7 +150,7 @@ impl MediaStore {
         Self::with_clock(folder, SystemTime::now)
     }
 
-    /// The same, with another notion of now: last uses are noted with it.
+    /// A store with another notion of now, with which last uses are noted.
     ///
     /// # Errors
     /// It cannot be made, or is not a folder of ours.

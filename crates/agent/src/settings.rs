@@ -28,7 +28,7 @@ pub struct AgentSettings {
     pub context_tokens: u64,
     /// How its turns are planned; none for turns that go straight to work.
     pub planning: Option<Planning>,
-    /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
+    /// The treatment on the wire of a text that left the conversation, where thoughts are bound to it.
     pub removal: RemovalMode,
     /// Whether text reaches the user before the `after_llm` hooks ruled on it.
     pub stream_unreviewed: bool,
@@ -55,9 +55,9 @@ impl AgentSettings {
 /// How turns are planned: a call without tools comes first, and says whether tools are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planning {
-    /// What the host says to the model at each step.
+    /// The prompts that the host gives the model at each step.
     pub prompts: StepPrompts,
-    /// What follows a plan that does not say whether tools are needed.
+    /// The step after a plan that does not say whether tools are needed.
     pub on_missing_tag: OnMissingTag,
     /// Whether the plan stands in the conversation.
     pub record: bool,
@@ -69,7 +69,7 @@ impl Default for Planning {
     }
 }
 
-/// What follows a plan that does not say whether tools are needed.
+/// The step after a plan that does not say whether tools are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnMissingTag {
     /// Nothing: it was the answer.

@@ -28,10 +28,10 @@ impl SkillSet {
     }
 }
 
-/// What a turn is asked for.
+/// The request for the texts of a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct TextRequest<'a> {
-    /// What the user says.
+    /// The prompt of the user.
     pub prompt: &'a str,
     /// The skills whose texts go in, of those that the agent has; all of them if nobody says.
     pub skills: Option<&'a [String]>,
@@ -56,7 +56,7 @@ impl<'a> From<&'a String> for TextRequest<'a> {
 
 /// Decides whether a plan needs tools.
 pub trait ToolNeedJudge: Send + Sync {
-    /// What `reply`, which passed its hooks, says of tools.
+    /// The need for tools that `reply`, which passed its hooks, tells.
     fn need(&self, reply: &LlmReply) -> ToolNeed;
 }
 

@@ -19,7 +19,7 @@ pub struct TurnHandle {
     parent: Option<Arc<TurnHandle>>,
 }
 
-/// What was ordered since the turn looked last.
+/// The orders since the turn looked last.
 #[derive(Debug, Default)]
 struct Orders {
     messages: VecDeque<String>,
@@ -39,7 +39,7 @@ pub(crate) enum AbortedBy {
     Hook(Box<Aborted>),
 }
 
-/// What a turn finds when it looks.
+/// The input that a turn finds when it looks.
 #[derive(Debug, Default)]
 pub(crate) struct PolledInput {
     pub(crate) results: Vec<WaitingMessage>,

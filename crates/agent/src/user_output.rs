@@ -18,7 +18,7 @@ pub trait UserOutput: Send + Sync {
     /// The answer that the last pieces belong to is complete; what follows is another one.
     fn answered(&self) {}
 
-    /// What a tool or a hook wants the user to read now.
+    /// Takes the text that a tool or a hook wants the user to read now.
     fn for_user(&self, text: &str);
 
     /// The folder that files for the user are copied into; none where files cannot be handed over.
@@ -61,7 +61,7 @@ impl UserOutput for NullOutput {
     fn for_user(&self, _text: &str) {}
 }
 
-/// What a sub-agent shows: only what its tools want the user to read.
+/// The output of a sub-agent: only what its tools want the user to read.
 pub(crate) struct SubagentOutput(pub(crate) Arc<dyn UserOutput>);
 
 impl UserOutput for SubagentOutput {

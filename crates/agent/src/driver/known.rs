@@ -12,7 +12,8 @@ use domain::tool::Annotations;
 use crate::models::Models;
 use crate::tools::Tools;
 
-/// What hooks' answers are checked against: the agent's tools and models, who brought which tool, whom it works for.
+/// The knowledge that hooks' answers are checked against: the agent's tools and models, who brought which tool, whom
+/// it works for.
 pub(super) struct TurnAgentInfo {
     tools: Arc<Tools>,
     models: Arc<Models>,

@@ -1,6 +1,6 @@
 //! What a file is: by its first bytes, by what is said of it.
 
-/// What is said of bytes that nothing is known of.
+/// The content type of bytes that nothing is known of.
 pub(super) const UNKNOWN: &str = "application/octet-stream";
 
 /// The images that every provider with eyes takes; another one would spoil the whole request.

@@ -5,9 +5,9 @@ use uuid::Uuid;
 /// How a reference begins.
 pub(super) const SCHEME: &str = "media://";
 
-/// What stands before the name of a folder that is not complete yet.
+/// The prefix of the name of a folder that is not complete yet.
 pub(super) const DRAFT: &str = ".new-";
-/// What stands before the name of a folder that is about to go.
+/// The prefix of the name of a folder that is about to go.
 pub(super) const GONE: &str = ".gone-";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -119,7 +119,7 @@ fn ambiguous(text: &str, first: usize, others: &[usize], path: &str) -> String {
     )
 }
 
-/// What in `text` comes closest to `wanted`, as the end of a sentence.
+/// The part of `text` that comes closest to `wanted`, as the end of a sentence.
 fn near_miss(text: &str, wanted: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let sought: Vec<&str> = wanted.lines().map(str::trim).collect();

@@ -19,7 +19,7 @@ pub enum ToolError {
     NotAFile {
         /// The path as given.
         path: String,
-        /// What it is.
+        /// The kind of the thing.
         kind: &'static str,
     },
     /// Something else than a folder.
@@ -36,11 +36,11 @@ pub enum ToolError {
     /// The system refused.
     #[error("cannot {action} `{path}`: {source}")]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         action: &'static str,
         /// The path as given.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

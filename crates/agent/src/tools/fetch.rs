@@ -128,7 +128,7 @@ fn header(response: &Response, name: HeaderName) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// What kind of text a body is.
+/// The kind of text that a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Html,

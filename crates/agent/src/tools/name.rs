@@ -34,7 +34,7 @@ const ALIASES: [(&str, &str); 30] = [
     ("fetchurl", "web_fetch"),
 ];
 
-/// What models put before a name.
+/// The prefixes that models put before a name.
 const PREFIXES: [&str; 5] = ["functions.", "function.", "tools.", "tool.", "default_api."];
 
 /// Below this likeness (0 to 1) a suggestion would rather confuse.

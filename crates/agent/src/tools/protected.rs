@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::ToolError;
 
-/// What no tool may touch: the configuration in force, the files that trust covers, the binary, the home folder.
+/// The files that no tool may touch: the configuration in force, the files that trust covers, the binary, the home
+/// folder.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
     /// These, and what lies below folders among them, may be read, never changed. They need not exist: then they may
@@ -41,7 +42,7 @@ pub(super) struct Ids<'a> {
     guard: &'a Guard,
     files: HashSet<Identity>,
     dirs: HashSet<Identity>,
-    /// What lies below the protected folders; `None` when that is too much to look at.
+    /// The files below the protected folders; `None` when that is too much to look at.
     below: OnceCell<Option<HashSet<Identity>>>,
 }
 

@@ -94,7 +94,7 @@ struct Lines<'a, R> {
     cap: Option<usize>,
 }
 
-/// What was walked over.
+/// The part that was walked over.
 struct Taken {
     text: Vec<u8>,
     lines: u64,

@@ -62,7 +62,7 @@ pub(super) struct WalkEntry<'a> {
     pub(super) file_type: FileType,
 }
 
-/// What to do after an entry.
+/// The step after an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     On,

@@ -38,7 +38,7 @@ pub(super) struct Target {
     pub(super) parent: Dir,
     /// Its name there.
     pub(super) name: PathBuf,
-    /// What stands there now.
+    /// The metadata of what stands there now.
     pub(super) existing: Option<std::fs::Metadata>,
 }
 
@@ -55,7 +55,7 @@ impl Workspace {
         &self.root
     }
 
-    /// What is protected, as of now.
+    /// The identities of what is protected, as of now.
     pub(super) fn ids(&self) -> Ids<'_> {
         self.guard.ids()
     }
@@ -150,7 +150,7 @@ fn nonempty(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// What stands under `name` in `parent`, if it is a regular file.
+/// The metadata of what stands under `name` in `parent`, if it is a regular file.
 fn existing_file(parent: &Dir, name: &Path, shown: &str) -> Result<Option<std::fs::Metadata>, ToolError> {
     match parent.symlink_metadata(name) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -190,7 +190,7 @@ fn real_path(open: &impl AsFd, otherwise: impl FnOnce() -> PathBuf) -> PathBuf {
     std::fs::read_link(link).unwrap_or_else(|_| otherwise())
 }
 
-/// What a thing that is no regular file is called.
+/// The name of a kind of thing that is no regular file.
 pub(super) fn kind(of: FileType) -> &'static str {
     if of.is_dir() {
         "folder"

@@ -15,7 +15,8 @@ use super::error::ToolError;
 use super::workspace::{Target, Workspace};
 use super::{BuiltinTool, blocking};
 
-/// What a file keeps when it is replaced: who may read, write and run it, but no set-user-id on new content.
+/// The mode bits that a file keeps when it is replaced: who may read, write and run it, but no set-user-id on new
+/// content.
 const KEPT_MODE: u32 = 0o777;
 
 pub(super) struct WriteFile(pub(super) Arc<Workspace>);

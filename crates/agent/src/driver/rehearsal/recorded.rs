@@ -12,11 +12,11 @@ use super::{Rehearsal, RehearsedTurn, aim};
 pub struct RecordedTurn {
     /// Which.
     pub turn_id: TurnId,
-    /// What it was asked.
+    /// The prompt of the turn.
     pub prompt: String,
     /// The turn right after it began, behind everything that was said before.
     begun: Turn,
-    /// What was told to it from then on, in order.
+    /// The facts of the turn from then on, in order.
     facts: Vec<Fact>,
 }
 
@@ -72,7 +72,7 @@ impl RecordedTurn {
     }
 }
 
-/// What a call that the journal does not tell the answer of is known to have come to.
+/// The text for a call whose answer the journal does not tell.
 const UNANSWERED: &str = "no answer is recorded, and whether this was sent is not known";
 
 impl Rehearsal<'_> {
@@ -144,7 +144,7 @@ impl Rehearsal<'_> {
     }
 }
 
-/// What is known of a call that had no answer when its turn ended so.
+/// The text about a call that had no answer when its turn ended so.
 fn unanswered(end: &TurnEnd) -> Option<String> {
     match (&end.error, end.status) {
         (Some((stage, text)), _) if stage == "llm" || stage == "hook.after_llm" => Some(format!("failed: {text}")),

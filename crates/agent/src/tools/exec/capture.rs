@@ -8,7 +8,7 @@ use tokio::net::unix::pipe::Receiver;
 /// How much of the output is kept, in bytes: half from its start, half from its end, where builds say what failed.
 pub(super) const MAX_OUTPUT: usize = 64 * 1024;
 
-/// What is read at once.
+/// The number of bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
 
 /// Output as it comes.

@@ -14,7 +14,7 @@ use nix::unistd::{getpid, getsid};
 
 use super::session::kill_own_session;
 
-/// What shells add to the number of the signal that ended a command.
+/// The number that shells add to that of the signal that ended a command.
 const BY_SIGNAL: i32 = 128;
 
 /// The exit code where there is no better one.

@@ -123,7 +123,7 @@ impl Tag {
     }
 }
 
-/// What follows the `>` that is not within quotes.
+/// The text after the `>` that is not within quotes.
 fn after_attributes(attributes: &str) -> &str {
     let mut quote = None;
     for (at, c) in attributes.char_indices() {
@@ -194,7 +194,7 @@ impl Page {
     }
 }
 
-/// What follows the end of the element `name`; nothing if it never ends.
+/// The text after the end of the element `name`; nothing if it never ends.
 fn after_element<'a>(name: &str, html: &'a str) -> &'a str {
     let mut rest = html;
     while let Some(at) = rest.find("</") {
