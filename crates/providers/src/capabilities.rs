@@ -20,7 +20,7 @@ const MAX_CACHE_BREAKPOINTS: u8 = 4;
 /// Names that a marked text has anyway.
 const TAKEN: [&str; 5] = ["type", "text", "role", "content", "cache_control"];
 
-/// What a model takes.
+/// The capabilities of a model: what it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The `match` of the entry that it comes from; empty if none fits.
@@ -57,16 +57,16 @@ pub enum MidSystem {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
-    /// What may stand before it.
+    /// The kinds of messages that may stand before it.
     pub after: Vec<MessageBefore>,
-    /// What may stand behind it.
+    /// The kinds of messages that may stand behind it.
     pub before: Vec<MessageAfter>,
     /// Whether one may stand beside another one.
     #[serde(default)]
     pub consecutive: bool,
 }
 
-/// What stands before a system message.
+/// The kind of message before a system message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageBefore {
@@ -78,7 +78,7 @@ pub enum MessageBefore {
     Tool,
 }
 
-/// What stands behind a system message.
+/// The kind of message behind a system message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageAfter {
@@ -117,7 +117,7 @@ impl Default for Capabilities {
     }
 }
 
-/// What is said of a model, or of all models of one provider, instead of what would hold.
+/// The values that are given for a model, or of all models of one provider, instead of what would hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overrides {
@@ -188,7 +188,7 @@ impl Overrides {
     }
 }
 
-/// What is wrong with a table or an override.
+/// The fault of a table or an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityError {
     /// The file is no table.
@@ -201,7 +201,7 @@ pub enum CapabilityError {
         number: usize,
         /// Its `match`, if it has one.
         named: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A value cannot be meant.
@@ -209,12 +209,12 @@ pub enum CapabilityError {
     Value {
         /// The key.
         key: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
-/// What is known of models.
+/// The table of the capabilities of models.
 #[derive(Clone, Debug)]
 pub struct CapabilityTable {
     entries: Vec<(GlobMatcher, Capabilities)>,
@@ -249,7 +249,7 @@ impl CapabilityTable {
         self.entries.iter().map(|(_, capabilities)| capabilities.entry.as_str())
     }
 
-    /// What the first entry says that fits `model` of `provider`; the strictest values if none does.
+    /// The values of the first entry that fits `model` of `provider`; the strictest values if none does.
     pub fn of(&self, provider: &str, model: &str) -> Capabilities {
         let name = format!("{provider}/{model}");
         let fits = self.entries.iter().find(|(pattern, _)| pattern.is_match(&name));
@@ -274,7 +274,7 @@ fn entry(number: usize, mut keys: toml::Table) -> Result<(GlobMatcher, Capabilit
     Ok((glob.compile_matcher(), said.over(strictest)))
 }
 
-/// What the models of one provider take.
+/// The capabilities of the models of one provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
     provider: String,

@@ -45,7 +45,7 @@ impl ProviderError {
         Self::transient(RetryReason::Network, format!("the answer was cut: the stream ended without {missing}"))
     }
 
-    /// What it says.
+    /// The message of the error, to change it.
     pub(crate) fn message_mut(&mut self) -> &mut String {
         match self {
             Self::Transient { message, .. } | Self::Final { message } => message,
@@ -74,7 +74,7 @@ fn bounded(text: &str) -> String {
     line
 }
 
-/// What an HTTP answer other than success means.
+/// An HTTP answer other than success, to be read as an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refusal<'a> {
     /// The HTTP status.
@@ -85,7 +85,7 @@ pub(crate) struct Refusal<'a> {
     pub(crate) body: &'a [u8],
     /// The model that was asked for.
     pub(crate) model: &'a str,
-    /// What to do about a refused key.
+    /// The hint about what to do about a refused key.
     pub(crate) key_hint: &'a str,
 }
 
@@ -115,7 +115,7 @@ impl Refusal<'_> {
     }
 }
 
-/// What an `error` object inside an answer means; `code` may be an HTTP status.
+/// The error that an `error` object inside an answer means; `code` may be an HTTP status.
 pub(crate) fn in_answer(error: &Value) -> ProviderError {
     let said = words_of(error);
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
@@ -154,7 +154,8 @@ pub(crate) fn of_transport(error: reqwest::Error, origin: &str) -> ProviderError
     }
 }
 
-/// What caused `error`, outermost first. Its own text is left out: it only repeats the address, which may hold a key.
+/// The causes of `error`, outermost first. Its own text is left out: it only repeats the address, which may hold a
+/// key.
 fn causes(error: &reqwest::Error) -> String {
     let first = std::error::Error::source(error);
     let texts: Vec<String> = std::iter::successors(first, |cause| cause.source()).map(ToString::to_string).collect();

@@ -30,7 +30,7 @@ pub(crate) struct Endpoint {
 pub(crate) struct KeyHeader {
     /// Its name.
     pub(crate) name: HeaderName,
-    /// What stands before the key.
+    /// The text that stands before the key.
     pub(crate) prefix: &'static str,
 }
 
@@ -107,7 +107,7 @@ impl Endpoint {
     }
 }
 
-/// What to do about a key that is refused.
+/// The hint about what to do about a key that is refused.
 fn key_hint(spec: &ProviderSpec) -> String {
     let name = &spec.name;
     match (&spec.api_key, &spec.key_env) {

@@ -66,7 +66,7 @@ fn bound(options: &mut Object) {
     }
 }
 
-/// What `tool_choice` leaves open.
+/// The choice that `tool_choice` leaves open.
 enum Choice {
     Auto,
     Nothing,
@@ -98,7 +98,7 @@ impl Choice {
     }
 }
 
-/// What the model is told about its tools.
+/// The instructions that the model gets about its tools.
 fn instructions(tools: &[&ToolDef], with_reply: bool) -> String {
     let mut text =
         String::from("Answer with one JSON object.\nTo use a tool: {\"tool\": NAME, \"arguments\": {...}}\n");

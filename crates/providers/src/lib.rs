@@ -43,7 +43,8 @@ pub trait Provider: Send + Sync {
         on_delta: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> BoxFuture<'a, Result<LlmReply, ProviderError>>;
 
-    /// The same for a call that belongs to a turn with texts in it: what went out before bears on how they are sent.
+    /// Calls the model for a call that belongs to a turn with texts in it: what went out before bears on how they are
+    /// sent.
     fn call_in_turn<'a>(
         &'a self,
         model: &'a str,
@@ -65,7 +66,7 @@ pub(crate) type OnDelta<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 pub enum Delta<'a> {
     /// Text for the user.
     Text(&'a str),
-    /// What the model thinks.
+    /// A piece of the model's thoughts.
     Reasoning(&'a str),
 }
 
@@ -75,7 +76,7 @@ pub enum ProviderError {
     /// Trying again may help.
     #[error("{message}")]
     Transient {
-        /// What happened.
+        /// The reason why there is no answer.
         reason: RetryReason,
         /// In words, without any key.
         message: String,

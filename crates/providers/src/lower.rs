@@ -58,7 +58,7 @@ impl<'a> WireMessage<'a> {
     }
 }
 
-/// What a wire is like.
+/// The shape of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireShape {
     /// Results of tools are messages of their own, the system prompt is the first message.

@@ -54,7 +54,7 @@ pub enum ScriptError {
     Unreadable {
         /// Where it was looked for.
         origin: String,
-        /// What went wrong.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// It is not a script. The message holds the line and the column.
@@ -62,7 +62,7 @@ pub enum ScriptError {
     Malformed {
         /// Where it came from.
         origin: String,
-        /// What is wrong, and where.
+        /// The error, with its place.
         source: serde_json::Error,
     },
 }
@@ -185,7 +185,7 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 impl Reply {
-    /// What the call ends in.
+    /// The outcome in which the call ends.
     fn outcome(&self) -> Result<LlmReply, ProviderError> {
         if let Some(failure) = &self.error {
             return Err(failure.to_error());

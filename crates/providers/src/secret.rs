@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What stands in place of a key wherever one would be printed.
+/// The text that stands in place of a key wherever one would be printed.
 const MASK: &str = "***";
 
 /// Shortest key that is looked for in texts. A shorter one would tear holes into ordinary words and guards nothing.

@@ -32,7 +32,7 @@ enum Block {
     Other,
 }
 
-/// What has arrived so far.
+/// The part of an answer that has arrived so far.
 #[derive(Default)]
 pub(super) struct Assembly {
     blocks: BTreeMap<u64, Block>,

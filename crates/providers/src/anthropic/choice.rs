@@ -8,7 +8,7 @@ use domain::json::{Object, Value, json};
 const CHOICE: &str = "tool_choice";
 /// Whether one answer may hold several calls, in chat completions.
 const PARALLEL: &str = "parallel_tool_calls";
-/// The same the other way round, inside the choice.
+/// The member inside the choice that says the contrary.
 const NOT_PARALLEL: &str = "disable_parallel_tool_use";
 
 /// `options` with the forms of chat completions in the words of this wire. Its own forms, and whatever is neither,

@@ -115,7 +115,7 @@ impl Simplifier<'_> {
     }
 }
 
-/// What `allOf` adds to its surroundings: members are taken over, `properties` and `required` are united.
+/// The object with what `allOf` adds to it: members are taken over, `properties` and `required` are united.
 fn merged(members: &Object, all: &[Value]) -> Value {
     let mut whole = members.clone();
     whole.shift_remove("allOf");

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use domain::json::{Object, Value};
 use domain::message::{Message, Role};
 
-/// What stands around a hook's text, up to the `>`.
+/// The mark that stands around a hook's text, up to the `>`.
 pub(super) const OPEN: &str = "<system-reminder";
 pub(super) const CLOSE: &str = "</system-reminder";
-/// The same where nobody is to take it for a mark.
+/// The opening mark, written so that nobody takes it for one.
 const SAFE_OPEN: &str = "&lt;system-reminder";
 const SAFE_CLOSE: &str = "&lt;/system-reminder";
 

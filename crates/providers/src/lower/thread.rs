@@ -20,7 +20,7 @@ pub(crate) enum Join {
 #[derive(Default)]
 pub(crate) struct Thread {
     messages: Vec<Value>,
-    /// What holds for the last of them.
+    /// The join that holds for the last of them.
     last: Join,
 }
 

@@ -25,7 +25,7 @@ use domain::message::{Lifetime, Message, Role};
 use super::forms::{Form, Item};
 use super::{LoweringOptions, WireMessage};
 
-/// What happens on the wire to a text that is taken out, where thoughts are bound to it.
+/// The treatment on the wire of a text that is taken out, where thoughts are bound to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemovalMode {
     /// It stays there, marked as expired where the provider has a mark for that.
@@ -53,7 +53,7 @@ pub struct TurnPosition<'a> {
     pub call: CallKind,
 }
 
-/// What the requests of one turn looked like so far, to each model that was asked.
+/// The requests of one turn so far, as each model that was asked saw them.
 #[derive(Debug, Default)]
 pub struct TurnWire {
     removal: RemovalMode,
@@ -66,7 +66,7 @@ impl TurnWire {
         Self { removal, ledgers: Mutex::default() }
     }
 
-    /// What becomes of the text `id` on the wire, now that it is taken out of its list.
+    /// The effect on the wire of taking the text `id` out of its list.
     pub fn fate(&self, id: MsgId) -> RemovalEffect {
         let ledgers = self.ledgers.lock().unwrap_or_else(PoisonError::into_inner);
         let fates = ledgers.values().filter_map(|ledger| ledger.fates.get(&id));
@@ -91,17 +91,17 @@ fn worst_of(a: RemovalEffect, b: RemovalEffect) -> RemovalEffect {
     if a == RemovalEffect::Removed { b } else { a }
 }
 
-/// What was sent to one model.
+/// The ledger of what was sent to one model.
 #[derive(Debug, Default)]
 pub(super) struct WireLedger {
     /// The forms in which texts were sent.
     forms: BTreeMap<MsgId, Form>,
-    /// What the next request begins with, if it only grows.
+    /// The items that the next request begins with, if it only grows.
     sent: Vec<Item<'static>>,
     fates: BTreeMap<MsgId, RemovalEffect>,
     /// Everything that was sent before an answer, as digests.
     prefixes: BTreeSet<u64>,
-    /// What the model said in earlier turns: what that is bound to is not known here.
+    /// The model's messages of earlier turns: what they are bound to is not known here.
     earlier: BTreeSet<u64>,
 }
 
@@ -110,7 +110,7 @@ impl WireLedger {
         &self.forms
     }
 
-    /// What was sent, then what is new in `items`. If they do not go on from there, it begins anew.
+    /// The items that were sent, then those that are new in `items`. If they do not go on from there, it begins anew.
     pub(super) fn aligned<'a>(&mut self, items: Vec<Item<'a>>) -> Vec<Item<'a>> {
         let mut all: Vec<Item<'a>> = Vec::with_capacity(self.sent.len() + items.len());
         let mut next = items.iter().peekable();

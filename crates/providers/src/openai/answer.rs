@@ -6,7 +6,7 @@ use domain::llm::{LlmReply, Usage};
 use crate::openai::call::Calls;
 use crate::{Delta, OnDelta, ProviderError, failure};
 
-/// What has arrived so far.
+/// The part of an answer that has arrived so far.
 #[derive(Default)]
 pub(super) struct Assembly {
     content: String,

@@ -12,12 +12,12 @@ use crate::lower::{Join, LoweringOptions, Thread, lowered, mark, system_text, te
 use crate::media::{Medium, unsent, with_notes};
 use crate::quirks;
 
-/// What stands before the images of tool results, which no tool message can carry.
+/// The text that stands before the images of tool results, which no tool message can carry.
 const LOADED: &str = "[Loaded image from tool result above]";
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 4] = ["model", "messages", "tools", "stream"];
 
-/// What is about to be sent.
+/// The request that is about to be sent.
 pub(crate) struct Wire<'a> {
     pub(crate) model: &'a str,
     pub(crate) messages: Vec<Value>,
@@ -101,7 +101,7 @@ fn rendered(message: &Message, vision: bool, tool_images: &mut Vec<Value>) -> Va
     }
 }
 
-/// What a user said: parts if there are images, else a text, which every server takes.
+/// The content of a user's message: parts if there are images, else a text, which every server takes.
 pub(crate) fn user_content(message: &Message, vision: bool) -> Value {
     let (images, notes) = images_and_notes(message, vision);
     let text = with_notes(&message.content, notes);

@@ -44,7 +44,7 @@ pub(super) struct Reply {
     pub(super) repeat: bool,
 }
 
-/// What a request must look like.
+/// The conditions that a request must meet.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct When {
