@@ -23,7 +23,7 @@ pub(crate) fn write(what: &impl Serialize) -> Result<String, String> {
     Ok(text)
 }
 
-/// What `text` holds.
+/// The value that `text` holds.
 ///
 /// # Errors
 /// Somebody else wrote it; what is wrong with it, in words.

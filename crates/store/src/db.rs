@@ -10,7 +10,7 @@ use domain::store::StoreError;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
 
-/// Whose SQL it is, where there is a difference.
+/// The dialect of the SQL, where there is a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// SQLite.
@@ -94,7 +94,7 @@ pub(crate) struct Statement<'a> {
     pub(crate) sql: &'static str,
     /// In the order of their numbers.
     pub(crate) cells: Vec<Cell<'a>>,
-    /// What runs in its place, with the same cells, if a row that it points at is not there.
+    /// The statement that runs in its place, with the same cells, if a row that it points at is not there.
     pub(crate) orphan: Option<&'static str>,
 }
 
@@ -163,7 +163,7 @@ fn nothing_in(column: &str) -> Failure {
 
 /// A connection, in or out of a transaction.
 pub(crate) trait Db {
-    /// Whose SQL it takes.
+    /// The dialect of SQL that it takes.
     fn dialect(&self) -> Dialect;
 
     /// Runs a statement and says how many rows it touched.
@@ -173,7 +173,7 @@ pub(crate) trait Db {
     /// rows each of them touched.
     fn run_each(&self, statements: &[&Statement<'_>]) -> Result<Vec<u64>, Failure>;
 
-    /// The same for whoever does not want to know how many.
+    /// Runs `statements` for whoever does not want to know how many rows they changed.
     fn run_all(&self, statements: &[Statement<'_>]) -> Result<(), Failure> {
         self.run_each(&statements.iter().collect::<Vec<_>>()).map(drop)
     }
@@ -191,7 +191,7 @@ pub(crate) trait Db {
 /// Takes a row.
 pub(crate) type Take<'a> = dyn FnMut(&dyn Columns) -> Result<(), Failure> + 'a;
 
-/// What only one transaction at a time does, because it acts on what it does not find, too.
+/// The work that only one transaction at a time does, because it acts on what it does not find, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exclusive {
     /// Bringing the schema up to date.
@@ -242,11 +242,11 @@ pub(crate) enum Failure {
     Silence,
     /// A rule; the words are ready.
     Said(StoreError),
-    /// What stands there is not what this program writes.
+    /// The content is not what this program writes.
     Foreign {
         /// The row.
         what: String,
-        /// What is wrong with it.
+        /// The reason why it is wrong.
         why: String,
     },
 }

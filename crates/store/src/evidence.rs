@@ -20,10 +20,10 @@ use crate::db::moment;
 use crate::keyring::{DecryptError, Form, SealError, SealedPlace};
 use crate::sealing::StoreKeys;
 
-/// What the members of an entry beside its data take at most.
+/// The most bytes that the members of an entry beside its data take.
 const ENVELOPE_BYTES: usize = 4096;
 
-/// What a decision without long texts takes as JSON; a longer one lets its text grow.
+/// The bytes that a decision without long texts takes as JSON; a longer one lets its text grow.
 const DECISION_BYTES: usize = 768;
 
 /// Widths of columns, in characters. Source: agent hooks, tables.
@@ -52,14 +52,14 @@ pub(crate) struct ExecutionRow {
     pub(crate) note: Note,
 }
 
-/// What one event leaves.
+/// The evidence that one event leaves.
 #[derive(Debug, Default)]
 pub(crate) struct EventEvidence {
     pub(crate) executions: Vec<ExecutionRow>,
     pub(crate) decision: Option<Note>,
 }
 
-/// What `records`, the events of one batch, leave, in their order.
+/// The evidence that `records`, the events of one batch, leave, in their order.
 ///
 /// # Errors
 /// One of them cannot be kept, in words.

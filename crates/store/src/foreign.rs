@@ -18,10 +18,10 @@ pub const MAX_ROWS: usize = 100_000;
 /// Most bytes of one table that are read into memory.
 pub const MAX_TABLE_BYTES: usize = 256 << 20;
 
-/// What stands beside a database of SQLite while it is in use.
+/// The suffixes of the files that stand beside a database of SQLite while it is in use.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// What was read of a database.
+/// The rows that were read of a database.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForeignRows {
     /// The rows of each table that was asked for and is there; a member for each column.

@@ -43,7 +43,7 @@ pub(crate) fn kept(dialect: Dialect, json: &Value) -> Result<String, String> {
     }
 }
 
-/// What a column holds.
+/// The value that a column holds.
 ///
 /// # Errors
 /// Somebody else wrote it; what is wrong with it, in words.
@@ -115,7 +115,7 @@ fn number_in(text: &str) -> Option<Number> {
     text.strip_prefix(ESCAPE)?.strip_prefix(NUMBER)?.parse().ok()
 }
 
-/// What nobody wrote here stays as it is.
+/// The text that `kept` stands for; what nobody wrote here stays as it is.
 fn unescaped_text(kept: &str) -> String {
     let mut text = String::with_capacity(kept.len());
     let mut signs = kept.chars().peekable();

@@ -40,8 +40,8 @@ impl SealedPlace {
         Self { table: table.into(), row: row.into(), tenant: tenant.into(), path: path.to_ascii_lowercase() }
     }
 
-    /// What is authenticated beside the text. The path comes last and may hold a `|`, as names of HTTP headers do;
-    /// with one in any other part, two places could be written alike.
+    /// The data that is authenticated beside the text. The path comes last and may hold a `|`, as names of HTTP
+    /// headers do; with one in any other part, two places could be written alike.
     fn aad(&self) -> Option<Vec<u8>> {
         let Self { table, row, tenant, path } = self;
         let clear = [table, row, tenant].iter().all(|part| !part.contains('|'));
@@ -55,7 +55,7 @@ pub struct Keyring {
     old: Vec<Key>,
 }
 
-/// What was sealed. It is overwritten when it is dropped, and `Debug` shows its length only.
+/// The plain bytes of what was sealed. It is overwritten when it is dropped, and `Debug` shows its length only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Plain(Zeroizing<Vec<u8>>);
 
@@ -96,7 +96,7 @@ pub enum Form {
 /// A value that was read, and how it stood there. All forms but [`Form::Current`] are to be sealed anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// What it says.
+    /// The plain bytes.
     pub plain: Plain,
     /// How it stood there.
     pub form: Form,
@@ -128,10 +128,10 @@ pub enum DecryptError {
     /// The key is not at hand.
     #[error("decrypt failed: no key `{0}` here; add the key that it was sealed with to `{ENV_OLD_KEYS}`")]
     UnknownKey(String),
-    /// What stands between the colons is none.
+    /// The key id between the colons is none.
     #[error("decrypt failed: malformed key id; expected 8 hex digits after `aes-gcm:`")]
     KeyId,
-    /// What follows is not base64.
+    /// The part that follows is not base64.
     #[error("decrypt failed: bad base64")]
     Base64,
     /// Too short to hold a nonce and a tag.
@@ -196,7 +196,7 @@ impl Keyring {
         self.seal_with(place, plain, nonce)
     }
 
-    /// The same as bytes, for a BYTEA column.
+    /// Seals `plain` into bytes, for a BYTEA column.
     ///
     /// # Errors
     /// As [`Self::seal`].
@@ -219,7 +219,7 @@ impl Keyring {
         self.open_bytes(place, text.as_bytes())
     }
 
-    /// The same from a BYTEA column.
+    /// Opens the value of a BYTEA column.
     ///
     /// # Errors
     /// As [`Self::open_value`].
@@ -278,7 +278,7 @@ impl Keyring {
         self.current.iter().chain(&self.old)
     }
 
-    /// What the first of `keys` that fits makes of `sealed`.
+    /// The plain bytes that the first of `keys` that fits makes of `sealed`.
     fn first<'a>(
         &self,
         keys: impl Iterator<Item = &'a Key>,

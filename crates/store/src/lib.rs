@@ -99,7 +99,7 @@ pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, Sto
     open_with(url, home, durability, StoreKeys::default())
 }
 
-/// The same with keys.
+/// Opens a store with keys.
 ///
 /// # Errors
 /// As [`open`].

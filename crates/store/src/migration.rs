@@ -23,7 +23,7 @@ pub(crate) struct Migration {
     pub(crate) number: u32,
     sqlite: Scripts,
     postgres: Scripts,
-    /// What SQL cannot do: after the script on the way up, before it on the way down.
+    /// The step that SQL cannot do: after the script on the way up, before it on the way down.
     beside: Option<Beside>,
 }
 

@@ -6,7 +6,7 @@ use domain::turn::{Fact, KeptMessage};
 /// Longest title, in characters: a line of a terminal.
 pub const MAX_TITLE_CHARS: usize = 80;
 
-/// What some entries come to.
+/// The progress that some entries come to.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Progress {
     /// The beginning of the first prompt that says anything; empty if none does.
@@ -24,8 +24,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// What `entries` come to after a journal that left `open_turn` open, and a process at work if `opened`: what
-    /// [`Session`](domain::session::Session) would say, without the journal before.
+    /// The progress that `entries` come to after a journal that left `open_turn` open, and a process at work if
+    /// `opened`: what [`Session`](domain::session::Session) would say, without the journal before.
     pub(crate) fn of(open_turn: Option<String>, opened: bool, entries: &[JournalEntry]) -> Self {
         let mut progress = Self { open_turn, opened, ..Self::default() };
         for entry in entries {

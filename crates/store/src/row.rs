@@ -13,7 +13,7 @@ pub const MAX_PATCH_BYTES: usize = 64 * 1024;
 /// inside a record, inside the row's array.
 pub(crate) const MAX_ROW_DEPTH: usize = MAX_DEPTH + 8;
 
-/// What is kept of `record`.
+/// The event that is kept of `record`.
 pub(crate) fn stored(record: &EventRecord) -> StoredEvent {
     let who = &record.who;
     StoredEvent {

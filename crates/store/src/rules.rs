@@ -121,7 +121,7 @@ pub(crate) fn logged(hook: &Rule, tenant: &TenantId, (action, diff): (&str, Valu
     }
 }
 
-/// What the audit chain says of a line of the change log.
+/// The entry that the audit chain gets of a line of the change log.
 pub(crate) fn noted(line: &LoggedChange) -> (AuditKind, Object) {
     let kind = if line.action == TRIPPED { AuditKind::Trip } else { AuditKind::Change };
     match domain::json::to_value(line) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::keyring::Keyring;
 use crate::keyring::signing::SigningKey;
 
-/// What a store seals and signs with. Without a keyring, what would have to be encrypted is not kept; without a key that
-/// signs, the audit chain has no checkpoints, and nothing in it can be proven to others.
+/// The keys that a store seals and signs with. Without a keyring, what would have to be encrypted is not kept; without
+/// a key that signs, the audit chain has no checkpoints, and nothing in it can be proven to others.
 #[derive(Clone, Debug, Default)]
 pub struct StoreKeys {
     /// For the details of faults, and whatever else is secret in a row.

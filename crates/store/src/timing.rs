@@ -6,7 +6,7 @@ use domain::fault::FaultKind;
 use domain::store::StoredRecord;
 use serde::Serialize;
 
-/// What one hook cost at one checkpoint, over the newest events.
+/// The time that one hook took at one checkpoint, over the newest events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HookTiming {
     /// Which hook.

@@ -14,7 +14,7 @@ const TAG_BYTES: usize = 16;
 /// Hex digits of a key id.
 pub(super) const KID_DIGITS: usize = 8;
 
-/// What every sealed value begins with.
+/// The mark that every sealed value begins with.
 const MARK: &str = "aes-gcm:";
 
 /// A nonce, and what was sealed under it with its tag.
@@ -24,7 +24,7 @@ pub(super) struct SealedParts {
     pub(super) body: Vec<u8>,
 }
 
-/// What a stored value turns out to be.
+/// The kind of a stored value.
 #[derive(Debug)]
 pub(super) enum Envelope {
     /// Not sealed.
@@ -42,7 +42,7 @@ pub(super) fn write(kid: &str, nonce: &[u8; NONCE_BYTES], body: &[u8]) -> String
     text
 }
 
-/// What `bytes` are. Only what begins with the mark can be malformed.
+/// The kind of `bytes`. Only what begins with the mark can be malformed.
 pub(super) fn read(bytes: &[u8]) -> Result<Envelope, DecryptError> {
     let Some(rest) = bytes.strip_prefix(MARK.as_bytes()) else { return Ok(Envelope::None) };
     // Base64 has no colon, so a second one tells the two forms apart.

@@ -39,9 +39,9 @@ pub enum FileError {
     Io {
         /// Which file.
         path: PathBuf,
-        /// What was being done with it, such as `read`.
+        /// The action that was being done with it, such as `read`.
         doing: &'static str,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -104,7 +104,7 @@ pub enum KeyError {
     Form {
         /// The variable, or the file.
         at: String,
-        /// What it is instead.
+        /// The kind of thing that it is instead.
         found: KeyFormatError,
     },
     /// A list that is no list of keys.
@@ -115,7 +115,7 @@ pub enum KeyError {
     File(#[from] FileError),
 }
 
-/// What was given in place of a key, told without repeating any of it.
+/// The thing that was given in place of a key, told without repeating any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFormatError {
     /// Nothing.
@@ -170,7 +170,7 @@ impl Key {
         self.cipher.encrypt(&Nonce::from(*nonce), Payload { msg: plain, aad }).ok()
     }
 
-    /// What was sealed; nothing if the tag does not fit.
+    /// The plain bytes that were sealed; nothing if the tag does not fit.
     pub(super) fn decrypt(&self, sealed: &SealedParts, aad: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let plain = self.cipher.decrypt(&Nonce::from(sealed.nonce), Payload { msg: &sealed.body, aad });
         plain.ok().map(Zeroizing::new)

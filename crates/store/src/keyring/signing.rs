@@ -21,10 +21,10 @@ pub const SIGNING_KEY_FILE: &str = "audit-signing.key";
 /// The file beside it with the public key, which is what others need to check signatures.
 pub const PUBLIC_KEY_FILE: &str = "audit-signing.pub";
 
-/// What the line in the key file begins with, so that no other key is taken for one that signs.
+/// The mark that the line in the key file begins with, so that no other key is taken for one that signs.
 const SEED_MARK: &str = "ed25519-seed:";
 
-/// What the line of a public key begins with.
+/// The mark that the line of a public key begins with.
 const PUBLIC_MARK: &str = "ed25519";
 
 /// Bytes of a public key.
@@ -113,7 +113,7 @@ impl fmt::Debug for SigningKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublicKeys(BTreeMap<String, [u8; PUBLIC_BYTES]>);
 
-/// What is wrong with a file of public keys.
+/// The fault of a file of public keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublicKeysError {
     /// One of its lines.
@@ -121,7 +121,7 @@ pub enum PublicKeysError {
     Line {
         /// Which, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason why it is wrong.
         why: &'static str,
     },
     /// Nothing could be proven with it.

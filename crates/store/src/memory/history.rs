@@ -19,7 +19,7 @@ use crate::keyring::signing::SigningKey;
 use crate::rows::executions::place;
 use crate::sealing::StoreKeys;
 
-/// What one mutex guards: each method is one transaction.
+/// The tables that one mutex guards: each method is one transaction.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// The engine's own records: they become rows when somebody looks, so that keeping costs next to nothing.

@@ -63,7 +63,7 @@ impl RuleStore for Memory {
 }
 
 impl Memory {
-    /// What the account of `tenant` says once `work` is done with it.
+    /// The result of `work` on the account of `tenant`.
     fn of_account<T>(
         &self,
         tenant: &TenantId,

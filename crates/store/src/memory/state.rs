@@ -12,7 +12,7 @@ use domain::store::{ApprovalQuery, JournalAppend, SessionHold, SessionKey, Sessi
 use crate::progress::Progress;
 use crate::refusal;
 
-/// What one mutex guards: each method is one transaction.
+/// The state that one mutex guards: each method is one transaction.
 #[derive(Debug, Default)]
 pub(super) struct MemoryState {
     sessions: BTreeMap<SessionKey, Conversation>,

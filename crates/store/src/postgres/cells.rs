@@ -77,7 +77,7 @@ fn text_to_sql(value: &str, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Fou
     }
 }
 
-/// What is read as text, whatever type the column has.
+/// The text of a cell, whatever type the column has.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'a> FromSql<'a> for Text<'a> {
@@ -118,7 +118,7 @@ impl<'a> FromSql<'a> for Text<'a> {
     }
 }
 
-/// What is read as a number, however wide the column is.
+/// The number of a cell, however wide the column is.
 struct Int(i64);
 
 impl<'a> FromSql<'a> for Int {

@@ -22,7 +22,7 @@ const TAKEN: &str = "SELECT place, holders.pid, host, boot, token FROM holders J
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
                      AND place = (classid::bigint << 32) | objid::bigint";
 
-/// What this store holds.
+/// The sessions that this store holds.
 #[derive(Debug)]
 pub(super) struct Holds {
     base: Arc<Base>,

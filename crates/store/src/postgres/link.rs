@@ -29,7 +29,7 @@ const MAX_PREPARED: usize = 256;
 /// The first half of the keys of our own locks: the letters `pntl`. Sessions' locks have keys of another kind.
 const LOCK_SPACE: i32 = 0x706e_746c;
 
-/// The same of the locks of audit chains.
+/// The space of the locks of audit chains.
 const CHAIN_SPACE: i32 = LOCK_SPACE + 1;
 
 /// A connection and what it has prepared.

@@ -72,12 +72,12 @@ impl Target {
         &self.name
     }
 
-    /// What a connection is made with.
+    /// The configuration and the TLS that a connection is made with.
     pub(super) fn ways(&self) -> (Config, MakeRustlsConnect) {
         (self.config.clone(), self.tls.clone())
     }
 
-    /// What it means that there is no connection.
+    /// The error for a connection that cannot be made.
     pub(super) fn unconnected(&self, why: Unconnected) -> StoreError {
         match why {
             Unconnected::Postgres(error) => self.failed(&error),
@@ -85,7 +85,7 @@ impl Target {
         }
     }
 
-    /// What a failure means.
+    /// The error that a failure means.
     pub(super) fn error(&self, failure: Failure) -> StoreError {
         match failure {
             Failure::Postgres(error) => self.failed(&error),

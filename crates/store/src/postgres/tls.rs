@@ -48,7 +48,7 @@ impl Trust {
     }
 }
 
-/// What makes connections secret.
+/// The connector that makes connections secret.
 pub(super) fn connector(trust: &Trust) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match trust {

@@ -93,7 +93,7 @@ pub(crate) fn newest(db: &dyn Db, query: &ApprovalQuery) -> Result<Vec<Approval>
     Ok(found)
 }
 
-/// What nobody answered or used of a turn's questions no longer counts.
+/// The statement after which the questions of a turn that nobody answered or used no longer count.
 pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a> {
     let sql = "UPDATE approvals SET state = 'void' WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 \
                AND state IN ('waiting', 'approved')";

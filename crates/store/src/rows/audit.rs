@@ -109,7 +109,7 @@ fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     Ok(last_signed(db, tenant)?.unwrap_or(ChainHead::GENESIS))
 }
 
-/// What the newest checkpoint of a chain is about.
+/// The head that the newest checkpoint of a chain is about.
 fn last_signed(db: &dyn Db, tenant: &TenantId) -> Result<Option<ChainHead>, Failure> {
     let sql = "SELECT seq, hash FROM audit_checkpoints WHERE tenant_id = ?1 ORDER BY seq DESC LIMIT 1";
     db.one(sql, &[tenant.as_str().into()], link)

@@ -40,7 +40,7 @@ impl From<StoreError> for UnwrittenBatch {
     }
 }
 
-/// What waits for a fault to pass, oldest first.
+/// The batches that wait for a fault to pass, oldest first.
 #[derive(Default)]
 pub(crate) struct Backlog {
     waiting: VecDeque<Waiting>,
@@ -160,7 +160,7 @@ mod tests {
     use crate::db::Dialect;
     use crate::sealing::StoreKeys;
 
-    /// What became of batches, by their number.
+    /// The outcomes of batches, by their number.
     type Told = Arc<Mutex<Vec<(usize, Result<(), StoreError>)>>>;
 
     struct Stage {

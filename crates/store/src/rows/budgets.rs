@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::db::{Db, Failure};
 use crate::rules::{self, Account, month_of};
 
-/// What is left this month.
+/// The budget that is left this month.
 pub(crate) fn budget(db: &dyn Db, tenant: &TenantId, now: Timestamp) -> Result<Budget, Failure> {
     Ok(touched(db, tenant, now)?.shown())
 }

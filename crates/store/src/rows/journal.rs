@@ -18,7 +18,7 @@ pub(crate) struct Lines {
     settled: Vec<(usize, String)>,
 }
 
-/// What a session's row says before an append.
+/// The part of a session's row from before an append.
 struct Before {
     number: i64,
     open_turn: Option<String>,
@@ -39,7 +39,7 @@ impl Lines {
         Ok(Self { append, bodies, settled })
     }
 
-    /// Whose they are.
+    /// The session that they belong to.
     pub(crate) fn key(&self) -> &SessionKey {
         &self.append.key
     }

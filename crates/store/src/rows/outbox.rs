@@ -103,8 +103,8 @@ fn job(row: &dyn Columns, next_at: &str) -> Result<Job, Failure> {
     })
 }
 
-/// What was taken, its payload opened. One that does not open is left out and said, since nobody could do it: it is due
-/// again and again until somebody brings the key back.
+/// The jobs that were taken, their payload opened. One that does not open is left out and said, since nobody could do
+/// it: it is due again and again until somebody brings the key back.
 pub(crate) fn opened(jobs: Vec<Job>, sealing: &StoreKeys) -> Vec<OutboxJob> {
     jobs.into_iter().filter_map(|job| open(job, sealing)).collect()
 }

@@ -17,8 +17,8 @@ const FAMILY: &str = "WITH RECURSIVE family (session_id) AS (\
                         JOIN family ON child.tenant_id = ?1 AND child.parent = family.session_id\
                       ) SELECT session_id FROM family";
 
-/// What goes with a session, in this order. The first changes nothing: it waits for whoever appends right now, so that
-/// what they append goes too.
+/// The statements for what goes with a session, in this order. The first changes nothing: it waits for whoever appends
+/// right now, so that what they append goes too.
 const GONE: [&str; 5] = [
     "UPDATE sessions SET turns = turns WHERE tenant_id = ?1 AND session_id = ?2",
     "DELETE FROM journal WHERE session IN (SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2)",

@@ -18,7 +18,7 @@ pub(crate) struct Account {
     /// Its first day.
     pub(crate) month: Date,
     pub(crate) total: i64,
-    /// What is spent or reserved.
+    /// The tokens that are spent or reserved.
     pub(crate) used: i64,
     /// Whether it was said this month that little is left.
     pub(crate) warned: bool,

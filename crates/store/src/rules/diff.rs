@@ -6,11 +6,11 @@ use domain::id::TenantId;
 use domain::json::{Object, Value, json};
 use domain::rule::Rule;
 
-/// What stands for a secret.
+/// The text that stands for a secret.
 const MASK: &str = "********";
 
-/// What stands for a secret that was another one before, until the difference is found. No JSON that is read from
-/// outside is written so by chance, and if it were, a mask in the log would be all that came of it.
+/// The text that stands for a secret that was another one before, until the difference is found. No JSON that is read
+/// from outside is written so by chance, and if it were, a mask in the log would be all that came of it.
 const OTHER: &str = "********\u{0}\u{fdd1}other";
 
 /// Headers that are secrets by themselves.
@@ -43,7 +43,7 @@ pub(crate) fn diff(before: Option<&Rule>, after: Option<&Rule>) -> Value {
     masked(patch(&shown(before, old), &shown(after, new)))
 }
 
-/// What differs between the tenants that a global hook is off for, each with since when.
+/// The difference between the tenants that a global hook is off for, each with since when.
 pub(crate) fn trips_diff(before: &BTreeMap<TenantId, String>, after: &BTreeMap<TenantId, String>) -> Value {
     let shown = |trips: &BTreeMap<TenantId, String>| {
         let trip = |(tenant, at)| json!({"tenant_id": tenant, "tripped_at": at});
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// What differs between two settings.
+    /// The difference between two settings.
     fn check(before: Value, after: Value) -> String {
         let later = Rule { version: 2, updated_at: "2026-02-01T00:00:00Z".into(), ..hook(after) };
         diff(Some(&hook(before)), Some(&later)).to_string()

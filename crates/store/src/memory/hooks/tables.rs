@@ -16,7 +16,7 @@ use crate::rules::{self, Account, CREATED, DELETED, RESET, TRIPPED, moment};
 /// Most lines of the change log that are held, of all hooks; the oldest go first.
 const MAX_LINES: usize = 16_384;
 
-/// What one mutex guards.
+/// The tables that one mutex guards.
 #[derive(Debug)]
 pub(in crate::memory) struct RuleTables {
     pub(super) rules: RuleTransaction,
@@ -28,7 +28,7 @@ pub(in crate::memory) struct RuleTables {
     pub(super) jobs: BTreeMap<String, OutboxJob>,
 }
 
-/// What a transaction changes, on a copy.
+/// The tables that a transaction changes, on a copy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RuleTransaction {
     pub(super) epoch: u64,
@@ -36,7 +36,7 @@ pub(super) struct RuleTransaction {
     /// Since when a global hook is off for one tenant.
     trips: BTreeMap<HookId, BTreeMap<TenantId, String>>,
     runs: BTreeMap<HookId, BTreeMap<TenantId, BreakerRun>>,
-    /// What the transaction adds to the log.
+    /// The lines that the transaction adds to the log.
     pub(super) lines: Vec<LoggedChange>,
 }
 

@@ -103,7 +103,7 @@ impl Sealer {
     }
 }
 
-/// What is to be known of a chain whose end was `end` and that nobody watched. Rows that somebody left unsigned are due.
+/// The state of a chain whose end was `end` and that nobody watched. Rows that somebody left unsigned are due.
 fn first_sight(db: &dyn Db, tenant: &TenantId, end: &ChainHead, now: Instant) -> Result<Watched, Failure> {
     let signed = last_signed(db, tenant)?.map_or(0, |link| link.seq);
     let since = if signed < end.seq { now.checked_sub(CHECKPOINT_EVERY).unwrap_or(now) } else { now };

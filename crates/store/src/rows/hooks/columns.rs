@@ -17,7 +17,7 @@ pub(super) const COLUMNS: &str = "id, tenant_id, agent_ids, event, handler_type,
                                   timeout_ms, on_timeout, priority, enabled, version, source, may_rewrite, breaker, \
                                   on_trip, tripped_at, disabled_reason, metadata, created_by, created_at, updated_at";
 
-/// What stands in the row of `hook`, whose moments are as they are shown.
+/// The cells of the row of `hook`, whose moments are as they are shown.
 pub(super) fn cells(dialect: Dialect, hook: &Rule) -> Result<Vec<Cell<'_>>, Failure> {
     let unkeepable = |why: String| Failure::Said(rules::unkeepable(&format!("hook `{}`", hook.id), &why));
     let json = |object: &Object| jsonb::kept(dialect, &Value::Object(object.clone())).map_err(unkeepable);
