@@ -1,7 +1,7 @@
-//! What is counted of hooks: how often they ran, how long they took, how many observers were not told.
+//! The numbers that are counted of hooks: how often they ran, how long they took, how many observers were not told.
 //!
-//! A set of numbers, told as [`Metric`]s: for a collector, or as text for whoever scrapes. Source: agent hooks,
-//! observability.
+//! A set of numbers, told as [`Metric`]s: for a collector, or as text for whoever scrapes. Source: the published
+//! list of metrics.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
