@@ -89,7 +89,7 @@ impl Sources {
         metrics
     }
 
-    /// What is left for the judges of the tenants that had events. One that cannot be read is left out.
+    /// The tokens that are left for the judges of the tenants that had events. One that cannot be read is left out.
     fn budgets(&self, seen: &[TenantId]) -> Metric {
         let now = Timestamp::now();
         let rows = seen.iter().filter_map(|tenant| match self.store.budget(tenant, now) {

@@ -53,7 +53,7 @@ const STORE_URL: &str = "sqlite://pintle.db";
 /// The section of the store, as [`Config::broken`] knows it.
 const STORE: &str = "store";
 
-/// What the command line says about configuration.
+/// The options that the command line gives about configuration.
 #[derive(Clone, Copy, Default)]
 pub struct LoadOptions<'a> {
     /// `--config`: then the only file that is read.
@@ -66,12 +66,12 @@ pub struct LoadOptions<'a> {
     pub probe: Option<&'a Probe<'a>>,
 }
 
-/// What was loaded, and what was not.
+/// The configuration that was loaded, and the parts that were not.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What is in force.
+    /// The configuration in force.
     pub config: Config,
-    /// What is wrong, in the order of the files.
+    /// The findings, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
     /// One line for each file of which something is left out because it is not trusted.
     pub left_out: Vec<String>,
@@ -139,7 +139,7 @@ pub struct RulesConfig {
     pub judge: JudgeConfig,
     /// The model for work in the background.
     pub background: JudgeConfig,
-    /// What requests may reach beyond the public internet.
+    /// The addresses that requests may reach beyond the public internet.
     pub http_allow: Vec<Allow>,
     /// `gateway.edition`, as far as it is said.
     pub edition: Option<Edition>,
@@ -170,17 +170,17 @@ pub struct JudgeConfig {
 /// A service that answers requests to models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderConfig {
-    /// What it is.
+    /// The kind of the provider.
     pub kind: ProviderConfigKind,
     /// The name of the variable that holds its key.
     pub api_key_env: Option<String>,
     /// Whether its models see images.
     pub vision: bool,
-    /// What its models take in the middle of a conversation, where it is not what is known of them.
+    /// The capabilities of its models in the middle of a conversation, where they are not the known ones.
     pub takes: Overrides,
 }
 
-/// What a provider is.
+/// The kind of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderConfigKind {
     /// A server that speaks OpenAI's chat completions.
@@ -238,7 +238,7 @@ pub struct AgentConfig {
     pub name: String,
     /// The model that it uses; the default one when absent.
     pub model: Option<NamedRef>,
-    /// What the model is told first.
+    /// The system text that the model is told first.
     pub system: Option<String>,
     /// The folder that file tools stay inside, absolute.
     pub workspace: PathBuf,
@@ -250,7 +250,7 @@ pub struct AgentConfig {
     pub ask: Vec<NamedRef>,
     /// How many tokens the model takes, about; 0 when nobody knows.
     pub context_tokens: u32,
-    /// What it is good for, told to other agents; may be empty.
+    /// The purpose of the agent, told to other agents; may be empty.
     pub description: String,
     /// Further models, in the order in which they are tried.
     pub fallbacks: Vec<NamedRef>,
@@ -266,9 +266,9 @@ pub struct AgentConfig {
     pub skills_dir: PathBuf,
     /// How its turns go.
     pub flow: FlowConfig,
-    /// What is said and done in turns that are planned.
+    /// The settings of turns that are planned.
     pub planning: PlanningConfig,
-    /// What becomes on the wire of a text that left the conversation, where thoughts are bound to it.
+    /// The treatment on the wire of a text that left the conversation, where thoughts are bound to it.
     pub removal: RemovalMode,
 }
 
@@ -282,16 +282,16 @@ pub enum FlowConfig {
     Planned,
 }
 
-/// What is said and done in turns that are planned. A prompt that nobody wrote is the host's own.
+/// The settings of turns that are planned. A prompt that nobody wrote is the host's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanningConfig {
-    /// What ends the messages of the planning call.
+    /// The prompt that ends the messages of the planning call.
     pub planning_prompt: Option<String>,
-    /// What ends the messages of the first call with tools.
+    /// The prompt that ends the messages of the first call with tools.
     pub first_step_prompt: Option<String>,
-    /// What ends the messages of every later call with tools.
+    /// The prompt that ends the messages of every later call with tools.
     pub agent_loop_prompt: Option<String>,
-    /// What a plan is that does not say whether tools are needed.
+    /// The meaning of a plan that does not say whether tools are needed.
     pub on_missing_tag: OnMissingTag,
     /// Whether the plan stays in the conversation.
     pub record: bool,
@@ -326,7 +326,7 @@ pub struct NamedRef {
 pub struct ToolsConfig {
     /// Secret variables that commands see nevertheless.
     pub exec_inherit_env: Vec<String>,
-    /// What `web_fetch` may reach beyond public addresses.
+    /// The addresses that `web_fetch` may reach beyond public ones.
     pub web_fetch_allow: Vec<Allow>,
 }
 
@@ -335,13 +335,13 @@ pub struct ToolsConfig {
 pub struct LoadedHook {
     /// The hook.
     pub hook: Hook,
-    /// What runs it.
+    /// The kind of handler that runs it.
     pub kind: HookKind,
     /// For a hook that is trusted by its content: what is checked before every spawn.
     pub seal: Option<SpawnSeal>,
 }
 
-/// What runs a hook.
+/// The kind of handler that runs a hook.
 #[derive(Clone, Debug)]
 pub enum HookKind {
     /// A child process.
@@ -453,7 +453,7 @@ impl Config {
         }
     }
 
-    /// What is wrong with the store, if it is bad: then there is none.
+    /// The problem of the store, if it is bad: then there is none.
     pub fn bad_store(&self) -> Option<&str> {
         self.broken.get(STORE).map(String::as_str)
     }

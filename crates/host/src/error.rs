@@ -5,15 +5,15 @@ use std::fmt;
 /// A failure of a host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct HostError {
-    /// Whose move it is.
+    /// The kind of the failure: whose move it is.
     pub kind: ErrorKind,
-    /// What failed, on one line.
+    /// The message: what failed, on one line.
     pub message: String,
-    /// What to do next, one step a line.
+    /// The hints about what to do next, one step a line.
     pub hints: Vec<String>,
 }
 
-/// Whose move it is after a failure.
+/// The kind of a failure: whose move it is after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The work itself failed; it may succeed another time.
@@ -33,7 +33,7 @@ impl HostError {
         Self { kind: ErrorKind::Usage, message: message.into(), hints: Vec::new() }
     }
 
-    /// The same failure, with one more step to take.
+    /// This failure, with one more step to take.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

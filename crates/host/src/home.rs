@@ -9,7 +9,7 @@ use store::keyring::signing::{PUBLIC_KEY_FILE, SIGNING_KEY_FILE};
 
 use crate::files::{DELIVERED, MEDIA};
 
-/// What everybody but the owner may do, among the bits of a mode.
+/// The rights of everybody but the owner, among the bits of a mode.
 const OTHERS: u32 = 0o077;
 
 /// The mode of a folder for its owner only.

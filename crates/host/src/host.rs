@@ -50,7 +50,7 @@ pub struct RunningHook {
 
 /// A configuration in force.
 pub struct Host {
-    /// What was loaded.
+    /// The configuration that was loaded.
     pub loaded: Loaded,
     /// The hooks.
     pub engine: Arc<Engine>,
@@ -63,7 +63,7 @@ pub struct Host {
     running: Mutex<BTreeMap<String, RunningHook>>,
     /// The MCP servers.
     pub servers: Servers,
-    /// What tools and hooks hand over.
+    /// The files that tools and hooks hand over.
     pub files: HostMedia,
     /// The rules of the store and of files.
     pub host_rules: HostRules,
@@ -135,7 +135,7 @@ impl Host {
         });
     }
 
-    /// What the hooks of `config` are mounted as. A process that already runs in exactly this way is kept.
+    /// The mounts of the hooks of `config`. A process that already runs in exactly this way is kept.
     pub fn mounts(&self, config: &Config) -> Vec<Mount> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *running);
@@ -175,7 +175,7 @@ impl Host {
         running.iter().map(|(name, running)| (name.clone(), running.process.clone())).collect()
     }
 
-    /// What runs, to be put back if what comes next is refused.
+    /// The hooks that run, to be put back if what comes next is refused.
     pub fn remember(&self) -> BTreeMap<String, RunningHook> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -203,7 +203,7 @@ impl Host {
         self.servers.ready().await
     }
 
-    /// What is odd about the tools of MCP servers, a line each: names that two of them have, and entries of agents that
+    /// The oddities of the tools of MCP servers, a line each: names that two of them have, and entries of agents that
     /// mean no tool.
     pub fn odd_tools(&self) -> Vec<String> {
         let catalogue = self.servers.catalogue();
@@ -268,7 +268,8 @@ impl Host {
         Tools::builtin(tools, &names).map_err(|error| HostError::usage(format!("agents.{}.tools: {error}", agent.name)))
     }
 
-    /// What no tool may change: the configuration, what hooks run, this program; and the home folder, not even read.
+    /// The files that no tool may change: the configuration, what hooks run, this program; and the home folder, not
+    /// even read.
     pub fn protected(&self) -> Protected {
         let config = &self.loaded.config;
         let mut files: Vec<PathBuf> = self.loaded.files.clone();
@@ -299,7 +300,7 @@ impl Host {
         self.host_rules.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
     }
 
-    /// What is wrong with the rules of the store and of files, a line each.
+    /// The problems of the rules of the store and of files, a line each.
     pub fn bad_rules(&self) -> &[String] {
         &self.host_rules.diagnostics
     }
@@ -324,7 +325,7 @@ impl Host {
     }
 }
 
-/// What there is to say of records that the store did not take.
+/// The message about records that the store did not take.
 fn lost(records: u64) -> Option<String> {
     let number = if records == 1 { "one record".to_owned() } else { format!("{records} records") };
     let line = || format!("the store did not take {number} of what hooks did: `pintle why` does not show all");
@@ -441,7 +442,7 @@ fn skill_folders(agent: &AgentConfig) -> Vec<PathBuf> {
     std::iter::once(agent.skills_dir.clone()).chain(own).collect()
 }
 
-/// The same of an MCP server.
+/// The files that the command of an MCP server runs.
 fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
     match &server.reach {
         McpReach::Command { argv, dir, .. } => command_files(argv, dir),

@@ -54,7 +54,7 @@ const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
 /// The store that nothing outlives.
 const IN_MEMORY: &str = "memory:";
 
-/// What is said where jobs cannot be kept as they were to be.
+/// The message where jobs cannot be kept as they were to be.
 const NO_OUTBOX: &str = "agent_hooks.outbox: \"durable\" needs an encryption key; until PINTLE_ENCRYPTION_KEY is set, \
                          what observers are told does not outlive this process";
 
@@ -65,7 +65,7 @@ pub struct HostRules {
     rule_cache: Arc<RuleCache>,
     store: Arc<Store>,
     rule_admin: RuleAdmin,
-    /// What is wrong with rules, a line each.
+    /// The problems of rules, a line each.
     pub diagnostics: Vec<String>,
     /// Which of that leaves something unguarded, or shut.
     pub unguarded: Vec<String>,
@@ -150,7 +150,7 @@ impl HostRules {
         &self.rule_cache
     }
 
-    /// What the rules run on.
+    /// The services that the rules run on.
     pub fn parts(&self) -> &Arc<RuleServices> {
         &self.parts
     }
@@ -211,7 +211,7 @@ impl HostRules {
     }
 }
 
-/// What is said where no rules could be read yet, and what to do about it.
+/// The message where no rules could be read yet, with what to do about it.
 fn never_read(error: &StoreError) -> String {
     let until = match error {
         StoreError::Corrupt(_) => "mend or delete that row with a tool for databases; until then every gate stays shut",
@@ -255,7 +255,7 @@ pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, 
     Keyring::open(&source).map_err(|error| HostError::failed(error.to_string()))
 }
 
-/// What the rules of one host run on.
+/// The environment that the rules of one host run on.
 pub struct RuleEnvironment {
     /// The edition.
     pub edition: Edition,
@@ -266,7 +266,7 @@ pub struct RuleEnvironment {
 }
 
 impl RuleEnvironment {
-    /// What `config` and the environment say.
+    /// The environment that `config` and the process environment make.
     ///
     /// # Errors
     /// An edition that there is not, or a key that is none.
@@ -397,7 +397,7 @@ fn slug_of(live: &Weak<LiveRules>, tenant: &TenantId) -> Option<String> {
     (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
 }
 
-/// What is known of an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
+/// The knowledge about an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
 struct ByWorkspace {
     workspace: PathBuf,
     agent_uuid: String,

@@ -26,15 +26,15 @@ use rules::judge::JudgeQuestion;
 
 use crate::config::{Config, ProviderConfig, ProviderConfigKind};
 
-/// What is said where nobody can judge.
+/// The message where nobody can judge.
 const NOBODY: &str = "hook resolver: no providers registered for tenant";
 /// The wait before the second try, if the provider asks for none: long enough for a dropped connection to heal.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The longest wait that a provider may ask for: a hook has a few seconds in all.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the short names of Anthropic's models stand for: in each line the newest model that takes temperature 0 and a
-/// forced tool call and does not think unasked, so that 512 tokens hold its answer. As of November 2026.
+/// The models that the short names of Anthropic's stand for: in each line the newest model that takes temperature 0
+/// and a forced tool call and does not think unasked, so that 512 tokens hold its answer. As of November 2026.
 const ALIASES: [(&str, &str); 3] =
     [("haiku", "claude-haiku-4-5"), ("sonnet", "claude-sonnet-4-6"), ("opus", "claude-opus-4-6")];
 
@@ -70,13 +70,13 @@ const VENDORS: [Vendor; 4] = [
     Vendor { models: &["qwen*"], served_by: ServedBy::NameSays(&["qwen", "dashscope", "aliyuncs.com"]) },
 ];
 
-/// What is done about a request that is refused for one of its options.
+/// The concession about a request that is refused for one of its options.
 struct Concession {
-    /// What the refusal names.
+    /// The word that the refusal names.
     word: &'static str,
     /// The option.
     option: &'static str,
-    /// What becomes of it.
+    /// The remedy for it.
     remedy: Remedy,
 }
 

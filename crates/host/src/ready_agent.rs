@@ -33,7 +33,7 @@ pub struct ReadyAgent {
     registry: Arc<AgentRegistry>,
     name: String,
     home: PathBuf,
-    /// What the MCP servers offered when it was made.
+    /// The tools that the MCP servers offered when it was made.
     served: Vec<ToolDef>,
 }
 
@@ -116,7 +116,7 @@ impl Host {
         Ok(self.agent(settings, Models::default(), self.builtin_tools(&agent)?))
     }
 
-    /// What keeps agents and providers from being used, one line each.
+    /// The reasons that keep agents and providers from being used, one line each.
     pub fn unusables(&self) -> BTreeSet<String> {
         let connected = self.connected();
         let agents = self.loaded.config.agents.values();

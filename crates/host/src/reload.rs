@@ -101,7 +101,7 @@ fn fresh<'a>(old: &[Diagnostic], new: &'a [Diagnostic]) -> Option<&'a Diagnostic
     new.iter().find(|found| !old.contains(&known(found)))
 }
 
-/// What a running program cannot change.
+/// The settings that a running program cannot change.
 fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
     let mut later = Vec::new();
     if old.store_url != new.store_url {

@@ -23,7 +23,7 @@ const LOOK_ALIKES: [&str; 4] = ["yaml", "yml", "json5", "jsonc"];
 pub struct RuleFile {
     /// Its name, without its folder.
     pub name: String,
-    /// What stands in it.
+    /// The records that stand in it.
     pub read: Result<RecordsFile, RecordsError>,
 }
 

@@ -30,10 +30,10 @@ const NO_COMMANDS: &str = "edition";
 /// Why a row is off that is about agents and has none.
 const NO_AGENTS: &str = "no_agents";
 
-/// What a boot found.
+/// The report of what a boot found.
 #[derive(Default)]
 pub struct SyncReport {
-    /// What is wrong beside rules of files, and what is odd about those: a line each, for the operator.
+    /// The problems beside rules of files, and the oddities of those: a line each, for the operator.
     pub diagnostics: Vec<String>,
     /// The rules of files.
     pub files: Vec<Rule>,
@@ -41,7 +41,7 @@ pub struct SyncReport {
     pub bad: Vec<FileProblem>,
     /// Rules of files that nobody accepted.
     pub strangers: Vec<Hook>,
-    /// What is kept shut because something else than a rule of a file is wrong.
+    /// The hooks that keep gates shut because something else than a rule of a file is wrong.
     pub stubs: Vec<ExtraHook>,
     /// Why.
     pub failed: Vec<String>,
@@ -55,7 +55,7 @@ impl SyncReport {
         shut.chain(strangers).collect()
     }
 
-    /// What leaves something unguarded, or shut.
+    /// The problems that leave something unguarded, or shut.
     pub fn unguarded(&self) -> impl Iterator<Item = String> {
         let bad = self.bad.iter().filter(|bad| bad.diagnostic.guard).map(FileProblem::line);
         let guards = |hook: &&Hook| {
@@ -232,7 +232,7 @@ impl RuleSync<'_> {
         }
     }
 
-    /// What has to change for the row of a rule to be what its file says.
+    /// The change that makes the row of a rule what its file says.
     fn mirrored(&self, rules: &StoredRules, GoodRule { plain, kept }: &GoodRule) -> Option<RuleChange> {
         let Some(stored) = rules.hooks.iter().find(|stored| stored.id == plain.id) else {
             return Some(RuleChange::Create(Box::new(kept.clone())));

@@ -67,7 +67,7 @@ impl Servers {
         server
     }
 
-    /// What runs, to be put back if what comes next is refused.
+    /// The servers that run, to be put back if what comes next is refused.
     pub fn remember(&self) -> ServersByName {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

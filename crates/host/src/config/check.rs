@@ -10,7 +10,7 @@ use super::document::{Document, NodeKind, TreeNode};
 /// How much of a wrong value a message repeats, in characters.
 const SHOWN_CHARS: usize = 60;
 
-/// What the schema says about a document.
+/// The result of checking a document against the schema.
 pub(super) struct Checked {
     /// Everything that it does not allow; paths start at the root.
     pub(super) problems: Vec<EntryProblem>,

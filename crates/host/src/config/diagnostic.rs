@@ -29,7 +29,7 @@ pub struct Diagnostic {
     pub place: Location,
     /// The keys that lead there, with dots; empty for the whole file.
     pub path: String,
-    /// What was expected and what stands there.
+    /// The message: what was expected and what stands there.
     pub message: String,
     /// The name that was probably meant.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ pub const MAX_FILE_BYTES: u64 = 4 << 20;
 pub struct Document {
     /// The file.
     pub file: PathBuf,
-    /// What is written in it.
+    /// The tree that is written in it.
     pub root: TreeNode,
     /// Keys that stand twice in one table; paths start at the root.
     pub twice: Vec<EntryProblem>,

@@ -36,7 +36,7 @@ pub(super) struct Layer {
     pub(super) raw: RawConfig,
     /// The limits of hooks that do not set their own.
     pub(super) defaults: Defaults,
-    /// What is wrong.
+    /// The findings.
     pub(super) diagnostics: Vec<Diagnostic>,
     /// The entries that are not loaded, each with the first thing that is wrong with it.
     pub(super) bad: BTreeMap<EntryPath, Diagnostic>,

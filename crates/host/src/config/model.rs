@@ -21,7 +21,7 @@ pub struct ModelRef {
 /// Why a model cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelRefError {
-    /// What was expected and what stands there.
+    /// The message: what was expected and what stands there.
     pub message: String,
     /// The provider that was probably meant.
     pub nearest: Option<String>,

@@ -94,7 +94,7 @@ pub(super) fn file_above(folder: &Path) -> Result<Option<PathBuf>, HostError> {
     folder.ancestors().find_map(|folder| file_in(folder).transpose()).transpose()
 }
 
-/// What `file` holds.
+/// The bytes that `file` holds.
 ///
 /// # Errors
 /// It is missing, unreadable, too large, or no regular file.

@@ -74,7 +74,7 @@ impl Trusted {
     }
 }
 
-/// What is left out of a file because it is not trusted.
+/// The entries that are left out of a file because it is not trusted.
 struct LeftOut(Vec<String>);
 
 /// Resolves `layers`, the user's own first.

@@ -31,13 +31,13 @@ const SECTIONS: [&str; 8] = ["audit", "store", "tools", "agent_hooks", "gateway"
 pub struct TrustEntry {
     /// The keys that lead to it, with dots.
     pub path: String,
-    /// What is written there, together with what else of the file decides what it does.
+    /// The value that is written there, together with what else of the file decides what it does.
     pub value: Value,
-    /// What it runs, if it runs something.
+    /// The command that it runs, if it runs something.
     pub command: Option<EntryCommand>,
 }
 
-/// What an entry runs.
+/// The command that an entry runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryCommand {
     /// The program and its arguments.
@@ -59,12 +59,12 @@ pub enum TrustStanding {
     Changed {
         /// The entry as it was accepted.
         accepted: Value,
-        /// What differs, a line each: `-` for what was accepted, `+` for what is there now.
+        /// The differences, a line each: `-` for what was accepted, `+` for what is there now.
         diff: Vec<String>,
     },
 }
 
-/// What a file that was found would do, for the eyes of the one who is to accept it.
+/// The survey of what a file that was found would do, for the eyes of the one who is to accept it.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The file.
@@ -213,7 +213,7 @@ fn command(written: &Value, layer: &Layer) -> EntryCommand {
     }
 }
 
-/// What has to be the same at every spawn as it was when the configuration was loaded.
+/// The seal of what has to be the same at every spawn as it was when the configuration was loaded.
 #[derive(Clone, Debug)]
 pub struct SpawnSeal {
     entry: TrustEntry,
@@ -226,7 +226,7 @@ impl SpawnSeal {
         Self { entry, digest, search_path }
     }
 
-    /// What was accepted, as one digest.
+    /// The digest of what was accepted.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -241,7 +241,7 @@ impl SpawnSeal {
     }
 }
 
-/// What is called before every spawn of a hook, restarts included.
+/// The check that is called before every spawn of a hook, restarts included.
 pub type SealCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// The check before every spawn; a hook that is trusted for its place has nothing to check.

@@ -32,9 +32,9 @@ impl RetentionTerms {
     }
 }
 
-/// How long executions are kept. Source: agent hooks, retention.
+/// The time that executions are kept. Source: the published format of rules.
 const RETENTION_DAYS: u32 = 90;
-/// How long the details of faults are kept. Source: the same.
+/// The time that the details of faults are kept. Source: the published format of rules.
 const DETAIL_DAYS: u32 = 30;
 /// How often it is looked for what is too old: what is kept an hour longer harms nobody.
 const FORGET_EVERY: Duration = Duration::from_secs(3600);

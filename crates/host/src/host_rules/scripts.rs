@@ -28,7 +28,7 @@ impl Scripts for SandboxScripts {
     }
 }
 
-/// What is wrong with a script; whoever validates a record says that it is one.
+/// The error of a script; whoever validates a record says that it is one.
 fn bare(error: &CompileError) -> String {
     let text = error.to_string();
     text.strip_prefix("script compile error: ").map_or(text.clone(), str::to_owned)

@@ -31,16 +31,16 @@ pub const IN_FOLDER: &str = "folder";
 /// How the origin of a rule begins that comes from a file.
 pub(super) const FILE: &str = "file:";
 
-/// What is said of a folder that the configuration names.
+/// The message about a folder that the configuration names.
 const NO_FOLDER: &str = "there is no such folder, so no rules are read from it; make it, or take `agent_hooks.dir` out";
 
-/// What is said of a file beside rules.
+/// The message about a file beside rules.
 const NO_RULES: &str = "is not read: rules stand in files that end in .toml or .json";
 
 /// A tenant that nobody knows, in the operator's allow-list: no slug is empty.
 const UNKNOWN: &str = "";
 
-/// What files are read against.
+/// The context that files are read against.
 pub struct FileContext<'a> {
     /// The folders, and what requests may reach.
     pub config: &'a RulesConfig,
@@ -56,14 +56,14 @@ pub struct FileContext<'a> {
     pub seal: &'a dyn Fn(Rule) -> Result<Rule, String>,
 }
 
-/// What the folders hold.
+/// The rules that the folders hold.
 #[derive(Default)]
 pub struct FiledRules {
     /// The rules that are in order.
     pub good: Vec<GoodRule>,
-    /// What is not.
+    /// The rules that are not good.
     pub bad: Vec<FileProblem>,
-    /// What is allowed and probably not meant.
+    /// The findings about what is allowed and probably not meant.
     pub odd: Vec<Diagnostic>,
 }
 
@@ -78,14 +78,14 @@ pub struct GoodRule {
 /// A folder, a file or a record that is not in order.
 #[derive(Clone, Debug)]
 pub struct FileProblem {
-    /// What is wrong, and where.
+    /// The problem, with its place.
     pub diagnostic: Diagnostic,
     origin: String,
     /// The name of the record, or else of what is wrong.
     name: String,
     /// The record; null if it is about more than one.
     record: Value,
-    /// Whose turns it was to be about.
+    /// The scope that the rule was meant to have.
     meant: IntendedScope,
 }
 
@@ -97,7 +97,7 @@ impl FileProblem {
         Self { diagnostic, origin: origin.to_owned(), name: name.to_owned(), record: Value::Null, meant }
     }
 
-    /// The same where the message says all.
+    /// The problem where the message says all.
     pub fn somewhere(name: &str, origin: &str, message: String) -> Self {
         let place = Location { file: PathBuf::new(), line: 1, column: 1 };
         let diagnostic = Diagnostic { place, path: String::new(), message, nearest: None, guard: true };
@@ -162,8 +162,8 @@ impl FileProblem {
         }
     }
 
-    /// What keeps shut what it was to guard, and for which tenant: its own gate, tools and agents as far as they can be
-    /// read, else all of them.
+    /// The hook that keeps shut what it was to guard, and for which tenant: its own gate, tools and agents as far as
+    /// they can be read, else all of them.
     pub fn stub(&self) -> Option<ExtraHook> {
         let guarded = self.guarded();
         (!guarded.is_empty()).then(|| ExtraHook { tenant: self.meant.tenant.clone(), mounted: self.shut(guarded) })
@@ -288,7 +288,7 @@ impl FileContext<'_> {
         record::file(name, whole, &around)
     }
 
-    /// What a tenant is called in the operator's allow-list; global hooks have no name there.
+    /// The name of a tenant in the operator's allow-list; global hooks have no name there.
     fn slug(&self, tenant: &TenantId) -> Option<&str> {
         let known = || self.tenants.iter().find(|known| known.id == *tenant).map(|known| known.slug.as_str());
         (*tenant != TenantId::sentinel()).then(|| known().unwrap_or(UNKNOWN))
@@ -299,7 +299,7 @@ impl FileContext<'_> {
     }
 }
 
-/// What `dir` lacks, or has and nobody reads: whoever wrote it believes that it guards something.
+/// The things that `dir` lacks, or has and nobody reads: whoever wrote it believes that it guards something.
 fn overlooked(dir: &Path) -> Vec<Diagnostic> {
     let about = |file: &Path, message: &str| {
         let place = Location { file: file.to_owned(), line: 1, column: 1 };

@@ -15,7 +15,7 @@ const DEFAULT_SLUG: &str = "default";
 /// Longest name of an agent that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;
 
-/// Whose turns a record was to be about, as far as it can be read.
+/// The scope that a record was meant to have, as far as it can be read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct IntendedScope {
     /// Of which tenant; none if it was everybody's, or nobody can say.
@@ -28,8 +28,8 @@ impl IntendedScope {
     /// Everybody's.
     pub(super) const EVERYONE: Self = Self { tenant: None, scope: Scope::Everyone };
 
-    /// What `record` says, on a host with these tenants and agents. An agent that the host does not have has no turns
-    /// here; since its name may be mistyped, the nearest one is meant too.
+    /// The scope that `record` gives, on a host with these tenants and agents. An agent that the host does not have
+    /// has no turns here; since its name may be mistyped, the nearest one is meant too.
     pub(super) fn of(record: &Value, tenants: &[Tenant], agents: &[AgentId]) -> Self {
         let text = |member: &str| record.get(member).and_then(Value::as_str).unwrap_or_default();
         let scope = match HookScope::named(text("scope")) {

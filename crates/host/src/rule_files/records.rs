@@ -21,7 +21,8 @@ const STDIN: &str = "-";
 /// The member under which files keep several records.
 const TABLES: &str = "hook";
 
-/// What a document that is a bare array is put into: places are looked up in tables. All of it stands on the first line.
+/// The text that a document that is a bare array is put into: places are looked up in tables. All of it stands on the
+/// first line.
 const WRAP: &str = "{\"hook\":";
 
 /// Parts of messages about a member that they do not name.
@@ -67,7 +68,7 @@ impl RecordsError {
         Self { file: file.to_owned(), at: None, message: message.into() }
     }
 
-    /// The same for a linter, and for whoever starts.
+    /// This error as a diagnostic for a linter, and for whoever starts.
     pub fn diagnostic(self) -> Diagnostic {
         let (line, column) = self.at.unwrap_or((1, 1));
         let place = Location { file: self.file, line, column };
@@ -179,7 +180,7 @@ impl RecordsFile {
         }
     }
 
-    /// What is wrong with the record `index`, with its place. The nearest name stays in the message.
+    /// The problem of the record `index`, with its place. The nearest name stays in the message.
     ///
     /// # Panics
     /// There is no such record.

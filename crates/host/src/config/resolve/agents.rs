@@ -101,7 +101,7 @@ fn check_means(trusted: &mut Trusted) {
     }
 }
 
-/// What is wrong with an entry of `tools`. Which tools MCP servers have is not known before they run.
+/// The problem of an entry of `tools`. Which tools MCP servers have is not known before they run.
 fn bad_tool(tool: &str) -> Option<EntryProblem> {
     if is_mcp(tool) {
         let why = mcp_glob(tool).err()?;

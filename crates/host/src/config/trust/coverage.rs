@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{EntryCommand, TrustEntry, search_path};
 
-/// What trust in an entry covers.
+/// The things that trust in an entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
     /// SHA-256 over all parts, in hexadecimal.
@@ -25,14 +25,14 @@ pub struct Coverage {
 /// One thing that is covered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveredPart {
-    /// What it is: `entry`, `program PATH`, `file PATH`.
+    /// The kind of the thing: `entry`, `program PATH`, `file PATH`.
     pub what: String,
     /// SHA-256 of its content, in hexadecimal; for a program, of its resolved path.
     pub sha256: String,
 }
 
-/// What trust in `entry` covers now: the entry in normal form, the resolved path of the first word of its command,
-/// and the content of each word that resolves, against its folder, to a regular file that the user can write.
+/// The things that trust in `entry` covers now: the entry in normal form, the resolved path of the first word of its
+/// command, and the content of each word that resolves, against its folder, to a regular file that the user can write.
 pub fn covers(entry: &TrustEntry, inherited_path: Option<&OsStr>) -> Coverage {
     let mut parts = vec![CoveredPart::of("entry".to_owned(), canonical(&without_nulls(&entry.value)).as_bytes())];
     if let Some(command) = &entry.command {

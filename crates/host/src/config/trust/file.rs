@@ -18,7 +18,7 @@ use crate::error::HostError;
 /// The name of the file in the home folder.
 const FILE: &str = "trust.json";
 
-/// What was accepted, of every file.
+/// The entries that were accepted, of every file.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     file: PathBuf,
