@@ -1,5 +1,5 @@
-//! Quality gates of agents, from before there were hooks: `other_config.quality_gates`. Source: the agent-hooks seed,
-//! "Migration from Old Quality Gates".
+//! Quality gates of agents, from before there were hooks: `other_config.quality_gates`. Source: the published
+//! rules of how old quality gates become hooks.
 
 use domain::json::{Object, Value, json};
 use domain::rule::Edition;
