@@ -10,7 +10,8 @@ use super::typed::{Kind, Members, Place, typed};
 
 /// The model of a judge unless the record names one. Source: the published format of rules.
 pub const DEFAULT_MODEL: &str = "haiku";
-/// How often a judge may be called in one turn unless the record says otherwise. Source: the same.
+/// How often a judge may be called in one turn unless the record says otherwise. Source: the published format of
+/// rules.
 pub const DEFAULT_INVOCATIONS: u32 = 5;
 /// Most that a record may say: a turn with more calls than this has another problem.
 pub const MAX_INVOCATIONS: u32 = 100;
