@@ -26,7 +26,7 @@ const ENVELOPE_BYTES: usize = 4096;
 /// The bytes that a decision without long texts takes as JSON; a longer one lets its text grow.
 const DECISION_BYTES: usize = 768;
 
-/// Widths of columns, in characters. Source: agent hooks, tables.
+/// Widths of columns, in characters. Source: the published schema of executions.
 const NAME_CHARS: usize = 255;
 const SESSION_CHARS: usize = 500;
 const TRACE_CHARS: usize = 64;

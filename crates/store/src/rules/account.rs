@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// What a tenant may spend a month unless somebody said otherwise, in tokens; the databases' default too. Source: agent
-/// hooks, budget.
+/// The tokens that a tenant may spend a month unless somebody said otherwise; the databases' default too. Source: the
+/// published format of budgets.
 pub(crate) const TOTAL: i64 = 1_000_000;
 
-/// Below one part in so many, little is left. Source: the same.
+/// Below one part in so many, little is left. Source: the published format of budgets.
 const LITTLE: i128 = 5;
 
 /// One tenant's month.
