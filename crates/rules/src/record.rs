@@ -45,7 +45,7 @@ pub const MAX_NAME_CHARS: usize = 255;
 pub const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 /// Longest command, in bytes: a quarter of the longest argument that Linux hands to a program.
 pub const MAX_COMMAND_BYTES: usize = 32 * 1024;
-/// Longest script, in bytes. Source: the published format of rules.
+/// Longest script, in bytes. Source: agent hooks, validation.
 pub const MAX_SOURCE_BYTES: usize = 32 * 1024;
 /// Most agents of one hook: a rule for more of them is one for the tenant.
 pub const MAX_AGENTS: usize = 256;
