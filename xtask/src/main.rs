@@ -17,8 +17,51 @@ struct Errand {
 const ERRANDS: &[Errand] = &[
     Errand {
         word: "tidy",
-        does: "checks the rules that the compiler cannot see: sizes, names, layers, links",
+        does: "checks the rules that the compiler cannot see: sizes, names, layers, circles, links",
         command: &["cargo", "test", "--quiet", "-p", "xtask", "--test", "tidy"],
+    },
+    Errand {
+        word: "deny",
+        does: "checks what comes from outside, without the network: licences, versions, sources",
+        command: &[
+            "cargo",
+            "deny",
+            "--offline",
+            "--locked",
+            "check",
+            "--hide-inclusion-graph",
+            // An exception that nobody needs any more is taken out.
+            "--deny",
+            "unnecessary-skip",
+            "--deny",
+            "unmatched-skip",
+            "bans",
+            "licenses",
+            "sources",
+        ],
+    },
+    Errand {
+        word: "package",
+        does: "packs the crates that are published, as a registry would get them",
+        command: &[
+            "cargo",
+            "package",
+            "--quiet",
+            "--offline",
+            "--locked",
+            "--allow-dirty",
+            "--no-verify",
+            "-p",
+            "pintle",
+            "-p",
+            "pintle-dialects",
+            "-p",
+            "pintle-domain",
+            "-p",
+            "pintle-engine",
+            "-p",
+            "pintle-process",
+        ],
     },
     Errand {
         word: "ci",
@@ -92,7 +135,7 @@ fn run() -> anyhow::Result<ExitCode> {
     let mut words = std::env::args().skip(1);
     let word = words.next();
     let Some(errand) = ERRANDS.iter().find(|errand| Some(errand.word) == word.as_deref()) else {
-        let known: Vec<String> = ERRANDS.iter().map(|e| format!("  cargo xtask {:<6} {}", e.word, e.does)).collect();
+        let known: Vec<String> = ERRANDS.iter().map(|e| format!("  cargo xtask {:<7} {}", e.word, e.does)).collect();
         bail!("expected one of these words, got `{}`:\n{}", word.unwrap_or_default(), known.join("\n"));
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the root")?;

@@ -5,18 +5,28 @@
 
 #![cfg(test)]
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/docs.rs"]
 mod docs;
+#[path = "tidy/functions.rs"]
+mod functions;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/rust.rs"]
+mod rust;
 #[path = "tidy/samples.rs"]
 mod samples;
 #[path = "tidy/sources.rs"]
 mod sources;
+#[path = "tidy/standing.rs"]
+mod standing;
 #[path = "tidy/texts.rs"]
 mod texts;
 #[path = "tidy/tree.rs"]
 mod tree;
+#[path = "tidy/types.rs"]
+mod types;
 
 use tree::{Finding, Tree};
 
@@ -30,7 +40,13 @@ const CHECKS: &[Check] = &[
     ("names that say nothing", sources::vague_names),
     ("lints with a reason", sources::lint_reasons),
     ("modules that nobody names", sources::orphans),
+    ("circles", circles::circles),
+    ("names with two meanings", types::two_meanings),
+    ("fields of a struct", types::wide_structs),
+    ("parameters in tuples", functions::hidden_parameters),
+    ("tests that sleep", functions::sleeps),
     ("layers", layers::layers),
+    ("what is published", layers::published),
     ("workspace lints", layers::workspace_lints),
     ("paths of one machine", texts::foreign_words),
     ("blanks and last lines", texts::blanks),

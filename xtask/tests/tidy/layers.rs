@@ -66,6 +66,9 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Fakes are for tests: a crate may have it among its dev-dependencies only.
 const TEST_ONLY: &str = "testkit";
 
+/// Where the errands stand, with the one that packs what is published.
+const ERRANDS: &str = "xtask/src/main.rs";
+
 /// Every dependency of ours is an arrow of the table.
 pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
     let ours: Vec<String> = ours(tree);
@@ -105,6 +108,10 @@ pub(crate) fn workspace_lints(tree: &Tree) -> Vec<Finding> {
         if !inherits(&manifest, "lints", None) {
             findings.push(finding(path, 1, "add `[lints]` with `workspace = true`"));
         }
+        let publish = manifest.get("package").and_then(|package| package.get("publish"));
+        if publish.is_none() {
+            findings.push(finding(path, 1, "write `publish.workspace = true`, or `publish = true` for all to use"));
+        }
         for key in ["edition", "version", "license"] {
             if !inherits(&manifest, "package", Some(key)) {
                 findings.push(finding(path, line_with(text, key), format!("write `{key}.workspace = true`")));
@@ -112,6 +119,49 @@ pub(crate) fn workspace_lints(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A crate that can be published needs nothing of ours that cannot, and says which version of it.
+pub(crate) fn published(tree: &Tree) -> Vec<Finding> {
+    let root = parse(tree.text("Cargo.toml").expect("the workspace has a manifest"));
+    let known = root.get("workspace").and_then(|it| it.get("dependencies")).and_then(Value::as_table);
+    let known = known.expect("the workspace lists its dependencies");
+    let folder = |name: &str| known.get(name)?.get("path")?.as_str().map(str::to_owned);
+    let open: Vec<&str> =
+        manifests(tree).filter(|(_, _, text)| is_published(text)).map(|(folder, _, _)| folder).collect();
+    let mut findings = Vec::new();
+    for (_, path, text) in manifests(tree).filter(|(_, _, text)| is_published(text)) {
+        for (section, name) in dependencies(text) {
+            // Cargo leaves those that only tests need out of the package, if they have no version.
+            let Some(folder) = folder(&name).filter(|_| section != "dev-dependencies") else { continue };
+            if !open.contains(&folder.as_str()) {
+                let mend = format!("`{name}` is not published: give it `publish = true`, or do without it");
+                findings.push(finding(path, line_with(text, &name), mend));
+            } else if known[&name].get("version").is_none() {
+                let mend = format!("give `{name}` a version in the workspace's Cargo.toml beside its path");
+                findings.push(finding(path, line_with(text, &name), mend));
+            }
+        }
+        let manifest = parse(text);
+        let package = manifest.get("package").and_then(Value::as_table);
+        for key in ["description", "keywords", "categories"] {
+            if package.and_then(|package| package.get(key)).is_none() {
+                findings.push(finding(path, 1, format!("say its `{key}`: a registry shows them")));
+            }
+        }
+        let name = package.and_then(|package| package.get("name")).and_then(Value::as_str).unwrap_or_default();
+        if tree.text(ERRANDS).is_some_and(|errands| !errands.contains(&format!("\"{name}\""))) {
+            findings.push(finding(path, 1, format!("name `{name}` in the errand `package` of `{ERRANDS}`")));
+        }
+    }
+    findings
+}
+
+/// Whether the manifest lets its crate out; what it inherits is that it may not.
+fn is_published(text: &str) -> bool {
+    let manifest = parse(text);
+    let publish = manifest.get("package").and_then(|package| package.get("publish"));
+    publish.is_some_and(|publish| publish.as_bool() == Some(true))
 }
 
 /// The members: folder, path of the manifest, its text.

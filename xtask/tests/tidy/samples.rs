@@ -1,7 +1,7 @@
 //! Each rule tried on a few files that break it: a rule that finds nothing is none.
 
 use crate::tree::{Finding, Tree};
-use crate::{docs, layers, sources, texts};
+use crate::{circles, docs, functions, layers, sources, texts, types};
 
 /// Runs `check` on `files`; the findings, without what to do, are `expected`.
 #[track_caller]
@@ -115,11 +115,15 @@ fn an_arrow_that_is_not_in_the_table() {
 #[test]
 fn a_crate_with_rules_of_its_own() {
     let good = "[package]\nedition.workspace = true\nversion.workspace = true\nlicense.workspace = true\n\
-        [lints]\nworkspace = true\n";
+        publish.workspace = true\n[lints]\nworkspace = true\n";
     let bad = "[package]\nedition = \"2021\"\nversion.workspace = true\nlicense.workspace = true\n\
-        [lints]\nworkspace = false\n";
-    let files = [("crates/bad/Cargo.toml", bad), ("crates/good/Cargo.toml", good)];
-    check(layers::workspace_lints, files, &["crates/bad/Cargo.toml:1", "crates/bad/Cargo.toml:2"]);
+        publish = true\n[lints]\nworkspace = false\n";
+    // Without a word about it, cargo would publish it.
+    let open = "[package]\nedition.workspace = true\nversion.workspace = true\nlicense.workspace = true\n\
+        [lints]\nworkspace = true\n";
+    let files = [("crates/bad/Cargo.toml", bad), ("crates/good/Cargo.toml", good), ("crates/open/Cargo.toml", open)];
+    let expected = ["crates/bad/Cargo.toml:1", "crates/bad/Cargo.toml:2", "crates/open/Cargo.toml:1"];
+    check(layers::workspace_lints, files, &expected);
 }
 
 #[test]
@@ -163,4 +167,103 @@ fn a_link_that_leads_nowhere() {
     let files = [("README.md", "[p](docs/page.md)\n"), ("docs/page.md", page), ("src/lib.rs", "")];
     let expected = ["docs/page.md:2", "docs/page.md:2", "docs/page.md:6", "docs/page.md:8"];
     check(docs::links, files, &expected);
+}
+
+#[test]
+fn a_name_with_two_meanings() {
+    let files = [
+        ("crates/a/src/gate.rs", "pub struct Gate;\n// pub enum Shown {}\nconst X: &str = \"\npub enum Shown {}\";\n"),
+        ("crates/a/src/hidden.rs", "mod inner {\n    pub trait Shown {}\n}\npub(crate) struct Shown;\n"),
+        ("crates/b/src/gate.rs", "#[derive(Debug)]\npub enum Gate {}\npub type Shown = u8;\n"),
+        ("crates/b/src/tests.rs", "pub struct Shown;\n"),
+        ("crates/b/src/lib.rs", "#[cfg(test)]\nmod tests;\n#[cfg(test)]\nmod more {\n    pub struct Shown;\n}\n"),
+        ("crates/pintle-cli/src/cli/a.rs", "pub struct ListArgs;\n"),
+        ("crates/pintle-cli/src/cli/b.rs", "pub struct ListArgs;\n"),
+    ];
+    check(types::two_meanings, files, &["crates/a/src/gate.rs:1"]);
+}
+
+#[test]
+fn a_struct_with_too_many_fields() {
+    let fields =
+        |count: usize| (0..count).map(|n| format!("    f{n}: Box<dyn Fn(u8, u8) -> [u8; 2]>,\n")).collect::<String>();
+    let wide = format!("struct Full<T: Into<(u8, u8)>> {{\n{}}}\nstruct Wide {{\n{}}}\n", fields(12), fields(13));
+    let row = format!("struct Row({});\nstruct Unit;\n", "u8, ".repeat(13));
+    check(types::wide_structs, [("a/src/a.rs", &*wide), ("a/src/b.rs", &*row)], &["a/src/a.rs:15", "a/src/b.rs:1"]);
+}
+
+#[test]
+fn parameters_in_tuples() {
+    let text = "fn fine(&self, (a, b): (&A, &B), c: &[(A, B, C)], d: impl Fn((A, B)) -> C) {}\n\
+        fn hidden(&self, (a, b): (&A, &B), c: C, d: D, e: E) {}\n\
+        fn nested<F: Fn(A, B)>(\n    (a, (b, c)): Named,\n    d: &mut (D, E, crate::F),\n) {\n}\n\
+        fn many(a: A, b: B, c: C, d: D, e: E, f: F) {}\n";
+    check(functions::hidden_parameters, [("a/src/a.rs", text)], &["a/src/a.rs:2", "a/src/a.rs:3"]);
+}
+
+#[test]
+fn a_test_that_sleeps() {
+    let shipped = "fn wait() {\n    thread::sleep(LONG);\n}\n#[cfg(test)]\nmod tests {\n    fn a() {\n        \
+        std::thread::sleep(LONG); // sleep(LONG)\n    }\n}\n";
+    let paused = "#[tokio::test(start_paused = true)]\nasync fn a() {\n    let look = async { sleep(LONG).await };\n}\n\
+        fn still(work: W) {\n    Builder::new().start_paused(true);\n}\n\
+        fn b() {\n    still(async { tokio::time::sleep(LONG).await });\n    child.sleep(); \"sleep(1)\";\n}\n";
+    let awake = "async fn a() {\n    tokio::time::sleep_until(END).await;\n}\n#[test]\nfn b() {\n    sleep(LONG);\n}\n";
+    let files = [
+        ("crates/a/src/a.rs", shipped),
+        ("crates/a/tests/it/awake.rs", awake),
+        ("crates/a/tests/it/paused.rs", paused),
+    ];
+    let expected = ["crates/a/src/a.rs:7", "crates/a/tests/it/awake.rs:2", "crates/a/tests/it/awake.rs:6"];
+    check(functions::sleeps, files, &expected);
+}
+
+#[test]
+fn files_that_import_each_other() {
+    let files = [
+        // A chain, with a type of the same name in another crate.
+        ("crates/a/src/lib.rs", "mod base;\nmod face;\nmod loud;\nmod shy;\npub use face::One;\n"),
+        ("crates/a/src/base.rs", "pub struct Base;\n"),
+        ("crates/a/src/loud.rs", "use crate::shy::{self, quiet};\npub fn loud() { shy::softly(); quiet() }\n"),
+        ("crates/a/src/shy.rs", "pub fn softly() {}\npub fn quiet() { crate::loud::loud() }\n"),
+        // A face: it hands on and names nothing, and its children meet there.
+        ("crates/a/src/face.rs", "mod one;\nmod two;\npub use one::One;\npub use two::Two;\n"),
+        ("crates/a/src/face/one.rs", "pub struct One;\n"),
+        ("crates/a/src/face/two.rs", "use super::One;\npub struct Two(One);\n"),
+        // A parent that names its child, which names it.
+        ("crates/b/src/lib.rs", "mod child;\npub use child::Child;\npub struct Parent(Child);\n"),
+        ("crates/b/src/child.rs", "use super::*;\npub struct Child(Box<Parent>);\n"),
+        // Only tests look back.
+        ("crates/c/src/lib.rs", "mod child;\npub fn of() { child::of() }\n"),
+        ("crates/c/src/child.rs", "pub fn of() {}\n#[cfg(test)]\nmod tests {\n    use crate::of;\n}\n"),
+    ];
+    check(circles::circles, files, &["crates/a/src/loud.rs:1", "crates/b/src/child.rs:1"]);
+}
+
+#[test]
+fn a_published_crate_that_needs_more_than_is_published() {
+    let root = "[workspace.dependencies]\n\
+        domain = { package = \"pintle-domain\", path = \"crates/domain\", version = \"0.1.0\" }\n\
+        engine = { package = \"pintle-engine\", path = \"crates/engine\" }\n\
+        store = { package = \"pintle-store\", path = \"crates/store\" }\n";
+    let said = "[package]\nname = \"known\"\npublish = true\ndescription = \"x\"\nkeywords = []\ncategories = []\n";
+    let face = format!(
+        "{said}[dependencies]\ndomain.workspace = true\nengine.workspace = true\nstore.workspace = true\n\
+         [dev-dependencies]\nstore.workspace = true\n"
+    );
+    let files = [
+        ("Cargo.toml", root),
+        ("crates/domain/Cargo.toml", "[package]\nname = \"new\"\npublish = true\ndescription = \"x\"\nkeywords = []\n"),
+        ("crates/engine/Cargo.toml", said),
+        ("crates/face/Cargo.toml", &*face),
+        ("crates/store/Cargo.toml", "[package]\npublish.workspace = true\n[dependencies]\nengine.workspace = true\n"),
+        ("xtask/src/main.rs", "[\"-p\", \"known\"]"),
+    ];
+    let expected = [
+        "crates/domain/Cargo.toml:1",
+        "crates/domain/Cargo.toml:1",
+        "crates/face/Cargo.toml:9",
+        "crates/face/Cargo.toml:10",
+    ];
+    check(layers::published, files, &expected);
 }

@@ -4,9 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::rust::{self, Source};
 
 /// All text files by their path from the root, with `/` between the parts.
-pub(crate) struct Tree(BTreeMap<String, String>);
+pub(crate) struct Tree {
+    files: BTreeMap<String, String>,
+    /// The Rust sources among them, read once for all rules.
+    sources: OnceLock<Vec<Source>>,
+}
 
 /// A place that breaks a rule, and what to do about it.
 #[derive(Debug)]
@@ -51,17 +58,18 @@ impl Tree {
                 );
             }
         }
-        Self(files)
+        Self { files, sources: OnceLock::new() }
     }
 
     /// A made-up one.
     pub(crate) fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
-        Self(files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect())
+        let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
+        Self { files, sources: OnceLock::new() }
     }
 
     /// Every file: path and text.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     /// The files whose names end in `.EXTENSION`.
@@ -69,14 +77,19 @@ impl Tree {
         self.files().filter(move |(path, _)| path.rsplit_once('.').is_some_and(|(_, end)| end == extension))
     }
 
+    /// The Rust sources, without comments and literals.
+    pub(crate) fn sources(&self) -> &[Source] {
+        self.sources.get_or_init(|| rust::sources(self.ending("rs")))
+    }
+
     /// The text of one file.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        self.0.get(path).map(String::as_str)
+        self.files.get(path).map(String::as_str)
     }
 
     /// Whether there is such a file, or a folder with files; the root is the empty path.
     pub(crate) fn has(&self, path: &str) -> bool {
-        path.is_empty() || self.0.contains_key(path) || self.0.keys().any(|file| is_below(file, path))
+        path.is_empty() || self.files.contains_key(path) || self.files.keys().any(|file| is_below(file, path))
     }
 }
 
