@@ -15,7 +15,12 @@ use crate::tree::{Finding, Tree, finding, is_in, line_of};
 const MAX_TWO_MEANINGS: usize = 10;
 
 /// Names that may mean two things, each with the reason.
-const TWO_MEANINGS: &[(&str, &str)] = &[];
+const TWO_MEANINGS: &[(&str, &str)] = &[
+    ("Approvals", "the crate `pintle` shows of the engine's only those of one tenant"),
+    ("Stage", "the crate `pintle` has a trait where the domain has what a hook does there"),
+    ("Tenant", "the crate `pintle` has the handle of what the domain keeps as a row"),
+    ("Turn", "the crate `pintle` drives what the domain has as a machine"),
+];
 
 /// The argument structs of commands: each is seen in the file of its command only.
 const COMMANDS: &str = "crates/pintle-cli/src/cli";
@@ -28,7 +33,7 @@ const WIDE: &[(&str, &str, &str)] = &[
     ("crates/agent/src/driver/work.rs", "Work", "all that one turn works with, borrowed for its time"),
     ("crates/dialects/src/process/config/raw.rs", "RawProcess", "one field for each key of the section"),
     ("crates/domain/src/account.rs", "Account", "one field for each column of a record"),
-    ("crates/domain/src/agent_hook.rs", "AgentHook", "one field for each column of a stored rule"),
+    ("crates/domain/src/rule.rs", "Rule", "one field for each column of a stored rule"),
     ("crates/domain/src/approval.rs", "Approval", "one field for each column of a question"),
     ("crates/domain/src/chain.rs", "Chain", "a state machine: its place in the row, and what came of it so far"),
     ("crates/domain/src/execution.rs", "Execution", "one field for each column of a run"),
@@ -37,7 +42,7 @@ const WIDE: &[(&str, &str, &str)] = &[
     ("crates/domain/src/store.rs", "StoredRecord", "one field for each column of a record"),
     ("crates/domain/src/turn.rs", "Turn", "a state machine: what the journal folds into"),
     ("crates/host/src/config.rs", "AgentConfig", "one field for each key of the section"),
-    ("crates/host/src/config.rs", "AgentHooksConfig", "one field for each key of the section"),
+    ("crates/host/src/config.rs", "RulesConfig", "one field for each key of the section"),
     ("crates/host/src/config.rs", "Config", "one field for each section"),
     ("crates/host/src/config/raw.rs", "RawAgent", "one field for each key of the section"),
     ("crates/host/src/host.rs", "Host", "what a configuration in force consists of, each part closed by itself"),
@@ -50,9 +55,9 @@ const WIDE: &[(&str, &str, &str)] = &[
     ),
     ("crates/rules/src/admin/testing/result.rs", "TestResult", "one field for each member that is published"),
     ("crates/rules/src/builtin/manifest.rs", "Raw", "one field for each key of a rule that is shipped"),
-    ("crates/rules/src/handler/observing.rs", "Pool", "the bounds, queues and counters of one pool of workers"),
-    ("crates/rules/src/handler/observing/telling.rs", "Kept", "one field for each member of a stored job"),
-    ("crates/rules/src/handler/parts.rs", "Parts", "what all rules share, one field for each service"),
+    ("crates/rules/src/handler/observing.rs", "ObserverPool", "the bounds, queues and counters of one pool of workers"),
+    ("crates/rules/src/handler/observing/telling.rs", "KeptTelling", "one field for each member of a stored job"),
+    ("crates/rules/src/handler/services.rs", "RuleServices", "what all rules share, one field for each service"),
     ("crates/shell/src/read.rs", "Reading", "what a text has done so far, while it is read"),
 ];
 

@@ -4,7 +4,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::reply::Decision;
 use domain::account::Account;
 use domain::checkpoint::Notice;
 use domain::execution::Execution;
@@ -13,6 +12,9 @@ use domain::id::TenantId;
 use domain::record::{HookOutcome, NotRun, Record};
 use domain::store::ExecutionStore;
 use domain::verdict::VerdictKind;
+use engine::evidence::LostCounter;
+use engine::live_rules::{LiveRules, OutcomeListener};
+use engine::telemetry::Tracer;
 use futures_util::FutureExt as _;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -22,9 +24,7 @@ use tokio_util::task::TaskTracker;
 use super::BoundRule;
 use super::answer::{Failure, ShownInput};
 use super::running::{RuleQuestion, RunResult};
-use engine::evidence::LostCounter;
-use engine::live_rules::{LiveRules, OutcomeListener};
-use engine::telemetry::Tracer;
+use crate::reply::Decision;
 
 mod failing;
 mod outbox;
@@ -33,6 +33,7 @@ mod spans;
 mod telling;
 
 pub use outbox::{ATTEMPTS, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS, TakenJob};
+pub use queue::PoolLimits;
 
 use failing::say_failure;
 use outbox::Lease;
@@ -48,22 +49,6 @@ const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// The reason that is kept of a job that the end of the host came before.
 const CLOSED: &str = "the host closed before the hook ran";
-
-/// How large a pool is. At most half of it is one tenant's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolLimits {
-    /// How many hooks run at once.
-    pub workers: usize,
-    /// How many wait.
-    pub queue: usize,
-}
-
-impl Default for PoolLimits {
-    /// Source: the published format of rules.
-    fn default() -> Self {
-        Self { workers: 16, queue: 512 }
-    }
-}
 
 /// Tells observers, some at a time.
 pub struct ObserverPool {

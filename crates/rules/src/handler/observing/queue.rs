@@ -4,7 +4,21 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::id::TenantId;
 
-use super::PoolLimits;
+/// How large a pool is. At most half of it is one tenant's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// How many hooks run at once.
+    pub workers: usize,
+    /// How many wait.
+    pub queue: usize,
+}
+
+impl Default for PoolLimits {
+    /// Source: the published format of rules.
+    fn default() -> Self {
+        Self { workers: 16, queue: 512 }
+    }
+}
 
 /// Jobs that wait, and how many are worked on. At most half of the queue and of the workers are one tenant's.
 pub(super) struct Queue<J> {
