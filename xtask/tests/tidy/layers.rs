@@ -59,7 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/egress", &[]),
     ("crates/domain", &[]),
     ("crates/testkit", &["domain"]),
-    ("examples/embed", &["engine", "process"]),
+    ("examples/embed", &["pintle"]),
     ("xtask", &[]),
 ];
 
