@@ -88,9 +88,11 @@ pub(crate) fn circles(tree: &Tree) -> Vec<Finding> {
             None => {}
         }
     }
-    let gone = WITH_THEIR_PARTS.iter().filter(|path| tree.has(RULES) && !tree.has(path));
-    let gone = gone.map(|path| finding(path, 1, "there is no such file: take it out of WITH_THEIR_PARTS"));
-    crates.into_values().flat_map(|sources| circles_of(&Crate::of(&sources))).chain(gone).collect()
+    let crates: Vec<Crate<'_>> = crates.into_values().map(|sources| Crate::of(&sources)).collect();
+    let needed: BTreeSet<&str> = crates.iter().flat_map(|one| one.with_their_parts()).collect();
+    let stale = WITH_THEIR_PARTS.iter().filter(|path| tree.has(RULES) && !needed.contains(**path));
+    let stale = stale.map(|path| finding(path, 1, "nothing needs it any more: take it out of WITH_THEIR_PARTS"));
+    crates.iter().flat_map(circles_of).chain(stale).collect()
 }
 
 fn circles_of(one: &Crate<'_>) -> Vec<Finding> {
@@ -194,6 +196,19 @@ impl<'a> Crate<'a> {
             one.files.push(file);
         }
         one
+    }
+
+    /// The files that import themselves by way of their parts alone.
+    fn with_their_parts(&self) -> Vec<&'a str> {
+        let all: BTreeMap<&str, Imports> = self.files.iter().map(|file| (file.path, self.imports(file))).collect();
+        let belongs = |file: &str, whole: &str| file == whole || is_part(file, whole);
+        let knows_itself = |whole: &str| {
+            let mut within = all.clone();
+            within.retain(|file, _| belongs(file, whole));
+            within.values_mut().for_each(|imports| imports.retain(|file, _| belongs(file, whole)));
+            reached(&within, whole).contains(whole)
+        };
+        self.files.iter().map(|file| file.path).filter(|path| knows_itself(path)).collect()
     }
 
     /// The files that `file` imports.
