@@ -88,13 +88,23 @@ pub(crate) fn circles(tree: &Tree) -> Vec<Finding> {
             None => {}
         }
     }
-    let gone = WITH_THEIR_PARTS.iter().filter(|path| tree.has(RULES) && !tree.has(path));
-    let gone = gone.map(|path| finding(path, 1, "there is no such file: take it out of WITH_THEIR_PARTS"));
-    crates.into_values().flat_map(|sources| circles_of(&Crate::of(&sources))).chain(gone).collect()
+    let crates: Vec<BTreeMap<&str, Imports>> = crates.into_values().map(|sources| Crate::of(&sources).all()).collect();
+    let is_needed = |path: &str| crates.iter().any(|imports| knows_itself(imports, path));
+    let stale = WITH_THEIR_PARTS.iter().filter(|path| tree.has(RULES) && !is_needed(path));
+    let stale = stale.map(|path| finding(path, 1, "nothing needs it any more: take it out of WITH_THEIR_PARTS"));
+    crates.iter().cloned().flat_map(circles_of).chain(stale).collect()
 }
 
-fn circles_of(one: &Crate<'_>) -> Vec<Finding> {
-    let mut imports: BTreeMap<&str, Imports> = one.files.iter().map(|file| (file.path, one.imports(file))).collect();
+/// Whether the file at `whole` imports itself by way of its parts alone.
+fn knows_itself(imports: &BTreeMap<&str, Imports>, whole: &str) -> bool {
+    let belongs = |file: &str| file == whole || is_part(file, whole);
+    let parts = imports.iter().filter(|(file, _)| belongs(file));
+    let mut within: BTreeMap<&str, Imports> = parts.map(|(file, taken)| (*file, taken.clone())).collect();
+    within.values_mut().for_each(|taken| taken.retain(|file, _| belongs(file)));
+    reached(&within, whole).contains(whole)
+}
+
+fn circles_of(mut imports: BTreeMap<&str, Imports>) -> Vec<Finding> {
     for (file, imports) in &mut imports {
         imports.retain(|other, _| !WITH_THEIR_PARTS.contains(&other.as_str()) || !is_part(file, other));
     }
@@ -194,6 +204,11 @@ impl<'a> Crate<'a> {
             one.files.push(file);
         }
         one
+    }
+
+    /// What each file imports.
+    fn all(&self) -> BTreeMap<&'a str, Imports> {
+        self.files.iter().map(|file| (file.path, self.imports(file))).collect()
     }
 
     /// The files that `file` imports.

@@ -100,7 +100,8 @@ pub(crate) fn sleeps(tree: &Tree) -> Vec<Finding> {
             if is_shipped || is_name || around.is_some_and(|it| it.head.contains("start_paused = true")) {
                 continue;
             }
-            if pausing.iter().any(|name| is_within_call(source, name, sleep.start())) {
+            let mut pausing = pausing.iter().filter(|(path, _)| crate_of(path) == crate_of(&source.path));
+            if pausing.any(|(_, name)| is_within_call(source, name, sleep.start())) {
                 continue;
             }
             let name = around.map_or("", |function| function.name);
@@ -121,14 +122,14 @@ pub(crate) fn sleeps(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The functions that run what they are given in a time that stands still.
-fn pausing(tree: &Tree) -> BTreeSet<String> {
+/// The functions that run what they are given in a time that stands still, by file.
+fn pausing(tree: &Tree) -> BTreeSet<(&str, &str)> {
     let mut names = BTreeSet::new();
     for source in tree.sources().iter().filter(|source| source.code.contains("start_paused(true)")) {
         let pauses = functions(&source.code)
             .into_iter()
             .filter(|function| source.code[function.body.clone()].contains("start_paused(true)"));
-        names.extend(pauses.map(|function| function.name.to_owned()));
+        names.extend(pauses.map(|function| (source.path.as_str(), function.name)));
     }
     names
 }
@@ -138,8 +139,14 @@ fn innermost<'a, 'b>(functions: &'a [Function<'b>], at: usize) -> Option<&'a Fun
     functions.iter().filter(|function| function.body.contains(&at)).min_by_key(|function| function.body.len())
 }
 
+/// The folder of the crate in which the file stands.
+fn crate_of(path: &str) -> &str {
+    let ends = ["/src/", "/tests/"].into_iter().filter_map(|inside| path.find(inside));
+    ends.min().map_or("", |end| &path[..end])
+}
+
 /// Whether the place stands between the parentheses of a call of `name`.
 fn is_within_call(source: &Source, name: &str, at: usize) -> bool {
-    let call = format!("{name}(");
-    source.code[..at].match_indices(&call).any(|(begin, _)| closing(&source.code, begin + name.len()) > at)
+    let call = Regex::new(&format!(r"\b{name}\(")).expect("a pattern");
+    call.find_iter(&source.code[..at]).any(|call| closing(&source.code, call.end() - 1) > at)
 }

@@ -170,6 +170,15 @@ fn a_link_that_leads_nowhere() {
 }
 
 #[test]
+fn code_without_its_literals() {
+    let text = "let a = ['\\'', '\"', 'é', b'x']; /* one /* two */ \" */ f::<'a>(\"\\\"//\", r#\"\"\"#, br\"\\\"); // é\nvar\"\"";
+    let tree = Tree::of([("a/src/a.rs", text)]);
+    let words: Vec<&str> = tree.sources()[0].code.split_whitespace().collect();
+    assert_eq!(words.join(" "), "let a = [ , , , b ]; f::<'a>( , , b ); var");
+    assert_eq!(tree.sources()[0].code.len(), text.len());
+}
+
+#[test]
 fn a_name_with_two_meanings() {
     let files = [
         ("crates/a/src/gate.rs", "pub struct Gate;\n// pub enum Shown {}\nconst X: &str = \"\npub enum Shown {}\";\n"),
