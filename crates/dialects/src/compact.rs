@@ -14,33 +14,39 @@ pub struct Json(Vec<u8>);
 
 impl Json {
     /// A writer with room for `bytes`.
+    #[inline]
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
     /// What was written.
+    #[inline]
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
     /// Where the next piece begins, in bytes.
+    #[inline]
     pub fn position(&self) -> usize {
         self.0.len()
     }
 
     /// A piece that was written before, once more.
+    #[inline]
     pub fn again(&mut self, piece: Range<usize>) -> &mut Self {
         self.0.extend_from_within(piece);
         self
     }
 
     /// A piece that is JSON already: brackets, commas, names of members.
+    #[inline]
     pub fn raw(&mut self, json: &str) -> &mut Self {
         self.0.extend_from_slice(json.as_bytes());
         self
     }
 
     /// A string.
+    #[inline]
     pub fn text(&mut self, text: &str) -> &mut Self {
         if is_plain(text.as_bytes()) {
             self.0.push(b'"');
@@ -53,6 +59,7 @@ impl Json {
     }
 
     /// A string, or `null` where there is none.
+    #[inline]
     pub fn text_or_null(&mut self, text: Option<&str>) -> &mut Self {
         match text {
             Some(text) => self.text(text),
@@ -113,6 +120,7 @@ impl Json {
 }
 
 /// Whether nothing in a string has to be escaped. Looks at every byte, so that many are looked at together.
+#[inline]
 fn is_plain(text: &[u8]) -> bool {
     !text.iter().fold(false, |found, byte| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\'))
 }

@@ -1,24 +1,44 @@
 //! Leave to run one tool call. Only this crate can make one.
 
+use domain::id::{AgentId, SessionId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::tool::{Digest, ToolCall};
+
+/// The turn that a permit was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The tenant that owns the call.
+    pub tenant_id: TenantId,
+    /// The agent that makes it.
+    pub agent_id: AgentId,
+    /// The conversation.
+    pub session_id: SessionId,
+    /// The turn.
+    pub turn_id: TurnId,
+}
 
 /// Leave to run exactly one call, once: it is not `Clone`, has no public constructor, and running takes it by value.
 #[derive(Debug)]
 pub struct Permit {
-    who: Identity,
+    owner: Owner,
     call: ToolCall,
     digest: Digest,
 }
 
 impl Permit {
-    pub(crate) fn grant(who: Identity, call: ToolCall, digest: Digest) -> Self {
-        Self { who, call, digest }
+    pub(crate) fn grant(who: &Identity, call: ToolCall, digest: Digest) -> Self {
+        let owner = Owner {
+            tenant_id: who.tenant_id.clone(),
+            agent_id: who.agent_id.clone(),
+            session_id: who.session_id.clone(),
+            turn_id: who.turn_id.clone(),
+        };
+        Self { owner, call, digest }
     }
 
-    /// The identity of the turn that makes the call: tenant, agent, session, turn.
-    pub fn identity(&self) -> &Identity {
-        &self.who
+    /// The turn for which the call was cleared.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// The call itself. The permit is used up.

@@ -3,7 +3,6 @@
 //! `cargo xtask bench -- --count` counts; anything else runs each case once.
 
 #![expect(missing_docs, reason = "the macros of the harness write public items")]
-#![expect(clippy::allow_attributes_without_reason, reason = "the name of a case begins like the attribute")]
 
 use std::hint::black_box;
 use std::sync::Arc;

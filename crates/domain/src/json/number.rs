@@ -66,6 +66,7 @@ impl Number {
     }
 
     /// The digits.
+    #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Digits::Inline(len, bytes) => {
@@ -76,11 +77,13 @@ impl Number {
     }
 
     /// The number, if it is written as an integer of this size.
+    #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         self.as_str().parse().ok()
     }
 
     /// The number, if it is written as an integer of this size.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_str().parse().ok()
     }

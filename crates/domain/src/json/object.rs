@@ -29,16 +29,19 @@ impl Object {
     }
 
     /// The number of members.
+    #[inline]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is no member.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The value of `name`.
+    #[inline]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
@@ -49,6 +52,7 @@ impl Object {
     }
 
     /// Whether there is a member `name`.
+    #[inline]
     pub fn contains_key(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -79,6 +83,7 @@ impl Object {
     }
 
     /// The members.
+    #[inline]
     pub fn iter(&self) -> Iter<'_> {
         self.0.iter()
     }
@@ -89,11 +94,13 @@ impl Object {
     }
 
     /// The names.
+    #[inline]
     pub fn keys(&self) -> indexmap::map::Keys<'_, String, Value> {
         self.0.keys()
     }
 
     /// The values.
+    #[inline]
     pub fn values(&self) -> indexmap::map::Values<'_, String, Value> {
         self.0.values()
     }

@@ -62,6 +62,7 @@ impl Value {
     }
 
     /// Whether it is `null`.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
@@ -97,6 +98,7 @@ impl Value {
     }
 
     /// The boolean, if it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(inner) = self { Some(*inner) } else { None }
     }
@@ -107,16 +109,19 @@ impl Value {
     }
 
     /// The text, if it is one.
+    #[inline]
     pub fn as_str(&self) -> Option<&str> {
         if let Self::String(inner) = self { Some(inner) } else { None }
     }
 
     /// The number, if it is written as an integer of this size.
+    #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         self.as_number()?.as_u64()
     }
 
     /// The number, if it is written as an integer of this size.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
@@ -127,6 +132,7 @@ impl Value {
     }
 
     /// The member of this name of an object, or the element at this place of an array.
+    #[inline]
     pub fn get<P: Place>(&self, place: P) -> Option<&Self> {
         place.of(self)
     }

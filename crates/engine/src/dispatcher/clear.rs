@@ -156,7 +156,7 @@ impl Dispatcher {
         if let (ClearingOutcome::Run(call), Some(digest)) = (&outcome, digest) {
             let call = call.clone();
             return match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(who.clone(), call, digest), gate_notes),
+                Ok(()) => Clearance::Run(Permit::grant(who, call, digest), gate_notes),
                 Err(error) => {
                     // Only the log has the detail: it may name a path of the user's.
                     tracing::error!("{NOT_RECORDED}: {error}");
