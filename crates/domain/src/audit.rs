@@ -5,11 +5,11 @@
 //! has the public key can [verify](Verifier) the rows without trusting the machine they come from.
 //!
 //! ```
-//! use pintle_domain::audit::{Kind, Link, append};
+//! use pintle_domain::audit::{AuditKind, ChainHead, append};
 //! # let (tenant, now) = (pintle_domain::id::TenantId::from("default"), jiff::Timestamp::UNIX_EPOCH);
 //! # let data = pintle_domain::json::Object::new();
 //! // In one transaction: read the tenant's head (`ChainHead::GENESIS` if it has no rows), append, insert the entry.
-//! let (entry, head) = append(&Link::GENESIS, &tenant, now, Kind::Record, data)?;
+//! let (entry, head) = append(&ChainHead::GENESIS, &tenant, now, AuditKind::Record, data)?;
 //! assert_eq!((entry.seq, entry.hash), (1, head.hash));
 //! # Ok::<_, pintle_domain::audit::AppendError>(())
 //! ```

@@ -95,16 +95,16 @@ fn given(text: Option<String>) -> Option<String> {
 /// # Example
 ///
 /// ```
-/// use pintle_domain::history::{FrontEnd, Heard};
+/// use pintle_domain::history::{FrontEnd, FrontEndEvent};
 /// use pintle_domain::message::Role;
 /// use pintle_domain::skill::Voice;
 ///
 /// let mut front = FrontEnd::default();
 /// front.asked("hi", None);
 /// let (name, content) = ("tone".to_owned(), "be kind".to_owned());
-/// front.hear(Heard::Hook { name, role: Voice::System, content, skill: None, sig: None });
-/// front.hear(Heard::Text("hel".into()));
-/// front.hear(Heard::Text("lo".into()));
+/// front.hear(FrontEndEvent::Hook { name, role: Voice::System, content, skill: None, sig: None });
+/// front.hear(FrontEndEvent::Text("hel".into()));
+/// front.hear(FrontEndEvent::Text("lo".into()));
 /// while front.play_next().is_some() {}
 /// front.flush();
 /// let roles: Vec<Role> = front.history().iter().map(|kept| kept.role).collect();

@@ -13,11 +13,11 @@ use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 /// A replaced answer keeps what it cost.
 ///
 /// ```
-/// use pintle_domain::checkpoint::{AfterLlm, Checkpoint, Known};
+/// use pintle_domain::checkpoint::{AfterLlm, Checkpoint, AgentInfo};
 /// use pintle_domain::id::HookName;
 /// use pintle_domain::llm::{LlmReply, Usage};
 /// # struct Agent;
-/// # impl Known for Agent {
+/// # impl AgentInfo for Agent {
 /// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
 /// #     fn model(&self, model: &str) -> bool { model == "big" }
 /// #     fn owner(&self, _name: &str) -> Option<HookName> { None }

@@ -16,12 +16,12 @@ use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 /// ```
 /// use std::time::Duration;
 ///
-/// use pintle_domain::checkpoint::{AfterTool, Checkpoint, Known};
+/// use pintle_domain::checkpoint::{AfterTool, Checkpoint, AgentInfo};
 /// use pintle_domain::id::HookName;
 /// use pintle_domain::json::Object;
 /// use pintle_domain::tool::{ToolCall, ToolOutput};
 /// # struct Agent;
-/// # impl Known for Agent {
+/// # impl AgentInfo for Agent {
 /// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
 /// #     fn model(&self, model: &str) -> bool { model == "big" }
 /// #     fn owner(&self, _name: &str) -> Option<HookName> { None }

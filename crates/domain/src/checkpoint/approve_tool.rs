@@ -13,11 +13,11 @@ use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 ///
 /// ```
 /// use pintle_domain::checkpoint::{ApproveTool, Checkpoint, CheckpointKind};
-/// use pintle_domain::ruling::{Denied, Ground};
+/// use pintle_domain::ruling::{Denied, DenialGround};
 /// use pintle_domain::verdict::Verdict;
 ///
 /// assert_eq!(ApproveTool::closed("it failed".into()), Some(Verdict::Deny("it failed".into())));
-/// let (at, ground) = (CheckpointKind::ApproveTool, Ground::Said);
+/// let (at, ground) = (CheckpointKind::ApproveTool, DenialGround::Said);
 /// let denied = Denied { by: "boss".into(), at, reason: "no".into(), ground };
 /// assert_eq!(denied.text(), "Tool execution denied by approval hook: no (hook \"boss\")");
 /// ```

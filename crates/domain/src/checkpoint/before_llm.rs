@@ -21,12 +21,12 @@ mod originals;
 /// A hook that brings a tool becomes its owner.
 ///
 /// ```
-/// use pintle_domain::checkpoint::{BeforeLlm, Checkpoint, Known, LlmPatch};
+/// use pintle_domain::checkpoint::{BeforeLlm, Checkpoint, AgentInfo, LlmPatch};
 /// use pintle_domain::id::HookName;
 /// use pintle_domain::llm::{LlmRequest, ToolDef};
 /// # use pintle_domain::json::Object;
 /// # struct Agent;
-/// # impl Known for Agent {
+/// # impl AgentInfo for Agent {
 /// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
 /// #     fn model(&self, model: &str) -> bool { model == "big" }
 /// #     fn owner(&self, _name: &str) -> Option<HookName> { None }

@@ -15,12 +15,12 @@ use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 /// A call can be renamed to another tool of this agent only.
 ///
 /// ```
-/// use pintle_domain::checkpoint::{BeforeTool, CallPatch, Checkpoint, Known};
+/// use pintle_domain::checkpoint::{BeforeTool, CallPatch, Checkpoint, AgentInfo};
 /// use pintle_domain::id::HookName;
 /// use pintle_domain::json::Object;
 /// use pintle_domain::tool::ToolCall;
 /// # struct Agent;
-/// # impl Known for Agent {
+/// # impl AgentInfo for Agent {
 /// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
 /// #     fn model(&self, model: &str) -> bool { model == "big" }
 /// #     fn owner(&self, _name: &str) -> Option<HookName> { None }

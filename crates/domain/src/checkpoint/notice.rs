@@ -31,10 +31,10 @@ pub struct Notice {
 /// # Example
 ///
 /// ```
-/// use pintle_domain::checkpoint::{CheckpointKind, Observed};
+/// use pintle_domain::checkpoint::{CheckpointKind, ObservedEvent};
 ///
-/// assert_eq!(Observed::SessionStart.name(), "session_start");
-/// assert_eq!(Observed::SessionStart.checkpoint(), CheckpointKind::SessionStart);
+/// assert_eq!(ObservedEvent::SessionStart.name(), "session_start");
+/// assert_eq!(ObservedEvent::SessionStart.checkpoint(), CheckpointKind::SessionStart);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObservedEvent {

@@ -17,10 +17,10 @@ use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 ///
 /// ```
 /// use pintle_domain::checkpoint::{Checkpoint, PreToolUse};
-/// use pintle_domain::verdict::{Verdict, Word};
+/// use pintle_domain::verdict::{Verdict, VerdictKind};
 ///
 /// let verdict = Verdict::<PreToolUse>::Ask("it deletes files".into());
-/// assert_eq!(verdict.told().0, Word::Ask);
+/// assert_eq!(verdict.told().0, VerdictKind::Ask);
 /// assert_eq!(PreToolUse::closed("no answer".into()), Some(Verdict::Deny("no answer".into())));
 /// assert_eq!(PreToolUse::aborted("no answer".into()), None);
 /// ```

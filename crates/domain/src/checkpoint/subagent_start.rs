@@ -14,10 +14,10 @@ use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 ///
 /// ```
 /// use pintle_domain::checkpoint::{Checkpoint, SubagentStart};
-/// use pintle_domain::verdict::{Verdict, Word};
+/// use pintle_domain::verdict::{Verdict, VerdictKind};
 ///
 /// let verdict = Verdict::<SubagentStart>::deny("one agent is enough");
-/// assert_eq!(verdict.told().0, Word::Deny);
+/// assert_eq!(verdict.told().0, VerdictKind::Deny);
 /// assert_eq!(SubagentStart::closed("no answer".into()), Some(Verdict::Deny("no answer".into())));
 /// ```
 #[derive(Clone, Debug, PartialEq)]

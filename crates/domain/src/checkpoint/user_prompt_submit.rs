@@ -12,10 +12,10 @@ use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 /// A rewrite replaces the text everywhere.
 ///
 /// ```
-/// use pintle_domain::checkpoint::{Checkpoint, Known, UserPromptSubmit};
+/// use pintle_domain::checkpoint::{Checkpoint, AgentInfo, UserPromptSubmit};
 /// use pintle_domain::id::HookName;
 /// # struct Agent;
-/// # impl Known for Agent {
+/// # impl AgentInfo for Agent {
 /// #     fn tool(&self, name: &str) -> Option<String> { (name == "read").then(|| name.to_owned()) }
 /// #     fn model(&self, model: &str) -> bool { model == "big" }
 /// #     fn owner(&self, _name: &str) -> Option<HookName> { None }
