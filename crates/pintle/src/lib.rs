@@ -41,6 +41,7 @@
 
 mod approvals;
 mod executor;
+mod host;
 mod outcome;
 mod pintle;
 #[cfg(feature = "process")]

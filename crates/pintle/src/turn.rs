@@ -22,8 +22,8 @@ use engine::{Clearance, Dispatcher, Permit, TurnCx};
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;
+use crate::host::Host;
 use crate::outcome::{Done, Refusal, Stop};
-use crate::pintle::Inner;
 
 /// What a result leaves when its turn was cancelled before every hook had seen it.
 const WITHHELD: &str =
@@ -33,7 +33,7 @@ const WITHHELD: &str =
 ///
 /// Dropped before [`Turn::end`], a turn that began ends as cancelled, so that observers hear of one end in any case.
 pub struct Turn {
-    host: Arc<Inner>,
+    host: Arc<Host>,
     hooks: Dispatcher,
     who: Identity,
     cancel: CancellationToken,
@@ -62,7 +62,7 @@ pub struct Completion {
 }
 
 impl Turn {
-    pub(crate) fn new(host: Arc<Inner>, who: Identity) -> Self {
+    pub(crate) fn new(host: Arc<Host>, who: Identity) -> Self {
         let hooks = host.engine.dispatcher_for(&who.tenant_id);
         Self { host, hooks, who, cancel: CancellationToken::new(), state: Mutex::default() }
     }
@@ -416,7 +416,7 @@ enum Cleared {
 
 /// What is known of a host that resolves models by itself.
 struct Tools {
-    host: Arc<Inner>,
+    host: Arc<Host>,
     owners: BTreeMap<String, HookName>,
     agent: [AgentId; 1],
 }

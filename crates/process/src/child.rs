@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use tokio::net::unix::pipe;
 
+use crate::exec::Start;
 use crate::group::ChildGuard;
-use crate::spawn::{self, Start};
+use crate::spawn;
 
 pub use crate::restart::Restarts;
 

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
@@ -24,8 +24,6 @@ use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getp
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::spawn::Start;
-
 /// Room for the child until it runs its program: a dozen calls of the system, some frames deep each. The C library
 /// gives its own children half of that.
 const STACK_BYTES: usize = 64 << 10;
@@ -33,6 +31,14 @@ const STACK_BYTES: usize = 64 << 10;
 const SHELL: &CStr = c"/bin/sh";
 /// What a child leaves with that could not run its program; nobody sees it, since it is told in another way.
 const NOT_RUN: c_int = 127;
+
+/// What to start, as [`crate::child::Launch`] describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) argv: &'a [String],
+    pub(crate) dir: Option<&'a Path>,
+    pub(crate) env: &'a [(OsString, OsString)],
+}
 
 /// A program and everything that it is given, in the form of the kernel.
 #[derive(Debug)]

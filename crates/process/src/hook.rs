@@ -22,6 +22,8 @@ use engine::deadlines::Deadlines;
 use engine::handler::{Handler, HookCall};
 
 mod events;
+mod frame_reader;
+mod frame_writer;
 mod hello;
 mod inner;
 mod lines;

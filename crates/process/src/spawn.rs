@@ -16,7 +16,7 @@ use nix::unistd::{AccessFlags, Pid, access, pipe2};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use crate::exec::{self, Image, StartFailure, Step};
+use crate::exec::{self, Image, Start, StartFailure, Step};
 use crate::thread_hold::ThreadHold;
 
 /// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
@@ -34,14 +34,6 @@ pub(crate) struct Spawned<I = pipe::Sender> {
 }
 
 type Job = Box<dyn FnOnce() + Send>;
-
-/// What to start, as [`crate::child::Launch`] describes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
-    pub(crate) argv: &'a [String],
-    pub(crate) dir: Option<&'a Path>,
-    pub(crate) env: &'a [(OsString, OsString)],
-}
 
 /// Starts a child that may live as long as the host; an error says which program failed and why.
 pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {

@@ -1,5 +1,6 @@
 //! One POST to a provider: sent, sorted by status, its body ready to be read.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
@@ -7,10 +8,11 @@ use domain::llm::LlmReply;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
+use crate::ProviderError;
 use crate::failure::{self, Refusal};
 use crate::secret::Secret;
+use crate::spec::ProviderSpec;
 use crate::sse::{Body, Events};
-use crate::{ProviderError, ProviderSpec};
 
 /// How much of an error body is read, in bytes: messages are short, error pages are not.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
@@ -45,7 +47,7 @@ pub(crate) enum Answer {
 impl Endpoint {
     /// The endpoint at `url`.
     pub(crate) fn new(spec: &ProviderSpec, url: Url, key_header: KeyHeader) -> Result<Self, ProviderError> {
-        let client = crate::http_client(&url, spec.connect_timeout)?;
+        let client = http_client(&url, spec.connect_timeout)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
@@ -137,5 +139,58 @@ pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<domain
         Ok(value) => Ok(value),
         Err(_) if events.at_end().await => Err(ProviderError::cut("the end of its last event")),
         Err(e) => Err(ProviderError::fatal(format!("an event of the answer is not valid JSON: {e}"))),
+    }
+}
+
+/// One HTTP client for the address `url`.
+///
+/// It follows no redirect, so that a key reaches no other host. It uses the proxies that the environment names,
+/// except for an address of this very machine, which no proxy can reach. TLS is rustls with ring and the system's
+/// root certificates; for a plain `http` address they are not even loaded, so a bare machine can talk to a local model.
+///
+/// # Errors
+/// When there are no root certificates for an `https` address.
+pub fn http_client(url: &Url, connect_timeout: Duration) -> Result<reqwest::Client, ProviderError> {
+    // Fails only if the process has a TLS provider already, and any will do.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "http" {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|e| {
+        let cause = std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string);
+        ProviderError::fatal(format!("no HTTP client: {cause}; install the system's root certificates"))
+    })
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        let table = [
+            ("http://127.0.0.1:1", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:1", true),
+            ("http://localhost", true),
+            ("http://localhost.example.org", false),
+            ("http://10.0.0.1", false),
+        ];
+        for (url, expected) in table {
+            assert_eq!(is_loopback(&url.parse().unwrap()), expected, "{url}");
+        }
     }
 }

@@ -20,8 +20,9 @@ use tokio_util::task::TaskTracker;
 
 use super::{CommandEnd, MAX_OUTPUT_BYTES, Stream};
 use crate::child::Launch;
+use crate::exec::Start;
 use crate::group::ChildGuard;
-use crate::spawn::{self, Spawned, Start};
+use crate::spawn::{self, Spawned};
 
 /// What a pipe takes that nobody made larger.
 const USUAL_PIPE_BYTES: usize = 64 << 10;

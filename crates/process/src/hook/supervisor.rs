@@ -10,11 +10,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::frame_reader::FrameReader;
 use super::hello;
 use super::inner::{Inner, Phase};
 use super::reader;
-use super::reader::FrameReader;
 use super::session::{Session, Trouble};
+use crate::exec::Start;
 use crate::group::ChildGuard;
 use crate::restart::Restarts;
 use crate::{spawn, stderr};
@@ -205,7 +206,7 @@ impl Running {
         let checked = hook.tracker.spawn_blocking(move || check()).await;
         checked.map_err(|_| "the check before its start panicked".to_owned())??;
         let spec = &hook.spec;
-        let start = spawn::Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
+        let start = Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
         let spawned = spawn::spawn(start).await?;
         let child_guard =
             ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;

@@ -4,7 +4,7 @@ use domain::id::{SENTINEL_TENANT, TenantId};
 use domain::rule::{Edition, HookScope};
 
 use super::draft::{Draft, TENANT};
-use super::rows::Setting;
+use super::setting::Setting;
 use super::{Lang, RecordError, RecordErrorCode, quoted};
 use dialects::process::config::nearest;
 

@@ -21,7 +21,7 @@ use engine::handler::{HookCall, WireCache};
 use engine::hook_set::Mounted;
 use rules::record;
 
-use super::guards::{CANARY, Reachable, answered, identity};
+use super::canary::{CANARY, Reachable, answered, identity};
 use super::{Check, State};
 use host::host::Host;
 
