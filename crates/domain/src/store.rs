@@ -13,11 +13,13 @@ use crate::record::EventRecord;
 use crate::session::Entry;
 
 mod hooks;
+mod row;
 
 pub use hooks::{
     Actor, AuditStore, Budget, BudgetStore, Changed, ExecutionQuery, ExecutionStore, Heard, HookChange, HookStore,
     Listening, LoggedChange, OutboxJob, OutboxStore, StoredRules, Tenant, Trip, Untold,
 };
+pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;

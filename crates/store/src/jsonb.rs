@@ -9,7 +9,7 @@ use domain::json::{Number, Value};
 
 use crate::body;
 use crate::db::Dialect;
-use crate::row::MAX_ROW_DEPTH;
+use domain::store::MAX_ROW_DEPTH;
 
 /// Stands before [`NUL`], [`SELF`] and [`NUMBER`]. It is no character and nobody's text has it, but if it does, it comes
 /// back too.

@@ -29,8 +29,8 @@ use domain::store::{
 };
 use rusqlite::Connection;
 
-pub use crate::row::MAX_PATCH_BYTES;
 pub use crate::rows::batch::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
+pub use domain::store::MAX_PATCH_BYTES;
 
 use crate::Durability;
 use crate::db::Failure;

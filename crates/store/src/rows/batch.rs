@@ -18,7 +18,6 @@ use super::journal::Lines;
 use super::{executions, outbox, records};
 use crate::db::{Db, Dialect, Failure, Statement};
 use crate::evidence::{Executed, Note, executed, traces};
-use crate::row::stored;
 use crate::sealing::Sealing;
 
 /// Most batches that wait for the writer. At one batch a tool call this is far more than the writer can lag behind
@@ -323,7 +322,7 @@ impl Rows {
     pub(crate) fn of_records(records: &[EventRecord], sealing: &Sealing, dialect: Dialect) -> Result<Self, StoreError> {
         let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new(), tried: false };
         for (event, traces) in records.iter().zip(traces(records, sealing)?) {
-            rows.statements.push(records::insert(stored(event)));
+            rows.statements.push(records::insert(event.into()));
             traces.executions.into_iter().for_each(|executed| rows.state(executed, dialect));
             rows.notes.extend(traces.decision.map(|note| Pending { note, statement: None }));
         }
