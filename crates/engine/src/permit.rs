@@ -9,16 +9,22 @@ pub struct Permit {
     who: Identity,
     call: ToolCall,
     digest: Digest,
+    approval: Option<String>,
 }
 
 impl Permit {
-    pub(crate) fn grant(who: Identity, call: ToolCall, digest: Digest) -> Self {
-        Self { who, call, digest }
+    pub(crate) fn grant(who: Identity, call: ToolCall, digest: Digest, approval: Option<String>) -> Self {
+        Self { who, call, digest, approval }
     }
 
     /// Whose call it is: tenant, agent, session, turn.
     pub fn identity(&self) -> &Identity {
         &self.who
+    }
+
+    /// The approval by a person that it rests on, if it rests on one; it is used up.
+    pub fn approval(&self) -> Option<&str> {
+        self.approval.as_deref()
     }
 
     /// The call itself. The permit is used up.

@@ -98,7 +98,9 @@ impl Work<'_> {
         match clearance {
             Clearance::Run(permit, aside) => {
                 self.flights.asides.insert(place, aside);
-                match self.flights.unsettled.remove(&permit.digest().to_string()) {
+                let before = self.flights.unsettled.remove(&permit.digest().to_string());
+                // Whoever approved it meanwhile has said so.
+                match before.filter(|_| permit.approval().is_none()) {
                     None => {}
                     Some(Unsettled::Waiting(approval)) => {
                         let text = "a person was asked about this call and has not answered";
