@@ -3,31 +3,28 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use domain::agent_hook::{AgentHook, Edition};
 use domain::checkpoint::Known;
 use domain::hook::Hook;
-use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
+use domain::id::{AgentId, HookName, TenantId};
 use domain::json::Object;
 use domain::shell::ShellFacts;
 use domain::store::{HookStore as _, StoreError, StoredRules};
-use egress::{Egress, KeepAlive};
+use egress::Egress;
 use engine::Engine;
-use engine::approvals::SystemClock;
-use engine::live::Live;
-use rules::admin::SealingVault;
-use rules::admin::{Desk, DeskParts};
+use grounds::{Counter, Launcher, Surroundings};
+use rules::admin::Desk;
 use rules::cache::{Agents, Rulebook};
-use rules::handler::{CommandSurroundings, Evaluator, JudgeSettings, Judges, Outbox, Parts, Pool, PoolLimits, Vault};
-use rules::http::Exchange;
-use sandbox::Sandbox;
+use rules::handler::{CommandSurroundings, Evaluator, JudgeSettings, Parts, PoolLimits};
 use store::keyring::signing::SigningKey;
-use store::keyring::{Form, KeySource, Keyring, Place};
+use store::keyring::{KeySource, Keyring};
 use store::{Sealing, Store};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::SCRIPT_COMMAND;
 use crate::config::{Config, Env, JudgeConfig, Loaded};
 use crate::error::HostError;
 use crate::host::{open_store_with, provider_spec};
@@ -36,14 +33,12 @@ use crate::rule_files::{Bad, Filed};
 use crate::rule_sync::{Boot, Booted};
 
 mod retention;
-mod scripts;
 mod workspaces;
 
-pub use scripts::check_script;
+pub use grounds::{Sealed, TABLE};
 pub use workspaces::Workspaces;
 
 use retention::{Terms, forget_old};
-use scripts::{InSandbox, launcher};
 
 /// The variables that say what kind of host this is, the first that is set.
 const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
@@ -302,24 +297,15 @@ impl Grounds {
         config: &Config,
         (store, rulebook, parts, agents): (&Arc<Store>, &Arc<Rulebook>, &Arc<Parts>, Agents),
     ) -> Desk {
-        let egress = Egress::new(config.agent_hooks.http_allow.clone());
         let workspaces = self.workspaces.clone();
-        Desk::new(DeskParts {
-            hooks: store.clone(),
-            executions: store.clone(),
-            budgets: store.clone(),
-            rulebook: rulebook.clone(),
-            parts: parts.clone(),
-            vault: Arc::new(Sealed(self.keyring.clone())),
+        let counter = Counter {
             agents,
             known_of: Arc::new(move |tenant, agent| Arc::new(ByWorkspace::new(tenant, agent, workspaces.of(agent)))),
-            check_url: Arc::new(move |slug, url| {
-                egress.for_tenant(slug).check_url(url).map(|_| ()).map_err(|why| why.to_string())
-            }),
             // Whoever manages rules from the command line is the operator of this host.
             owns_session: Arc::new(|_, _| true),
-            clock: Arc::new(SystemClock),
-        })
+            egress: Egress::new(config.agent_hooks.http_allow.clone()),
+        };
+        grounds::desk(counter, (store, &self.keyring), (rulebook, parts))
     }
 
     /// Whether what observers are told is kept in the store until they heard it. A store on disk takes it only sealed.
@@ -339,36 +325,36 @@ impl Grounds {
         let limits =
             PoolLimits { workers: hooks.workers.unwrap_or(limits.workers), queue: hooks.queue.unwrap_or(limits.queue) };
         let workspaces = self.workspaces.clone();
-        Arc::new(Parts {
+        let around = Surroundings {
             edition: self.edition,
-            tasks: engine.tasks().clone(),
-            deadlines: engine.deadlines().clone(),
             commands: CommandSurroundings {
                 vars: env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect(),
                 operator_env: hooks.command_env.clone(),
                 secrets: config.secrets.clone(),
                 workspace_of: Arc::new(move |agent| workspaces.of(agent)),
             },
-            exchange: Exchange::new(KeepAlive::new(Egress::new(hooks.http_allow.clone())), engine.deadlines().clone()),
-            scripts: Arc::new(InSandbox(Sandbox::new(launcher()))),
+            egress: Egress::new(hooks.http_allow.clone()),
+            worker: Some(launcher()),
             evaluator,
-            budgets: store.clone(),
-            vault: Arc::new(Sealed(self.keyring.clone())),
-            slug_of: {
-                // What is in force holds these parts; they must not hold it.
-                let live = Arc::downgrade(engine.live());
-                Arc::new(move |tenant| slug_of(&live, tenant))
-            },
-            judges: Judges::default(),
             judge: JudgeSettings { prompt: named(&hooks.judge), background: named(&hooks.background) },
-            pool: if self.has_outbox(config) {
-                let outbox = Outbox { store: store.clone(), clock: Arc::new(SystemClock) };
-                Pool::durable(limits, store.clone(), engine.tasks().clone(), outbox)
-            } else {
-                Pool::new(limits, store.clone(), engine.tasks().clone())
-            },
-        })
+            limits,
+            outbox: self.has_outbox(config),
+        };
+        grounds::parts(around, (engine, store), &self.keyring)
     }
+}
+
+/// This program as a worker for scripts.
+fn launcher() -> Launcher {
+    Launcher { program: "/proc/self/exe".into(), args: vec![SCRIPT_COMMAND.into()], vars: Vec::new() }
+}
+
+/// Says whether a script can be used, for whoever cannot wait in a runtime.
+///
+/// # Errors
+/// The published message.
+pub fn check_script(source: &str) -> Result<(), String> {
+    grounds::check_script(launcher(), source)
 }
 
 /// `PROVIDER/MODEL`, or the one of them that is said.
@@ -378,13 +364,6 @@ fn named(judge: &JudgeConfig) -> Option<String> {
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
         (None, None) => None,
     }
-}
-
-/// The name of a tenant in the operator's allow-list, as the rules in force have it; global hooks have none. A tenant
-/// that these do not know has its id, which is in no list.
-fn slug_of(live: &Weak<Live>, tenant: &TenantId) -> Option<String> {
-    let known = || live.upgrade().and_then(|live| live.slug(tenant));
-    (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
 }
 
 /// What is known of an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
@@ -419,40 +398,6 @@ impl Known for ByWorkspace {
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
         let facts = agent::tools::shell_facts(name, arguments, &self.workspace);
         Arc::new(facts.unwrap_or_default())
-    }
-}
-
-/// Opens and seals the secrets of rows.
-pub struct Sealed(pub Arc<Keyring>);
-
-impl Sealed {
-    /// The value at `path` of the row `hook`, encrypted.
-    ///
-    /// # Errors
-    /// There is no key, or none that can.
-    pub fn seal_value(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
-        let place = Place::new(TABLE, hook.as_str(), tenant.as_str(), path);
-        self.0.seal(&place, plain.as_bytes()).map_err(|error| error.to_string())
-    }
-}
-
-impl SealingVault for Sealed {
-    fn seal(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
-        self.seal_value(hook, tenant, path, plain)
-    }
-}
-
-/// The table that rows stand in, as their secrets are bound to it.
-pub const TABLE: &str = "agent_hooks";
-
-impl Vault for Sealed {
-    fn open(&self, hook: &HookId, tenant: &TenantId, path: &str, text: &str) -> Result<String, String> {
-        let place = Place::new(TABLE, hook.as_str(), tenant.as_str(), path);
-        let opened = self.0.open_value(&place, text).map_err(|error| error.to_string())?;
-        if opened.form == Form::Unsealed {
-            tracing::warn!(hook_id = %hook, path, "crypto.unencrypted_value_read");
-        }
-        opened.plain.as_str().map(str::to_owned).map_err(|error| error.to_string())
     }
 }
 

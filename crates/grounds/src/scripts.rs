@@ -1,18 +1,37 @@
 //! Scripts of hooks, run in processes of their own.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use rules::handler::{ScriptCall, ScriptFailure, ScriptRan, Scripts};
 use sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
 
-use crate::SCRIPT_COMMAND;
+/// What is said of a script where nothing can run it.
+const NO_WORKER: &str = "there is no program here that runs scripts";
 
-/// This program as a worker for scripts.
-pub(super) fn launcher() -> Launcher {
-    Launcher { program: "/proc/self/exe".into(), args: vec![SCRIPT_COMMAND.into()], vars: Vec::new() }
+/// Runs scripts in processes of `worker`, or refuses each where there is none.
+pub(super) fn scripts(worker: Option<Launcher>) -> Arc<dyn Scripts> {
+    match worker {
+        Some(worker) => Arc::new(InSandbox(Sandbox::new(worker))),
+        None => Arc::new(Nowhere),
+    }
+}
+
+/// Runs no script, and lets none be kept.
+struct Nowhere;
+
+impl Scripts for Nowhere {
+    fn run<'a>(&'a self, _call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
+        Box::pin(async { ScriptRan { returned: Err(ScriptFailure::Failed(NO_WORKER.to_owned())), log: String::new() } })
+    }
+
+    fn check<'a>(&'a self, _source: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err(NO_WORKER.to_owned()) })
+    }
 }
 
 /// Runs the scripts of hooks in processes of their own.
-pub(super) struct InSandbox(pub(super) Sandbox);
+struct InSandbox(Sandbox);
 
 impl Scripts for InSandbox {
     fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptRan> {
@@ -57,15 +76,15 @@ fn failure(fault: ScriptFault) -> ScriptFailure {
     }
 }
 
-/// Says whether a script can be used, for whoever cannot wait in a runtime: in a sandbox of its own.
+/// Says whether `worker` can use a script, for whoever cannot wait in a runtime: in a sandbox of its own.
 ///
 /// # Errors
 /// The published message.
-pub fn check_script(source: &str) -> Result<(), String> {
+pub fn check_script(worker: Launcher, source: &str) -> Result<(), String> {
     let check = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("scripts cannot be checked: {error}"))?;
-        runtime.block_on(Sandbox::new(launcher()).compile(source)).map_err(|error| bare(&error))
+        runtime.block_on(Sandbox::new(worker).compile(source)).map_err(|error| bare(&error))
     };
     std::thread::scope(|scope| {
         let checked = scope.spawn(check).join();
