@@ -13,8 +13,8 @@
 //! impl Executor for Refund {
 //!     type Error = std::io::Error;
 //!
-//!     fn tool(&self) -> &str {
-//!         "refund"
+//!     fn runs(&self, tool: &str) -> bool {
+//!         tool == "refund"
 //!     }
 //!
 //!     async fn execute(&self, permit: Permit, _cancel: &Cancel) -> Result<Output, Self::Error> {
@@ -41,10 +41,13 @@
 
 mod approvals;
 mod executor;
+mod journal;
 mod outcome;
 mod pintle;
 #[cfg(feature = "process")]
 mod process_hook;
+#[cfg(feature = "rules")]
+mod rules;
 mod stage;
 mod stores;
 mod tenant;
@@ -52,22 +55,30 @@ mod turn;
 
 pub use approvals::{Approvals, Ui};
 pub use executor::Executor;
-pub use outcome::{Done, Refusal, Stop};
+pub use journal::{CallFolder, CallJournal, CallKey, OpenCall, Opened};
+pub use outcome::{Completion, Done, Parked, Refusal, Stop, Submitted};
 pub use pintle::{AddError, Left, OpenError, Pintle};
 #[cfg(feature = "process")]
 pub use process_hook::Process;
+#[cfg(feature = "rules")]
+pub use rules::{Judge, Keep, KeepError, RuleError, Rules, Written};
 pub use stage::{Fut, HookAt, Observer, Stage};
 pub use stores::Stores;
 pub use tenant::{Records, Tenant, UnknownTenant};
-pub use turn::{Completion, Turn};
+pub use turn::{OpenTurn, Turn};
 
+pub use domain::approval;
 pub use domain::approval::{Approval, Said as Answer};
+pub use domain::chain::Note;
 pub use domain::checkpoint;
+pub use domain::checkpoint::user_prompt_submit::InputKind;
+pub use domain::id;
 pub use domain::id::TurnId;
 pub use domain::identity::Identity;
 pub use domain::json;
 pub use domain::llm;
 pub use domain::message;
+pub use domain::record;
 pub use domain::store;
 pub use domain::tool::{ToolCall as Call, ToolOutput as Output};
 pub use domain::verdict::Verdict;
@@ -84,7 +95,7 @@ pub mod prelude {
         AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Notice, PreToolUse, SubagentStart, UserPromptSubmit,
     };
     pub use crate::{
-        AddError, Answer, Approval, Call, Cancel, Done, Executor, Fut, HookAt, HookCx, Observer, OpenError, Output,
-        Permit, Pintle, Refusal, Stop, Stores, Tenant, Turn, TurnId, Ui, Verdict,
+        AddError, Answer, Approval, Call, Cancel, Done, Executor, Fut, HookAt, HookCx, InputKind, Observer, OpenError,
+        OpenTurn, Output, Parked, Permit, Pintle, Refusal, Stop, Stores, Tenant, Turn, TurnId, Ui, Verdict,
     };
 }

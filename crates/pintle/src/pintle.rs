@@ -6,12 +6,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
-use domain::id::TenantId;
+use domain::id::{AgentId, TenantId};
 use domain::matcher::Matcher;
+use domain::store::StoreError;
 use engine::approvals::{Approvals as Asking, Asker};
 use engine::{Engine, Mount};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::approvals::{Ui, asking};
 use crate::stage::{HookAt, Observer, Stage, observing};
@@ -33,6 +36,13 @@ pub(crate) struct Inner {
     ui: RwLock<Option<Arc<dyn Asker>>>,
     /// Rings whenever a question was answered through this host.
     pub(crate) answered: Notify,
+    /// The rules that are kept in its store.
+    #[cfg(feature = "rules")]
+    pub(crate) book: Option<crate::rules::Book>,
+    /// Calls that are being worked.
+    pub(crate) calls: TaskTracker,
+    /// Set when it is closed: every turn is cancelled with it.
+    pub(crate) closing: CancellationToken,
 }
 
 /// A host cannot be opened.
@@ -45,6 +55,9 @@ pub enum OpenError {
     /// The runtime keeps no time.
     #[error("the tokio runtime keeps no time: build it with `Builder::enable_all`")]
     NoTimers,
+    /// The rules of its store cannot be read.
+    #[error("the rules of the store cannot be read: {0}")]
+    Rules(String),
     /// A tool without a name, or named twice.
     #[error("the tool `{0}` is named twice or has an empty name")]
     BadTool(String),
@@ -57,6 +70,9 @@ pub enum AddError {
     /// Another hook has the name.
     #[error("hook \"{0}\" is there already: give this one another name")]
     Taken(String),
+    /// The host is closed.
+    #[error("hook \"{0}\": this host is closed")]
+    Closed(String),
     /// The pattern is none.
     #[error("hook \"{hook}\": tools: {why}")]
     Pattern {
@@ -100,17 +116,20 @@ pub enum AddError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "what is left may still act"]
 pub struct Left {
-    /// Tasks of handlers that did not end in time.
+    /// Tasks of hooks that did not end in time.
     pub tasks: usize,
+    /// Calls whose hooks or tools did not end in time.
+    pub calls: usize,
     /// Records that the store could not take.
     pub lost_records: u64,
 }
 
 impl Pintle {
-    /// A host without hooks that has these tools, and keeps what it must in `stores`.
+    /// A host without hooks that has these tools, and keeps what it must in `stores`. If rules are kept there, they are in
+    /// force, and stay so as they change; reading them blocks.
     ///
     /// # Errors
-    /// There is no runtime, or none that keeps time; a tool is named twice.
+    /// There is no runtime, or none that keeps time; a tool is named twice; or rules cannot be read.
     pub fn open(stores: impl Into<Stores>, tools: &[&str]) -> Result<Self, OpenError> {
         if Handle::try_current().is_err() {
             return Err(OpenError::NoRuntime);
@@ -126,13 +145,27 @@ impl Pintle {
             }
         }
         let stores = stores.into();
+        let engine = Engine::new(stores.records.clone(), Vec::new());
+        let closing = CancellationToken::new();
+        #[cfg(feature = "rules")]
+        let book = match &stores.rules {
+            Some(ground) => Some(
+                crate::rules::Book::open(ground, &engine, &closing)
+                    .map_err(|error| OpenError::Rules(error.to_string()))?,
+            ),
+            None => None,
+        };
         Ok(Self(Arc::new(Inner {
-            engine: Engine::new(stores.records.clone(), Vec::new()),
+            engine,
             stores,
             tools: named,
             tenants: RwLock::new(BTreeSet::from([TenantId::default_tenant()])),
             ui: RwLock::default(),
             answered: Notify::new(),
+            #[cfg(feature = "rules")]
+            book,
+            calls: TaskTracker::new(),
+            closing,
         })))
     }
 
@@ -170,53 +203,113 @@ impl Pintle {
         *self.0.ui.write().unwrap_or_else(PoisonError::into_inner) = Some(asking(ui));
     }
 
-    /// Makes a tenant known.
-    pub fn add_tenant(&self, id: &str) {
-        self.0.tenants.write().unwrap_or_else(PoisonError::into_inner).insert(TenantId::from(id));
+    /// Makes a tenant known, if it is not; where rules are kept in a store it is written there, which blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    pub fn add_tenant(&self, name: &str) -> Result<Tenant, StoreError> {
+        #[cfg(feature = "rules")]
+        if let Some(book) = &self.0.book {
+            return Ok(Tenant::new(self.0.clone(), book.add_tenant(name)?));
+        }
+        let id = named(name);
+        self.0.tenants.write().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+        Ok(Tenant::new(self.0.clone(), id))
     }
 
-    /// The handle of the tenant `id`. The tenant `default` is always there.
+    /// The handle of the tenant called `name`. The tenant `default` is always there.
     ///
     /// # Errors
     /// Nobody made it known.
-    pub fn tenant(&self, id: &str) -> Result<Tenant, UnknownTenant> {
-        let id = if id == DEFAULT { TenantId::default_tenant() } else { TenantId::from(id) };
-        let known = self.0.tenants.read().unwrap_or_else(PoisonError::into_inner).contains(&id);
-        if known { Ok(Tenant::new(self.0.clone(), id)) } else { Err(UnknownTenant(id.to_string())) }
+    pub fn tenant(&self, name: &str) -> Result<Tenant, UnknownTenant> {
+        let known = self.0.tenant(name);
+        known.map(|id| Tenant::new(self.0.clone(), id)).ok_or_else(|| UnknownTenant(name.to_owned()))
     }
 
-    /// Ends every hook within its own bounds, and waits for what they run, at most `within`. Children are gone
-    /// afterwards, also those of turns that somebody still holds.
+    /// Cancels every turn, ends every hook within its own bounds, and waits for calls and hooks, at most `within`. Calls
+    /// that are made afterwards do not run. Children are gone afterwards, also those of turns that somebody still holds.
     pub async fn close(&self, within: Duration) -> Left {
-        let tasks = self.0.engine.close_within(within).await;
-        Left { tasks, lost_records: self.0.engine.evidence().lost() }
+        self.0.closing.cancel();
+        #[cfg(feature = "rules")]
+        if let Some(book) = &self.0.book {
+            book.close();
+        }
+        self.0.calls.close();
+        let calls = tokio::time::timeout(within, self.0.calls.wait());
+        let (tasks, _) = tokio::join!(self.0.engine.close_within(within), calls);
+        Left { tasks, calls: self.0.calls.len(), lost_records: self.0.lost() }
     }
 
     /// Puts `mount` in force.
     pub(crate) fn add(&self, mount: Mount) -> Result<(), AddError> {
+        if self.0.closing.is_cancelled() {
+            return Err(AddError::Closed(mount.hook.name.to_string()));
+        }
         self.0.engine.add(mount).map_err(|taken| AddError::Taken(taken.0.to_string()))
     }
 
     /// Limits `mount` to the tools that `pattern` matches, of which there must be one.
-    pub(crate) fn matching(&self, mount: Mount, name: &str, pattern: &str) -> Result<Mount, AddError> {
+    fn matching(&self, mount: Mount, name: &str, pattern: &str) -> Result<Mount, AddError> {
         let bad = |why: String| AddError::Pattern { hook: name.to_owned(), why };
-        let matcher = Matcher::compile(pattern).map_err(bad)?;
-        if !self.0.tools.iter().any(|tool| matcher.is_match(tool)) {
-            return Err(AddError::MatchesNothing {
-                hook: name.to_owned(),
-                pattern: pattern.to_owned(),
-                tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-            });
-        }
+        self.meets_a_tool(name, &Matcher::compile(pattern).map_err(bad)?)?;
         mount.matching(pattern).map_err(bad)
+    }
+
+    /// Lets those pass that will be asked about some tool.
+    pub(crate) fn meets_a_tool(&self, name: &str, matcher: &Matcher) -> Result<(), AddError> {
+        if self.0.tools.iter().any(|tool| matcher.is_match(tool)) {
+            return Ok(());
+        }
+        let tools = self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        Err(AddError::MatchesNothing { hook: name.to_owned(), pattern: matcher.pattern().to_owned(), tools })
     }
 }
 
+/// The id of a tenant of a host that gives out ids itself.
+fn named(name: &str) -> TenantId {
+    if name == DEFAULT { TenantId::default_tenant() } else { TenantId::from(name) }
+}
+
 impl Inner {
+    /// The id of the tenant called `name`, if it is known.
+    fn tenant(&self, name: &str) -> Option<TenantId> {
+        #[cfg(feature = "rules")]
+        if let Some(book) = &self.book {
+            // The store alone says who there is: whoever it does not know would have the rules for everybody only.
+            return book.tenant(name).or_else(|| (name == DEFAULT).then(TenantId::default_tenant));
+        }
+        let id = named(name);
+        let known = self.tenants.read().unwrap_or_else(PoisonError::into_inner).contains(&id);
+        known.then_some(id)
+    }
+
+    /// How many records no store could take.
+    fn lost(&self) -> u64 {
+        let lost = self.engine.evidence().lost();
+        #[cfg(feature = "rules")]
+        let lost = lost + self.book.as_ref().map_or(0, crate::rules::Book::lost);
+        lost
+    }
+
+    /// Takes notice of an agent, before its first turn.
+    pub(crate) fn meets(&self, _agent: &AgentId) {
+        #[cfg(feature = "rules")]
+        if let Some(book) = &self.book {
+            book.meets(_agent);
+        }
+    }
+
     /// How a person is asked in a turn that begins now; nobody can be without a place for questions.
     pub(crate) fn asking(&self) -> Option<Arc<Asking>> {
         let ui = self.ui.read().unwrap_or_else(PoisonError::into_inner).clone();
         let store = self.stores.approvals.clone()?;
         Some(Arc::new(Asking::for_host(store, ui)))
+    }
+}
+
+/// Whoever drops everything without closing leaves no task that looks at a store for ever.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.closing.cancel();
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::hook::State;
 use domain::json::{Object, Value, json};
+use engine::Mount;
 use process::ProcessHook;
 
 use crate::pintle::{AddError, Pintle};
@@ -75,25 +76,35 @@ impl Pintle {
     /// # Errors
     /// What is wrong with it, that its program does not come up, or that its name is taken. Nothing is left running then.
     pub async fn process(&self, name: &str, hook: Process) -> Result<(), AddError> {
+        if self.0.closing.is_cancelled() {
+            return Err(AddError::Closed(name.to_owned()));
+        }
         let mount = process::mount_entry(&self.0.engine, name, &Value::Object(hook.entry), &hook.folder)
             .map_err(|bad| AddError::Entry(bad.to_string()))?;
-        if let Some(matcher) = &mount.hook.matcher
-            && !self.0.tools.iter().any(|tool| matcher.is_match(tool))
-        {
-            return Err(AddError::MatchesNothing {
-                hook: name.to_owned(),
-                pattern: matcher.pattern().to_owned(),
-                tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-            });
+        let handler = mount.handler.clone();
+        let added = match self.is_up(name, &mount).await {
+            Ok(()) => self.add(mount),
+            Err(why) => Err(why),
+        };
+        if added.is_err() {
+            handler.close().await;
         }
+        added
+    }
+
+    /// Lets those pass that can act: their child shook hands, and some tool is theirs.
+    async fn is_up(&self, name: &str, mount: &Mount) -> Result<(), AddError> {
         let not_up = |why: String| AddError::NotUp { hook: name.to_owned(), why };
+        if let Some(matcher) = &mount.hook.matcher {
+            self.meets_a_tool(name, matcher)?;
+        }
         if mount.hook.state != State::Armed {
             return Err(not_up("is not armed".to_owned()));
         }
         let handler: &dyn std::any::Any = &*mount.handler;
-        if let Some(child) = handler.downcast_ref::<ProcessHook>() {
-            child.ready().await.map_err(|fault| not_up(fault.to_string()))?;
+        match handler.downcast_ref::<ProcessHook>() {
+            Some(child) => child.ready().await.map_err(|fault| not_up(fault.to_string())),
+            None => Ok(()),
         }
-        self.add(mount)
     }
 }

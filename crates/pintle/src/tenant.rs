@@ -61,6 +61,13 @@ impl Tenant {
         let store = self.host.stores.approvals.clone()?;
         Some(Approvals::new(self.host.clone(), store, self.id.clone()))
     }
+
+    /// The rules that hold for it. None where rules are kept nowhere.
+    #[cfg(feature = "rules")]
+    pub fn rules(&self) -> Option<crate::rules::Rules> {
+        let book = self.host.book.as_ref()?;
+        Some(crate::rules::Rules::new(book.desk().clone(), self.id.clone()))
+    }
 }
 
 impl Records {

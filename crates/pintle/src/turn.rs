@@ -1,69 +1,84 @@
 //! One prompt worked to its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use domain::chain::Note;
-use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::runtime::ToolExecution;
 use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{
-    AfterLlm, AfterTool, BeforeLlm, Checkpoint, CheckpointKind, Known, Observed, RuntimeEvent, UserPromptSubmit,
-};
-use domain::clearing::Aside;
-use domain::id::{AgentId, HookName};
+use domain::checkpoint::{AfterLlm, BeforeLlm, Checkpoint, Known, Observed, RuntimeEvent, UserPromptSubmit};
+use domain::id::{AgentId, CallId, HookName};
 use domain::identity::Identity;
 use domain::json::Value;
-use domain::llm::{LlmReply, LlmRequest};
-use domain::ruling::{Aborted, Denied, Ruling};
-use domain::tool::{ToolCall, ToolOutput};
-use engine::{Clearance, Dispatcher, Permit, TurnCx};
+use domain::llm::{LlmReply, LlmRequest, Usage};
+use domain::ruling::{Aborted, Denied, Ground, Ruling};
+use domain::tool::ToolCall;
+use domain::verdict::Extent;
+use engine::{Dispatcher, TurnCx};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::executor::Executor;
-use crate::outcome::{Done, Refusal, Stop};
+use crate::outcome::{Completion, Refusal, Stop, Submitted};
 use crate::pintle::Inner;
 
-/// What a result leaves when its turn was cancelled before every hook had seen it.
-const WITHHELD: &str =
-    "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
+mod calls;
+mod delegating;
+mod ending;
+
+use delegating::Errand;
 
 /// One prompt worked to its end: hooks, identity, approvals and cancellation in one.
 ///
-/// Dropped before [`Turn::end`], a turn that began ends as cancelled, so that observers hear of one end in any case.
+/// Dropped before one of its ends, a turn that began ends as cancelled, so that observers hear of one end in any case.
 pub struct Turn {
     host: Arc<Inner>,
     hooks: Dispatcher,
     who: Identity,
+    run: Arc<Run>,
     cancel: CancellationToken,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+    /// The turn that this one works for.
+    errand: Option<Errand>,
+}
+
+/// The turns of one prompt of a person: the one at the top, and all that work for it.
+struct Run {
+    cancel: CancellationToken,
+    stopped: Mutex<Option<Aborted>>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The hooks that brought a tool for the calls of the last answer.
-    owners: BTreeMap<String, HookName>,
-    iteration: u32,
+    open: OpenTurn,
     aborted: Option<Aborted>,
-    /// The prompt, and when it came.
-    begun: Option<(String, Instant)>,
+    /// When it began, or was taken up again.
+    begun: Option<Instant>,
+    /// Whether it began here: then only calls that were parked here were asked about before.
+    here: bool,
 }
 
-/// An answer of a model that passed its hooks.
-#[derive(Debug)]
-#[must_use = "an answer that nobody reads was paid for"]
-#[non_exhaustive]
-pub struct Completion {
-    /// The answer, as hooks left it.
-    pub reply: LlmReply,
-    /// The request that left, as hooks left it.
-    pub model: String,
+/// A turn that has not ended, as its host keeps it: [`Turn::open`] gives it at any time, and [`Turn::resumed`] goes on
+/// with it, in another process if need be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    prompt: String,
+    round: u32,
+    /// The hooks that brought a tool for the calls of the last answer.
+    owners: BTreeMap<String, HookName>,
+    executions: Vec<ToolExecution>,
+    usage: Usage,
+    denials: Vec<String>,
+    /// Calls that wait, or waited, for a person: what was said of them counts, whatever hooks say later.
+    parked: BTreeSet<CallId>,
 }
 
 impl Turn {
     pub(crate) fn new(host: Arc<Inner>, who: Identity) -> Self {
+        let run = Run { cancel: host.closing.child_token(), stopped: Mutex::default() };
+        host.meets(&who.agent_id);
         let hooks = host.engine.dispatcher_for(&who.tenant_id);
-        Self { host, hooks, who, cancel: CancellationToken::new(), state: Mutex::default() }
+        let cancel = run.cancel.child_token();
+        Self { host, hooks, who, run: Arc::new(run), cancel, state: Arc::default(), errand: None }
     }
 
     /// Where the message came from, for records and hooks: the channel, the conversation there, who wrote it.
@@ -87,13 +102,12 @@ impl Turn {
 
     /// Puts the user's message to the gates. What they leave of it is what the model may read, with their notes.
     ///
+    /// A message that comes in while the turn is worked is [`InputKind::Steering`]; it begins nothing.
+    ///
     /// # Errors
     /// It goes no further.
-    pub async fn begin(
-        &self,
-        prompt: &str,
-        kind: InputKind,
-    ) -> Result<(String, Vec<Note>), Stop<std::convert::Infallible>> {
+    pub async fn begin(&self, prompt: &str, kind: InputKind) -> Result<Submitted, Stop> {
+        self.go_on()?;
         if kind == InputKind::First {
             self.hooks.tell(&self.who, Observed::SessionStart);
         }
@@ -101,26 +115,49 @@ impl Turn {
         let subject = UserPromptSubmit { prompt: prompt.to_owned(), input_kind: kind };
         let (submitted, ruling, notes) = self.hooks.consult(&cx, subject).await;
         match ruling {
+            Ruling::Proceed if self.is_unruled::<UserPromptSubmit>() => return Err(Stop::Cancelled),
             Ruling::Proceed => {}
-            Ruling::Deny(denied) => return Err(self.refused(&denied)),
+            // A gate that was cancelled refuses too, but that is no verdict on the prompt.
+            Ruling::Deny(denied) if denied.ground == Ground::Fault && self.cancel.is_cancelled() => {
+                return Err(Stop::Cancelled);
+            }
+            Ruling::Deny(denied) => return Err(refused(&denied)),
             Ruling::Abort(aborted) => return Err(self.aborted(aborted)),
             Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
         }
-        self.state().begun = Some((submitted.prompt.clone(), Instant::now()));
-        self.tell(RuntimeEvent::TurnStart {
-            channel: self.who.channel.clone(),
-            chat_id: self.who.chat_id.clone(),
-            user_message: submitted.prompt.clone(),
-            media_count: 0,
-        });
-        Ok((submitted.prompt, notes))
+        let prompt = submitted.prompt;
+        if matches!(kind, InputKind::First | InputKind::Followup) {
+            {
+                let mut state = self.state();
+                state.open.prompt.clone_from(&prompt);
+                (state.begun, state.here) = (Some(Instant::now()), true);
+            }
+            self.tell(None, turn_start(&self.who, &prompt));
+        }
+        Ok(Submitted { prompt, notes })
+    }
+
+    /// Goes on with a turn that was left open, also by a process that was killed. Nobody is asked or told anything; its
+    /// one end is told when it ends here.
+    #[must_use]
+    pub fn resumed(self, open: OpenTurn) -> Self {
+        {
+            let mut state = self.state();
+            (state.open, state.begun, state.here) = (open, Some(Instant::now()), false);
+        }
+        self
+    }
+
+    /// The turn as it stands, to be kept by the host until it ends.
+    pub fn open(&self) -> OpenTurn {
+        self.state().open.clone()
     }
 
     /// Sends `request` to a model through `send`, as the hooks leave it, and gives back what they leave of the answer.
     /// Tools that hooks brought into the request are theirs to answer: [`Turn::call_owned`].
     ///
     /// # Errors
-    /// Hooks stop it, or `send` fails.
+    /// Hooks stop it, or leave nothing to send; the turn is cancelled, which drops `send`; or `send` fails.
     pub async fn model<F, E>(
         &self,
         request: LlmRequest,
@@ -129,192 +166,76 @@ impl Turn {
     where
         F: Future<Output = Result<LlmReply, E>> + Send,
     {
-        self.state().iteration += 1;
+        {
+            let mut state = self.state();
+            state.open.round += 1;
+            state.open.owners.clear();
+        }
         let before = self.ask(&self.cx(None), BeforeLlm::new(request)).await?;
-        self.state().owners = before.owners;
+        if before.request.messages.is_empty() {
+            let text = "the request has no messages left after `before_llm`";
+            return Err(Stop::Refused(Refusal::new(text, None)));
+        }
+        self.state().open.owners = before.owners;
         let request = before.request;
-        let number = |name: &str| request.options.get(name);
-        self.tell(RuntimeEvent::LlmRequest {
-            model: request.model.clone(),
-            messages_count: request.messages.len(),
-            tools_count: request.tools.len(),
-            max_tokens: number("max_tokens").and_then(Value::as_u64).unwrap_or_default(),
-            temperature: number("temperature").and_then(Value::as_f64).unwrap_or_default(),
-        });
+        self.tell(None, llm_request(&request));
         let model = request.model.clone();
-        let response = send(request).await.map_err(Stop::Own)?;
+        let response = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(self.cut_off()),
+            sent = send(request) => sent.map_err(Stop::Own)?,
+        };
         let after = self.ask(&self.cx(None), AfterLlm { model: model.clone(), response }).await?;
         let reply = after.response;
-        self.tell(RuntimeEvent::LlmResponse {
-            content_len: reply.content.len(),
-            tool_calls: reply.tool_calls.len(),
-            has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
-        });
+        self.spend(reply.usage);
+        self.tell(
+            None,
+            RuntimeEvent::LlmResponse {
+                content_len: reply.content.len(),
+                tool_calls: reply.tool_calls.len(),
+                has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
+            },
+        );
         Ok(Completion { reply, model })
-    }
-
-    /// Clears `call`, runs it with `tool`, and passes the result through the hooks.
-    ///
-    /// A call that [`Stop::Parked`] is made again with the same turn and call id, in another process if need be: once
-    /// its question is answered it runs, once.
-    ///
-    /// # Errors
-    /// It did not run, or its result reaches nobody; or `tool` failed.
-    pub async fn call<X: Executor>(&self, call: ToolCall, tool: &X) -> Result<Done, Stop<X::Error>> {
-        if call.tool != tool.tool() || !self.host.tools.contains(tool.tool()) {
-            let text = format!("tool \"{}\" not found", call.tool);
-            return Err(self.skipped(Refusal { text, by: None, call: Some(call), rewritten: false, ran: false }));
-        }
-        if let Some(owner) = self.owner(&call.tool) {
-            // Nobody may answer for a tool that a hook brought but its owner.
-            let text = format!("tool \"{}\" not found", call.tool);
-            let refusal = Refusal { text, by: Some(owner), call: Some(call), rewritten: false, ran: false };
-            return Err(self.skipped(refusal));
-        }
-        let (permit, aside) = match self.cleared(call).await? {
-            Cleared::Run(permit, aside) => (permit, aside),
-            Cleared::Done(done) => return Ok(done),
-        };
-        let call = permit.call().clone();
-        self.tell_start(&call, None);
-        let began = Instant::now();
-        let result = tool.execute(permit, &self.cancel).await;
-        let took = began.elapsed();
-        match result {
-            Ok(output) => self.after(call, output, took, aside).await,
-            Err(error) => {
-                let failed = ToolOutput::error("the tool failed");
-                self.tell_end(&call, &failed, took, None);
-                self.told(call, failed, took, false).await;
-                Err(Stop::Own(error))
-            }
-        }
-    }
-
-    /// Puts `call`, which asks for a tool that a hook brought, to its owner.
-    ///
-    /// # Errors
-    /// It has no result.
-    pub async fn call_owned(&self, call: ToolCall) -> Result<Done, Stop<std::convert::Infallible>> {
-        match self.cleared(call).await? {
-            Cleared::Done(done) => Ok(done),
-            Cleared::Run(permit, aside) => {
-                let text = format!("tool \"{}\" not found", permit.call().tool);
-                let call = Some(permit.call().clone());
-                Err(self.skipped(Refusal { text, by: None, call, rewritten: aside.rewritten, ran: false }))
-            }
-        }
     }
 
     /// The hook that brought `tool` for the calls of the last answer.
     pub fn owner(&self, tool: &str) -> Option<HookName> {
-        self.state().owners.get(tool).cloned()
-    }
-
-    /// Ends the turn: observers hear how, and with what the user was left.
-    pub fn end(self, status: TurnStatus, reply: &str) {
-        self.finish(status, reply);
-    }
-
-    fn finish(&self, status: TurnStatus, reply: &str) {
-        let (begun, iterations) = {
-            let mut state = self.state();
-            (state.begun.take(), state.iteration)
-        };
-        let Some((prompt, began)) = begun else { return };
-        self.hooks.tell(
-            &self.who,
-            RuntimeEvent::TurnEnd {
-                status,
-                iterations,
-                duration: began.elapsed(),
-                final_content_len: reply.len(),
-                user_message: prompt,
-                final_content: reply.to_owned(),
-                tool_kinds: Vec::new(),
-                tool_executions: Vec::new(),
-            },
-        );
-        if status == TurnStatus::Completed {
-            let (reply, duration) = (reply.to_owned(), began.elapsed());
-            self.hooks.tell(&self.who, Observed::Stop { reply, iterations, usage: Default::default(), duration });
-        }
-    }
-
-    async fn cleared<E>(&self, call: ToolCall) -> Result<Cleared, Stop<E>> {
-        if let Some(aborted) = self.state().aborted.clone() {
-            return Err(Stop::Aborted(aborted));
-        }
-        if self.cancel.is_cancelled() {
-            return Err(Stop::Cancelled);
-        }
-        let cx = self.cx(Some(&call));
-        match self.hooks.clear(&cx, call).await {
-            Clearance::Run(permit, aside) => Ok(Cleared::Run(permit, aside)),
-            Clearance::Substituted { call, output, by, took, aside } => {
-                self.tell_start(&call, Some(&by));
-                self.tell_end(&call, &output, took, Some(&by));
-                self.told(call.clone(), output.clone(), took, true).await;
-                let Aside { notes, rewritten } = aside;
-                Ok(Cleared::Done(Done { call, output, by: Some(by), notes, rewritten }))
-            }
-            // A hook that was cancelled refuses too, but that is no verdict.
-            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cancel.is_cancelled() => Err(Stop::Cancelled),
-            Clearance::Waiting { approval, .. } => Err(Stop::Parked(approval)),
-            Clearance::Refused { call, text, by, rewritten } => {
-                Err(self.skipped(Refusal { text, by, call: Some(call), rewritten, ran: false }))
-            }
-            Clearance::Abort { aborted, .. } => Err(self.aborted(aborted)),
-        }
-    }
-
-    /// Shows the result of a call that ran to the hooks that may change it, and tells observers of what they left.
-    async fn after<E>(
-        &self,
-        call: ToolCall,
-        output: ToolOutput,
-        took: Duration,
-        aside: Aside,
-    ) -> Result<Done, Stop<E>> {
-        let cx = self.cx(Some(&call));
-        let subject = AfterTool { call: call.clone(), result: output, duration: took };
-        let (after, ruling) = self.hooks.check(&cx, subject).await;
-        let withheld = match ruling {
-            Ruling::Abort(aborted) => Some((aborted.text(), Some(aborted.by.clone()), Some(aborted))),
-            Ruling::Deny(denied) => Some((denied.text(), Some(denied.by), None)),
-            Ruling::Proceed if self.is_unruled::<AfterTool>() => Some((WITHHELD.to_owned(), None, None)),
-            Ruling::Proceed => None,
-            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
-        };
-        let Some((text, by, abort)) = withheld else {
-            self.tell_end(&after.call, &after.result, took, None);
-            self.told(after.call.clone(), after.result.clone(), took, false).await;
-            let Aside { notes, rewritten } = aside;
-            return Ok(Done { call: after.call, output: after.result, by: None, notes, rewritten });
-        };
-        let output = ToolOutput::error(&text);
-        self.tell_end(&call, &output, took, None);
-        self.told(call.clone(), output, took, false).await;
-        match abort {
-            Some(aborted) => Err(self.aborted(aborted)),
-            None => Err(Stop::Refused(Refusal { text, by, call: Some(call), rewritten: aside.rewritten, ran: true })),
-        }
+        self.state().open.owners.get(tool).cloned()
     }
 
     /// Asks the hooks of a checkpoint that may only change its subject or stop the turn.
     async fn ask<C: Checkpoint, E>(&self, cx: &TurnCx, subject: C) -> Result<C, Stop<E>> {
-        if let Some(aborted) = self.state().aborted.clone() {
-            return Err(Stop::Aborted(aborted));
-        }
+        self.go_on()?;
         let (subject, ruling) = self.hooks.check(cx, subject).await;
         match ruling {
-            Ruling::Proceed if self.is_unruled::<C>() => Err(Stop::Cancelled),
-            Ruling::Proceed => Ok(subject),
-            Ruling::Deny(denied) => Err(self.refused(&denied)),
             Ruling::Abort(aborted) => Err(self.aborted(aborted)),
+            Ruling::Proceed if self.is_unruled::<C>() => Err(self.cut_off()),
+            Ruling::Proceed => Ok(subject),
+            Ruling::Deny(denied) => Err(refused(&denied)),
             // Neither is an answer at these checkpoints.
             Ruling::Respond { .. } | Ruling::Ask { .. } => Err(Stop::Cancelled),
         }
+    }
+
+    /// Whether anything more may happen in this turn.
+    fn go_on<E>(&self) -> Result<(), Stop<E>> {
+        match self.stopped_by() {
+            Some(aborted) => Err(Stop::Aborted(aborted)),
+            None if self.cancel.is_cancelled() => Err(Stop::Cancelled),
+            None => Ok(()),
+        }
+    }
+
+    /// Why a turn that is cancelled goes no further.
+    fn cut_off<E>(&self) -> Stop<E> {
+        self.stopped_by().map_or(Stop::Cancelled, Stop::Aborted)
+    }
+
+    /// The order of a hook that stops this turn.
+    fn stopped_by(&self) -> Option<Aborted> {
+        let own = self.state().aborted.clone();
+        own.or_else(|| self.run.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// Whether hooks of `C` may have been cut off before they said something.
@@ -325,15 +246,18 @@ impl Turn {
     fn cx(&self, call: Option<&ToolCall>) -> TurnCx {
         let (owners, iteration) = {
             let state = self.state();
-            (state.owners.clone(), state.iteration)
+            (state.open.owners.clone(), state.open.round)
         };
         let tool_call_id = call.map(|call| call.id.clone());
         let who = Identity { iteration, tool_call_id, ..self.who.clone() };
+        let approvals = self.host.asking();
+        let below = self.errand.is_some();
         TurnCx {
-            known: Arc::new(Tools { host: self.host.clone(), owners, agent: [who.agent_id.clone()] }),
+            known: Arc::new(Tools::new(self.host.clone(), owners, &who)),
             who,
             cancel: self.cancel.clone(),
-            approvals: self.host.asking(),
+            // Whoever delegated waits for what a sub-agent brings, and cannot be parked in the middle of it.
+            approvals: if below { approvals.map(|it| Arc::new(it.for_subagents())) } else { approvals },
             files: None,
         }
     }
@@ -343,79 +267,68 @@ impl Turn {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refused<E>(&self, denied: &Denied) -> Stop<E> {
-        let by = Some(denied.by.clone());
-        Stop::Refused(Refusal { text: denied.text(), by, call: None, rewritten: false, ran: false })
-    }
-
+    /// Notes an order to stop; with the run, every turn of it stops, and what runs in them is told.
     fn aborted<E>(&self, aborted: Aborted) -> Stop<E> {
         self.state().aborted = Some(aborted.clone());
+        if aborted.abort.extent == Extent::Run {
+            *self.run.stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(aborted.clone());
+            self.run.cancel.cancel();
+        }
         Stop::Aborted(aborted)
     }
 
-    fn skipped<E>(&self, refusal: Refusal) -> Stop<E> {
-        if let Some(call) = &refusal.call {
-            self.tell(RuntimeEvent::ToolExecSkipped {
-                tool: call.tool.clone(),
-                reason: refusal.text.clone(),
-                tool_call_id: call.id.to_string(),
-                hook: refusal.by.as_ref().map(ToString::to_string),
-            });
-        }
-        Stop::Refused(refusal)
+    fn spend(&self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        let sum = &mut self.state().open.usage;
+        sum.prompt_tokens += usage.prompt_tokens;
+        sum.completion_tokens += usage.completion_tokens;
+        sum.total_tokens += usage.total_tokens;
     }
 
-    fn tell(&self, what: impl Into<Observed>) {
-        let iteration = self.state().iteration;
-        self.hooks.tell(&Identity { iteration, ..self.who.clone() }, what);
-    }
-
-    fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
-        self.tell(RuntimeEvent::ToolExecStart {
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
-            tool_call_id: call.id.to_string(),
-            hook: by.map(ToString::to_string),
-        });
-    }
-
-    fn tell_end(&self, call: &ToolCall, output: &ToolOutput, duration: Duration, by: Option<&HookName>) {
-        self.tell(RuntimeEvent::ToolExecEnd {
-            tool: call.tool.clone(),
-            duration,
-            for_llm_len: output.for_llm.len(),
-            for_user_len: output.for_user.len(),
-            is_error: output.is_error,
-            r#async: output.is_async,
-            tool_call_id: call.id.to_string(),
-            hook: by.map(ToString::to_string),
-        });
-    }
-
-    async fn told(&self, call: ToolCall, output: ToolOutput, duration: Duration, substituted: bool) {
-        self.hooks.room(&self.who, CheckpointKind::PostToolUse).await;
-        self.tell(Observed::PostToolUse { call, output, duration, substituted });
+    fn tell(&self, call: Option<&CallId>, what: impl Into<Observed>) {
+        let iteration = self.state().open.round;
+        self.hooks.tell(&Identity { iteration, tool_call_id: call.cloned(), ..self.who.clone() }, what);
     }
 }
 
-/// However a turn is left, its observers hear of one end.
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.finish(TurnStatus::Aborted, "");
+fn refused<E>(denied: &Denied) -> Stop<E> {
+    Stop::Refused(Refusal::new(denied.text(), Some(denied.by.clone())))
+}
+
+fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {
+    RuntimeEvent::TurnStart {
+        channel: who.channel.clone(),
+        chat_id: who.chat_id.clone(),
+        user_message: prompt.to_owned(),
+        media_count: 0,
     }
 }
 
-/// What clearing a call came to, if it did not stop.
-enum Cleared {
-    Run(Permit, Aside),
-    Done(Done),
+fn llm_request(request: &LlmRequest) -> RuntimeEvent {
+    let number = |name: &str| request.options.get(name);
+    RuntimeEvent::LlmRequest {
+        model: request.model.clone(),
+        messages_count: request.messages.len(),
+        tools_count: request.tools.len(),
+        max_tokens: number("max_tokens").and_then(Value::as_u64).unwrap_or_default(),
+        temperature: number("temperature").and_then(Value::as_f64).unwrap_or_default(),
+    }
 }
 
 /// What is known of a host that resolves models by itself.
 struct Tools {
     host: Arc<Inner>,
     owners: BTreeMap<String, HookName>,
-    agent: [AgentId; 1],
+    agents: Vec<AgentId>,
+    agent_uuid: String,
+}
+
+impl Tools {
+    fn new(host: Arc<Inner>, owners: BTreeMap<String, HookName>, who: &Identity) -> Self {
+        let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
+        let agent_uuid = domain::id::agent_uuid(&who.tenant_id, who.agent_id.as_str());
+        Self { host, owners, agents, agent_uuid }
+    }
 }
 
 impl Known for Tools {
@@ -432,6 +345,10 @@ impl Known for Tools {
     }
 
     fn acting_for(&self) -> &[AgentId] {
-        &self.agent
+        &self.agents
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
     }
 }

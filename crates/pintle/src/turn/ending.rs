@@ -1,0 +1,75 @@
+//! The ends of a turn: exactly one is told.
+
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{Observed, RuntimeEvent};
+use domain::turn::End;
+
+use super::{OpenTurn, Turn};
+
+impl Turn {
+    /// Ends the turn with this answer for the user. A turn that a hook stopped ends as that hook ordered.
+    pub fn end(self, reply: &str) {
+        self.finish(End::completed(reply));
+    }
+
+    /// Ends the turn with an error, such as that no model answered.
+    pub fn fail(self, why: &str) {
+        self.finish(End::failed("llm", why));
+    }
+
+    /// Leaves the turn open: a call waits for a person. Nothing is told; [`Turn::resumed`] goes on.
+    #[must_use = "nobody can go on with a turn that was not kept"]
+    pub fn park(self) -> OpenTurn {
+        let open = self.open();
+        self.state().begun = None;
+        open
+    }
+
+    /// Tells of the end, if the turn began and has not ended.
+    pub(super) fn finish(&self, end: End) {
+        let begun = self.state().begun.take();
+        let end = self.stopped_by().map_or(end, End::stopped);
+        let (Some(began), open) = (begun, self.open()) else {
+            return self.tell_above(&end);
+        };
+        if let Some(event) = end.told() {
+            self.tell(None, event);
+        }
+        let (iterations, duration) = (open.round, began.elapsed());
+        let mut tool_kinds: Vec<String> = open.executions.iter().map(|ran| ran.name.clone()).collect();
+        tool_kinds.sort();
+        tool_kinds.dedup();
+        self.hooks.tell(
+            &self.who,
+            RuntimeEvent::TurnEnd {
+                status: end.status,
+                iterations,
+                duration,
+                final_content_len: end.reply.len(),
+                user_message: open.prompt.clone(),
+                final_content: end.reply.clone(),
+                tool_kinds,
+                tool_executions: open.executions.clone(),
+            },
+        );
+        if end.status == TurnStatus::Completed {
+            let stop = Observed::Stop { reply: end.reply.clone(), iterations, usage: open.usage, duration };
+            self.hooks.tell(&self.who, stop);
+        }
+        self.tell_above(&end);
+    }
+
+    /// Tells the turn that this one works for.
+    fn tell_above(&self, end: &End) {
+        if let Some(errand) = &self.errand {
+            errand.stop(end, self.open().denials);
+        }
+    }
+}
+
+/// However a turn is left, its observers hear of one end.
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.finish(End::cancelled());
+    }
+}
