@@ -57,7 +57,7 @@ pub struct Done {
 #[non_exhaustive]
 pub enum Stop<E = Infallible> {
     /// It did not run, or its result reaches nobody; the model reads [`Refusal::text`].
-    Refused(Refusal),
+    Refused(Box<Refusal>),
     /// A person must say, and nobody has yet. Ask again with the same turn and call once the question is answered.
     Parked(Parked),
     /// A hook stops the turn, or the whole run: no further call of the turn runs.

@@ -174,7 +174,7 @@ impl Turn {
         let before = self.ask(&self.cx(None), BeforeLlm::new(request)).await?;
         if before.request.messages.is_empty() {
             let text = "the request has no messages left after `before_llm`";
-            return Err(Stop::Refused(Refusal::new(text, None)));
+            return Err(Stop::Refused(Box::new(Refusal::new(text, None))));
         }
         self.state().open.owners = before.owners;
         let request = before.request;
@@ -292,7 +292,7 @@ impl Turn {
 }
 
 fn refused<E>(denied: &Denied) -> Stop<E> {
-    Stop::Refused(Refusal::new(denied.text(), Some(denied.by.clone())))
+    Stop::Refused(Box::new(Refusal::new(denied.text(), Some(denied.by.clone()))))
 }
 
 fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {

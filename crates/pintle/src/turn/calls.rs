@@ -229,7 +229,7 @@ impl Turn {
             Some(aborted) => Err(self.aborted(aborted)),
             None => {
                 let refusal = Refusal::of_call(text, left.call);
-                Err(Stop::Refused(Refusal { rewritten: left.aside.rewritten, ran: true, ..refusal }))
+                Err(Stop::Refused(Box::new(Refusal { rewritten: left.aside.rewritten, ran: true, ..refusal })))
             }
         }
     }
@@ -290,7 +290,7 @@ impl Turn {
                 },
             );
         }
-        Stop::Refused(refusal)
+        Stop::Refused(Box::new(refusal))
     }
 
     /// What the journal of calls knows of `call`.
@@ -307,7 +307,7 @@ impl Turn {
             Ok(Ok(Opened::Unknown)) => {
                 let lost = execution(&call, &ToolOutput::error(OUTCOME_UNKNOWN));
                 self.state().open.executions.push(lost);
-                Err(Stop::Refused(Refusal { ran: true, ..Refusal::of_call(OUTCOME_UNKNOWN, call) }))
+                Err(Stop::Refused(Box::new(Refusal { ran: true, ..Refusal::of_call(OUTCOME_UNKNOWN, call) })))
             }
             Ok(Err(error)) => {
                 tracing::error!("{NOT_NOTED}: {error}");

@@ -106,7 +106,7 @@ impl Turn {
 
     fn not_begun(&self, agent: &str, refusal: Refusal) -> Stop {
         self.state().open.denials.push(format!("{agent}: {}", refusal.text));
-        Stop::Refused(refusal)
+        Stop::Refused(Box::new(refusal))
     }
 }
 

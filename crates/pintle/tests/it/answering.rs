@@ -153,7 +153,7 @@ async fn whoever_waits_for_an_answer_is_woken_by_it() {
     asking(&pintle);
     let question = parked(&pintle, &TurnId::fresh()).await;
     let approvals = pintle.tenant("default").unwrap().approvals().unwrap();
-    let waits = tokio::spawn({
+    let waits = tokio_util::task::TaskTracker::new().spawn({
         let (approvals, id) = (pintle.tenant("default").unwrap().approvals().unwrap(), question.clone());
         async move { (approvals.answered(&id).await, tokio::time::Instant::now()) }
     });

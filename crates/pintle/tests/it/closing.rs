@@ -43,7 +43,7 @@ impl Executor for Polite {
 async fn closed_around(tool: impl Executor<Error = String> + Send + 'static, runs: Arc<tokio::sync::Notify>) -> Left {
     let pintle = open();
     let turn = turn(&pintle);
-    let working = tokio::spawn(async move { drop(turn.call(refund("c1"), &tool).await) });
+    let working = tokio_util::task::TaskTracker::new().spawn(async move { drop(turn.call(refund("c1"), &tool).await) });
     runs.notified().await;
     let left = pintle.close(Duration::from_millis(200)).await;
     working.abort();
@@ -82,7 +82,8 @@ async fn closing_is_bounded_by_an_observer_and_a_gate_that_hang() {
     pintle.observer("ears", Hangs(asked.clone())).unwrap();
     let turn = turn(&pintle);
     let _begun = turn.begin("p", InputKind::First).await.unwrap();
-    let working = tokio::spawn(async move { turn.call(refund("c1"), &Polite(Arc::default())).await });
+    let working = tokio_util::task::TaskTracker::new()
+        .spawn(async move { turn.call(refund("c1"), &Polite(Arc::default())).await });
     asked.notified().await;
     let began = tokio::time::Instant::now();
     let left = pintle.close(Duration::from_secs(2)).await;
