@@ -2,15 +2,15 @@
 
 use providers::{ProviderSpec, Secret, ToolWire};
 
-use crate::config::{Env, ProviderConfig, ProviderConfigKind, ToolMode};
+use crate::config::{self, Env, ProviderConfig, ProviderConfigKind};
 
 /// The settings of a provider, with its key from the environment.
 pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url, tool_mode, script) = match &provider.kind {
         ProviderConfigKind::OpenAi { base_url, tool_mode } => {
             let mode = match tool_mode {
-                ToolMode::Native => ToolWire::Native,
-                ToolMode::JsonSchema => ToolWire::JsonSchema,
+                config::ToolMode::Native => ToolWire::Native,
+                config::ToolMode::JsonSchema => ToolWire::JsonSchema,
             };
             (providers::WireKind::OpenAi, base_url.clone(), mode, None)
         }
