@@ -177,6 +177,12 @@ impl Turn {
             Cleared::Done(done) => return Ok(done),
         };
         let call = permit.call().clone();
+        // A hook may have put another tool in its place, and the permit is for that one.
+        if call.tool != tool.tool() {
+            let text = format!("hooks changed the tool to \"{}\", which does not run here", call.tool);
+            let rewritten = gate_notes.rewritten;
+            return Err(self.skipped(Refusal { text, by: None, call: Some(call), rewritten, ran: false }));
+        }
         self.tell_start(&call, None);
         let began = Instant::now();
         let result = tool.execute(permit, &self.cancel).await;
