@@ -41,6 +41,7 @@
 
 mod approvals;
 mod executor;
+mod known;
 mod outcome;
 mod pintle;
 #[cfg(feature = "process")]
@@ -81,7 +82,7 @@ pub mod prelude {
     #[cfg(feature = "process")]
     pub use crate::Process;
     pub use crate::checkpoint::{
-        AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Notice, PreToolUse, SubagentStart, UserPromptSubmit,
+        AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Notice, PreToolUse, UserPromptSubmit,
     };
     pub use crate::{
         AddError, Answer, Approval, Call, Cancel, Done, Executor, Fut, HookAt, HookCx, Observer, OpenError, Output,

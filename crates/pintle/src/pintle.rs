@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
-use domain::matcher::Matcher;
 use engine::approvals::{Approvals as Asking, Asker};
 use engine::{Engine, Mount};
 use tokio::runtime::Handle;
@@ -28,7 +27,7 @@ pub struct Pintle(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) stores: Stores,
-    pub(crate) tools: BTreeSet<String>,
+    pub(crate) tools: Arc<BTreeSet<String>>,
     tenants: RwLock<BTreeSet<TenantId>>,
     ui: RwLock<Option<Arc<dyn Asker>>>,
     /// Rings whenever a question was answered through this host.
@@ -129,7 +128,7 @@ impl Pintle {
         Ok(Self(Arc::new(Inner {
             engine: Engine::new(stores.records.clone(), Vec::new()),
             stores,
-            tools: named,
+            tools: Arc::new(named),
             tenants: RwLock::new(BTreeSet::from([TenantId::default_tenant()])),
             ui: RwLock::default(),
             answered: Notify::new(),
@@ -198,17 +197,24 @@ impl Pintle {
     }
 
     /// Limits `mount` to the tools that `pattern` matches, of which there must be one.
-    pub(crate) fn matching(&self, mount: Mount, name: &str, pattern: &str) -> Result<Mount, AddError> {
+    fn matching(&self, mount: Mount, name: &str, pattern: &str) -> Result<Mount, AddError> {
         let bad = |why: String| AddError::Pattern { hook: name.to_owned(), why };
-        let matcher = Matcher::compile(pattern).map_err(bad)?;
-        if !self.0.tools.iter().any(|tool| matcher.is_match(tool)) {
-            return Err(AddError::MatchesNothing {
-                hook: name.to_owned(),
-                pattern: pattern.to_owned(),
-                tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-            });
+        let mount = mount.matching(pattern).map_err(bad)?;
+        self.meets_a_tool(&mount)?;
+        Ok(mount)
+    }
+
+    /// Refuses a hook whose pattern matches none of the tools: it would never be asked.
+    pub(crate) fn meets_a_tool(&self, mount: &Mount) -> Result<(), AddError> {
+        let Some(matcher) = &mount.hook.matcher else { return Ok(()) };
+        if self.0.tools.iter().any(|tool| matcher.is_match(tool)) {
+            return Ok(());
         }
-        mount.matching(pattern).map_err(bad)
+        Err(AddError::MatchesNothing {
+            hook: mount.hook.name.to_string(),
+            pattern: matcher.pattern().to_owned(),
+            tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        })
     }
 }
 

@@ -77,15 +77,7 @@ impl Pintle {
     pub async fn process(&self, name: &str, hook: Process) -> Result<(), AddError> {
         let mount = process::mount_entry(&self.0.engine, name, &Value::Object(hook.entry), &hook.folder)
             .map_err(|bad| AddError::Entry(bad.to_string()))?;
-        if let Some(matcher) = &mount.hook.matcher
-            && !self.0.tools.iter().any(|tool| matcher.is_match(tool))
-        {
-            return Err(AddError::MatchesNothing {
-                hook: name.to_owned(),
-                pattern: matcher.pattern().to_owned(),
-                tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
-            });
-        }
+        self.meets_a_tool(&mount)?;
         let not_up = |why: String| AddError::NotUp { hook: name.to_owned(), why };
         if mount.hook.state != HookState::Armed {
             return Err(not_up("is not armed".to_owned()));

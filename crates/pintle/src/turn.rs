@@ -1,27 +1,30 @@
 //! One prompt worked to its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use domain::chain::Note;
-use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{
-    AfterLlm, AfterTool, AgentInfo, BeforeLlm, Checkpoint, CheckpointKind, ObservedEvent, RuntimeEvent,
-    UserPromptSubmit,
+    AfterLlm, AfterTool, BeforeLlm, Checkpoint, CheckpointKind, ObservedEvent, RuntimeEvent, UserPromptSubmit,
 };
 use domain::clearing::GateNotes;
-use domain::id::{AgentId, HookName};
+use domain::id::{CallId, HookName};
 use domain::identity::Identity;
 use domain::json::Value;
-use domain::llm::{LlmReply, LlmRequest};
+use domain::llm::{LlmReply, LlmRequest, Usage};
 use domain::ruling::{Aborted, Denied, Ruling};
 use domain::tool::{ToolCall, ToolOutput};
+use domain::verdict::Never;
 use engine::{Clearance, Dispatcher, Permit, TurnCx};
+use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;
+use crate::known::Known;
 use crate::outcome::{Done, Refusal, Stop};
 use crate::pintle::Inner;
 
@@ -29,9 +32,13 @@ use crate::pintle::Inner;
 const WITHHELD: &str =
     "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
 
+/// What the model reads of a tool that failed on the host's side.
+const FAILED: &str = "the tool failed";
+
 /// One prompt worked to its end: hooks, identity, approvals and cancellation in one.
 ///
-/// Dropped before [`Turn::end`], a turn that began ends as cancelled, so that observers hear of one end in any case.
+/// Dropped before [`Turn::end`], a turn that began ends as aborted, so that observers hear of one end in any case; one
+/// of whose calls waits for a person stays open, for somebody to go on with it.
 pub struct Turn {
     host: Arc<Inner>,
     hooks: Dispatcher,
@@ -48,6 +55,11 @@ struct State {
     aborted: Option<Aborted>,
     /// The prompt, and when it came.
     begun: Option<(String, Instant)>,
+    /// The calls that wait for a person.
+    parked: BTreeSet<CallId>,
+    /// The calls that have a result, and what models said that they cost.
+    executions: Vec<ToolExecution>,
+    usage: Usage,
 }
 
 /// An answer of a model that passed its hooks.
@@ -143,9 +155,19 @@ impl Turn {
             temperature: number("temperature").and_then(Value::as_f64).unwrap_or_default(),
         });
         let model = request.model.clone();
-        let response = send(request).await.map_err(Stop::Own)?;
+        let response = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(Stop::Cancelled),
+            response = send(request) => response.map_err(Stop::Own)?,
+        };
         let after = self.ask(&self.cx(None), AfterLlm { model: model.clone(), response }).await?;
         let reply = after.response;
+        if let Some(usage) = reply.usage {
+            let mut state = self.state();
+            state.usage.prompt_tokens += usage.prompt_tokens;
+            state.usage.completion_tokens += usage.completion_tokens;
+            state.usage.total_tokens += usage.total_tokens;
+        }
         self.tell(RuntimeEvent::LlmResponse {
             content_len: reply.content.len(),
             tool_calls: reply.tool_calls.len(),
@@ -180,20 +202,23 @@ impl Turn {
         // A hook may have put another tool in its place, and the permit is for that one.
         if call.tool != tool.tool() {
             let text = format!("hooks changed the tool to \"{}\", which does not run here", call.tool);
-            let rewritten = gate_notes.rewritten;
-            return Err(self.skipped(Refusal { text, by: None, call: Some(call), rewritten, ran: false }));
+            return Err(self.not_run(call, text, gate_notes.rewritten));
         }
         self.tell_start(&call, None);
         let began = Instant::now();
-        let result = tool.execute(permit, &self.cancel).await;
+        let result = AssertUnwindSafe(tool.execute(permit, &self.cancel)).catch_unwind().await;
         let took = began.elapsed();
+        let failed = || ToolOutput::error(FAILED);
+        // Hooks and observers see every end of a tool, also one that is the host's own affair.
         match result {
-            Ok(output) => self.after(call, output, took, gate_notes).await,
-            Err(error) => {
-                let failed = ToolOutput::error("the tool failed");
-                self.tell_end(&call, &failed, took, None);
-                self.told(call, failed, took, false).await;
-                Err(Stop::Own(error))
+            Ok(Ok(output)) => self.after(call, output, took, gate_notes).await,
+            Ok(Err(error)) => match self.after::<X::Error>(call, failed(), took, gate_notes).await {
+                Err(stop @ (Stop::Aborted(_) | Stop::Cancelled)) => Err(stop),
+                Ok(_) | Err(Stop::Refused(_) | Stop::Parked(_) | Stop::Own(_)) => Err(Stop::Own(error)),
+            },
+            Err(panic) => {
+                drop(self.after::<X::Error>(call, failed(), took, gate_notes).await);
+                resume_unwind(panic)
             }
         }
     }
@@ -206,9 +231,9 @@ impl Turn {
         match self.cleared(call).await? {
             Cleared::Done(done) => Ok(done),
             Cleared::Run(permit, gate_notes) => {
-                let text = format!("tool \"{}\" not found", permit.call().tool);
-                let call = Some(permit.call().clone());
-                Err(self.skipped(Refusal { text, by: None, call, rewritten: gate_notes.rewritten, ran: false }))
+                let call = permit.into_call();
+                let text = format!("tool \"{}\" not found", call.tool);
+                Err(self.not_run(call, text, gate_notes.rewritten))
             }
         }
     }
@@ -224,11 +249,9 @@ impl Turn {
     }
 
     fn finish(&self, status: TurnStatus, reply: &str) {
-        let (begun, iterations) = {
-            let mut state = self.state();
-            (state.begun.take(), state.iteration)
-        };
+        let State { begun, iteration: iterations, executions, usage, .. } = std::mem::take(&mut *self.state());
         let Some((prompt, began)) = begun else { return };
+        let kinds: BTreeSet<String> = executions.iter().map(|execution| execution.name.clone()).collect();
         self.hooks.tell(
             &self.who,
             RuntimeEvent::TurnEnd {
@@ -238,13 +261,13 @@ impl Turn {
                 final_content_len: reply.len(),
                 user_message: prompt,
                 final_content: reply.to_owned(),
-                tool_kinds: Vec::new(),
-                tool_executions: Vec::new(),
+                tool_kinds: kinds.into_iter().collect(),
+                tool_executions: executions,
             },
         );
         if status == TurnStatus::Completed {
             let (reply, duration) = (reply.to_owned(), began.elapsed());
-            self.hooks.tell(&self.who, ObservedEvent::Stop { reply, iterations, usage: Default::default(), duration });
+            self.hooks.tell(&self.who, ObservedEvent::Stop { reply, iterations, usage, duration });
         }
     }
 
@@ -255,8 +278,12 @@ impl Turn {
         if self.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
         }
-        let cx = self.cx(Some(&call));
-        match self.hooks.clear(&cx, call).await {
+        let (cx, id) = (self.cx(Some(&call)), call.id.clone());
+        let clearance = self.hooks.clear(&cx, call).await;
+        if !matches!(clearance, Clearance::Waiting { .. }) {
+            self.state().parked.remove(&id);
+        }
+        match clearance {
             Clearance::Run(permit, gate_notes) => Ok(Cleared::Run(permit, gate_notes)),
             Clearance::Substituted { call, output, by, took, gate_notes } => {
                 self.tell_start(&call, Some(&by));
@@ -267,7 +294,10 @@ impl Turn {
             }
             // A hook that was cancelled refuses too, but that is no verdict.
             Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cancel.is_cancelled() => Err(Stop::Cancelled),
-            Clearance::Waiting { approval, .. } => Err(Stop::Parked(approval)),
+            Clearance::Waiting { approval, .. } => {
+                self.state().parked.insert(id);
+                Err(Stop::Parked(approval))
+            }
             Clearance::Refused { call, text, by, rewritten } => {
                 Err(self.skipped(Refusal { text, by, call: Some(call), rewritten, ran: false }))
             }
@@ -311,7 +341,10 @@ impl Turn {
     }
 
     /// Asks the hooks of a checkpoint that may only change its subject or stop the turn.
-    async fn ask<C: Checkpoint, E>(&self, cx: &TurnCx, subject: C) -> Result<C, Stop<E>> {
+    async fn ask<C, E>(&self, cx: &TurnCx, subject: C) -> Result<C, Stop<E>>
+    where
+        C: Checkpoint<Respond = Never, Ask = Never>,
+    {
         if let Some(aborted) = self.state().aborted.clone() {
             return Err(Stop::Aborted(aborted));
         }
@@ -321,8 +354,7 @@ impl Turn {
             Ruling::Proceed => Ok(subject),
             Ruling::Deny(denied) => Err(self.refused(&denied)),
             Ruling::Abort(aborted) => Err(self.aborted(aborted)),
-            // Neither is an answer at these checkpoints.
-            Ruling::Respond { .. } | Ruling::Ask { .. } => Err(Stop::Cancelled),
+            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
         }
     }
 
@@ -339,7 +371,7 @@ impl Turn {
         let tool_call_id = call.map(|call| call.id.clone());
         let who = Identity { iteration, tool_call_id, ..self.who.clone() };
         TurnCx {
-            known: Arc::new(Tools { host: self.host.clone(), owners, agent: [who.agent_id.clone()] }),
+            known: Arc::new(Known { tools: self.host.tools.clone(), owners, agent: [who.agent_id.clone()] }),
             who,
             cancel: self.cancel.clone(),
             approvals: self.host.asking(),
@@ -362,14 +394,23 @@ impl Turn {
         Stop::Aborted(aborted)
     }
 
+    /// A call that hooks let pass and that does not run all the same: the record says so, too.
+    fn not_run<E>(&self, call: ToolCall, text: String, rewritten: bool) -> Stop<E> {
+        self.hooks.refused(&self.cx(Some(&call)).who, CheckpointKind::PreToolUse, &text);
+        self.skipped(Refusal { text, by: None, call: Some(call), rewritten, ran: false })
+    }
+
     fn skipped<E>(&self, refusal: Refusal) -> Stop<E> {
         if let Some(call) = &refusal.call {
-            self.tell(RuntimeEvent::ToolExecSkipped {
-                tool: call.tool.clone(),
-                reason: refusal.text.clone(),
-                tool_call_id: call.id.to_string(),
-                hook: refusal.by.as_ref().map(ToString::to_string),
-            });
+            self.tell_about(
+                call,
+                RuntimeEvent::ToolExecSkipped {
+                    tool: call.tool.clone(),
+                    reason: refusal.text.clone(),
+                    tool_call_id: call.id.to_string(),
+                    hook: refusal.by.as_ref().map(ToString::to_string),
+                },
+            );
         }
         Stop::Refused(refusal)
     }
@@ -379,38 +420,54 @@ impl Turn {
         self.hooks.tell(&Identity { iteration, ..self.who.clone() }, what);
     }
 
+    fn tell_about(&self, call: &ToolCall, what: impl Into<ObservedEvent>) {
+        self.hooks.tell(&self.cx(Some(call)).who, what);
+    }
+
     fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
-        self.tell(RuntimeEvent::ToolExecStart {
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
-            tool_call_id: call.id.to_string(),
-            hook: by.map(ToString::to_string),
-        });
+        self.tell_about(
+            call,
+            RuntimeEvent::ToolExecStart {
+                tool: call.tool.clone(),
+                arguments: call.arguments.clone(),
+                tool_call_id: call.id.to_string(),
+                hook: by.map(ToString::to_string),
+            },
+        );
     }
 
     fn tell_end(&self, call: &ToolCall, output: &ToolOutput, duration: Duration, by: Option<&HookName>) {
-        self.tell(RuntimeEvent::ToolExecEnd {
-            tool: call.tool.clone(),
-            duration,
-            for_llm_len: output.for_llm.len(),
-            for_user_len: output.for_user.len(),
-            is_error: output.is_error,
-            r#async: output.is_async,
-            tool_call_id: call.id.to_string(),
-            hook: by.map(ToString::to_string),
-        });
+        let error_summary = output.is_error.then(|| output.for_llm.lines().next().unwrap_or_default().to_owned());
+        let execution = ToolExecution { name: call.tool.clone(), success: !output.is_error, error_summary };
+        self.state().executions.push(execution);
+        self.tell_about(
+            call,
+            RuntimeEvent::ToolExecEnd {
+                tool: call.tool.clone(),
+                duration,
+                for_llm_len: output.for_llm.len(),
+                for_user_len: output.for_user.len(),
+                is_error: output.is_error,
+                r#async: output.is_async,
+                tool_call_id: call.id.to_string(),
+                hook: by.map(ToString::to_string),
+            },
+        );
     }
 
     async fn told(&self, call: ToolCall, output: ToolOutput, duration: Duration, substituted: bool) {
         self.hooks.room(&self.who, CheckpointKind::PostToolUse).await;
-        self.tell(ObservedEvent::PostToolUse { call, output, duration, substituted });
+        let who = self.cx(Some(&call)).who;
+        self.hooks.tell(&who, ObservedEvent::PostToolUse { call, output, duration, substituted });
     }
 }
 
-/// However a turn is left, its observers hear of one end.
+/// However a turn is left, its observers hear of one end, unless it waits for a person.
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.finish(TurnStatus::Aborted, "");
+        if self.state().parked.is_empty() {
+            self.finish(TurnStatus::Aborted, "");
+        }
     }
 }
 
@@ -418,29 +475,4 @@ impl Drop for Turn {
 enum Cleared {
     Run(Permit, GateNotes),
     Done(Done),
-}
-
-/// What is known of a host that resolves models by itself.
-struct Tools {
-    host: Arc<Inner>,
-    owners: BTreeMap<String, HookName>,
-    agent: [AgentId; 1],
-}
-
-impl AgentInfo for Tools {
-    fn tool(&self, name: &str) -> Option<String> {
-        (self.host.tools.contains(name) || self.owners.contains_key(name)).then(|| name.to_owned())
-    }
-
-    fn model(&self, _model: &str) -> bool {
-        true
-    }
-
-    fn owner(&self, name: &str) -> Option<HookName> {
-        self.owners.get(name).cloned()
-    }
-
-    fn acting_for(&self) -> &[AgentId] {
-        &self.agent
-    }
 }
