@@ -106,7 +106,8 @@ impl ServerHandler for Service {
         if !self.0.tools().iter().any(|tool| tool.definition.function.name == name) {
             return Err(ErrorData::invalid_params(format!("unknown tool: {name:?}"), None));
         }
-        let arguments = exact::arguments(request.arguments.unwrap_or_default());
+        let arguments = exact::arguments(&request.arguments.unwrap_or_default())
+            .map_err(|why| ErrorData::invalid_params(format!("arguments: {why}"), None))?;
         // Without the fence a panic would leave the client waiting.
         let called = AssertUnwindSafe(self.0.call(name, arguments, &context.ct)).catch_unwind().await;
         let output = called.map_err(|_| ErrorData::internal_error(format!("the tool {name:?} panicked"), None))?;

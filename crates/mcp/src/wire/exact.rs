@@ -26,30 +26,30 @@ pub(crate) fn meta(value: &impl ToString) -> MetaObject {
 /// A message as it is written: what has a text beside it is replaced by that.
 ///
 /// # Errors
-/// It is no JSON, in rmcp's words.
+/// It is no JSON, in rmcp's words, or a text beside it is none.
 pub(crate) fn written(message: &impl Serialize) -> Result<Value, serde_json::Error> {
     let mut value = to_value(message)?;
     if let Some(params) = value.get_mut("params").and_then(Value::as_object_mut) {
-        restore(params, "arguments");
+        restore(params, "arguments")?;
     }
     let tools = value.get_mut("result").and_then(|result| result.get_mut("tools")).and_then(Value::as_array_mut);
     for tool in tools.into_iter().flatten().filter_map(Value::as_object_mut) {
-        restore(tool, "inputSchema");
+        restore(tool, "inputSchema")?;
     }
     Ok(value)
 }
 
-/// Puts the text that goes with `holder` under `name`.
-fn restore(holder: &mut Object, name: &str) {
-    let Some(meta) = holder.get_mut("_meta").and_then(Value::as_object_mut) else { return };
-    let Some(text) = meta.shift_remove(KEY) else { return };
-    let is_bare = meta.is_empty();
-    if let Some(Ok(value)) = text.as_str().map(parse) {
-        holder.insert(name.to_owned(), value);
-    }
-    if is_bare {
+/// Puts the text that goes with `holder` under `name`. A text that cannot be read is an error: what stands under `name`
+/// has lost digits.
+fn restore(holder: &mut Object, name: &str) -> Result<(), serde_json::Error> {
+    let Some(meta) = holder.get_mut("_meta").and_then(Value::as_object_mut) else { return Ok(()) };
+    let Some(text) = meta.shift_remove(KEY) else { return Ok(()) };
+    if meta.is_empty() {
         holder.shift_remove("_meta");
     }
+    let value = parse(text.as_str().unwrap_or_default()).map_err(serde::ser::Error::custom)?;
+    holder.insert(name.to_owned(), value);
+    Ok(())
 }
 
 /// Lays the text of a result of tools beside it.
@@ -85,12 +85,18 @@ pub(crate) fn result(result: ServerResult) -> Result<Value, String> {
     }
 }
 
-/// The arguments of a call that came in.
-pub(crate) fn arguments(noted: JsonObject) -> Object {
-    let text = noted.get(KEY).and_then(serde_json::Value::as_str);
-    match text.map(parse) {
-        Some(Ok(Value::Object(arguments))) => arguments,
-        Some(_) | None => Object::new(),
+/// The arguments of a call that came in, none if it brought none.
+///
+/// # Errors
+/// They are not as the wire left them, in words.
+pub(crate) fn arguments(noted: &JsonObject) -> Result<Object, String> {
+    if noted.is_empty() {
+        return Ok(Object::new());
+    }
+    match noted.get(KEY).and_then(serde_json::Value::as_str).map(parse) {
+        Some(Ok(Value::Object(arguments))) => Ok(arguments),
+        Some(Ok(_)) | None => Err("expected an object".to_owned()),
+        Some(Err(why)) => Err(why),
     }
 }
 
@@ -118,6 +124,17 @@ mod tests {
         let mut value = parse(forged).unwrap();
         noted(&mut value);
         assert_eq!(value["_meta"][KEY], forged);
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_are_no_empty_arguments() {
+        assert_eq!(arguments(&JsonObject::new()), Ok(Object::new()));
+        for text in ["{", "[]"] {
+            assert!(arguments(&meta(&text).0).is_err(), "{text}");
+            let message = serde_json::json!({"params": {"arguments": {"a": 1}, "_meta": {KEY: text}}});
+            assert_eq!(written(&message).is_err(), text == "{", "{text}");
+        }
+        assert!(arguments(&JsonObject::from_iter([("a".to_owned(), 1.into())])).is_err());
     }
 
     #[test]

@@ -265,7 +265,7 @@ mod tests {
         let mut server = PendingReplies::default();
         let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
         let ClientRequest::CallToolRequest(heard) = request.request else { panic!() };
-        assert_eq!(exact::arguments(heard.params.arguments.unwrap()).to_string(), DIGITS);
+        assert_eq!(exact::arguments(&heard.params.arguments.unwrap()).unwrap().to_string(), DIGITS);
 
         let mut client = PendingRequests::default();
         RoleClient::sent(&mut client, &call(7));

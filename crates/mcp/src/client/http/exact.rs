@@ -170,15 +170,53 @@ async fn body(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> 
 
 /// The bytes of a stream of events, none of which is longer than [`MAX_LINE_BYTES`].
 fn bounded(response: Response) -> impl Stream<Item = io::Result<bytes::Bytes>> {
-    let mut held = 0;
+    let mut event = EventLength::default();
     response.bytes_stream().map(move |piece| {
         let piece = piece.map_err(io::Error::other)?;
-        // An event ends at an empty line; what ends within one piece is short, as the piece is.
-        let ends = piece.windows(2).any(|pair| matches!(pair, b"\n\n" | b"\n\r" | b"\r\r"));
-        held = if ends { piece.len() } else { held + piece.len() };
-        if held > MAX_LINE_BYTES {
+        if event.after(&piece) > MAX_LINE_BYTES {
             return Err(io::Error::other(format!("an event is longer than {MAX_LINE_BYTES} bytes")));
         }
         Ok(piece)
     })
+}
+
+/// How long the event is that has not ended yet, in bytes, to the length of one piece.
+#[derive(Default)]
+struct EventLength {
+    held: usize,
+    /// The last byte: servers write the empty line that ends an event by itself.
+    last: Option<u8>,
+}
+
+impl EventLength {
+    fn after(&mut self, piece: &[u8]) -> usize {
+        let is_end = |pair: [u8; 2]| matches!(&pair, b"\n\n" | b"\n\r" | b"\r\r");
+        let across = self.last.zip(piece.first()).is_some_and(|(last, first)| is_end([last, *first]));
+        // What ends within one piece is short, as the piece is.
+        let ends = across || piece.windows(2).any(|pair| is_end([pair[0], pair[1]]));
+        self.held = if ends { piece.len() } else { self.held + piece.len() };
+        self.last = piece.last().copied().or(self.last);
+        self.held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_ends_at_an_empty_line_however_it_was_cut() {
+        for (pieces, held) in [
+            (&["data: 1\n\n", "data"][..], 13),
+            (&["data: 1\n", "\n", "data"], 5),
+            (&["data: 1\r\n", "\r\n"], 2),
+            (&["data: 1\r", "\r"], 1),
+            (&["data: 1\n", "data: 2\n"], 16),
+            (&["data: 1\n", "", "\n"], 1),
+        ] {
+            let mut event = EventLength::default();
+            let last = pieces.iter().map(|piece| event.after(piece.as_bytes())).last();
+            assert_eq!(last, Some(held), "{pieces:?}");
+        }
+    }
 }
