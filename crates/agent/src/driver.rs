@@ -1,212 +1,56 @@
 //! Works turns: does what the pure turn asks for, notes what came of it, and reports back.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use domain::approval::Approval;
+use domain::checkpoint::ObservedEvent;
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{AgentInfo, ObservedEvent, RuntimeEvent};
-use domain::id::{HookName, TraceId, TurnId, agent_uuid};
+use domain::id::{TraceId, TurnId};
 use domain::identity::Identity;
-use domain::json::Rendered;
-use domain::llm::ToolDef;
-use domain::message::{CallPart, Message, Role};
-use domain::ruling::{Aborted, Denied};
-use domain::session::{JournalEntry, OpenTurn, ReleaseReason};
-use domain::skill::Skills;
+use domain::message::CallPart;
+use domain::session::{JournalEntry, OpenTurn};
 use domain::store::StoreError;
 use domain::tool::ToolOutput;
 use domain::turn::{Fact, Turn, TurnEnd};
 use engine::approvals::OpenQuestion;
-use engine::{Approvals, Dispatcher, Engine, TurnCx};
+use engine::{Dispatcher, TurnCx};
 
-use crate::agent_registry::AgentRegistry;
 use crate::conversation::Conversation;
-use crate::front_ends::FrontEnds;
-use crate::media::{self, MediaStore};
-use crate::models::Models;
-use crate::settings::AgentSettings;
-use crate::skills::{SkillSet, Tags, TextRequest, ToolNeedJudge};
-use crate::tools::Tools;
+use crate::skills::TextRequest;
 use crate::turn_handle::TurnHandle;
 use crate::user_output::UserOutput;
 
 mod recovery;
 mod calls;
+mod calls_in_progress;
 mod compact;
 mod deltas;
+mod delivery;
 mod files;
 mod front_end;
 mod known;
+mod messages;
 mod model;
 mod planning;
 mod polls;
 pub mod rehearsal;
+mod report;
+mod runner;
 mod shape;
 mod subturns;
 mod texts;
+mod turn_env;
 mod work;
 
-use front_end::{FrontEndInput, Submitted, messages_of, submit};
-use known::TurnAgentInfo;
-use subturns::SubagentContext;
-pub use subturns::{MAX_CHILDREN, MAX_DEPTH, SUBTURN_TIME};
+use front_end::FrontEndInput;
+use report::nobody_said;
+pub use report::{TurnEnding, TurnReport};
+pub use runner::{AgentRegistry, MAX_CHILDREN, Runner};
+pub use subturns::{MAX_DEPTH, SUBTURN_TIME};
+use turn_env::TurnEnv;
 use work::{Work, WorkExit};
 
-/// One agent, ready to work turns.
-pub struct Runner {
-    settings: AgentSettings,
-    models: Arc<Models>,
-    tools: Arc<Tools>,
-    offered: Vec<Rendered<ToolDef>>,
-    engine: Arc<Engine>,
-    approvals: Option<Arc<Approvals>>,
-    /// Where files are kept that tools and hooks hand over.
-    media: Option<Arc<MediaStore>>,
-    /// The agents that this one may delegate to.
-    registry: Weak<AgentRegistry>,
-    /// The texts of its skills.
-    skill_set: Arc<SkillSet>,
-    /// Says whether a plan needs tools.
-    need_tool: Arc<dyn ToolNeedJudge>,
-    /// What is believed of histories that come with requests.
-    front_ends: FrontEnds,
-}
-
-/// What came of one turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TurnReport {
-    /// The turn.
-    pub turn_id: TurnId,
-    /// What the user reads at the end; empty when there is nothing to say. A user output that streams has shown it.
-    pub reply: String,
-    /// How it ended.
-    pub ending: TurnEnding,
-    /// What it and the sub-agents that it waited for were denied, a text each.
-    pub denials: Vec<String>,
-}
-
-/// How a turn ended, as the host must know it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TurnEnding {
-    /// With an answer.
-    Completed,
-    /// The prompt was refused before anything else saw it.
-    Blocked(Denied),
-    /// With an error at a stage, and its text.
-    Failed {
-        /// `llm` or `hook.STAGE`.
-        stage: String,
-        /// What happened.
-        text: String,
-    },
-    /// A hook stopped the turn or the run.
-    StoppedByHook(Aborted),
-    /// Somebody cancelled it.
-    Cancelled,
-    /// It has not: a call waits for a person. [`Runner::resume`] goes on.
-    Waiting(Box<Approval>),
-}
-
-impl TurnEnding {
-    /// Why the work on a session would be over, if it were over with this.
-    fn cause(&self) -> ReleaseReason {
-        match self {
-            Self::Completed | Self::Blocked(_) => ReleaseReason::Done,
-            Self::Failed { .. } | Self::StoppedByHook(_) => ReleaseReason::Failed,
-            Self::Cancelled => ReleaseReason::Interrupted,
-            Self::Waiting(_) => ReleaseReason::Waiting,
-        }
-    }
-}
-
-/// What a turn is worked with.
-#[derive(Clone)]
-struct TurnEnv {
-    hooks: Dispatcher,
-    user_output: Arc<dyn UserOutput>,
-    turn_handle: TurnHandle,
-    /// The turn that this one works for.
-    parent: Option<Identity>,
-    /// Whose media its own turn may use beside its own.
-    above: Option<media::MediaScope>,
-    /// Who takes what comes too late for it: nobody goes on with the session of a sub-agent.
-    upper: Option<Arc<SubagentContext>>,
-}
-
-impl TurnEnv {
-    fn top(hooks: Dispatcher, user_output: Arc<dyn UserOutput>, turn_handle: &TurnHandle) -> Self {
-        Self { hooks, user_output, turn_handle: turn_handle.clone(), parent: None, above: None, upper: None }
-    }
-}
-
 impl Runner {
-    /// An agent with these settings, models and tools, whose hooks are those of `engine`.
-    pub fn new(settings: AgentSettings, models: Arc<Models>, tools: Arc<Tools>, engine: Arc<Engine>) -> Self {
-        let offered = tools.definitions().into_iter().cloned().map(Rendered::new).collect();
-        let (registry, skill_set, need_tool) = (Weak::new(), Arc::new(SkillSet::new(Skills::none())), Arc::new(Tags));
-        let (approvals, media, front_ends) = (None, None, FrontEnds::default());
-        Self { settings, models, tools, offered, engine, approvals, media, registry, skill_set, need_tool, front_ends }
-    }
-
-    /// The same agent; the texts of its skills lie on `shelf`.
-    #[must_use]
-    pub fn with_skills(self, skill_set: Arc<SkillSet>) -> Self {
-        Self { skill_set, ..self }
-    }
-
-    /// The same agent; requests may bring a history, of which `front_ends` says what is believed.
-    #[must_use]
-    pub fn with_front_ends(self, front_ends: FrontEnds) -> Self {
-        Self { front_ends, ..self }
-    }
-
-    /// The same agent; `need_tool` says whether its plans need tools.
-    #[must_use]
-    pub fn with_need_tool(self, need_tool: Arc<dyn ToolNeedJudge>) -> Self {
-        Self { need_tool, ..self }
-    }
-
-    /// The same agent; where a person must say, they are asked through `approvals`.
-    #[must_use]
-    pub fn with_approvals(self, approvals: Arc<Approvals>) -> Self {
-        Self { approvals: Some(approvals), ..self }
-    }
-
-    /// The same agent; files that tools and hooks hand over are kept in `media`.
-    #[must_use]
-    pub fn with_media(self, media: Arc<MediaStore>) -> Self {
-        Self { media: Some(media), ..self }
-    }
-
-    /// The same agent as a member of `team`.
-    #[must_use]
-    pub(crate) fn in_registry(self, registry: Weak<AgentRegistry>) -> Self {
-        Self { registry, ..self }
-    }
-
-    /// The settings.
-    pub fn settings(&self) -> &AgentSettings {
-        &self.settings
-    }
-
-    /// The tools.
-    pub fn tools(&self) -> &Tools {
-        &self.tools
-    }
-
-    /// A context for questions outside a turn: `doctor`, `hooks test`.
-    pub fn context(&self, who: Identity) -> TurnCx {
-        let known = self.known(BTreeMap::new(), &who);
-        TurnCx { known, ..TurnCx::new(who) }
-    }
-
-    fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn AgentInfo> {
-        let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
-        let agent_uuid = agent_uuid(&who.tenant_id, who.agent_id.as_str());
-        Arc::new(TurnAgentInfo::new((self.tools.clone(), self.models.clone()), owners, agents, agent_uuid))
-    }
-
     /// Works what is asked for to its end, after what waits in the conversation. What it did so far stays in the conversation,
     /// also when this future is dropped before its end. A turn that was left open by another process ends first.
     pub async fn turn(
@@ -407,16 +251,6 @@ impl Runner {
     }
 }
 
-/// What is said of a call that a person must clear, where nobody did.
-fn nobody_said(approval: &Approval) -> String {
-    format!("a person must say first: {}", approval.reason)
-}
-
-/// A message of the user's.
-fn user(text: String) -> Message {
-    Message { created_at: Some(now()), ..Message::text(Role::User, text) }
-}
-
 /// What persons were asked about the calls of a turn that was left open.
 async fn unsettled(cx: &TurnCx) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
     match &cx.approvals {
@@ -425,26 +259,11 @@ async fn unsettled(cx: &TurnCx) -> Result<BTreeMap<String, OpenQuestion>, StoreE
     }
 }
 
-/// The moment, as messages carry it.
-fn now() -> String {
-    jiff::Timestamp::now().to_string()
-}
-
 fn ending(end: TurnEnd) -> TurnEnding {
     match (end.stopped_by, end.error, end.status) {
         (Some(aborted), _, _) => TurnEnding::StoppedByHook(aborted),
         (None, Some((stage, text)), _) => TurnEnding::Failed { stage, text },
         (None, None, TurnStatus::Completed) => TurnEnding::Completed,
         (None, None, TurnStatus::Aborted | TurnStatus::Error) => TurnEnding::Cancelled,
-    }
-}
-
-/// What a turn is told to begin with.
-fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {
-    RuntimeEvent::TurnStart {
-        channel: who.channel.clone(),
-        chat_id: who.chat_id.clone(),
-        user_message: prompt.to_owned(),
-        media_count: 0,
     }
 }

@@ -14,12 +14,10 @@ pub mod media;
 pub mod models;
 pub mod user_output;
 pub mod settings;
-pub mod agent_registry;
 pub mod tools;
 
-pub use agent_registry::AgentRegistry;
 pub use conversation::Conversation;
-pub use driver::{Runner, TurnReport};
+pub use driver::{AgentRegistry, Runner, TurnReport};
 pub use front_ends::FrontEnds;
 pub use models::{Models, UnknownModel};
 pub use settings::{AgentSettings, OnMissingTag, Planning};

@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::arguments::Validator;
 pub use self::error::ToolError;
-pub use self::exec::{ExecGuard, INSIDE_EXEC};
+pub use self::exec::{ExecGuard, INSIDE_EXEC, exec_helper_main};
 pub use self::protected::Protected;
 use self::workspace::Workspace;
 

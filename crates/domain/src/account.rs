@@ -2,7 +2,7 @@
 
 use crate::checkpoint::Reply;
 use crate::fault::Fault;
-use crate::record::NotRun;
+use crate::record::not_run::NotRun;
 
 /// The account that one call of a handler left behind beside its answer. All of it is optional: kinds of handlers
 /// differ.

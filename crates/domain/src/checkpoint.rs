@@ -8,32 +8,38 @@ use crate::hook::Hook;
 use crate::id::{AgentId, HookName};
 use crate::identity::Identity;
 use crate::json::Object;
+use crate::reason::{Describe, Reason, VerdictKind};
 use crate::rule::Rights;
 use crate::shell::ShellFacts;
-use crate::tool::{Annotations, ToolCall};
-use crate::verdict::{Describe, ParsedVerdict, Reason, Verdict, VerdictKind};
+use crate::tool::Annotations;
 
 pub mod after_llm;
 pub mod after_tool;
 pub mod approve_tool;
 pub mod before_llm;
 pub mod before_tool;
+pub(crate) mod facts;
+pub(crate) mod kind;
 pub mod notice;
 pub mod pre_tool_use;
 pub mod runtime;
 pub mod subagent_start;
 pub mod user_prompt_submit;
+pub(crate) mod verdict;
 
 pub use after_llm::AfterLlm;
 pub use after_tool::AfterTool;
 pub use approve_tool::ApproveTool;
 pub use before_llm::{BeforeLlm, LlmPatch};
 pub use before_tool::{BeforeTool, CallPatch, Substitute};
+pub use facts::Facts;
+pub use kind::{AskedKind, CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
 pub use notice::{Notice, ObservedEvent};
 pub use pre_tool_use::PreToolUse;
 pub use runtime::{RuntimeEvent, RuntimeKind};
 pub use subagent_start::SubagentStart;
 pub use user_prompt_submit::UserPromptSubmit;
+use verdict::{ParsedVerdict, Verdict};
 
 /// A point at which hooks are asked and may answer. The five associated types are the column "may answer":
 /// [`Never`](crate::verdict::Never) where an answer is not allowed.
@@ -126,33 +132,6 @@ pub trait AgentInfo: Send + Sync {
     }
 }
 
-/// The facts about the subject of an event that matchers and conditions may see.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Facts<'a> {
-    /// The canonical name of the tool and the one that the model wrote, where there is a tool.
-    pub tool: Option<(&'a str, &'a str)>,
-    /// The arguments of the tool, or what stands for them.
-    pub input: Option<&'a Object>,
-    /// The message of the user, where one is on its way.
-    pub prompt: Option<&'a str>,
-    /// Whether that is the first one of its session.
-    pub first_prompt: bool,
-    /// The depth of the agent that this is about, where that is another one than the one that acts.
-    pub depth: Option<u8>,
-}
-
-impl<'a> Facts<'a> {
-    /// Facts about a call of a tool.
-    pub fn of_call(call: &'a ToolCall) -> Self {
-        Self { tool: Some((&call.tool, &call.raw_tool)), input: Some(&call.arguments), ..Self::default() }
-    }
-
-    /// Facts about a tool of which only the name is known.
-    pub fn of_tool(name: &'a str) -> Self {
-        Self { tool: Some((name, name)), ..Self::default() }
-    }
-}
-
 /// Who acts, and what is known of them: what a chain needs beside its hooks and its subject.
 #[derive(Clone, Copy)]
 pub struct EventContext<'a> {
@@ -232,132 +211,4 @@ pub enum Snapshot {
     Call { tool: String, arguments: crate::json::Object },
     Output(crate::tool::ToolOutput),
     Task { agent: String, task: String },
-}
-
-/// The name of a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "`CHECKPOINTS` says what each is")]
-pub enum CheckpointKind {
-    SessionStart,
-    UserPromptSubmit,
-    AfterUserInput,
-    BeforePlanning,
-    BeforeEachAgent,
-    BeforeFirstAgent,
-    BeforeLlm,
-    AfterLlm,
-    BeforeTool,
-    PreToolUse,
-    ApproveTool,
-    AfterTool,
-    PostToolUse,
-    AfterToolCall,
-    SubagentStart,
-    SubagentStop,
-    Stop,
-    Runtime,
-}
-
-/// The number of checkpoints.
-pub const CHECKPOINT_COUNT: usize = CHECKPOINTS.len();
-
-/// One row of the table of checkpoints.
-#[derive(Debug)]
-pub struct CheckpointRow {
-    /// Its name.
-    pub kind: CheckpointKind,
-    /// The name on the wire, in configuration and in listings.
-    pub name: &'static str,
-    /// The duty of a hook at the checkpoint.
-    pub duty: Duty,
-    /// When it happens.
-    pub when: &'static str,
-}
-
-/// The duty that a hook may have at a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Duty {
-    /// Sees, changes nothing.
-    Observer,
-    /// Lets pass or blocks; a fault blocks.
-    Gate,
-    /// Changes what is on its way; a fault lets it pass unchanged, but for `before_tool`, where it denies.
-    Rewriter,
-    /// Approves or refuses a call; a fault refuses.
-    Approver,
-    /// Puts a text into the conversation; decides nothing.
-    Injector,
-}
-
-/// Every checkpoint, in the order of a turn. Each has an emit site in the agent's loop.
-pub const CHECKPOINTS: [CheckpointRow; 18] = [
-    row(CheckpointKind::SessionStart, "session_start", Duty::Observer, "a session is new"),
-    row(CheckpointKind::UserPromptSubmit, "user_prompt_submit", Duty::Gate, "a message may reach the model"),
-    row(
-        CheckpointKind::AfterUserInput,
-        "after_user_input",
-        Duty::Injector,
-        "the message of the user stands in the list",
-    ),
-    row(CheckpointKind::BeforePlanning, "before_planning", Duty::Injector, "a plan is about to be asked for"),
-    row(CheckpointKind::BeforeEachAgent, "before_each_agent", Duty::Injector, "a round begins"),
-    row(CheckpointKind::BeforeFirstAgent, "before_first_agent", Duty::Injector, "the first round begins"),
-    row(CheckpointKind::BeforeLlm, "before_llm", Duty::Rewriter, "a request is about to leave for a model"),
-    row(CheckpointKind::AfterLlm, "after_llm", Duty::Rewriter, "a model has answered"),
-    row(CheckpointKind::BeforeTool, "before_tool", Duty::Rewriter, "a model asks for a tool"),
-    row(CheckpointKind::PreToolUse, "pre_tool_use", Duty::Gate, "a tool call has its final input"),
-    row(CheckpointKind::ApproveTool, "approve_tool", Duty::Approver, "a tool call passed the gates"),
-    row(CheckpointKind::AfterTool, "after_tool", Duty::Rewriter, "a tool has run"),
-    row(CheckpointKind::PostToolUse, "post_tool_use", Duty::Observer, "a tool's result is settled"),
-    row(
-        CheckpointKind::AfterToolCall,
-        "after_tool_call",
-        Duty::Injector,
-        "a batch has its results, once for each call",
-    ),
-    row(CheckpointKind::SubagentStart, "subagent_start", Duty::Gate, "an agent is about to delegate to another"),
-    row(CheckpointKind::SubagentStop, "subagent_stop", Duty::Observer, "a sub-agent has ended"),
-    row(CheckpointKind::Stop, "stop", Duty::Observer, "a turn completed"),
-    row(CheckpointKind::Runtime, "runtime", Duty::Observer, "something happened in the run"),
-];
-
-const fn row(kind: CheckpointKind, name: &'static str, duty: Duty, when: &'static str) -> CheckpointRow {
-    CheckpointRow { kind, name, duty, when }
-}
-
-impl CheckpointKind {
-    /// Its row in [`CHECKPOINTS`].
-    pub fn row(self) -> &'static CheckpointRow {
-        &CHECKPOINTS[self as usize]
-    }
-
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// The duty of a hook at this checkpoint.
-    pub fn duty(self) -> Duty {
-        self.row().duty
-    }
-
-    /// The checkpoint called `name`.
-    pub fn named(name: &str) -> Option<Self> {
-        CHECKPOINTS.iter().find(|row| row.name == name).map(|row| row.kind)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_stand_where_their_kind_points() {
-        for (i, row) in CHECKPOINTS.iter().enumerate() {
-            assert_eq!(row.kind as usize, i, "{}", row.name);
-            assert_eq!(CheckpointKind::named(row.name), Some(row.kind));
-        }
-    }
 }

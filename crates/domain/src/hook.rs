@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checkpoint::{CHECKPOINT_COUNT, CheckpointKind, Duty, Facts, RuntimeKind};
+use crate::checkpoint::facts::Facts;
+use crate::checkpoint::kind::{CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, Duty};
+use crate::checkpoint::runtime::RuntimeKind;
 use crate::fault::Fault;
 use crate::id::{AgentId, HookName};
 use crate::matcher::{Matcher, RespondTools};
@@ -189,7 +191,7 @@ impl Stages {
 
     /// The checkpoints it acts at, in the order of a turn.
     pub fn kinds(&self) -> impl Iterator<Item = CheckpointKind> + '_ {
-        crate::checkpoint::CHECKPOINTS.iter().map(|row| row.kind).filter(|kind| self.get(*kind).is_some())
+        CHECKPOINTS.iter().map(|row| row.kind).filter(|kind| self.get(*kind).is_some())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::message::{Lifetime, Message, ProviderData, Role};
 use crate::skill::{SkillHook, Skills, Timing, Voice};
 
 mod event;
-mod provenance;
+pub(crate) mod provenance;
 
 pub use event::{InjectionOutcome, LedgerEvent, NotInjectedReason, Removal, RemovalEffect, tokens};
 pub use provenance::{HostPrompt, MessageSource, MsgId, Provenance};

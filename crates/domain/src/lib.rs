@@ -8,13 +8,16 @@
 //! [`record`] (the evidence), [`span`] and [`measure`] (what others see of it).
 
 pub mod hex;
+pub mod nearest;
 pub mod id;
 pub mod identity;
 pub mod json;
+mod kept_message;
 pub mod message;
 pub mod llm;
 pub mod tool;
 pub mod checkpoint;
+mod reason;
 pub mod verdict;
 pub mod ruling;
 pub mod fault;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use regex::{Regex, RegexBuilder};
 
-use crate::checkpoint::Facts;
+use crate::checkpoint::facts::Facts;
 
 /// Largest compiled form of a pattern, in bytes: far above any sane pattern, far below a memory bomb.
 pub const MAX_REGEX_BYTES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Object, Value};
-use crate::ledger::Provenance;
+use crate::ledger::provenance::{MessageSource, Provenance};
 
 /// Who speaks in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -137,6 +137,23 @@ impl Message {
     /// The result of the call `id`.
     pub fn tool(id: &str, content: impl Into<String>) -> Self {
         Self { tool_call_id: id.into(), ..Self::text(Role::Tool, content) }
+    }
+
+    /// Where it comes from, read off its role where nobody noted it.
+    pub fn provenance(&self) -> Provenance {
+        if let Some(from) = &self.private.from {
+            return (**from).clone();
+        }
+        let hook = self.origin == FROM_HOOK;
+        let origin = match self.role {
+            Role::System | Role::User if hook => MessageSource::Hook,
+            Role::System => MessageSource::Builtin,
+            Role::User => MessageSource::User,
+            Role::Assistant => MessageSource::Model,
+            Role::Tool => MessageSource::Tool,
+        };
+        let call = Some(&self.tool_call_id).filter(|id| !id.is_empty());
+        Provenance { tool_call_id: call.cloned(), ..Provenance::new(origin, 0) }
     }
 }
 

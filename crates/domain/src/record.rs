@@ -10,14 +10,18 @@ use crate::hook::{Family, Hook};
 use crate::id::{EventId, HookName};
 use crate::identity::Identity;
 use crate::json::{Object, Value, diff, json};
+use crate::reason::VerdictKind;
 use crate::rule::RuleDetails;
 use crate::tool::Digest;
-use crate::verdict::VerdictKind;
 
+mod counted;
 mod lines;
+pub(crate) mod not_run;
 
+pub use counted::counted;
 pub(crate) use lines::Why;
 pub use lines::{PassedOver, RecordLines};
+pub use not_run::NotRun;
 
 /// Everything that is kept of one event.
 #[derive(Clone, Debug)]
@@ -135,44 +139,6 @@ pub enum HookOutcome {
     Told,
     /// It did not run.
     NotRun(NotRun),
-}
-
-/// Why a hook did not run: a closed list.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-pub enum NotRun {
-    /// Switched off.
-    Disabled,
-    /// Not registered for this kind of event, tenant or agent.
-    OutOfScope,
-    /// Its matcher said no.
-    Matcher {
-        /// The pattern. Shared with the matcher, as an event may leave it for each of fifty hooks.
-        pattern: Arc<str>,
-        /// The names it was compared with. Shared by the lines of one event.
-        value: Arc<str>,
-    },
-    /// Its condition does not hold.
-    Condition {
-        /// The condition. Shared with it.
-        text: Arc<str>,
-    },
-    /// Its circuit breaker is open.
-    BreakerOpen {
-        /// Since when, RFC 3339, UTC.
-        since: String,
-    },
-    /// An earlier hook ended the chain.
-    Decided {
-        /// Which one.
-        by: HookName,
-    },
-    /// From a configuration that nobody accepted.
-    Untrusted,
-    /// The budget is used up: what the hook may cost, or how often it may be asked in a turn.
-    BudgetSpent,
-    /// Its queue was full; the event was dropped and counted.
-    Dropped,
 }
 
 /// A change, kept as two snapshots so that the patch is computed off the hot path.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::breaker::BreakerPolicy;
-use crate::checkpoint::{CheckpointKind, Duty};
+use crate::checkpoint::kind::{CheckpointKind, Duty};
 use crate::id::{HookId, TenantId};
 use crate::json::Object;
 

@@ -1,6 +1,6 @@
 //! What the loop must do after a whole chain.
 
-use crate::checkpoint::{Checkpoint, CheckpointKind};
+use crate::checkpoint::{AskedKind, Checkpoint, CheckpointKind};
 use crate::id::HookName;
 use crate::verdict::{Abort, AbortScope, Describe as _, Reason, VerdictKind};
 
@@ -63,25 +63,16 @@ impl Denied {
         if self.ground == DenialGround::Person {
             return format!("{} (asked by hook \"{}\")", self.reason, self.by);
         }
-        match self.at {
-            CheckpointKind::ApproveTool => self.phrase("Tool execution denied by approval hook"),
-            CheckpointKind::PreToolUse => format!("Hook blocked: pre_tool_use: {}: {}", self.by, self.why()),
-            CheckpointKind::UserPromptSubmit => format!("hook blocked user_prompt_submit: {}: {}", self.by, self.why()),
-            CheckpointKind::SubagentStart => format!("hook blocked subagent_start: {}: {}", self.by, self.why()),
-            CheckpointKind::SessionStart
-            | CheckpointKind::SubagentStop
-            | CheckpointKind::BeforeLlm
-            | CheckpointKind::AfterLlm
-            | CheckpointKind::BeforeTool
-            | CheckpointKind::AfterTool
-            | CheckpointKind::PostToolUse
-            | CheckpointKind::Stop
-            | CheckpointKind::Runtime
-            | CheckpointKind::AfterUserInput
-            | CheckpointKind::BeforePlanning
-            | CheckpointKind::BeforeEachAgent
-            | CheckpointKind::BeforeFirstAgent
-            | CheckpointKind::AfterToolCall => self.phrase("Tool execution denied by hook"),
+        match self.at.asked() {
+            Some(AskedKind::ApproveTool) => self.phrase("Tool execution denied by approval hook"),
+            Some(AskedKind::PreToolUse) => format!("Hook blocked: pre_tool_use: {}: {}", self.by, self.why()),
+            Some(AskedKind::UserPromptSubmit) => {
+                format!("hook blocked user_prompt_submit: {}: {}", self.by, self.why())
+            }
+            Some(AskedKind::SubagentStart) => format!("hook blocked subagent_start: {}: {}", self.by, self.why()),
+            Some(AskedKind::BeforeLlm | AskedKind::AfterLlm | AskedKind::BeforeTool | AskedKind::AfterTool) | None => {
+                self.phrase("Tool execution denied by hook")
+            }
         }
     }
 

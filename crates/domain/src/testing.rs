@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::chain::HookMachine;
 use crate::checkpoint::{
-    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, EventContext,
-    PreToolUse, Reply, Snapshot, SubagentStart, UserPromptSubmit,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, AskedKind, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind,
+    EventContext, PreToolUse, Reply, Snapshot, SubagentStart, UserPromptSubmit,
 };
 use crate::fault::Fault;
 use crate::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
@@ -204,25 +204,16 @@ impl Script {
 }
 
 fn continues(kind: CheckpointKind) -> Reply {
-    match kind {
-        CheckpointKind::UserPromptSubmit => UserPromptSubmit::reply(Verdict::Continue),
-        CheckpointKind::BeforeLlm => BeforeLlm::reply(Verdict::Continue),
-        CheckpointKind::AfterLlm => AfterLlm::reply(Verdict::Continue),
-        CheckpointKind::BeforeTool => BeforeTool::reply(Verdict::Continue),
-        CheckpointKind::PreToolUse => PreToolUse::reply(Verdict::Continue),
-        CheckpointKind::ApproveTool => ApproveTool::reply(Verdict::Continue),
-        CheckpointKind::AfterTool => AfterTool::reply(Verdict::Continue),
-        CheckpointKind::SubagentStart => SubagentStart::reply(Verdict::Continue),
-        CheckpointKind::SessionStart
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::Runtime => {
+    match kind.asked() {
+        Some(AskedKind::UserPromptSubmit) => UserPromptSubmit::reply(Verdict::Continue),
+        Some(AskedKind::BeforeLlm) => BeforeLlm::reply(Verdict::Continue),
+        Some(AskedKind::AfterLlm) => AfterLlm::reply(Verdict::Continue),
+        Some(AskedKind::BeforeTool) => BeforeTool::reply(Verdict::Continue),
+        Some(AskedKind::PreToolUse) => PreToolUse::reply(Verdict::Continue),
+        Some(AskedKind::ApproveTool) => ApproveTool::reply(Verdict::Continue),
+        Some(AskedKind::AfterTool) => AfterTool::reply(Verdict::Continue),
+        Some(AskedKind::SubagentStart) => SubagentStart::reply(Verdict::Continue),
+        None => {
             unreachable!("nobody is asked there")
         }
     }

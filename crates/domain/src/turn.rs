@@ -19,12 +19,15 @@ mod end;
 mod fact;
 mod skip;
 mod texts;
+mod waiting;
 
+pub use crate::kept_message::KeptMessage;
 pub use apply::whole_rounds;
 pub use end::TurnEnd;
-pub use fact::{Fact, KeptMessage, MessageSender, WaitingMessage};
+pub use fact::Fact;
 pub use skip::SkipReason;
 pub use texts::{ToolUse, TurnFlow, TurnSetup};
+pub use waiting::{MessageSender, WaitingMessage};
 
 /// The assistant message of a turn whose results went to the user already.
 pub const DELIVERED: &str = "Requested output delivered via tool attachment.";

@@ -3,8 +3,11 @@
 //! An address is checked twice: [`Egress::check_url`] looks at the URL itself, literal addresses included, and every
 //! answer of the one resolution whose addresses are then connected to is looked at. [`KeepAlive`] checks a third time,
 //! when it connects. Redirects are handed back, never followed, and no proxy is used, not even one from the environment.
+//!
+//! An address that the user chose needs no guard: [`client_for`] makes its client.
 
 mod allow;
+mod chosen;
 mod client;
 mod connect;
 mod keep_alive;
@@ -18,6 +21,7 @@ use std::sync::Arc;
 use url::{Host, Url};
 
 pub use self::allow::{Allow, InvalidAllow};
+pub use self::chosen::{NoClient, client_for};
 pub use self::client::{Client, Timeouts};
 pub use self::connect::{Dial, SystemDial};
 pub use self::keep_alive::{BodyError, HttpResponse, KeepAlive, SendError};

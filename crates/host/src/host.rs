@@ -10,32 +10,33 @@ use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
 use domain::approval::ApprovalMode;
 use domain::fault::Fault;
 use domain::history::HistoryKey;
-use domain::hook::HookState;
-use domain::hook::OBSERVER_TIMEOUT;
-use domain::store::StoreError;
+use domain::hook::{HookState, OBSERVER_TIMEOUT};
 use egress::Egress;
 use engine::evidence::Evidence;
 use engine::native::NativeHandler;
 use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
 use process::{ProcessHook, child_environment};
-use providers::{ProviderSpec, Secret, ToolMode};
-use store::{Store, StoreKeys};
+use providers::ProviderSpec;
+use store::Store;
 
 use crate::collector::Collector;
 use crate::config::trust::before_spawn;
 use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
-    ProviderConfig, ProviderConfigKind, detect,
+    ProviderConfig, detect,
 };
 use crate::error::HostError;
 use crate::files::HostMedia;
 use crate::home;
 use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
+use crate::mcp_names::is_mcp;
 use crate::rule_files;
 use crate::servers::{Servers, is_wanted};
 use crate::skill_sets::SkillSets;
-use crate::tool_names::is_mcp;
 use process::orphan_reaper::OrphanReaper;
+
+pub use crate::config_store::open_store;
+pub use crate::provider_spec::provider_spec;
 
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
 pub const EXEC_COMMAND: &str = "__exec";
@@ -350,31 +351,6 @@ pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
     names
 }
 
-/// The settings of a provider, with its key from the environment.
-pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
-    let (kind, base_url, tool_mode, script) = match &provider.kind {
-        ProviderConfigKind::OpenAi { base_url, tool_mode } => {
-            (providers::WireKind::OpenAi, base_url.clone(), *tool_mode, None)
-        }
-        ProviderConfigKind::Anthropic { base_url } => {
-            (providers::WireKind::Anthropic, base_url.clone(), ToolMode::Native, None)
-        }
-        ProviderConfigKind::Scripted { script } => {
-            (providers::WireKind::Scripted, None, ToolMode::Native, Some(script.clone()))
-        }
-    };
-    ProviderSpec {
-        base_url: base_url.map(String::from),
-        api_key: provider.api_key_env.as_ref().and_then(|name| env.text(name)).map(Secret::new),
-        key_env: provider.api_key_env.clone(),
-        tool_mode,
-        vision: provider.vision,
-        capabilities: provider.takes.clone(),
-        script,
-        ..ProviderSpec::new(name, kind)
-    }
-}
-
 /// Loads what the command line asks for, with the surroundings of this process.
 ///
 /// # Errors
@@ -397,37 +373,6 @@ fn hide() {
     if let Err(error) = nix::sys::prctl::set_dumpable(false) {
         tracing::warn!(%error, "other processes of this user can read what children do not inherit");
     }
-}
-
-/// Opens the store of `config`.
-///
-/// # Errors
-/// It cannot be opened.
-pub fn open_store(config: &Config) -> Result<Arc<Store>, HostError> {
-    open_store_with(config, StoreKeys::default())
-}
-
-/// Opens the store of `config` with the keys of `sealing`.
-///
-/// # Errors
-/// It cannot be opened.
-pub fn open_store_with(config: &Config, sealing: StoreKeys) -> Result<Arc<Store>, HostError> {
-    if let Some(why) = config.bad_store() {
-        return Err(HostError::usage(format!("there is no store: {why}")));
-    }
-    store::open_with(&config.store_url, &config.home, config.durability, sealing).map(Arc::new).map_err(|error| {
-        match error {
-            store::StoreOpenError::Url(_) | store::StoreOpenError::Schema { .. } => {
-                HostError::usage(format!("store.url: {error}"))
-            }
-            store::StoreOpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
-                HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
-            }
-            store::StoreOpenError::Store(
-                StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
-            ) => HostError::failed(error.to_string()),
-        }
-    })
 }
 
 /// The files that a hook runs, as far as its command names them.

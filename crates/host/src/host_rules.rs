@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use domain::checkpoint::AgentInfo;
 use domain::hook::Hook;
-use domain::id::{AgentId, HookId, HookName, SENTINEL_TENANT, TenantId};
+use domain::id::{AgentId, HookName, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
 use domain::rule::{Edition, Rule};
 use domain::shell::ShellFacts;
@@ -17,36 +17,33 @@ use egress::{Egress, KeepAlive};
 use engine::Engine;
 use engine::approvals::SystemClock;
 use engine::live_rules::LiveRules;
-use rules::admin::SealingVault;
 use rules::admin::{RuleAdmin, RuleAdminServices};
 use rules::cache::{AgentNames, RuleCache};
-use rules::handler::{
-    CommandEnv, Evaluator, JudgeSettings, Judges, ObserverPool, Outbox, PoolLimits, RuleServices, Vault,
-};
+use rules::handler::{CommandEnv, Evaluator, JudgeSettings, Judges, ObserverPool, Outbox, PoolLimits, RuleServices};
 use rules::http::HttpSender;
 use sandbox::Sandbox;
 use store::keyring::signing::SigningKey;
-use store::keyring::{Form, KeySource, Keyring, SealedPlace};
+use store::keyring::{KeySource, Keyring};
 use store::{Store, StoreKeys};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Env, JudgeConfig, Loaded};
+use crate::config_store::open_store_with;
 use crate::error::HostError;
-use crate::host::{open_store_with, provider_spec};
 use crate::judges::ModelJudges;
+use crate::keyring_vault::KeyringVault;
+use crate::provider_spec::provider_spec;
 use crate::rule_files::{FileProblem, FiledRules};
 use crate::rule_sync::{RuleSync, SyncReport};
+use crate::scripts::{SandboxScripts, launcher};
 
 mod retention;
-mod scripts;
 mod workspaces;
 
-pub use scripts::check_script;
 pub use workspaces::Workspaces;
 
 use retention::{RetentionTerms, forget_old};
-use scripts::{SandboxScripts, launcher};
 
 /// The variables that say what kind of host this is, the first that is set.
 const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
@@ -429,40 +426,6 @@ impl AgentInfo for ByWorkspace {
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
         let facts = agent::tools::shell_facts(name, arguments, &self.workspace);
         Arc::new(facts.unwrap_or_default())
-    }
-}
-
-/// Opens and seals the secrets of rows.
-pub struct KeyringVault(pub Arc<Keyring>);
-
-impl KeyringVault {
-    /// The value at `path` of the row `hook`, encrypted.
-    ///
-    /// # Errors
-    /// There is no key, or none that can.
-    pub fn seal_value(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
-        let place = SealedPlace::new(TABLE, hook.as_str(), tenant.as_str(), path);
-        self.0.seal(&place, plain.as_bytes()).map_err(|error| error.to_string())
-    }
-}
-
-impl SealingVault for KeyringVault {
-    fn seal(&self, hook: &HookId, tenant: &TenantId, path: &str, plain: &str) -> Result<String, String> {
-        self.seal_value(hook, tenant, path, plain)
-    }
-}
-
-/// The table that rows stand in, as their secrets are bound to it.
-pub const TABLE: &str = "agent_hooks";
-
-impl Vault for KeyringVault {
-    fn open(&self, hook: &HookId, tenant: &TenantId, path: &str, text: &str) -> Result<String, String> {
-        let place = SealedPlace::new(TABLE, hook.as_str(), tenant.as_str(), path);
-        let opened = self.0.open_value(&place, text).map_err(|error| error.to_string())?;
-        if opened.form == Form::Unsealed {
-            tracing::warn!(hook_id = %hook, path, "crypto.unencrypted_value_read");
-        }
-        opened.plain.as_str().map(str::to_owned).map_err(|error| error.to_string())
     }
 }
 

@@ -4,21 +4,26 @@
 //! engine, hooks, rules, judges, servers, skills) and makes its agents ready to work; [`reload`] puts another
 //! configuration in its place. Nothing here prints or asks: a face does.
 
-pub mod skill_sets;
 pub mod builtins;
 pub mod collector;
 pub mod config;
-pub mod ready_agent;
+mod config_store;
 pub mod error;
 pub mod files;
 pub mod home;
 pub mod host;
+pub mod host_rules;
 pub mod judges;
+pub mod keyring_vault;
+pub mod mcp_names;
+mod provider_spec;
+pub mod ready_agent;
 pub mod reload;
 pub mod rule_files;
 pub mod rule_sync;
+pub mod scripts;
 pub mod servers;
-pub mod host_rules;
+pub mod skill_sets;
 pub mod tool_names;
 
 pub use error::{ErrorKind, HostError};

@@ -16,7 +16,7 @@ use rules::handler::Vault as _;
 use rules::record;
 
 use crate::config::Config;
-use crate::host_rules::KeyringVault;
+use crate::keyring_vault::KeyringVault;
 use crate::rule_files::{
     FileContext, FileProblem, FiledRules, GATES, GoodRule, IN_FOLDER, folder_of, mounted, strangers,
 };

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::trust::before_spawn;
 use crate::config::{Config, McpReach, McpServerConfig};
-use crate::tool_names::{is_mcp, mcp_glob};
+use crate::mcp_names::{is_mcp, mcp_glob};
 
 /// A server that runs, and what was accepted of it.
 #[derive(Clone)]

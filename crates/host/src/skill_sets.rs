@@ -12,7 +12,8 @@ use domain::skill::scan::Scan;
 use skills::{Scanner, SkillSelection};
 
 use crate::config::{AgentConfig, Config, FlowConfig, NamedRef};
-use crate::tool_names::{is_mcp, may_bring_tools};
+use crate::mcp_names::is_mcp;
+use crate::tool_names::may_bring_tools;
 
 /// The skills of each agent, by its name.
 #[derive(Default)]

@@ -9,12 +9,9 @@ use domain::json::{Object, Rendered};
 use domain::llm::LlmRequest;
 use domain::message::{Message, Role};
 use engine::{Dispatcher, TurnCx};
-use globset::{Glob, GlobMatcher};
 
 use crate::config::Config;
-
-/// What the names of all tools of MCP servers begin with.
-const MCP: &str = "mcp_";
+use crate::mcp_names::{is_mcp, names_mcp};
 
 /// Shortest piece of a pattern that is taken for a name: shorter ones are like everything.
 const SHORTEST_NAME: usize = 3;
@@ -24,16 +21,6 @@ pub fn offered(config: &Config) -> BTreeSet<&str> {
     let named = config.agents.values().filter_map(|agent| agent.tools.as_ref()).flatten().map(String::as_str);
     let read_only = config.agents.values().any(|agent| agent.tools.is_none());
     named.filter(|name| BUILTIN.contains(name)).chain(READ_ONLY.into_iter().filter(|_| read_only)).collect()
-}
-
-/// Whether `name`, of a tool or in `agents.NAME.tools`, is about tools of MCP servers.
-pub fn is_mcp(name: &str) -> bool {
-    name.starts_with(MCP)
-}
-
-/// Whether a matcher spells what the names of all tools of MCP servers begin with.
-pub fn names_mcp(pattern: &str) -> bool {
-    pattern.contains(MCP)
 }
 
 /// Names that tools of MCP servers may have, as far as the configuration alone says: those that agents name, and for
@@ -49,14 +36,6 @@ pub fn may_be_about_servers(config: &Config, hook: &Hook) -> bool {
     let pattern = hook.matcher.as_ref().map(|matcher| matcher.pattern()).unwrap_or_default();
     let spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
     config.mcp.keys().any(spelled) || of_servers(config).iter().any(|tool| is_about(hook, tool))
-}
-
-/// An entry of `agents.NAME.tools` about tools of MCP servers.
-///
-/// # Errors
-/// It is no glob: why.
-pub fn mcp_glob(entry: &str) -> Result<GlobMatcher, String> {
-    Glob::new(entry).map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 /// Whether `hook` is about the tool `name`, as far as its matcher says.

@@ -15,9 +15,11 @@ mod visitor;
 use std::sync::Arc;
 
 use engine::Tool;
+use process::supervision::supervise;
 use tokio_util::task::TaskTracker;
 
-use self::shared::{Phase, Shared};
+use self::shared::Shared;
+use self::supervisor::ServerSupervisor;
 use crate::spec::ServerSpec;
 
 /// A server of tools. Dropping it closes it in the background; [`McpServer::close`] waits.
@@ -41,7 +43,8 @@ impl McpServer {
     /// Starts the server and returns at once; its tasks run on `tasks`. Needs a runtime with time and IO.
     pub fn start(spec: ServerSpec, tasks: TaskTracker) -> Arc<Self> {
         let shared = Arc::new(Shared::new(spec));
-        tasks.spawn(supervisor::supervise(shared.clone(), tasks.clone()));
+        let supervisor = ServerSupervisor::new(shared.clone(), tasks.clone());
+        tasks.spawn(supervise(shared.server.clone(), supervisor));
         Arc::new(Self { shared })
     }
 
@@ -55,9 +58,7 @@ impl McpServer {
     /// # Errors
     /// Why the server could not be used. It goes on trying.
     pub async fn ready(&self) -> Result<(), String> {
-        let mut first = self.shared.first.subscribe();
-        let outcome = first.wait_for(Option::is_some).await.ok().and_then(|first| first.clone());
-        outcome.unwrap_or_else(|| Err(shared::CLOSED.into()))
+        self.shared.server.first().await
     }
 
     /// The tools that it had when it was asked last; none before [`McpServer::ready`]. They can be called while it is
@@ -68,25 +69,20 @@ impl McpServer {
 
     /// How it is doing.
     pub fn status(&self) -> ServerStatus {
-        let (up, cause) = match &*self.shared.phase.borrow() {
-            Phase::Up(_) => (true, None),
-            Phase::Starting(cause) => (false, cause.clone()),
-            Phase::Down(cause, _) => (false, Some(cause.clone())),
-            Phase::Closed => (false, None),
-        };
-        ServerStatus { up, cause, restarts: self.shared.restarts() }
+        let server = &self.shared.server;
+        ServerStatus { up: server.up().is_some(), cause: server.cause(), restarts: server.restarts() }
     }
 
     /// Ends the server: its input is closed, then its whole group gets TERM, then KILL, each after a while. Returns when
     /// nothing of it runs any more.
     pub async fn close(&self) {
-        self.shared.closing.cancel();
-        self.shared.done.cancelled().await;
+        self.shared.server.closing().cancel();
+        self.shared.server.done().await;
     }
 }
 
 impl Drop for McpServer {
     fn drop(&mut self) {
-        self.shared.closing.cancel();
+        self.shared.server.closing().cancel();
     }
 }

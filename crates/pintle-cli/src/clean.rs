@@ -1,5 +1,8 @@
 //! Strangers' text with everything in it visible, so that it cannot show something else than what it is.
 
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _};
+
 /// A name or a line: what moves a terminal or turns the direction of reading around is spelled out.
 pub fn clean(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -25,6 +28,11 @@ pub fn prose(text: &str) -> String {
         }
     }
     shown
+}
+
+/// What a model, a tool or a hook wrote, as it may stand on stdout: a terminal does not get to act on it.
+pub fn foreign(text: &str) -> Cow<'_, str> {
+    if io::stdout().is_terminal() { Cow::Owned(prose(text)) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use domain::id::TenantId;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use engine::approvals::Asker;
 
-use crate::pintle::Inner;
+use crate::host::Host;
 use crate::stage::Fut;
 
 /// How often the store is looked at for an answer that another process gave.
@@ -38,13 +38,13 @@ pub(crate) fn asking(ui: impl Ui) -> Arc<dyn Asker> {
 
 /// The questions about the calls of one tenant.
 pub struct Approvals {
-    host: Arc<Inner>,
+    host: Arc<Host>,
     store: Arc<dyn ApprovalStore>,
     tenant: TenantId,
 }
 
 impl Approvals {
-    pub(crate) fn new(host: Arc<Inner>, store: Arc<dyn ApprovalStore>, tenant: TenantId) -> Self {
+    pub(crate) fn new(host: Arc<Host>, store: Arc<dyn ApprovalStore>, tenant: TenantId) -> Self {
         Self { host, store, tenant }
     }
 

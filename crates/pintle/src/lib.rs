@@ -41,6 +41,7 @@
 
 mod approvals;
 mod executor;
+mod host;
 mod known;
 mod outcome;
 mod pintle;

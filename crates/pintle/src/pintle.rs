@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
-use engine::approvals::{Approvals as Asking, Asker};
 use engine::{Engine, Mount};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::approvals::{Ui, asking};
+use crate::host::Host;
 use crate::stage::{HookAt, Observer, Stage, observing};
 use crate::stores::Stores;
 use crate::tenant::{Tenant, UnknownTenant};
@@ -22,17 +22,7 @@ const DEFAULT: &str = "default";
 
 /// The hooks of one program, and what they need: stores, tenants, a person to ask. Clones share it.
 #[derive(Clone)]
-pub struct Pintle(pub(crate) Arc<Inner>);
-
-pub(crate) struct Inner {
-    pub(crate) engine: Engine,
-    pub(crate) stores: Stores,
-    pub(crate) tools: Arc<BTreeSet<String>>,
-    tenants: RwLock<BTreeSet<TenantId>>,
-    ui: RwLock<Option<Arc<dyn Asker>>>,
-    /// Rings whenever a question was answered through this host.
-    pub(crate) answered: Notify,
-}
+pub struct Pintle(pub(crate) Arc<Host>);
 
 /// A host cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +115,7 @@ impl Pintle {
             }
         }
         let stores = stores.into();
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(Host {
             engine: Engine::new(stores.records.clone(), Vec::new()),
             stores,
             tools: Arc::new(named),
@@ -215,14 +205,5 @@ impl Pintle {
             pattern: matcher.pattern().to_owned(),
             tools: self.0.tools.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
         })
-    }
-}
-
-impl Inner {
-    /// How a person is asked in a turn that begins now; nobody can be without a place for questions.
-    pub(crate) fn asking(&self) -> Option<Arc<Asking>> {
-        let ui = self.ui.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let store = self.stores.approvals.clone()?;
-        Some(Arc::new(Asking::for_host(store, ui)))
     }
 }

@@ -7,13 +7,13 @@ use domain::identity::Identity;
 use domain::store::{RecordQuery, StoreError, StoredEvent};
 
 use crate::approvals::Approvals;
-use crate::pintle::Inner;
+use crate::host::Host;
 use crate::turn::Turn;
 
 /// Everything of one tenant, and nothing of another.
 #[derive(Clone)]
 pub struct Tenant {
-    host: Arc<Inner>,
+    host: Arc<Host>,
     id: TenantId,
 }
 
@@ -24,12 +24,12 @@ pub struct UnknownTenant(pub String);
 
 /// The records of one tenant.
 pub struct Records {
-    host: Arc<Inner>,
+    host: Arc<Host>,
     tenant: TenantId,
 }
 
 impl Tenant {
-    pub(crate) fn new(host: Arc<Inner>, id: TenantId) -> Self {
+    pub(crate) fn new(host: Arc<Host>, id: TenantId) -> Self {
         Self { host, id }
     }
 

@@ -24,9 +24,9 @@ use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Executor;
+use crate::host::Host;
 use crate::known::Known;
 use crate::outcome::{Done, Refusal, Stop};
-use crate::pintle::Inner;
 
 /// What a result leaves when its turn was cancelled before every hook had seen it.
 const WITHHELD: &str =
@@ -40,7 +40,7 @@ const FAILED: &str = "the tool failed";
 /// Dropped before [`Turn::end`], a turn that began ends as aborted, so that observers hear of one end in any case; one
 /// of whose calls waits for a person stays open, for somebody to go on with it.
 pub struct Turn {
-    host: Arc<Inner>,
+    host: Arc<Host>,
     hooks: Dispatcher,
     who: Identity,
     cancel: CancellationToken,
@@ -74,7 +74,7 @@ pub struct Completion {
 }
 
 impl Turn {
-    pub(crate) fn new(host: Arc<Inner>, who: Identity) -> Self {
+    pub(crate) fn new(host: Arc<Host>, who: Identity) -> Self {
         let hooks = host.engine.dispatcher_for(&who.tenant_id);
         Self { host, hooks, who, cancel: CancellationToken::new(), state: Mutex::default() }
     }

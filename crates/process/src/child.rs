@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use tokio::net::unix::pipe;
 
 use crate::group::ChildGuard;
-use crate::spawn::{self, Start};
+use crate::platform::Start;
+use crate::spawn;
 
 pub use crate::restart::Restarts;
 

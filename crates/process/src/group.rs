@@ -14,7 +14,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::exec;
+use crate::platform;
 use crate::spawn::StartingChild;
 use crate::thread_hold::ThreadHold;
 
@@ -49,7 +49,7 @@ enum EndSignal {
 
 impl EndSignal {
     fn of(child: Pid) -> io::Result<Self> {
-        exec::watch(child).map(Self::Own).or_else(|error| {
+        platform::watch(child).map(Self::Own).or_else(|error| {
             tracing::debug!(%error, "a child is watched by signals");
             Self::any()
         })
@@ -101,7 +101,7 @@ impl ChildGuard {
         if let Some(end) = &self.end {
             return end.clone();
         }
-        let fault = match exec::reap(self.child) {
+        let fault = match platform::reap(self.child) {
             // It hangs in the kernel and goes when the kernel lets it.
             Ok(None) => return Fault::Killed { signal: Kill::SIGKILL as i32 },
             Ok(Some(status)) => match (status.code(), status.signal()) {
@@ -161,7 +161,7 @@ impl Drop for ChildGuard {
         if !self.gone {
             self.signal(Some(Kill::SIGKILL));
             // One that was waited for may have left its id to somebody else.
-            let status = self.end.is_none().then(|| exec::reap(self.child));
+            let status = self.end.is_none().then(|| platform::reap(self.child));
             tracing::debug!(?status, "a child was killed because its supervisor went away");
         }
     }

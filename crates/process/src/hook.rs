@@ -1,7 +1,7 @@
 //! Process hooks: one supervised child each, JSON lines over its pipes.
 //!
-//! A [`ProcessHook`] is a handle. Behind it a supervisor (`supervisor.rs`) starts a child (`spawn.rs`, `exec.rs`), shakes hands
-//! (`hello.rs`), and starts another when it ends (`restart.rs`). What is said to one child is its session
+//! A [`ProcessHook`] is a handle. Behind it a supervisor (`supervisor.rs`, `supervision.rs`) starts a child (`spawn.rs`,
+//! `platform.rs`), shakes hands (`hello.rs`), and starts another when it ends (`restart.rs`). What is said to one child is its session
 //! (`session.rs`), written by `writer.rs`, read by `reader.rs`; `child.rs` sees to it that nothing outlives it.
 
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ use engine::deadlines::Deadlines;
 use engine::handler::{Handler, HookCall};
 
 mod events;
+mod frame_reader;
+mod frame_writer;
 mod hello;
 mod inner;
 mod lines;
@@ -35,8 +37,11 @@ mod writer;
 pub use spec::{ProcessSpec, SpawnCheck};
 
 use events::Event;
-use inner::{Inner, Phase};
+use inner::Inner;
 use session::{Request, Unanswered};
+use supervisor::HookSupervisor;
+
+use crate::supervision::supervise;
 
 /// Longest deadline that is kept to; longer ones mean "for ever", and clocks cannot count to them.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -73,7 +78,7 @@ impl ProcessHook {
     /// runtime with time and IO.
     pub fn start(spec: ProcessSpec, tracker: TaskTracker, deadlines: Deadlines) -> Arc<Self> {
         let inner = Arc::new(Inner::new(spec, tracker.clone(), deadlines));
-        tracker.spawn(supervisor::supervise(inner.clone()));
+        tracker.spawn(supervise(inner.child.clone(), HookSupervisor::new(inner.clone())));
         Arc::new(Self { inner })
     }
 
@@ -87,19 +92,13 @@ impl ProcessHook {
     /// # Errors
     /// Why the hook could not start. It goes on trying.
     pub async fn ready(&self) -> Result<(), Fault> {
-        let mut first = self.inner.first.subscribe();
-        let outcome = first.wait_for(Option::is_some).await.ok().and_then(|first| first.clone());
-        outcome.unwrap_or_else(|| Err(Fault::Unavailable { detail: "the hook is closed".into() }))
+        self.inner.child.first().await
     }
 
     /// How it is doing.
     pub fn status(&self) -> HookStatus {
-        let (up, fault) = match &*self.inner.phase.borrow() {
-            Phase::Up(_) => (true, None),
-            Phase::Starting(fault) => (false, fault.clone()),
-            Phase::Down(fault, _) => (false, Some(fault.clone())),
-            Phase::Closed => (false, None),
-        };
+        let child = &self.inner.child;
+        let (up, fault) = (child.up().is_some(), child.cause());
         let mut events = self.inner.events();
         // While no child is there to write to, nobody else looks at the clock.
         events.expire(Instant::now());
@@ -107,7 +106,7 @@ impl ProcessHook {
         HookStatus {
             up,
             fault,
-            restarts: tally.restarts.get(),
+            restarts: child.restarts(),
             dropped_events: events.dropped().clone(),
             late_replies: tally.late_replies.get(),
             unknown_replies: tally.unknown_replies.get(),
@@ -168,7 +167,7 @@ impl ProcessHook {
         let mut events = inner.events();
         let seq = events.number();
         events.expire(now);
-        if inner.closing.is_cancelled() || !events.has_place(kind) {
+        if inner.child.closing().is_cancelled() || !events.has_place(kind) {
             events.count_dropped(kind);
             return false;
         }
@@ -206,21 +205,21 @@ impl Handler for ProcessHook {
             return true;
         }
         let queued = self.queue(notice, event);
-        if queued && let Phase::Up(session) = &*self.inner.phase.borrow() {
+        if queued && let Some(session) = self.inner.child.up() {
             session.wake.notify_one();
         }
         queued
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        self.inner.closing.cancel();
-        Box::pin(self.inner.done.cancelled())
+        self.inner.child.closing().cancel();
+        Box::pin(self.inner.child.done())
     }
 }
 
 impl Drop for ProcessHook {
     fn drop(&mut self) {
-        self.inner.closing.cancel();
+        self.inner.child.closing().cancel();
     }
 }
 

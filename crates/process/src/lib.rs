@@ -2,18 +2,19 @@
 //!
 //! [`hook`] runs process hooks, [`command`] the commands of rules, [`child`] starts anything else that speaks over pipes.
 
-mod thread_hold;
 pub mod child;
 pub mod command;
 pub mod environment;
-mod exec;
 mod group;
 pub mod hook;
 pub mod mounting;
 pub mod orphan_reaper;
+mod platform;
 mod restart;
 mod spawn;
 mod stderr;
+pub mod supervision;
+mod thread_hold;
 
 pub use environment::{ChildEnv, child_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};

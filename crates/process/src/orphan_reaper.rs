@@ -4,13 +4,13 @@
 //! command of `exec` started has the host above it and cannot pass for a person ([`crate::operator`]). Who adopts has
 //! to bury, too.
 
-use std::fs;
-
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp, getpid};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::platform::{self, EndedProcess};
 
 /// The task that buries what was adopted.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl OrphanReaper {
     /// Adopts what children leave behind from now on, and buries it until [`OrphanReaper::close`]. Needs a runtime.
     pub fn adopt() -> Self {
         let this = Self::default();
-        if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
+        if let Err(error) = platform::adopt_orphans() {
             tracing::warn!(%error, "what children leave behind cannot be kept below the host");
             return this;
         }
@@ -53,38 +53,15 @@ impl OrphanReaper {
 /// Every child of the host's own leads a group and is waited for by whoever started it. So only those that are not
 /// leaders are taken; a leader that was adopted stays until the host ends.
 fn reap() {
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if EndedProcess::read(pid).is_some_and(|ended| ended.is_adopted()) {
-            // An error means that somebody else was faster.
-            waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)).ok();
-        }
+    for ended in platform::ended_processes().filter(is_adopted) {
+        // An error means that somebody else was faster.
+        waitpid(Pid::from_raw(ended.pid), Some(WaitPidFlag::WNOHANG)).ok();
     }
 }
 
-/// A process that has ended and waits to be reaped.
-#[derive(Debug, PartialEq, Eq)]
-struct EndedProcess {
-    pid: i32,
-    parent: i32,
-    group: i32,
-}
-
-impl EndedProcess {
-    fn read(pid: i32) -> Option<Self> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name in parentheses and may hold anything; then come state, parent, group.
-        let after_name = stat.iter().rposition(|byte| *byte == b')')?;
-        let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
-        let mut fields = fields.split_ascii_whitespace();
-        let state = fields.next()?;
-        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        (state == "Z").then_some(Self { pid, parent, group })
-    }
-
-    fn is_adopted(&self) -> bool {
-        self.parent == getpid().as_raw() && self.group != self.pid && self.group != getpgrp().as_raw()
-    }
+/// Whether it came to the host because its own parent ended.
+fn is_adopted(ended: &EndedProcess) -> bool {
+    ended.parent == getpid().as_raw() && ended.group != ended.pid && ended.group != getpgrp().as_raw()
 }
 
 #[cfg(test)]
@@ -101,8 +78,8 @@ mod tests {
         nix::sys::wait::waitid(nix::sys::wait::Id::Pid(Pid::from_raw(pid)), flags).unwrap();
         let ended = EndedProcess::read(pid).unwrap();
         assert_eq!(ended, EndedProcess { pid, parent: getpid().as_raw(), group: pid });
-        assert!(!ended.is_adopted());
-        assert!(EndedProcess { group: pid + 1, ..ended }.is_adopted());
+        assert!(!is_adopted(&ended));
+        assert!(is_adopted(&EndedProcess { group: pid + 1, ..ended }));
         leader.wait().unwrap();
         assert_eq!(EndedProcess::read(pid), None);
     }

@@ -41,11 +41,6 @@ impl Restarts {
     }
 }
 
-/// Whether a call with this deadline waits for a child that is started again at `due`.
-pub(super) fn worth_waiting(due: Instant, deadline: Instant) -> bool {
-    due < deadline
-}
-
 /// Timeouts in a row without a line from the child.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
@@ -102,16 +97,6 @@ mod tests {
         restarts.went_down(now, 0.5);
         let later = now + Duration::from_secs(600);
         assert_eq!(restarts.went_down(later, 0.5), Duration::from_millis(500));
-    }
-
-    #[test]
-    fn a_call_waits_only_for_a_restart_before_its_deadline() {
-        let now = Instant::now();
-        let later = now + Duration::from_millis(1);
-        assert_eq!(
-            (worth_waiting(now, later), worth_waiting(now, now), worth_waiting(later, now)),
-            (true, false, false)
-        );
     }
 
     #[test]

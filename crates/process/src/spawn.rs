@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{OnceLock, mpsc};
 
@@ -16,11 +16,9 @@ use nix::unistd::{AccessFlags, Pid, access, pipe2};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use crate::exec::{self, Image, StartFailure, Step};
+use crate::platform::{self, Image, Start, StartFailure, Step, widen};
 use crate::thread_hold::ThreadHold;
 
-/// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
-const PIPE_BYTES: i32 = 1 << 20;
 /// Longest `#!` line that is read for a message; the kernel itself reads less.
 const SHEBANG_BYTES: u64 = 512;
 
@@ -35,14 +33,6 @@ pub(crate) struct Spawned<I = pipe::Sender> {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What to start, as [`crate::child::Launch`] describes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
-    pub(crate) argv: &'a [String],
-    pub(crate) dir: Option<&'a Path>,
-    pub(crate) env: &'a [(OsString, OsString)],
-}
-
 /// Starts a child that may live as long as the host; an error says which program failed and why.
 pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {
     let Prepared { program, image, theirs, ours: [stdin, stdout, stderr] } = Prepared::new(start)?;
@@ -54,7 +44,7 @@ pub(crate) async fn spawn(start: Start<'_>) -> Result<Spawned, String> {
     let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
     let (tell, told) = oneshot::channel();
     let job: Job = Box::new(move || {
-        let started = exec::start(&image, theirs).map(|pid| StartingChild(Some((pid, None))));
+        let started = platform::start(&image, theirs).map(|pid| StartingChild(Some((pid, None))));
         // Nobody listens any more when the hook is being closed; the child then goes at once.
         tell.send(started).unwrap_or_else(drop);
     });
@@ -79,7 +69,7 @@ pub(crate) fn spawn_here<I>(
     let stdout = pipe::Receiver::from_owned_fd_unchecked(stdout).map_err(pipes)?;
     let stderr = pipe::Receiver::from_owned_fd_unchecked(stderr).map_err(pipes)?;
     let bond = ThreadHold::here().ok_or("the thread that should start it is ending")?;
-    let pid = exec::start(&image, theirs).map_err(|failed| why(&program, start.dir, failed))?;
+    let pid = platform::start(&image, theirs).map_err(|failed| why(&program, start.dir, failed))?;
     Ok(Spawned { child: StartingChild(Some((pid, Some(bond)))), stdin, stdout, stderr })
 }
 
@@ -123,7 +113,7 @@ impl Drop for StartingChild {
         if let Some((child, _bond)) = self.0.take() {
             // It leads a group, and what it started meanwhile goes with it.
             killpg(child, Signal::SIGKILL).unwrap_or_default();
-            let gone = exec::reap_blocking(child);
+            let gone = platform::reap_blocking(child);
             tracing::debug!(?gone, "a child that nobody took over was ended");
         }
     }
@@ -243,11 +233,4 @@ fn interpreter(script: &Path) -> Option<PathBuf> {
     // A trailing carriage return is the commonest cause, so it must stay visible.
     let cr = if line.ends_with(b"\r") { "\\r" } else { "" };
     Some(PathBuf::from(OsString::from(format!("{}{cr}", String::from_utf8_lossy(word)))))
-}
-
-/// Asks for a large pipe; where the system refuses, the default one works as well, only slower.
-pub(crate) fn widen(end: &impl AsFd) {
-    if let Err(error) = fcntl(end, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)) {
-        tracing::debug!(%error, "a pipe keeps its default capacity");
-    }
 }

@@ -34,13 +34,13 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::HeaderName;
 
+use crate::abilities::Abilities;
 use crate::anthropic::answer::Assembly;
-use crate::capabilities::Abilities;
-use crate::connect::ANTHROPIC_BASE_URL;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
 use crate::lower::{TurnPosition, WireShape};
+use crate::spec::{ANTHROPIC_BASE_URL, ProviderSpec};
 use crate::sse::Events;
-use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec};
+use crate::{Delta, OnDelta, Provider, ProviderError};
 
 mod answer;
 mod choice;

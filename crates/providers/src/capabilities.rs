@@ -8,8 +8,7 @@ use std::sync::LazyLock;
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-use crate::lower::{LoweringOptions, TurnPosition, WireShape};
-use crate::{ProviderError, ProviderSpec};
+use crate::ProviderError;
 
 /// The table that ships.
 const SHIPPED: &str = include_str!("../capabilities.toml");
@@ -274,36 +273,6 @@ fn entry(number: usize, mut keys: toml::Table) -> Result<(GlobMatcher, Capabilit
     Ok((glob.compile_matcher(), said.over(strictest)))
 }
 
-/// The capabilities of the models of one provider.
-#[derive(Clone, Debug)]
-pub(crate) struct Abilities {
-    provider: String,
-    overrides: Overrides,
-}
-
-impl Abilities {
-    /// Those that `spec` says, or else the table.
-    ///
-    /// # Errors
-    /// A value that cannot be meant.
-    pub(crate) fn of(spec: &ProviderSpec) -> Result<Self, ProviderError> {
-        let wrong = |e| ProviderError::fatal(format!("in `[providers.{}.capabilities]`, {e}", spec.name));
-        spec.capabilities.check().map_err(wrong)?;
-        Ok(Self { provider: spec.name.clone(), overrides: spec.capabilities.clone() })
-    }
-
-    /// How requests to `model` are lowered.
-    pub(crate) fn how<'a>(&self, model: &str, shape: WireShape, turn: Option<TurnPosition<'a>>) -> LoweringOptions<'a> {
-        let capabilities = self.overrides.over(CapabilityTable::shipped().of(&self.provider, model));
-        LoweringOptions { model: format!("{}/{model}", self.provider), capabilities, shape, turn }
-    }
-
-    /// `error`, with the entry to change if it is about where a message stands or who speaks in it.
-    pub(crate) fn explain(&self, error: ProviderError, how: &LoweringOptions<'_>) -> ProviderError {
-        how.capabilities.explain(error, &self.provider)
-    }
-}
-
 /// How servers speak of a message that stands where it may not, in lower case.
 const ABOUT_PLACES: [&str; 9] = [
     "role",
@@ -319,7 +288,7 @@ const ABOUT_PLACES: [&str; 9] = [
 
 impl Capabilities {
     /// `error`, with the entry to change if it is about where a message stands or who speaks in it.
-    fn explain(&self, mut error: ProviderError, provider: &str) -> ProviderError {
+    pub(crate) fn explain(&self, mut error: ProviderError, provider: &str) -> ProviderError {
         let said = match &error {
             ProviderError::Final { message } => message.to_lowercase(),
             ProviderError::Transient { .. } => return error,

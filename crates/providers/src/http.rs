@@ -7,10 +7,11 @@ use domain::llm::LlmReply;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
+use crate::ProviderError;
 use crate::failure::{self, Refusal};
 use crate::secret::Secret;
+use crate::spec::ProviderSpec;
 use crate::sse::{Body, Events};
-use crate::{ProviderError, ProviderSpec};
 
 /// How much of an error body is read, in bytes: messages are short, error pages are not.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
@@ -45,7 +46,7 @@ pub(crate) enum Answer {
 impl Endpoint {
     /// The endpoint at `url`.
     pub(crate) fn new(spec: &ProviderSpec, url: Url, key_header: KeyHeader) -> Result<Self, ProviderError> {
-        let client = crate::http_client(&url, spec.connect_timeout)?;
+        let client = http_client(&url, spec.connect_timeout)?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
@@ -138,4 +139,13 @@ pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<domain
         Err(_) if events.at_end().await => Err(ProviderError::cut("the end of its last event")),
         Err(e) => Err(ProviderError::fatal(format!("an event of the answer is not valid JSON: {e}"))),
     }
+}
+
+/// The client for a provider at `url`.
+///
+/// # Errors
+/// When there are no root certificates for an `https` address.
+pub fn http_client(url: &Url, connect_timeout: Duration) -> Result<reqwest::Client, ProviderError> {
+    egress::client_for(url, connect_timeout, None)
+        .map_err(|error| ProviderError::fatal(format!("no HTTP client: {error}")))
 }

@@ -196,7 +196,7 @@ pub(crate) fn read(mut reply: LlmReply) -> Result<LlmReply, ProviderError> {
     match serde_json::from_str::<Said<'_>>(text) {
         Ok(Said { tool: Some(tool), arguments, .. }) => {
             let arguments = arguments.map_or("{}", RawValue::get);
-            reply.tool_calls = vec![CallPart::new(&crate::openai::fresh_id(), &tool, arguments)];
+            reply.tool_calls = vec![CallPart::new(&crate::call_id::fresh_id(), &tool, arguments)];
             reply.finish_reason = "tool_calls".into();
             reply.content.clear();
             Ok(reply)

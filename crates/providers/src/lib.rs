@@ -15,10 +15,13 @@ pub mod anthropic;
 pub mod capabilities;
 pub mod preview;
 pub mod scripted;
+pub mod spec;
 pub mod retry;
 pub mod connect;
 pub mod quirks;
 pub mod reach;
+mod abilities;
+mod call_id;
 mod failure;
 mod http;
 mod lower;
@@ -26,10 +29,12 @@ mod media;
 mod secret;
 mod sse;
 
-pub use connect::{ProviderSpec, ToolMode, WireKind, connect, http_client};
+pub use connect::connect;
+pub use http::http_client;
 pub use lower::{CallKind, RemovalMode, TurnPosition, TurnWire};
 pub use reach::reach;
 pub use secret::Secret;
+pub use spec::{ProviderSpec, ToolMode, WireKind};
 
 /// A service that answers requests to models.
 pub trait Provider: Send + Sync {

@@ -38,7 +38,7 @@ mod thread;
 pub(crate) mod turn;
 
 pub(crate) use thread::{Join, Thread, mark, text_part};
-pub use turn::{CallKind, RemovalMode, TurnPosition, TurnWire};
+pub use turn::{RemovalMode, TurnPosition, TurnWire};
 
 /// A message as it is about to be sent.
 pub(crate) struct WireMessage<'a> {
@@ -67,6 +67,15 @@ pub(crate) enum WireShape {
     Blocks,
     /// Results are what the user says, the system prompt is the first message.
     Texts,
+}
+
+/// Which call of a turn a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// The one that asks for a plan.
+    Planning,
+    /// Any other.
+    Loop,
 }
 
 /// How a request is lowered.

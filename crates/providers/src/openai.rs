@@ -31,20 +31,18 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use reqwest::header::AUTHORIZATION;
 
-use crate::capabilities::Abilities;
-use crate::connect::OPENAI_BASE_URL;
+use crate::abilities::Abilities;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
 use crate::lower::{TurnPosition, WireShape};
 use crate::openai::answer::Assembly;
 use crate::openai::request::{Wire, native};
+use crate::spec::{OPENAI_BASE_URL, ProviderSpec, ToolMode};
 use crate::sse::Events;
-use crate::{Delta, OnDelta, Provider, ProviderError, ProviderSpec, ToolMode, json_schema};
+use crate::{Delta, OnDelta, Provider, ProviderError, json_schema};
 
 mod answer;
 mod call;
 pub(crate) mod request;
-
-pub(crate) use call::fresh_id;
 
 /// What ends a stream.
 const DONE: &str = "[DONE]";

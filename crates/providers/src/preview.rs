@@ -2,7 +2,7 @@
 
 use domain::llm::LlmRequest;
 
-use crate::capabilities::Abilities;
+use crate::abilities::Abilities;
 use crate::lower::{TurnPosition, WireShape};
 use crate::openai::request::native;
 use crate::{ProviderError, ProviderSpec, ToolMode, WireKind, anthropic, json_schema};

@@ -6,7 +6,9 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url};
 
 use crate::anthropic::VERSION;
-use crate::connect::{ANTHROPIC_BASE_URL, OPENAI_BASE_URL, ProviderSpec, WireKind, connect, http_client};
+use crate::connect::connect;
+use crate::http::http_client;
+use crate::spec::{ANTHROPIC_BASE_URL, OPENAI_BASE_URL, ProviderSpec, WireKind};
 use crate::{ProviderError, Secret};
 
 /// Asks the provider for its list of models, or reads its script. Says what answered.

@@ -33,6 +33,7 @@ mod number;
 mod pattern;
 mod run;
 mod same;
+mod text;
 mod tree;
 mod value;
 

@@ -21,17 +21,20 @@ use engine::handler::{Handler, HookCall};
 
 mod answer;
 mod denied;
+mod judges;
 mod judging;
 mod observing;
+mod scripts;
 mod services;
 mod running;
 mod tracing;
 mod trying;
 
-pub use judging::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges};
+pub use judges::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges};
 pub use observing::{ATTEMPTS, LEASE, LOOK_EVERY, ObserverPool, Outbox, PAUSES_SECONDS, PoolLimits, TakenJob};
 pub use running::{RuleQuestion, RuleRunner};
-pub use services::{CommandEnv, RuleServices, ScriptCall, ScriptFailure, ScriptResult, Scripts, SlugOf, Vault};
+pub use scripts::{ScriptCall, ScriptFailure, ScriptResult, Scripts};
+pub use services::{CommandEnv, RuleServices, SlugOf, Vault};
 pub(crate) use trying::TryResult;
 
 /// Runs one rule.

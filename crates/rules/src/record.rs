@@ -20,6 +20,7 @@ mod patch;
 mod rows;
 mod scope;
 mod secret;
+mod setting;
 mod typed;
 mod warning;
 
@@ -32,12 +33,13 @@ pub use config::{
 };
 pub use file::{FileRecordError, file, records};
 pub use handler::{allowed, allowed_for};
-pub use patch::{NO_MASTER, patch};
+pub use patch::patch;
 pub use secret::{MASK, SEALED, map_secrets, masked, secrets, shown};
+pub use setting::NO_MASTER;
 
 use draft::Draft;
-use rows::Setting;
 use secret::SealedInput;
+use setting::Setting;
 
 /// Longest name, in characters: the width of its column.
 pub const MAX_NAME_CHARS: usize = 255;

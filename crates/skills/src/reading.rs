@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::nearest;
 use dialects::skill::manifest::{self, MAX_MANIFEST_BYTES, Manifest, ManifestContext, ManifestEntry};
 use dialects::skill::name;
 use dialects::skill::text::{self, LONG_TEXT_BYTES, MAX_TEXT_BYTES};
+use domain::nearest::nearest;
 
 use crate::front;
 use domain::skill::SkillHook;

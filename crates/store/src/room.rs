@@ -12,9 +12,13 @@ use tokio::sync::Semaphore;
 /// Most bytes that may wait: enough for every burst of a busy machine, too little to be felt in its memory.
 pub const ROOM_BYTES: usize = 64 << 20;
 
+/// Most batches that wait for the writer. At one batch a tool call this is far more than the writer can lag behind
+/// by while the disk works at all; beyond it, waiting longer would not help.
+pub const QUEUE_BATCHES: usize = 2048;
+
 /// What the smallest batch takes. With it, at most half of the writer's queue is taken by what nobody waits for; the
 /// other half is for those who do.
-pub const MIN_ROOM_BYTES: usize = ROOM_BYTES / (crate::rows::batch::QUEUE_BATCHES / 2);
+pub const MIN_ROOM_BYTES: usize = ROOM_BYTES / (QUEUE_BATCHES / 2);
 
 /// What an event or a hook's line takes beside its texts, roughly.
 const FIXED_BYTES: usize = 512;

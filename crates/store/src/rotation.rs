@@ -9,37 +9,7 @@ use domain::store::StoreError;
 use crate::Store;
 use crate::keyring::Keyring;
 use crate::rows::rotation;
-
-/// Sealed values that are whole columns. Secrets of hooks are members of their settings, which others know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SealedColumn {
-    /// The details of faults.
-    Details,
-    /// What hooks that only observe are still to be sent.
-    Jobs,
-}
-
-/// What one batch came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RotationBatch {
-    /// How many values there were.
-    pub seen: usize,
-    /// How many of them were sealed anew; the others were under the key already, or do not open.
-    pub rewritten: usize,
-    /// Those that do not open. They stay as they are.
-    pub failed: Vec<UnopenedValue>,
-    /// Where the next batch goes on; nothing after the last.
-    pub next: Option<String>,
-}
-
-/// A value that does not open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnopenedValue {
-    /// The row that it stands in.
-    pub id: String,
-    /// Why it does not.
-    pub why: String,
-}
+pub use crate::rows::rotation::{RotationBatch, SealedColumn, UnopenedValue};
 
 impl Store {
     /// Seals at most `limit` values of `what` with the key of `keyring` that seals now, of rows after `after`, in one

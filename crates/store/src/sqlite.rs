@@ -29,13 +29,15 @@ use domain::store::{
 };
 use rusqlite::Connection;
 
+pub use crate::room::QUEUE_BATCHES;
 pub use crate::row::MAX_PATCH_BYTES;
-pub use crate::rows::batch::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
+pub use crate::rows::batch::MAX_GROUP_BATCHES;
 
 use crate::Durability;
 use crate::db::Failure;
 use crate::room::Rooms;
-use crate::rows::batch::{Batch, Traffic, is_awaited_by};
+use crate::rows::batch::{Batch, Traffic};
+use crate::rows::group::is_awaited_by;
 use crate::rows::{approvals, journal, records, sessions};
 use crate::sealing::StoreKeys;
 use crate::timing::HookTiming;

@@ -1,6 +1,5 @@
 //! One request to a collector.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use prost::Message;
@@ -35,22 +34,8 @@ pub(crate) struct Post {
 impl Post {
     /// A client for the collector of `settings`. It follows no redirect, so that headers reach no other host.
     pub(crate) fn new(settings: &CollectorSettings) -> Result<Self, CollectorSettingsError> {
-        // Fails only if the process has a TLS provider already, and any will do.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIME)
-            .timeout(POST_TIME)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&settings.traces) {
-            builder = builder.no_proxy();
-        }
-        if settings.traces.scheme() == "http" {
-            builder = builder.tls_certs_only([]);
-        }
-        let client = builder
-            .build()
-            .map_err(|error| CollectorSettingsError::Client { host: settings.host(), why: cause(error) })?;
+        let client = egress::client_for(&settings.traces, CONNECT_TIME, Some(POST_TIME))
+            .map_err(|error| CollectorSettingsError::Client { host: settings.host(), why: error.cause().to_owned() })?;
         Ok(Self { client, headers: settings.headers.clone() })
     }
 
@@ -83,12 +68,6 @@ impl Post {
         }
         Ok(refused(&answer))
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The innermost reason, which names neither the address nor a header.

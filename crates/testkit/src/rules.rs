@@ -12,6 +12,7 @@
 //! * Opening and resetting are updates of the row where the row has the breaker: its version becomes one more. What is
 //!   open for one tenant of a global hook stands beside the row, which stays as it is.
 
+mod account;
 mod audit;
 mod state;
 mod budget;

@@ -1,6 +1,5 @@
 //! The tool calls of one batch: cleared, run or answered by a hook, settled, delivered.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::approval::Approval;
@@ -17,11 +16,13 @@ use engine::approvals::OpenQuestion;
 use engine::{Clearance, Permit};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
+use super::calls_in_progress::{CallInProgress, CallResult};
 use super::files::ReceivedResult;
+use super::messages::messages_of;
+use super::report::nobody_said;
+use super::subturns;
 use super::work::{HooksCancelled, Work};
-use super::{messages_of, nobody_said, subturns};
 
 /// The refusal of a call whose use could not be written down.
 const NOT_NOTED: &str = "the tool did not run: the session could not be written";
@@ -31,31 +32,6 @@ const WITHHELD: &str =
 /// How much of an error text stands in `turn_end`: a line of a listing.
 const SUMMARY_BYTES: usize = 200;
 
-/// Permits that wait, and calls that run.
-pub(super) struct CallsInProgress {
-    tasks: TaskTracker,
-    permits: BTreeMap<usize, Permit>,
-    /// What gates left beside their ruling on calls that have no answer yet.
-    gate_notes_by_place: BTreeMap<usize, GateNotes>,
-    running: BTreeMap<usize, CallInProgress>,
-    /// What persons were asked before the turn was left, by digest: a no stays a no, and a question stays open, also
-    /// when nobody asks it any more.
-    pub(super) unsettled: BTreeMap<String, OpenQuestion>,
-}
-
-struct CallInProgress {
-    call: ToolCall,
-    handle: JoinHandle<CallResult>,
-}
-
-/// What came of a call that ran.
-struct CallResult {
-    output: ToolOutput,
-    took: Duration,
-    /// What sub-agents that worked for it were denied.
-    denials: Vec<String>,
-}
-
 /// A call whose result is final.
 struct FinishedCall {
     call: ToolCall,
@@ -63,18 +39,6 @@ struct FinishedCall {
     /// The hook that answered in the tool's place, if one did.
     by: Option<HookName>,
     took: Duration,
-}
-
-impl CallsInProgress {
-    pub(super) fn new(tasks: TaskTracker) -> Self {
-        Self {
-            tasks,
-            permits: BTreeMap::new(),
-            gate_notes_by_place: BTreeMap::new(),
-            running: BTreeMap::new(),
-            unsettled: BTreeMap::new(),
-        }
-    }
 }
 
 impl Work<'_> {

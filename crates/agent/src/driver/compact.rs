@@ -7,7 +7,8 @@ use domain::llm::LlmRequest;
 use domain::message::{Message, Role};
 use domain::turn::{Fact, whole_rounds};
 
-use super::model::{ModelRequest, NoAnswer};
+use super::model::NoAnswer;
+use super::shape::ModelRequest;
 use super::work::Work;
 
 /// Bytes of text that make a token, about: the usual share for English; other languages take more tokens, and the

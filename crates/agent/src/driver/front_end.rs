@@ -1,7 +1,6 @@
 //! Requests of front ends: a history that came along is checked before the message itself, and what the gates left of the
 //! message goes back, signed.
 
-use domain::chain::Note;
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
 use domain::history::{GatedMessage, HistoryMessage, Recall, RecalledHistory, SignedContent};
@@ -13,8 +12,11 @@ use domain::turn::WaitingMessage;
 use domain::verdict::VerdictKind;
 use engine::{Dispatcher, TurnCx};
 
+use super::messages::{messages_of, user};
+use super::report::TurnEnding;
+use super::runner::Runner;
+use super::turn_env::TurnEnv;
 use super::work::Work;
-use super::{Runner, TurnEnding, TurnEnv, now, user};
 use crate::conversation::Conversation;
 use crate::skills::TextRequest;
 
@@ -121,11 +123,6 @@ fn withheld(cx: &TurnCx, text: String) -> EventRecord {
         ruling: EventRuling { text: Some(text), ..EventRuling::word(VerdictKind::Modify) },
         hooks: RecordLines::default(),
     }
-}
-
-/// What hooks want the model to read, as messages.
-pub(super) fn messages_of(notes: Vec<Note>) -> impl Iterator<Item = Message> {
-    notes.into_iter().map(|note| Message { created_at: Some(now()), ..Message::note(note.by.as_str(), &note.text) })
 }
 
 /// Puts a message to the gates; what they leave of it goes on.

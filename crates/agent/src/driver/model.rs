@@ -13,7 +13,7 @@ use providers::retry::RetryPolicy;
 use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
 use super::deltas::Deltas;
-use super::shape;
+use super::shape::{self, ModelRequest};
 use super::work::{HooksCancelled, Work};
 
 /// Why there is no answer.
@@ -31,19 +31,6 @@ pub(super) struct CheckedAnswer {
     pub(super) reply: LlmReply,
     pub(super) model: String,
     owners: BTreeMap<String, HookName>,
-}
-
-/// How a model is asked.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum ModelRequest {
-    /// For a plan: no tools.
-    Plan,
-    /// For the next step of the turn.
-    Step,
-    /// For the last words of a turn that was interrupted: no tools.
-    LastWords,
-    /// For something that the user does not see: no tools.
-    Aside,
 }
 
 impl Work<'_> {

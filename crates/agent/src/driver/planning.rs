@@ -5,8 +5,8 @@ use domain::llm::LlmReply;
 use domain::planning::ToolNeed;
 use domain::record::EventRecord;
 
-use super::model::{CheckedAnswer, ModelRequest};
-use super::shape;
+use super::model::CheckedAnswer;
+use super::shape::{self, ModelRequest};
 use super::work::Work;
 
 impl Work<'_> {

@@ -6,9 +6,11 @@ use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::message::CallPart;
 use domain::turn::{Fact, KeptMessage, MessageSender, ModelAnswer, SkipReason, TurnEnd, WaitingMessage};
 
+use super::front_end::{Submitted, submit};
+use super::messages::user;
+use super::report::TurnEnding;
 use super::subturns::{follow_up, orphan};
 use super::work::Work;
-use super::{Submitted, TurnEnding, submit, user};
 use crate::turn_handle::AbortedBy;
 
 impl Work<'_> {

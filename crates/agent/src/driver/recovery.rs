@@ -13,8 +13,10 @@ use domain::session::{JournalEntry, Session};
 use domain::store::{SessionKey, SessionRow, SessionStore, StoreError};
 use domain::turn::{Fact, MessageSender, WaitingMessage};
 
+use super::messages::now;
+use super::runner::Runner;
 use super::subturns::{MAX_DEPTH, result_message, tell_stop};
-use super::{Runner, TurnEnv};
+use super::turn_env::TurnEnv;
 use crate::conversation::Conversation;
 use crate::tools::SPAWN;
 
@@ -120,7 +122,7 @@ impl Runner {
         brought.extend(queue.filter(|waiting| waiting.from != MessageSender::Person).cloned());
         if in_background(conversation.key.as_str()) {
             let text = format!("[The agent \"{agent}\", started as {turn_id}, ended with the process that it ran in]");
-            let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, text) };
+            let message = Message { created_at: Some(now()), ..Message::text(Role::User, text) };
             let from = MessageSender::Subturn { agent: agent.clone(), turn_id };
             brought.push(WaitingMessage { message: message.into(), from, notes: Vec::new() });
         }

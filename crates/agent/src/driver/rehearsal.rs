@@ -12,8 +12,7 @@ use domain::turn::{Fact, ModelAnswer, ToolUse, Turn, TurnEnd, TurnFlow, TurnSetu
 use providers::ProviderError;
 use providers::retry::RetryPolicy;
 
-use super::model::ModelRequest;
-use super::shape;
+use super::shape::{self, ModelRequest};
 use crate::settings::AgentSettings;
 use crate::tools;
 

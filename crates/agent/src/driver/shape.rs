@@ -8,9 +8,21 @@ use domain::planning::{ToolNeed, stripped};
 use domain::skill::Skills;
 use domain::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup};
 
-use super::model::ModelRequest;
 use crate::settings::{AgentSettings, OnMissingTag};
 use crate::tools::LOAD_SKILL;
+
+/// How a model is asked.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum ModelRequest {
+    /// For a plan: no tools.
+    Plan,
+    /// For the next step of the turn.
+    Step,
+    /// For the last words of a turn that was interrupted: no tools.
+    LastWords,
+    /// For something that the user does not see: no tools.
+    Aside,
+}
 
 /// What a turn has beside its conversation; nothing if it is a plain one. `enabled` says whether tools are offered.
 pub(super) fn equipment(

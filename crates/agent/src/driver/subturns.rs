@@ -1,7 +1,6 @@
 //! Sub-agents: full turns with the same hooks, one level deeper, in sessions of their own.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
@@ -13,24 +12,21 @@ use domain::ruling::{Denied, Ruling};
 use domain::tool::ToolOutput;
 use domain::turn::{MessageSender, WaitingMessage};
 use domain::verdict::AbortScope;
-use engine::{Dispatcher, Permit, TurnCx};
+use engine::{Dispatcher, Permit};
 use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::task::TaskTracker;
 
+use super::messages::now;
+use super::report::{TurnEnding, TurnReport};
+use super::runner::MAX_CHILDREN;
+use super::turn_env::{SubagentContext, TurnEnv};
 use super::work::Work;
-use super::{TurnEnding, TurnEnv, TurnReport};
-use crate::agent_registry::AgentRegistry;
-use crate::conversation::{Conversation, LateInbox};
-use crate::journal::Journal;
-use crate::media::MediaScope;
+use crate::conversation::Conversation;
 use crate::tools::{DELEGATE, SPAWN};
 use crate::user_output::SubagentOutput;
 
 /// How deep sub-agents may stand below the agent that a person talks to. Source: lifecycle, rules' loop depth.
 pub const MAX_DEPTH: u8 = 3;
-/// How many sub-agents of one host may work at once: more would rather wait for the same provider.
-pub const MAX_CHILDREN: usize = 8;
 /// How long a sub-agent may work: a long errand, and a bound for one that goes round in circles.
 pub const SUBTURN_TIME: Duration = Duration::from_secs(15 * 60);
 
@@ -39,16 +35,6 @@ const TOO_DEEP: &str = "sub-agents may stand at most 3 levels below the first ag
 
 pub(super) fn is_subagent_tool(name: &str) -> bool {
     [DELEGATE, SPAWN].contains(&name)
-}
-
-/// The sub-agents that work in the background for one turn.
-#[derive(Default)]
-pub(super) struct Children(Mutex<BTreeMap<TurnId, AgentId>>);
-
-impl Children {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<TurnId, AgentId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What a sub-agent brought.
@@ -65,19 +51,6 @@ impl SubagentResult {
     fn denied(agent: &str, text: String) -> Self {
         Self { output: ToolOutput::error(&text), denials: vec![format!("{agent}: {text}")] }
     }
-}
-
-/// Everything that a sub-agent needs of the turn it works for.
-pub(super) struct SubagentContext {
-    registry: Option<Arc<AgentRegistry>>,
-    turn_env: TurnEnv,
-    cx: TurnCx,
-    session: SessionId,
-    scope: MediaScope,
-    journal: Journal,
-    late: Arc<LateInbox>,
-    children: Arc<Children>,
-    tasks: TaskTracker,
 }
 
 /// A task for a sub-agent that was let begin, and the room that it takes.
@@ -370,7 +343,7 @@ pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> R
 /// What a sub-agent in the background brought, as its parent's model reads it.
 pub(super) fn result_message(agent: &AgentId, turn_id: &TurnId, text: &str) -> WaitingMessage {
     let content = format!("[Result of the agent \"{agent}\", started as {turn_id}]\n{text}");
-    let message = Message { created_at: Some(super::now()), ..Message::text(Role::User, content) };
+    let message = Message { created_at: Some(now()), ..Message::text(Role::User, content) };
     WaitingMessage {
         message: message.into(),
         from: MessageSender::Subturn { agent: agent.clone(), turn_id: turn_id.clone() },

@@ -8,8 +8,9 @@ use domain::record::{EventRecord, EventRuling, Record};
 use domain::turn::{Fact, TurnSetup};
 use domain::verdict::VerdictKind;
 
+use super::runner::Runner;
+use super::shape;
 use super::work::Work;
-use super::{Runner, shape};
 use crate::skills::TextRequest;
 
 impl Runner {

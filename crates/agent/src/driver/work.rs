@@ -6,6 +6,7 @@ use domain::approval::Approval;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{Checkpoint, ObservedEvent, RuntimeEvent};
 use domain::id::TurnId;
+use domain::identity::Identity;
 use domain::llm::Usage;
 use domain::record::EventRecord;
 use domain::ruling::{Aborted, Ruling};
@@ -17,10 +18,10 @@ use engine::TurnCx;
 use providers::TurnWire;
 use tokio::time::Instant;
 
-use super::calls::CallsInProgress;
+use super::calls_in_progress::CallsInProgress;
 use super::files::Files;
-use super::subturns::Children;
-use super::{Runner, TurnEnv, turn_start};
+use super::runner::Runner;
+use super::turn_env::{Children, TurnEnv};
 use crate::conversation::Conversation;
 use crate::journal::PendingWrite;
 use crate::media::MediaScope;
@@ -358,6 +359,16 @@ fn scope(turn_env: &TurnEnv, conversation: &Conversation, cx: &TurnCx) -> MediaS
     match &turn_env.above {
         Some(above) => above.child(conversation.key.clone()),
         None => MediaScope::of(&cx.who),
+    }
+}
+
+/// What a turn is told to begin with.
+fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {
+    RuntimeEvent::TurnStart {
+        channel: who.channel.clone(),
+        chat_id: who.chat_id.clone(),
+        user_message: prompt.to_owned(),
+        media_count: 0,
     }
 }
 

@@ -7,10 +7,8 @@ use data_url::{DataUrl, DataUrlError, forgiving_base64::DecodeError};
 use domain::tool::{ToolOutput, UnusableMedia};
 
 use super::reference::SCHEME;
+use super::why::MAX_ENTRIES;
 use super::{MAX_MEDIUM_BYTES, MediaError, NewMedia, TurnMedia, confined};
-
-/// The most media of one result: more than a person looks at. A bound for what one result can put on the disk.
-pub(super) const MAX_ENTRIES: usize = 64;
 
 /// Where a result comes from.
 #[derive(Clone, Copy, Debug)]

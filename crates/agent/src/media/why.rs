@@ -5,7 +5,9 @@ use std::io;
 use domain::tool::UnusableMedia;
 
 use super::MAX_MEDIUM_BYTES;
-use super::import::MAX_ENTRIES;
+
+/// The most media of one result: more than a person looks at. A bound for what one result can put on the disk.
+pub(super) const MAX_ENTRIES: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MediaError {

@@ -1,6 +1,7 @@
 //! `exec`: a shell command in a session of its own, of which nothing is left when the call ends.
 
 mod capture;
+mod confined;
 mod leader;
 mod session;
 
@@ -21,10 +22,11 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use self::capture::Capture;
-pub(super) use self::leader::run_for_host;
+pub use self::confined::exec_helper_main;
+pub(super) use self::confined::helper_args;
 use self::session::{Exit, Session};
+use super::BuiltinTool;
 use super::protected::Protected;
-use super::{BuiltinTool, sandbox};
 
 /// A variable that every command finds in its environment, with the value `1`: commands of an operator that must not
 /// come from inside the agent look for it.
@@ -49,7 +51,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 pub struct ExecGuard {
     /// What is run.
     pub program: PathBuf,
-    /// What comes before the arguments that [`sandbox::exec_helper_main`] reads.
+    /// What comes before the arguments that [`exec_helper_main`] reads.
     pub args: Vec<OsString>,
 }
 
@@ -201,7 +203,7 @@ impl Exec {
         match &self.guard {
             None => ("/bin/sh".into(), vec!["-c".into(), command.into()]),
             Some(guard) => {
-                let confined = sandbox::helper_args(&self.protected, command);
+                let confined = helper_args(&self.protected, command);
                 (guard.program.clone(), guard.args.iter().cloned().chain(confined).collect())
             }
         }

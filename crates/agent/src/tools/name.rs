@@ -37,9 +37,6 @@ const ALIASES: [(&str, &str); 30] = [
 /// The prefixes that models put before a name.
 const PREFIXES: [&str; 5] = ["functions.", "function.", "tools.", "tool.", "default_api."];
 
-/// Below this likeness (0 to 1) a suggestion would rather confuse.
-const LIKE_ENOUGH: f64 = 0.5;
-
 /// The one of `names` that `asked` means.
 pub(super) fn canonical<'a, I: Iterator<Item = &'a str>>(asked: &str, names: impl Fn() -> I) -> Option<&'a str> {
     let asked = asked.trim();
@@ -58,11 +55,7 @@ pub(super) fn canonical<'a, I: Iterator<Item = &'a str>>(asked: &str, names: imp
 /// The one of `names` that looks most like `asked`, or that it is an alias of.
 pub(super) fn nearest(asked: &str, names: &[&'static str]) -> Option<&'static str> {
     let meant = canonical(asked, || names.iter().copied());
-    meant.or_else(|| {
-        let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&asked.to_lowercase(), name);
-        let best = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        best.filter(|name| likeness(name) >= LIKE_ENOUGH)
-    })
+    meant.or_else(|| domain::nearest::nearest(asked, names.iter().copied()))
 }
 
 /// `name` without what people spell differently: case, `_` and `-`.

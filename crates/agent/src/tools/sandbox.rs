@@ -10,12 +10,10 @@
 //! made earlier and elsewhere, is another way to it; [`Confinement::hard_linked`] names such files.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset, RulesetAttr as _, RulesetCreated,
@@ -27,14 +25,6 @@ use super::protected::{Identity, Protected, identity};
 
 /// The kernel's interface that the rights below are named after; older kernels enforce the part that they know.
 const INTERFACE: ABI = ABI::V3;
-
-/// How the helper ends when it cannot run the command, as shells do.
-const CANNOT_RUN: u8 = 126;
-
-/// What the helper is told with each protected path, and before the command.
-const FILE: &str = "--file";
-const DIR: &str = "--dir";
-const COMMAND: &str = "--command";
 
 /// How well a process is confined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,44 +176,4 @@ fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
     Ok((file, metadata))
-}
-
-/// The arguments with which [`exec_helper_main`] runs `command` away from what is protected.
-pub fn helper_args(protected: &Protected, command: &str) -> Vec<OsString> {
-    let files = protected.files.iter().flat_map(|path| [FILE.into(), path.into()]);
-    let dirs = protected.dirs.iter().flat_map(|path| [DIR.into(), path.into()]);
-    files.chain(dirs).chain([COMMAND.into(), command.into()]).collect()
-}
-
-/// The whole life of the helper process: reads what [`helper_args`] wrote, confines itself, runs the shell, and sees
-/// to it that nothing of the command outlives the host. Answers the exit code to end with.
-pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let refused = match parse(args) {
-        Err(reason) => reason,
-        Ok((protected, command)) => match confine(&protected) {
-            Err(e) => format!("the command was not run, because it could not be confined: {e}"),
-            Ok(_) => match super::exec::run_for_host(Command::new("/bin/sh").arg("-c").arg(command)) {
-                Ok(code) => return code,
-                Err(e) => format!("/bin/sh could not be run: {e}"),
-            },
-        },
-    };
-    // Standard error of the helper is the command's, and the only place where this can be told.
-    drop(io::Write::write_all(&mut io::stderr(), format!("{refused}\n").as_bytes()));
-    CANNOT_RUN
-}
-
-fn parse(args: impl IntoIterator<Item = OsString>) -> Result<(Protected, OsString), String> {
-    let mut protected = Protected::default();
-    let mut args = args.into_iter();
-    while let Some(word) = args.next() {
-        let value = args.next().ok_or_else(|| format!("exec helper: `{}` needs a value", word.display()))?;
-        match word.to_str() {
-            Some(FILE) => protected.files.push(value.into()),
-            Some(DIR) => protected.dirs.push(value.into()),
-            Some(COMMAND) if args.next().is_none() => return Ok((protected, value)),
-            _ => return Err(format!("exec helper: unexpected argument `{}`", word.display())),
-        }
-    }
-    Err(format!("exec helper: `{COMMAND}` is missing; this command is for the exec tool only"))
 }

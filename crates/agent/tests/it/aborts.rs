@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::CheckpointKind;
+use domain::checkpoint::{AskedKind, CheckpointKind};
 use domain::json::{Value, json};
 use domain::tool::ToolOutput;
 use domain::verdict::{AbortScope, Verdict};
@@ -33,43 +33,33 @@ async fn second_turn() -> (Host, Arc<OwnTool>) {
 fn ordering(stage: CheckpointKind, action: &str) -> Arc<Rule> {
     let run = action == "hard_abort";
     let mut rule = Rule::default();
-    match stage {
-        CheckpointKind::BeforeLlm => {
+    match stage.asked() {
+        Some(AskedKind::BeforeLlm) => {
             rule.before_llm =
                 Some(Box::new(move |_| if run { Verdict::hard_abort("r") } else { Verdict::abort_turn("r") }));
         }
-        CheckpointKind::AfterLlm => {
+        Some(AskedKind::AfterLlm) => {
             rule.after_llm =
                 Some(Box::new(move |_| if run { Verdict::hard_abort("r") } else { Verdict::abort_turn("r") }));
         }
-        CheckpointKind::BeforeTool => {
+        Some(AskedKind::BeforeTool) => {
             rule.before_tool = Some(Box::new(move |at| match (at.call.id.as_str(), run) {
                 ("c2", true) => Verdict::hard_abort("r"),
                 ("c2", false) => Verdict::abort_turn("r"),
                 _ => Verdict::Continue,
             }));
         }
-        CheckpointKind::AfterTool => {
+        Some(AskedKind::AfterTool) => {
             rule.after_tool = Some(Box::new(move |at| match (at.call.id.as_str(), run) {
                 ("c2", true) => Verdict::hard_abort("r"),
                 ("c2", false) => Verdict::abort_turn("r"),
                 _ => Verdict::Continue,
             }));
         }
-        CheckpointKind::SessionStart
-        | CheckpointKind::UserPromptSubmit
-        | CheckpointKind::PreToolUse
-        | CheckpointKind::ApproveTool
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStart
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => panic!("no abort at {stage:?}"),
+        Some(
+            AskedKind::UserPromptSubmit | AskedKind::PreToolUse | AskedKind::ApproveTool | AskedKind::SubagentStart,
+        )
+        | None => panic!("no abort at {stage:?}"),
     }
     Arc::new(rule)
 }

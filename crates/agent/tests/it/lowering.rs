@@ -12,9 +12,9 @@ use futures_util::future::{Either, select};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, Models, SkillSet, TurnHandle};
 use providers::RemovalMode;
+use providers::WireKind::{self, Anthropic, OpenAi};
 use providers::capabilities::Overrides;
-use providers::connect::WireKind::{self, Anthropic, OpenAi};
-use providers::connect::{ProviderSpec, connect};
+use providers::{ProviderSpec, connect};
 use store::Memory;
 use testkit::http::{HttpStub, StubAnswer};
 

@@ -16,7 +16,7 @@ use engine::{Engine, Mount};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{AgentSettings, Models, OnMissingTag, Planning, SkillSet, TurnReport};
 use providers::capabilities::{MidSystem, Overrides};
-use providers::connect::{ProviderSpec, ToolMode, WireKind, connect};
+use providers::{ProviderSpec, ToolMode, WireKind, connect};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts, Recorder};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::id::{SessionId, TenantId};
 use domain::json::{Value, json};
-use domain::ledger::{MsgId, Provenance};
+use domain::ledger::MsgId;
 use domain::llm::LlmRequest;
 use domain::session::JournalEntry;
 use domain::skill::{SkillHook, Skills, Timing};
@@ -44,7 +44,7 @@ fn whole(request: &LlmRequest) -> Value {
         let message = message.get();
         // When it was said is the clock's.
         let said = domain::message::Message { created_at: None, ..message.clone() };
-        json!([said, Provenance::of(message), format!("{:?}", message.private.lifetime)])
+        json!([said, message.provenance(), format!("{:?}", message.private.lifetime)])
     };
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
     json!({"model": request.model, "messages": messages, "tools": request.tools, "last": request.graceful_terminal})

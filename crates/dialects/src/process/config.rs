@@ -5,12 +5,10 @@
 //! switched off, or turned into a stub that stays shut), [`problem`] (what is wrong, and where).
 
 pub mod entry;
-pub mod nearest;
 pub mod problem;
 pub mod raw;
 pub mod stages;
 
 pub use entry::{ChildMode, EntryContext, EventForm, ProcessEntry, broken, builtin, idle, process};
-pub use nearest::nearest;
 pub use problem::{EntryProblem, MemberPart};
 pub use stages::{Defaults, StagePolicy};

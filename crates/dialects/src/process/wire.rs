@@ -3,7 +3,7 @@
 //! Out: [`params`] of a call, [`event_params`] of a notification. In: [`hear`] a reply, or [`read`] its body alone;
 //! [`welcome`] for the handshake.
 
-use domain::checkpoint::{CheckpointKind, Subject};
+use domain::checkpoint::{AskedKind, CheckpointKind, Subject};
 use domain::id::{CallId, EventId};
 use domain::identity::Identity;
 use serde::{Serialize, Serializer};
@@ -30,25 +30,13 @@ pub fn method(kind: CheckpointKind) -> Option<&'static str> {
 
 /// The method of a stage, and the point of the loop that `meta.Source` names.
 fn stage(kind: CheckpointKind) -> Option<(&'static str, &'static str)> {
-    match kind {
-        CheckpointKind::BeforeLlm => Some(("hook.before_llm", "turn.llm.request")),
-        CheckpointKind::AfterLlm => Some(("hook.after_llm", "turn.llm.response")),
-        CheckpointKind::BeforeTool => Some(("hook.before_tool", "turn.tool.before")),
-        CheckpointKind::ApproveTool => Some(("hook.approve_tool", "turn.tool.approve")),
-        CheckpointKind::AfterTool => Some(("hook.after_tool", "turn.tool.after")),
-        CheckpointKind::SessionStart
-        | CheckpointKind::UserPromptSubmit
-        | CheckpointKind::PreToolUse
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStart
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => None,
+    match kind.asked() {
+        Some(AskedKind::BeforeLlm) => Some(("hook.before_llm", "turn.llm.request")),
+        Some(AskedKind::AfterLlm) => Some(("hook.after_llm", "turn.llm.response")),
+        Some(AskedKind::BeforeTool) => Some(("hook.before_tool", "turn.tool.before")),
+        Some(AskedKind::ApproveTool) => Some(("hook.approve_tool", "turn.tool.approve")),
+        Some(AskedKind::AfterTool) => Some(("hook.after_tool", "turn.tool.after")),
+        Some(AskedKind::UserPromptSubmit | AskedKind::PreToolUse | AskedKind::SubagentStart) | None => None,
     }
 }
 

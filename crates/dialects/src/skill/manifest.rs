@@ -10,8 +10,8 @@ use std::path::Path;
 use domain::skill::finding::{Finding, FindingCode};
 use domain::skill::{Timing, Voice};
 
-use crate::process::config::nearest;
 use crate::tree::{LineIndex, NodeKind, TreeMember, TreeNode, json};
+use domain::nearest::nearest;
 
 /// Largest manifest, in bytes: room for as many entries as there may be, with long names and filters.
 pub const MAX_MANIFEST_BYTES: usize = 256 << 10;

@@ -1,10 +1,11 @@
 //! `after_llm`: a model has answered; hooks rewrite the answer before anyone reads it.
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::llm::LlmReply;
 use crate::message::Role;
-use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
+use crate::reason::{Abort, AbortScope, Never, Reason};
 
 /// A model's answer on its way to the agent.
 ///

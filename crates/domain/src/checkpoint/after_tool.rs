@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
+use crate::reason::{Abort, AbortScope, Never, Reason};
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 
 /// A tool's result on its way to the model and the user.
 ///

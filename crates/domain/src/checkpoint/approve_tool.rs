@@ -1,9 +1,10 @@
 //! `approve_tool`: a tool call passed the gates; approvers approve exactly this call or refuse it.
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
+use crate::reason::{Never, Reason};
 use crate::tool::ToolCall;
-use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A call that waits for approval. [`Verdict::Continue`] approves it.
 ///

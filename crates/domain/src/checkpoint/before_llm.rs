@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use self::originals::Originals;
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::json::{Object, Rendered};
 use crate::ledger::{MessageSource, Provenance};
 use crate::llm::{LlmRequest, ToolDef};
 use crate::message::{Lifetime, Message};
-use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
+use crate::reason::{Abort, AbortScope, Never, Reason};
 
 mod originals;
 

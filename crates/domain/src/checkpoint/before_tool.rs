@@ -1,12 +1,13 @@
 //! `before_tool`: a model asks for a tool; hooks rewrite the call, refuse it, or answer in the tool's place.
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::fault::{Fault, ProtocolBreach};
 use crate::hook::Hook;
 use crate::id::HookName;
 use crate::json::Object;
+use crate::reason::{Abort, AbortScope, Never, Reason};
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 
 /// A call on its way to a tool.
 ///
@@ -84,6 +85,13 @@ impl CallPatch {
             call.arguments = arguments;
         }
         Ok(warnings)
+    }
+}
+
+impl Verdict<BeforeTool> {
+    /// This is the result; do not run the tool.
+    pub fn respond(with: Substitute) -> Self {
+        Self::Respond(Box::new(with))
     }
 }
 

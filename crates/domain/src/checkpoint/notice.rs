@@ -9,9 +9,9 @@ use crate::hook::{Family, Hook, HookState};
 use crate::id::{AgentId, EventId, HookName, SessionId, agent_uuid};
 use crate::identity::Identity;
 use crate::llm::Usage;
+use crate::reason::VerdictKind;
 use crate::record::{HookOutcome, NotRun};
 use crate::tool::{ToolCall, ToolOutput};
-use crate::verdict::VerdictKind;
 
 /// One occurrence that observers are told of.
 #[derive(Clone, Debug, PartialEq)]

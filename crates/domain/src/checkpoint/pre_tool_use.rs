@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
 use crate::json::{Object, same_value};
+use crate::reason::{Never, Reason};
 use crate::rule::Rights;
 use crate::tool::ToolCall;
-use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A call before the gates.
 ///

@@ -1,10 +1,11 @@
 //! `subagent_start`: an agent is about to delegate to another; gates let it, or block it.
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::{AgentId, HookName};
 use crate::json::Object;
+use crate::reason::{Never, Reason};
 use crate::tool::ToolCall;
-use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A sub-agent before it begins.
 ///

@@ -1,9 +1,10 @@
 //! `user_prompt_submit`: every message that can reach the model passes here first.
 
+use super::verdict::{ParsedVerdict, Verdict};
 use super::{AgentInfo, Checkpoint, CheckpointKind, Facts, Reply, Snapshot, Subject};
 use crate::id::HookName;
+use crate::reason::{Never, Reason};
 use crate::rule::Rights;
-use crate::verdict::{Never, ParsedVerdict, Reason, Verdict};
 
 /// A message on its way to the model.
 ///

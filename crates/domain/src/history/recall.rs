@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{AdmittedMessage, HistoryMessage, Trust, WithheldReason, admit};
 use crate::json::Rendered;
+use crate::kept_message::KeptMessage;
 use crate::ledger::{MessageSource, Provenance};
 use crate::message::{CallPart, Message};
-use crate::turn::KeptMessage;
 
 /// The longest history that is taken in. A day of talking has some hundred messages, and each that nobody signed costs
 /// the time of every gate.

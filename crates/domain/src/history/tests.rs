@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::json::{Rendered, json};
+use crate::ledger::MessageSource;
 use crate::ledger::tests::skills;
-use crate::ledger::{MessageSource, Provenance};
 use crate::message::Message;
 use crate::skill::Skills;
 use crate::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup, TurnStep};
@@ -214,7 +214,7 @@ fn own_members_never_become_part_of_a_message() {
     let admitted = admit(vec![kept], &trust);
     let AdmittedMessage::Message(message) = &admitted[0] else { panic!("{admitted:?}") };
     assert_eq!(json!(message), json!({"role": "system", "content": "tone"}));
-    let from = Provenance::of(message);
+    let from = message.provenance();
     assert_eq!(
         (from.origin, from.hook.as_deref(), from.skill.as_deref()),
         (MessageSource::HookHistory, Some("tone"), Some("alpha"))

@@ -186,8 +186,36 @@ impl std::str::FromStr for Number {
     type Err = NoNumber;
 
     fn from_str(text: &str) -> Result<Self, NoNumber> {
-        if super::read::number_end(text.as_bytes(), 0) == Some(text.len()) { Ok(Self::of(text)) } else { Err(NoNumber) }
+        if number_end(text.as_bytes(), 0) == Some(text.len()) { Ok(Self::of(text)) } else { Err(NoNumber) }
     }
+}
+
+/// Where the number ends that begins at `at`; `None` if it is none. What follows it is not looked at.
+pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let digits = |from: usize| {
+        let len = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        (len > 0).then_some(from + len)
+    };
+    if bytes.get(at) == Some(&b'-') {
+        at += 1;
+    }
+    let zero = bytes.get(at) == Some(&b'0');
+    let whole = digits(at)?;
+    if zero && whole > at + 1 {
+        return None;
+    }
+    at = whole;
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        if matches!(bytes.get(at), Some(b'+' | b'-')) {
+            at += 1;
+        }
+        at = digits(at)?;
+    }
+    Some(at)
 }
 
 impl PartialEq for Number {

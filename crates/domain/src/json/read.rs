@@ -5,7 +5,8 @@
 use serde::Deserialize as _;
 use serde::de::IgnoredAny;
 
-use super::{MAX_DEPTH, Number, Object, Value};
+use super::number::{Number, number_end};
+use super::{MAX_DEPTH, Object, Value};
 
 /// Parses JSON text of at most [`MAX_DEPTH`] levels; every number keeps its digits.
 ///
@@ -254,34 +255,6 @@ impl Reader<'_> {
         self.at += 4;
         digits.iter().try_fold(0, |code, digit| Some(code << 4 | char::from(*digit).to_digit(16)?)).ok_or(Flaw::Syntax)
     }
-}
-
-/// Where the number ends that begins at `at`; `None` if it is none. What follows it is not looked at.
-pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let digits = |from: usize| {
-        let len = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        (len > 0).then_some(from + len)
-    };
-    if bytes.get(at) == Some(&b'-') {
-        at += 1;
-    }
-    let zero = bytes.get(at) == Some(&b'0');
-    let whole = digits(at)?;
-    if zero && whole > at + 1 {
-        return None;
-    }
-    at = whole;
-    if bytes.get(at) == Some(&b'.') {
-        at = digits(at + 1)?;
-    }
-    if matches!(bytes.get(at), Some(b'e' | b'E')) {
-        at += 1;
-        if matches!(bytes.get(at), Some(b'+' | b'-')) {
-            at += 1;
-        }
-        at = digits(at)?;
-    }
-    Some(at)
 }
 
 /// One in each byte.

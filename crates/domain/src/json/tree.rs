@@ -5,8 +5,10 @@ use std::fmt::Display;
 use serde::ser::{self, Error as _, Serialize};
 use serde_json::Error;
 
-use super::typed::RAW;
 use super::{Number, Object, Value};
+
+/// How serde_json's `RawValue` is called where it is read and written.
+pub(super) const RAW: &str = "$serde_json::private::RawValue";
 
 /// The serialiser.
 pub(super) struct Tree;

@@ -13,20 +13,18 @@ use serde_json::value::RawValue;
 
 use super::number::Plain;
 use super::read::{Flaw, plain, read};
+use super::tree::{RAW, Tree};
 use super::{MAX_DEPTH, Number, Object, Value};
 
 /// Deepest value inside a type: what is read from outside, and the levels that rows and patches put around it.
 const MAX_INNER_DEPTH: usize = MAX_DEPTH + 16;
-
-/// The name of serde_json's `RawValue` where it is read and written.
-pub(super) const RAW: &str = "$serde_json::private::RawValue";
 
 /// The value that `what` serialises to.
 ///
 /// # Errors
 /// A serialiser that fails, and a map with keys that are no texts, numbers or booleans.
 pub fn to_value<T: Serialize>(what: T) -> Result<Value, serde_json::Error> {
-    what.serialize(super::tree::Tree)
+    what.serialize(Tree)
 }
 
 /// A `T` out of a value.

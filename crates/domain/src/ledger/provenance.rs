@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{FROM_HOOK, Message, Role};
-use crate::skill::Timing;
+use crate::skill::timing::Timing;
 
 /// The identity of a message that a ledger put into its list. Counted from 1, so that the same turn, made again, has the
 /// same ones; with the id of the turn it is unique everywhere.
@@ -116,22 +115,5 @@ impl Provenance {
             tool_call_id: None,
             snapshot_hash: None,
         }
-    }
-
-    /// Where `message` of a conversation comes from, read off its role where nobody noted it.
-    pub fn of(message: &Message) -> Self {
-        if let Some(from) = &message.private.from {
-            return (**from).clone();
-        }
-        let hook = message.origin == FROM_HOOK;
-        let origin = match message.role {
-            Role::System | Role::User if hook => MessageSource::Hook,
-            Role::System => MessageSource::Builtin,
-            Role::User => MessageSource::User,
-            Role::Assistant => MessageSource::Model,
-            Role::Tool => MessageSource::Tool,
-        };
-        let call = Some(&message.tool_call_id).filter(|id| !id.is_empty());
-        Self { tool_call_id: call.cloned(), ..Self::new(origin, 0) }
     }
 }

@@ -254,7 +254,7 @@ fn where_a_message_comes_from_stands_beside_it() {
     at.inject(Timing::AfterUserInput);
     at.after("c1", "read_file");
     at.prompt(HostPrompt::PlanningPrompt, "PLAN");
-    let from = |at: &Trace, n: usize| crate::json::json!(Provenance::of(at.list[n].get()));
+    let from = |at: &Trace, n: usize| crate::json::json!(at.list[n].get().provenance());
     let hash = skills().hash;
     assert_eq!(from(&at, 0), crate::json::json!({"origin": "builtin", "round": 0}));
     assert_eq!(from(&at, 1), crate::json::json!({"origin": "user", "round": 0}));

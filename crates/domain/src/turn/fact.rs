@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ModelAnswer, TurnSetup};
+use super::{ModelAnswer, TurnSetup, WaitingMessage};
 use crate::checkpoint::runtime::TurnStatus;
 use crate::history::RecalledHistory;
-use crate::id::{AgentId, HookName, TurnId};
-use crate::json::Value;
+use crate::id::{HookName, TurnId};
+use crate::kept_message::KeptMessage;
 use crate::ledger::MsgId;
-use crate::message::{CallPart, Message, ProviderData};
+use crate::message::CallPart;
 
 /// Something that happened in a turn. Its JSON is what a session's journal keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,73 +152,6 @@ impl Fact {
             private.clear();
         }
         true
-    }
-}
-
-/// A message with everything that must come back: also what hooks never see.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptMessage {
-    /// The message.
-    pub message: Message,
-    /// The data that only the host and the provider know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub private: Vec<Value>,
-}
-
-impl From<Message> for KeptMessage {
-    fn from(mut message: Message) -> Self {
-        let private = std::mem::take(&mut message.private).blocks;
-        Self { message, private }
-    }
-}
-
-impl From<KeptMessage> for Message {
-    fn from(kept: KeptMessage) -> Self {
-        Self { private: ProviderData::of(kept.private), ..kept.message }
-    }
-}
-
-/// A message that waits to enter the conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WaitingMessage {
-    /// The message.
-    pub message: KeptMessage,
-    /// Who sent it.
-    pub from: MessageSender,
-    /// The messages that hooks want the model to read after it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<KeptMessage>,
-}
-
-/// Who sent a waiting message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageSender {
-    /// A person.
-    Person,
-    /// A sub-agent that worked in the background.
-    Subturn {
-        /// The sub-agent.
-        agent: AgentId,
-        /// Its turn.
-        turn_id: TurnId,
-    },
-}
-
-impl WaitingMessage {
-    /// A message that waits alone.
-    pub fn new(message: Message, from: MessageSender) -> Self {
-        Self { message: message.into(), from, notes: Vec::new() }
-    }
-
-    /// The message, then what hooks want the model to read after it.
-    pub fn into_messages(self) -> impl Iterator<Item = Message> {
-        std::iter::once(self.message).chain(self.notes).map(Message::from)
-    }
-
-    /// The text.
-    pub fn text(&self) -> &str {
-        &self.message.message.content
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Phase, Turn, WaitingMessage};
+use super::{Call, MessageSender, Phase, Turn, TurnEnd, WaitingMessage};
 use crate::json::Rendered;
+use crate::kept_message::KeptMessage;
 use crate::ledger::{
     CalledTool, HookChunk, HostPrompt, InjectionPoint, Ledger, LedgerEvent, MessageList, MessageSource, MsgId,
     Provenance,
@@ -11,7 +12,6 @@ use crate::ledger::{
 use crate::message::{CallPart, Message};
 use crate::planning::StepPrompts;
 use crate::skill::{Skills, Timing};
-use crate::turn::{KeptMessage, MessageSender, TurnEnd};
 
 /// The setup that a turn has beside its conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

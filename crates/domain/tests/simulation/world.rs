@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use pintle_domain::checkpoint::{
-    AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CallPatch, Checkpoint,
+    AfterLlm, AfterTool, AgentInfo, ApproveTool, AskedKind, BeforeLlm, BeforeTool, CHECKPOINTS, CallPatch, Checkpoint,
     CheckpointKind, Duty, EventContext, LlmPatch, PreToolUse, Reply, SubagentStart, Substitute, UserPromptSubmit,
 };
 use pintle_domain::fault::{Direction, Fault, ProtocolBreach};
@@ -263,33 +263,24 @@ fn fault(dice: &mut impl Dice) -> Fault {
 }
 
 fn reply(dice: &mut impl Dice, kind: CheckpointKind, goes_on: bool) -> Reply {
-    match kind {
-        CheckpointKind::UserPromptSubmit => Reply::UserPromptSubmit(prompt_verdict(dice, goes_on).into()),
-        CheckpointKind::BeforeLlm => Reply::BeforeLlm(request_verdict(dice, goes_on).into()),
-        CheckpointKind::AfterLlm => Reply::AfterLlm(response_verdict(dice, goes_on).into()),
-        CheckpointKind::BeforeTool => Reply::BeforeTool(tool_verdict(dice, goes_on).into()),
-        CheckpointKind::PreToolUse => Reply::PreToolUse(gate_verdict(dice, goes_on).into()),
-        CheckpointKind::ApproveTool => {
+    match kind.asked() {
+        Some(AskedKind::UserPromptSubmit) => Reply::UserPromptSubmit(prompt_verdict(dice, goes_on).into()),
+        Some(AskedKind::BeforeLlm) => Reply::BeforeLlm(request_verdict(dice, goes_on).into()),
+        Some(AskedKind::AfterLlm) => Reply::AfterLlm(response_verdict(dice, goes_on).into()),
+        Some(AskedKind::BeforeTool) => Reply::BeforeTool(tool_verdict(dice, goes_on).into()),
+        Some(AskedKind::PreToolUse) => Reply::PreToolUse(gate_verdict(dice, goes_on).into()),
+        Some(AskedKind::ApproveTool) => {
             let refuses = !goes_on && dice.once_in(3);
             let verdict = if refuses { Verdict::<ApproveTool>::Deny("no".into()) } else { Verdict::Continue };
             Reply::ApproveTool(verdict.into())
         }
-        CheckpointKind::AfterTool => Reply::AfterTool(result_verdict(dice, goes_on).into()),
-        CheckpointKind::SubagentStart => {
+        Some(AskedKind::AfterTool) => Reply::AfterTool(result_verdict(dice, goes_on).into()),
+        Some(AskedKind::SubagentStart) => {
             let blocks = !goes_on && dice.once_in(4);
             let verdict = if blocks { Verdict::<SubagentStart>::Deny("no".into()) } else { Verdict::Continue };
             Reply::SubagentStart(verdict.into())
         }
-        CheckpointKind::SessionStart
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => unreachable!("nobody is asked there"),
+        None => unreachable!("nobody is asked there"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which agent, and which models it uses.
 
-use dialects::process::config::nearest;
+use domain::nearest::nearest;
 
 use super::diagnostic::dotted;
 use super::{AgentConfig, Config, NamedRef};

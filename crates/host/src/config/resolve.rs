@@ -10,7 +10,6 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(super) use self::hooks::CHANGED;
 use super::detect;
 use super::diagnostic::{Diagnostic, dotted};
 use super::layer::Layer;

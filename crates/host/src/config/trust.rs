@@ -19,9 +19,12 @@ pub use self::file::{AcceptedEntry, TrustStore};
 use super::diagnostic::dotted;
 use super::layer::{ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
-use super::resolve::CHANGED;
 use super::{LoadOptions, found_file, places};
 use crate::error::HostError;
+use crate::rule_files::folder::{listed, text_of};
+
+/// The words for an entry whose content is not the one that was accepted.
+pub(super) const CHANGED: &str = "changed since it was trusted";
 
 /// The sections that are trusted whole.
 const SECTIONS: [&str; 8] = ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills", "telemetry"];
@@ -158,10 +161,10 @@ const RULES: &str = "agent_hooks";
 fn cover_files(section: &mut Value, layer: &Layer) {
     let Some(dir) = section.get("dir").and_then(Value::as_str) else { return };
     let folder = layer.document.file.parent().map(|parent| parent.join(dir)).unwrap_or_default();
-    let files = crate::rule_files::listed(&folder).unwrap_or_default();
+    let files = listed(&folder).unwrap_or_default();
     let read = |path: &std::path::PathBuf| {
         let name = path.file_name()?.to_string_lossy().into_owned();
-        Some((name, Value::from(crate::rule_files::text_of(path))))
+        Some((name, Value::from(text_of(path))))
     };
     let contents: Object = files.iter().filter_map(read).collect();
     if let Some(members) = section.as_object_mut() {

@@ -1,7 +1,6 @@
 //! What rules of the store are given by their host.
 
 use engine::live_rules::RulesByTenant;
-use testkit::log::Log;
 
 use super::*;
 
@@ -21,22 +20,6 @@ fn a_tenant_is_called_what_the_rules_in_force_call_it() {
     assert_eq!(of(acme).as_deref(), Some("acme-2"));
     // Where nothing is in force any more, nobody has the rights of global hooks.
     assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
-}
-
-#[test]
-fn a_secret_that_stands_in_the_clear_is_used_and_logged() {
-    let home = tempfile::tempdir().unwrap();
-    let source = KeySource::new(|_| None, Some(home.path().join("key")));
-    let sealed = KeyringVault(Arc::new(Keyring::open(&source).unwrap()));
-    let (hook, tenant) = (HookId::from("0193a5b0-7000-7000-8000-0000000000aa"), TenantId::default_tenant());
-    let path = "config.headers.authorization";
-    let (log, _listening) = Log::begin();
-    let text = sealed.seal_value(&hook, &tenant, path, "Bearer secret").unwrap();
-    assert_eq!(sealed.open(&hook, &tenant, path, &text), Ok("Bearer secret".to_owned()));
-    assert_eq!(log.lines(), [""; 0]);
-    assert_eq!(sealed.open(&hook, &tenant, path, "Bearer secret"), Ok("Bearer secret".to_owned()));
-    let line = format!("WARN crypto.unencrypted_value_read hook_id={hook} path=\"{path}\"");
-    assert_eq!(log.lines(), [line]);
 }
 
 #[test]

@@ -16,10 +16,11 @@ use rules::cache::{ExtraHook, GuardedEvents, stub};
 use rules::condition::compile_matcher;
 use rules::record::{self, Checks, ConfiguredAgent, Lang, NewRow, RecordContext};
 
+use super::folder::passed_over;
 use super::meant::IntendedScope;
-use super::{RuleFile, passed_over, read};
+use super::{RuleFile, read};
 use crate::config::{Diagnostic, Location, RulesConfig};
-use crate::host_rules::check_script;
+use crate::scripts::check_script;
 
 /// The three checkpoints at which a rule that nobody can read keeps everything shut.
 pub const GATES: [CheckpointKind; 3] =

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dialects::process::config::nearest;
 use domain::hook::Scope;
 use domain::id::{AgentId, TenantId, agent_uuid};
 use domain::json::Value;
+use domain::nearest::nearest;
 use domain::rule::HookScope;
 use domain::store::Tenant;
 

@@ -1,19 +1,16 @@
 //! A file with records, each of which knows where it stands.
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use dialects::process::config::MemberPart;
 use domain::json::Value;
 use rules::record;
 
+use super::folder::{MAX_BYTES, bounded};
 use crate::config::document::Document;
 use crate::config::{Diagnostic, Location, diagnostic::dotted};
 use crate::error::HostError;
-
-/// Largest file that is read, in bytes: a thousand hooks with long scripts.
-const MAX_BYTES: u64 = 8 << 20;
 
 /// The file that stands for standard input.
 const STDIN: &str = "-";
@@ -226,12 +223,6 @@ fn member(record: &Value, message: &str) -> Vec<String> {
     let named = quoted.and_then(|name| if message.contains("in config") { in_config(name) } else { has(name) });
     let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     about.or(named).or_else(|| words.find_map(|word| has(word).or_else(|| in_config(word)))).unwrap_or_default()
-}
-
-pub(super) fn bounded(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// What a name does not say is said by how the text begins.

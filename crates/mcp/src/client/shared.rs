@@ -1,18 +1,17 @@
 //! What a server's handle, its tools and its supervisor share; the way of one call.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::json::{Object, Value};
 use domain::tool::ToolOutput;
 use engine::Tool;
+use process::supervision::{Patience, Phase, Supervised};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ClientRequest, Request, RequestMetaObject, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -30,19 +29,6 @@ const CAUSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Why nothing is answered any more.
 pub(super) const CLOSED: &str = "it is closed";
 
-/// Whether there is a server to talk to.
-#[derive(Clone, Debug)]
-pub(super) enum Phase {
-    /// It is being started; the text is what the last one ended in, if there was one.
-    Starting(Option<String>),
-    /// There is.
-    Up(ServerLine),
-    /// The last one ended for this cause; the next is due at that time.
-    Down(String, Instant),
-    /// There never will be again.
-    Closed,
-}
-
 /// The way to one life of a server.
 #[derive(Clone, Debug)]
 pub(super) struct ServerLine {
@@ -57,15 +43,9 @@ pub(super) struct ServerLine {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) spec: ServerSpec,
-    pub(super) phase: watch::Sender<Phase>,
-    /// What the first start ended in.
-    pub(super) first: watch::Sender<Option<Result<(), String>>>,
-    /// Set when the server is to be closed.
-    pub(super) closing: CancellationToken,
-    /// Set when nothing of it runs any more.
-    pub(super) done: CancellationToken,
+    /// Whether there is a server to talk to.
+    pub(super) server: Arc<Supervised<ServerLine, String>>,
     tools: Mutex<Tools>,
-    restarts: AtomicU64,
 }
 
 #[derive(Default)]
@@ -89,15 +69,7 @@ enum Unanswered {
 
 impl Shared {
     pub(super) fn new(spec: ServerSpec) -> Self {
-        Self {
-            spec,
-            phase: watch::Sender::new(Phase::Starting(None)),
-            first: watch::Sender::new(None),
-            closing: CancellationToken::new(),
-            done: CancellationToken::new(),
-            tools: Mutex::default(),
-            restarts: AtomicU64::new(0),
-        }
+        Self { spec, server: Arc::new(Supervised::new(CLOSED.to_owned())), tools: Mutex::default() }
     }
 
     pub(super) fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -106,38 +78,6 @@ impl Shared {
 
     pub(super) fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).0 = tools;
-    }
-
-    pub(super) fn restarts(&self) -> u64 {
-        self.restarts.load(Ordering::Relaxed)
-    }
-
-    /// The next server is being started.
-    pub(super) fn restarting(&self) {
-        self.restarts.fetch_add(1, Ordering::Relaxed);
-        self.phase.send_modify(|phase| {
-            if let Phase::Down(cause, _) = phase {
-                *phase = Phase::Starting(Some(cause.clone()));
-            }
-        });
-    }
-
-    /// Publishes `phase`; what it means for who waits for the first start is told as well.
-    pub(super) fn publish(&self, phase: Phase) {
-        let outcome = match &phase {
-            Phase::Starting(_) => None,
-            Phase::Up(_) => Some(Ok(())),
-            Phase::Down(cause, _) => Some(Err(cause.clone())),
-            Phase::Closed => Some(Err(CLOSED.to_owned())),
-        };
-        self.phase.send_replace(phase);
-        self.first.send_if_modified(|first| {
-            let fresh = first.is_none() && outcome.is_some();
-            if fresh {
-                *first = outcome;
-            }
-            fresh
-        });
     }
 
     /// Calls `tool`, by the server's own name of it.
@@ -227,41 +167,20 @@ impl Shared {
     /// The way to the server. Waits for one that is being started, or due before `deadline`; not for another one if
     /// that fails as well.
     async fn line(&self, deadline: Instant) -> Result<ServerLine, Unanswered> {
-        let mut phases = self.phase.subscribe();
-        let mut was_down = false;
-        loop {
-            let last = match &*phases.borrow_and_update() {
-                Phase::Up(line) => return Ok(line.clone()),
-                Phase::Closed => return Err(Unanswered::Lost(CLOSED.into())),
-                Phase::Down(cause, due) if was_down || *due >= deadline => {
-                    return Err(Unanswered::Lost(cause.clone()));
-                }
-                Phase::Down(cause, _) => {
-                    was_down = true;
-                    Some(cause.clone())
-                }
-                Phase::Starting(last) => last.clone(),
-            };
-            match timeout_at(deadline, phases.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_gone)) => return Err(Unanswered::Lost(CLOSED.into())),
-                Err(_elapsed) => return Err(last.map_or(Unanswered::TimedOut, Unanswered::Lost)),
-            }
-        }
+        let reached = self.server.reach(deadline, Patience::OneStart).await;
+        reached.map_err(|cause| cause.map_or(Unanswered::TimedOut, Unanswered::Lost))
     }
 
     /// Waits until the server of `life` is known to be gone, at most until `deadline`.
     async fn leaves(&self, life: u64, deadline: Instant) {
-        let mut phases = self.phase.subscribe();
-        let left = phases.wait_for(|phase| !matches!(phase, Phase::Up(line) if line.life == life));
-        if timeout_at(deadline, left).await.is_err() {
+        if !self.server.gone(|line| line.life == life, deadline).await {
             tracing::debug!(mcp = %self.spec.name, "a call's time is up before its server is gone");
         }
     }
 
     /// Why the server of `life` went while it had a call.
     async fn cause(&self, life: u64) -> String {
-        let mut phases = self.phase.subscribe();
+        let mut phases = self.server.phases();
         let told = phases.wait_for(|phase| match phase {
             Phase::Up(line) => line.life != life,
             Phase::Down(..) | Phase::Closed | Phase::Starting(Some(_)) => true,

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use engine::Tool;
 use process::child::Restarts;
+use process::supervision::Supervisor;
 use rmcp::RoleClient;
 use rmcp::service::{Peer, RunningService};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::link::{Link, Process, Trouble};
 use super::listing;
-use super::shared::{CALL_TIMEOUT, Phase, ServerLine, Shared};
+use super::shared::{CALL_TIMEOUT, ServerLine, Shared};
 use super::visitor::Visitor;
 
 /// How long the output of a child that ended is still read: an answer written before the end counts, and whoever else
@@ -24,37 +25,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 type Running = RunningService<RoleClient, Visitor>;
 
-/// Runs until the server is closed.
-pub(super) fn supervise(shared: Arc<Shared>, tasks: TaskTracker) -> impl Future<Output = ()> + Send {
-    // Made before the first poll: a task may be dropped without ever having run.
-    let exit_notifier = ExitNotifier(shared);
-    async move {
-        let shared = exit_notifier.0.clone();
-        let mut supervisor =
-            Supervisor { shared: shared.clone(), tasks, restarts: Restarts::default(), life: 0, told: None };
-        while let Some(due) = supervisor.one_life().await {
-            tokio::select! {
-                biased;
-                () = shared.closing.cancelled() => break,
-                () = sleep_until(due) => {}
-            }
-            shared.restarting();
-        }
-    }
-}
-
-/// Says when supervision is over, also when its task panics or goes down with its runtime.
-struct ExitNotifier(Arc<Shared>);
-
-impl Drop for ExitNotifier {
-    fn drop(&mut self) {
-        self.0.closing.cancel();
-        self.0.publish(Phase::Closed);
-        self.0.done.cancel();
-    }
-}
-
-struct Supervisor {
+/// Keeps one server alive.
+pub(super) struct ServerSupervisor {
     shared: Arc<Shared>,
     tasks: TaskTracker,
     restarts: Restarts,
@@ -73,14 +45,14 @@ enum LinkEnd {
     Closing,
 }
 
-impl Supervisor {
-    /// One life of the server. Answers when the next is due; `None` when there shall be none.
+impl Supervisor for ServerSupervisor {
+    /// One life of the server.
     async fn one_life(&mut self) -> Option<Instant> {
         self.life += 1;
         let (shared, tasks) = (self.shared.clone(), self.tasks.clone());
         let opened = tokio::select! {
             biased;
-            () = shared.closing.cancelled() => return None,
+            () = shared.server.closing().cancelled() => return None,
             opened = Link::open(&shared.spec, &tasks) => opened,
         };
         let Link { door, mut process } = match opened {
@@ -97,6 +69,12 @@ impl Supervisor {
         let cause = self.end(end, process, up).await?;
         Some(self.fell(cause))
     }
+}
+
+impl ServerSupervisor {
+    pub(super) fn new(shared: Arc<Shared>, tasks: TaskTracker) -> Self {
+        Self { shared, tasks, restarts: Restarts::default(), life: 0, told: None }
+    }
 
     /// Shakes hands, as long as the child lives and the time is not up.
     async fn greet(
@@ -109,7 +87,7 @@ impl Supervisor {
         let mut process = process;
         let greeted = tokio::select! {
             biased;
-            () = self.shared.closing.cancelled() => return Err(LinkEnd::Closing),
+            () = self.shared.server.closing().cancelled() => return Err(LinkEnd::Closing),
             greeted = &mut greeting => greeted,
             () = gone(process.as_deref_mut()) => return Err(LinkEnd::Left),
         };
@@ -146,7 +124,7 @@ impl Supervisor {
         let deadline = Instant::now() + self.shared.spec.start_timeout;
         let listed = tokio::select! {
             biased;
-            () = self.shared.closing.cancelled() => Err(LinkEnd::Closing),
+            () = self.shared.server.closing().cancelled() => Err(LinkEnd::Closing),
             listed = timeout_at(deadline, listing::list(&peer, &self.shared)) => match listed {
                 Ok(Ok(tools)) => Ok(tools),
                 Ok(Err(why)) => Err(self.judge(why, process.as_deref_mut()).await),
@@ -161,7 +139,7 @@ impl Supervisor {
                 let trouble = self.rise(tools, &peer);
                 tokio::select! {
                     biased;
-                    () = self.shared.closing.cancelled() => LinkEnd::Closing,
+                    () = self.shared.server.closing().cancelled() => LinkEnd::Closing,
                     () = gone(process.as_deref_mut()) => LinkEnd::Left,
                     () = trouble.cancelled() => LinkEnd::Useless("it could not be reached any more".into()),
                     _quit = &mut over => {
@@ -189,7 +167,7 @@ impl Supervisor {
         tracing::debug!(mcp = %self.shared.spec.name, tools = tools.len(), "a server is up");
         self.shared.set_tools(tools);
         let trouble = CancellationToken::new();
-        self.shared.publish(Phase::Up(ServerLine { peer: peer.clone(), life: self.life, trouble: trouble.clone() }));
+        self.shared.server.rise(ServerLine { peer: peer.clone(), life: self.life, trouble: trouble.clone() });
         trouble
     }
 
@@ -212,7 +190,7 @@ impl Supervisor {
         let before = if up { "" } else { " before it listed its tools" };
         match end {
             LinkEnd::Closing => {
-                self.shared.publish(Phase::Closed);
+                self.shared.server.shut();
                 if let Some(mut process) = process {
                     if !process.leaves().await {
                         tracing::info!(mcp = %self.shared.spec.name, "it did not leave and is killed");
@@ -229,7 +207,7 @@ impl Supervisor {
                 Some(format!("it {end}{before}"))
             }
             LinkEnd::Useless(cause) => {
-                self.shared.publish(Phase::Starting(Some(cause.clone())));
+                self.shared.server.sink(cause.clone());
                 if let Some(mut process) = process {
                     process.leaves().await;
                     process.reap().await;
@@ -244,7 +222,7 @@ impl Supervisor {
         let now = Instant::now();
         let due = now + self.restarts.went_down(now, fastrand::f64());
         let name = &self.shared.spec.name;
-        if self.shared.first.borrow().is_none() {
+        if !self.shared.server.has_begun() {
             // Of the first start `ready` tells, and who starts a server says it in words of its own.
             tracing::info!(mcp = %name, ?cause, "the MCP server did not start");
         } else if self.told.as_ref() == Some(&cause) {
@@ -253,7 +231,7 @@ impl Supervisor {
             tracing::warn!(mcp = %name, ?cause, "the MCP server is down");
         }
         self.told = Some(cause.clone());
-        self.shared.publish(Phase::Down(cause, due));
+        self.shared.server.fall(cause, due);
         due
     }
 }

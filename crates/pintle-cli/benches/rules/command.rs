@@ -28,8 +28,8 @@ const COMMAND: &str = "read -r line; exit 0";
 
 pub(crate) fn command(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     let rows = vec![gate("guard", HandlerType::Command, &json!({ "command": COMMAND, "cwd": "/" }))];
-    let host = Host::open(stage, Plan { rows: rows.clone(), forgets: true, ..Plan::default() })?;
-    let keeping = Host::open(stage, Plan { rows, ..Plan::default() })?;
+    let host = Host::open(&stage.runtime, Plan { rows: rows.clone(), forgets: true, ..Plan::default() })?;
+    let keeping = Host::open(&stage.runtime, Plan { rows, ..Plan::default() })?;
     let mut hook = |times| stage.check(&host, times);
     let mut bare = |times| stage.run(bare(times));
     let [hook, bare] = report.medians(TIMES, [&mut hook, &mut bare])?;
@@ -39,8 +39,8 @@ pub(crate) fn command(stage: &Stage, report: &mut Report) -> anyhow::Result<()> 
     report.against("one command: check", [hook, bare], Target::RatioAtMost(LIMIT));
     report.noted("  the same, its record handed to SQLite's writer", shown(handed_over));
     report.noted("  whole call, record committed: clear", shown(cleared));
-    host.close(stage);
-    keeping.close(stage);
+    host.close(&stage.runtime);
+    keeping.close(&stage.runtime);
     Ok(())
 }
 

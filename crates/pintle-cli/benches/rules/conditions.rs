@@ -48,8 +48,8 @@ fn rows() -> Vec<Rule> {
 }
 
 pub(crate) fn conditions(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
-    let forgetful = Host::open(stage, Plan { rows: rows(), forgets: true, ..Plan::default() })?;
-    let keeping = Host::open(stage, Plan { rows: rows(), ..Plan::default() })?;
+    let forgetful = Host::open(&stage.runtime, Plan { rows: rows(), forgets: true, ..Plan::default() })?;
+    let keeping = Host::open(&stage.runtime, Plan { rows: rows(), ..Plan::default() })?;
     let mut dispatch = |times| stage.check(&forgetful, times);
     let mut bare = |times| stage.run(async move { bare(times) });
     let mut by_crate = |times| stage.run(async move { by_crate(times) });
@@ -62,8 +62,8 @@ pub(crate) fn conditions(stage: &Stage, report: &mut Report) -> anyhow::Result<(
     report.noted("  the same conditions by the crate that parses them", shown(by_crate));
     report.noted("  the same, its record handed to SQLite's writer", shown(handed_over));
     report.noted("  whole call, record committed: clear", shown(cleared));
-    forgetful.close(stage);
-    keeping.close(stage);
+    forgetful.close(&stage.runtime);
+    keeping.close(&stage.runtime);
     Ok(())
 }
 

@@ -15,9 +15,9 @@ use rules::cache::RuleCache;
 use rules::handler::RuleServices;
 use rules::http::HttpSender;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 use crate::counted::Counted;
-use crate::stage::Stage;
 
 const CONFIG: &str = r#"
 [agents.main]
@@ -53,8 +53,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn open(stage: &Stage, plan: Plan) -> anyhow::Result<Self> {
-        let _inside = stage.runtime.enter();
+    pub(crate) fn open(runtime: &Runtime, plan: Plan) -> anyhow::Result<Self> {
+        let _inside = runtime.enter();
         let folder = tempfile::tempdir()?;
         fs::create_dir(folder.path().join("workspace"))?;
         fs::write(folder.path().join("replies.json"), REPLIES)?;
@@ -95,8 +95,8 @@ impl Host {
     }
 
     /// Ends the hooks.
-    pub(crate) fn close(self, stage: &Stage) {
-        stage.runtime.block_on(self.engine.close());
+    pub(crate) fn close(self, runtime: &Runtime) {
+        runtime.block_on(self.engine.close());
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn http(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     let host = |to: &str, entry: &str, resolver, forgets| {
         let url = format!("http://{to}:{}/check", at.port());
         let rows = vec![gate("guard", HandlerType::Http, &json!({ "url": url }))];
-        Host::open(stage, Plan { rows, config: allow(entry), resolver, forgets })
+        Host::open(&stage.runtime, Plan { rows, config: allow(entry), resolver, forgets })
     };
     let network = "cidr = \"127.0.0.1\"";
     let address = host("127.0.0.1", network, None, true)?;
@@ -69,9 +69,9 @@ pub(crate) fn http(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     report.against("one request, to a name: check", [to_name, bare], Target::RatioAtMost(LIMIT));
     report.noted("  to an address, its record handed to SQLite's writer", shown(handed_over));
     report.noted("  whole call, to an address, record committed: clear", shown(cleared));
-    address.close(stage);
-    keeping.close(stage);
-    name.close(stage);
+    address.close(&stage.runtime);
+    keeping.close(&stage.runtime);
+    name.close(&stage.runtime);
     Ok(())
 }
 

@@ -32,8 +32,8 @@ fn rows() -> Vec<Rule> {
 }
 
 pub(crate) fn matchers(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
-    let forgetful = Host::open(stage, Plan { rows: rows(), forgets: true, ..Plan::default() })?;
-    let keeping = Host::open(stage, Plan { rows: rows(), ..Plan::default() })?;
+    let forgetful = Host::open(&stage.runtime, Plan { rows: rows(), forgets: true, ..Plan::default() })?;
+    let keeping = Host::open(&stage.runtime, Plan { rows: rows(), ..Plan::default() })?;
     let mut dispatch = |times| stage.check(&forgetful, times);
     let mut handed_over = |times| stage.check(&keeping, times);
     let [dispatch, handed_over] = report.medians(TIMES, [&mut dispatch, &mut handed_over])?;
@@ -42,7 +42,7 @@ pub(crate) fn matchers(stage: &Stage, report: &mut Report) -> anyhow::Result<()>
     report.limited("50 stored hooks about other tools: check", dispatch, LIMIT, shown);
     report.noted("  the same, its record handed to SQLite's writer", shown(handed_over));
     report.noted("  whole call, record committed: clear", shown(cleared));
-    forgetful.close(stage);
-    keeping.close(stage);
+    forgetful.close(&stage.runtime);
+    keeping.close(&stage.runtime);
     Ok(())
 }

@@ -31,8 +31,8 @@ const GUARD: &str = "function handle(event) {
 
 pub(crate) fn script(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     let rows = vec![gate("guard", HandlerType::Script, &json!({ "source": GUARD }))];
-    let host = Host::open(stage, Plan { rows: rows.clone(), forgets: true, ..Plan::default() })?;
-    let keeping = Host::open(stage, Plan { rows, ..Plan::default() })?;
+    let host = Host::open(&stage.runtime, Plan { rows: rows.clone(), forgets: true, ..Plan::default() })?;
+    let keeping = Host::open(&stage.runtime, Plan { rows, ..Plan::default() })?;
     let fresh = std::cell::Cell::new(Duration::ZERO);
     // In turns, one run each: a worker prepares the next engine while nobody waits for it, as between real calls.
     let mut hook = |times| {
@@ -51,8 +51,8 @@ pub(crate) fn script(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     report.noted("  one check after the other, without a pause", shown(back_to_back));
     report.noted("  so, its record handed to SQLite's writer", shown(handed_over));
     report.noted("  whole call, record committed: clear", shown(cleared));
-    host.close(stage);
-    keeping.close(stage);
+    host.close(&stage.runtime);
+    keeping.close(&stage.runtime);
     Ok(())
 }
 

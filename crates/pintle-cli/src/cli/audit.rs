@@ -3,8 +3,8 @@
 use std::io::{self, ErrorKind, Write};
 
 use clap::Subcommand;
-use dialects::process::config::nearest;
 use domain::id::TenantId;
+use domain::nearest::nearest;
 use domain::store::{AuditStore as _, RuleStore as _, StoreError};
 use store::Store;
 

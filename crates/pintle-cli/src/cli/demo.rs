@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::stops::Stops;
 use super::turn::AtTheEnd;
 use super::{Global, session, terminal};
+use crate::clean::foreign;
 use crate::error::CliError;
 use crate::timeline::Timeline;
 
@@ -81,7 +82,7 @@ async fn turn(global: &Global) -> Result<u8, CliError> {
     if let Some(complaint) = complaint {
         terminal::note(&complaint);
     }
-    terminal::say(&terminal::foreign(&format!("\n{}", user_output.text(&report.reply))))?;
+    terminal::say(&foreign(&format!("\n{}", user_output.text(&report.reply))))?;
     Ok(code)
 }
 

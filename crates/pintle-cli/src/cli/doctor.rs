@@ -14,6 +14,7 @@ use crate::error::{CliError, FAILED};
 use host::config::Env;
 use host::host::{Host, load, open_store, unreadable};
 
+mod canary;
 mod guards;
 mod meters;
 mod records;

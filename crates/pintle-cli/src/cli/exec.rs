@@ -15,5 +15,5 @@ pub struct ExecArgs {
 }
 
 pub(super) fn run(args: ExecArgs) -> Result<u8, CliError> {
-    Ok(agent::tools::sandbox::exec_helper_main(args.args))
+    Ok(agent::tools::exec_helper_main(args.args))
 }

@@ -15,7 +15,8 @@ use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use host::host::{load, open_store};
-use host::host_rules::{TABLE, edition, keyring};
+use host::host_rules::{edition, keyring};
+use host::keyring_vault::TABLE;
 
 /// How many values one transaction rewrites: some milliseconds in which nobody else writes to a file.
 const BATCH: usize = 500;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use dialects::process::config::nearest;
 use domain::approval::{Approval, ApprovalMode};
 use domain::id::SessionId;
+use domain::nearest::nearest;
 use domain::session::Session;
 use domain::store::{ApprovalQuery, ApprovalStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
 use store::Store;

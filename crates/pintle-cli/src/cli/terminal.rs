@@ -1,6 +1,5 @@
 //! What every command shares with the terminal: colour, logs, words to stdout and stderr.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
@@ -58,11 +57,6 @@ impl Write for Log {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// What a model, a tool or a hook wrote, as it may stand on stdout: a terminal does not get to act on it.
-pub(super) fn foreign(text: &str) -> Cow<'_, str> {
-    if io::stdout().is_terminal() { Cow::Owned(prose(text)) } else { Cow::Borrowed(text) }
 }
 
 /// Writes `text` to stdout. A reader that went away ends the command quietly.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::session::{self, INTERRUPTED, WAITING};
 use super::stops::Stops;
 use super::{Global, terminal};
-use crate::clean::prose;
+use crate::clean::{foreign, prose};
 use crate::error::CliError;
 use crate::timeline::Timeline;
 use host::files::delivered;
@@ -204,14 +204,14 @@ fn told(
                 domain::json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": user_output.files()}});
             terminal::say(&format!("{reply}\n"))?;
         }
-        (TurnEnding::Completed, false) => terminal::say(&terminal::foreign(&user_output.text(&report.reply)))?,
+        (TurnEnding::Completed, false) => terminal::say(&foreign(&user_output.text(&report.reply)))?,
         (TurnEnding::Waiting(approval), json) => {
             session::next_steps(global, key, approval).iter().for_each(|line| terminal::note(line));
             if json {
                 note_files(user_output);
             } else {
                 // What was shown before the call is not shown again when the turn goes on.
-                terminal::say(&terminal::foreign(&user_output.text("")))?;
+                terminal::say(&foreign(&user_output.text("")))?;
             }
         }
         (

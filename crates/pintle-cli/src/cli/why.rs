@@ -3,9 +3,9 @@
 use agent::tools::canonical_builtin;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use dialects::process::config::nearest;
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::hook::Family;
+use domain::nearest::nearest;
 use domain::store::{RecordQuery, RecordStore as _, StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use store::Store;

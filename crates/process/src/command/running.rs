@@ -21,7 +21,8 @@ use tokio_util::task::TaskTracker;
 use super::{CommandEnd, MAX_OUTPUT_BYTES, Stream};
 use crate::child::Launch;
 use crate::group::ChildGuard;
-use crate::spawn::{self, Spawned, Start};
+use crate::platform::{Start, widen};
+use crate::spawn::{self, Spawned};
 
 /// What a pipe takes that nobody made larger.
 const USUAL_PIPE_BYTES: usize = 64 << 10;
@@ -151,7 +152,7 @@ impl PendingInput {
     /// knows of it.
     fn of(mut payload: Bytes, pipe: OwnedFd) -> io::Result<Option<Self>> {
         if payload.len() > USUAL_PIPE_BYTES {
-            spawn::widen(&pipe);
+            widen(&pipe);
         }
         while !payload.is_empty() {
             match nix::unistd::write(&pipe, &payload) {
@@ -212,7 +213,7 @@ async fn gather(pipe: &mut pipe::Receiver, into: &mut Vec<u8>, stream: Stream) -
             // It has more to say than most.
             Ok(read) if read == room && !wide => {
                 wide = true;
-                spawn::widen(pipe);
+                widen(pipe);
             }
             Ok(_) if into.len() > MAX_OUTPUT_BYTES => {
                 into.truncate(MAX_OUTPUT_BYTES);

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::fault::Fault;
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use engine::deadlines::Deadlines;
@@ -14,21 +12,8 @@ use super::events::EventQueue;
 use super::session::{LastingState, Session};
 use super::spec::ProcessSpec;
 use super::tally::Tally;
-use crate::restart::worth_waiting;
 use crate::stderr::Tail;
-
-/// Whether there is a child to talk to.
-#[derive(Clone, Debug)]
-pub(super) enum Phase {
-    /// A child is being started; the fault is what the last one ended in, if there was one.
-    Starting(Option<Fault>),
-    /// There is.
-    Up(Arc<Session>),
-    /// The last one ended in this fault; the next is due at that time.
-    Down(Fault, Instant),
-    /// There never will be again.
-    Closed,
-}
+use crate::supervision::{Patience, Supervised};
 
 /// The state that a hook's handle and its supervisor share.
 #[derive(Debug)]
@@ -37,13 +22,8 @@ pub(super) struct Inner {
     pub(super) events: Arc<Mutex<EventQueue>>,
     pub(super) tally: Arc<Tally>,
     pub(super) tail: Arc<Tail>,
-    pub(super) phase: watch::Sender<Phase>,
-    /// The outcome of the first handshake.
-    pub(super) first: watch::Sender<Option<Result<(), Fault>>>,
-    /// Set when the hook is to be closed.
-    pub(super) closing: CancellationToken,
-    /// Set when nothing of it runs any more.
-    pub(super) done: CancellationToken,
+    /// Whether there is a child to talk to.
+    pub(super) child: Arc<Supervised<Arc<Session>, Fault>>,
     pub(super) tracker: TaskTracker,
     pub(super) deadlines: Deadlines,
 }
@@ -66,49 +46,10 @@ impl Inner {
             spec: Arc::new(spec),
             tally: Arc::default(),
             tail: Arc::default(),
-            phase: watch::Sender::new(Phase::Starting(None)),
-            first: watch::Sender::new(None),
-            closing: CancellationToken::new(),
-            done: CancellationToken::new(),
+            child: Arc::new(Supervised::new(Fault::Unavailable { detail: "the hook is closed".into() })),
             tracker,
             deadlines,
         }
-    }
-
-    pub(super) fn publish(&self, phase: Phase) {
-        self.phase.send_replace(phase);
-        if self.closing.is_cancelled() {
-            self.tell_first(Err(closed()));
-        }
-    }
-
-    /// A child passed its handshake.
-    pub(super) fn rise(&self, session: Arc<Session>) {
-        self.publish(Phase::Up(session));
-        self.tell_first(Ok(()));
-    }
-
-    /// There is no child until `due`.
-    pub(super) fn fall(&self, fault: &Fault, due: Instant) {
-        self.publish(Phase::Down(fault.clone(), due));
-        self.tell_first(Err(fault.clone()));
-    }
-
-    /// The next child is being started.
-    pub(super) fn restarting(&self) {
-        self.phase.send_modify(|phase| {
-            if let Phase::Down(fault, _) = phase {
-                *phase = Phase::Starting(Some(fault.clone()));
-            }
-        });
-    }
-
-    fn tell_first(&self, outcome: Result<(), Fault>) {
-        self.first.send_if_modified(|first| {
-            let fresh = first.is_none();
-            first.get_or_insert(outcome);
-            fresh
-        });
     }
 
     pub(super) fn events(&self) -> MutexGuard<'_, EventQueue> {
@@ -117,37 +58,13 @@ impl Inner {
 
     /// Waits until `session` is no longer the one to talk to, at most until `deadline`.
     pub(super) async fn leaves(&self, session: &Arc<Session>, deadline: Instant) {
-        let mut phases = self.phase.subscribe();
-        let left = phases.wait_for(|phase| !matches!(phase, Phase::Up(now) if Arc::ptr_eq(now, session)));
-        if timeout_at(deadline, left).await.is_err() {
+        if !self.child.gone(|now| Arc::ptr_eq(now, session), deadline).await {
             tracing::debug!(hook = %self.spec.name, "a call's time is up before its child is gone");
         }
     }
 
     /// The child to talk to. Waits for one that is being started, or due before `deadline`.
     pub(super) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, Option<Fault>> {
-        if let Phase::Up(session) = &*self.phase.borrow() {
-            return Ok(session.clone());
-        }
-        let mut phases = self.phase.subscribe();
-        loop {
-            let last = match &*phases.borrow_and_update() {
-                Phase::Up(session) => return Ok(session.clone()),
-                Phase::Closed => return Err(Some(closed())),
-                Phase::Down(fault, due) if !worth_waiting(*due, deadline) => return Err(Some(fault.clone())),
-                Phase::Down(fault, _) => Some(fault.clone()),
-                Phase::Starting(last) => last.clone(),
-            };
-            match timeout_at(deadline, phases.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_gone)) => return Err(Some(closed())),
-                Err(_elapsed) => return Err(last),
-            }
-        }
+        self.child.reach(deadline, Patience::EveryStart).await
     }
-}
-
-/// The fault of a call to a hook that was closed.
-fn closed() -> Fault {
-    Fault::Unavailable { detail: "the hook is closed".into() }
 }

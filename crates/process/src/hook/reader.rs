@@ -4,25 +4,24 @@
 //! the runtime wakes. A lone caller whose child answers promptly reads itself, before it goes to sleep: to fall asleep,
 //! to be woken by way of another task and perhaps of another core takes longer than such an answer.
 
-use std::io::{self, PipeReader, Read as _};
-use std::os::fd::AsFd as _;
+use std::io::{self, Read as _};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
+use super::frame_writer::FrameWriter;
 use super::lines::Lines;
 use super::session::{Outcome, Session, State};
-use super::writer::FrameWriter;
 
 /// How long a caller reads itself at most: about as long as it takes to be woken on another core of a virtual machine,
 /// and less than other tasks of its worker notice.
@@ -40,48 +39,6 @@ const PIECE_BYTES: usize = 1 << 10;
 /// How long the reader's task sleeps when it was woken for what a caller is reading; longer while callers go on. Each
 /// of its wake-ups would delay the child. So late at most is heard what answers nobody.
 const NAP: Duration = Duration::from_millis(10);
-
-/// Where to hear the child, for callers.
-#[derive(Debug)]
-pub(super) struct FrameReader {
-    /// The child's output, never waited for.
-    stdout: PipeReader,
-    /// Wakes the reader's task from a nap.
-    wake: Notify,
-    /// The reader's task takes a nap, or is about to. Set with the state locked.
-    naps: AtomicBool,
-}
-
-/// What is read, and by whom.
-#[derive(Debug)]
-pub(super) struct ReadState {
-    /// The lines in the making; whoever has taken them reads.
-    lines: Option<Lines>,
-    /// A caller has read since the nap began or went on.
-    used: bool,
-    /// How many replies callers have read since one of them let other tasks run.
-    in_a_row: u32,
-    /// How many prompt replies there were in a row.
-    prompt: u32,
-}
-
-impl FrameReader {
-    /// An ear at `stdout`.
-    ///
-    /// # Errors
-    /// Why there is no descriptor for it.
-    pub(super) fn at(stdout: &pipe::Receiver) -> io::Result<Self> {
-        let stdout = stdout.as_fd().try_clone_to_owned()?.into();
-        Ok(Self { stdout, wake: Notify::new(), naps: AtomicBool::new(false) })
-    }
-}
-
-impl ReadState {
-    /// Nothing heard yet; lines have at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { lines: Some(Lines::new(limit)), used: false, in_a_row: 0, prompt: 0 }
-    }
-}
 
 impl State {
     /// The lines for a caller that is the only one, has said everything, and can expect a prompt reply.
@@ -280,6 +237,7 @@ mod tests {
     use futures_util::{join, poll};
 
     use super::super::events::EventQueue;
+    use super::super::frame_reader::FrameReader;
     use super::super::session::{LastingState, Request, Unanswered};
     use super::super::spec::ProcessSpec;
     use super::*;

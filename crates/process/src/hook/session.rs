@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use engine::deadlines::{Deadlines, Elapsed};
 
 use super::events::EventQueue;
+use super::frame_reader::{FrameReader, ReadState};
+use super::frame_writer::{BegunFrame, Frame, FrameWriter};
 use super::lines::Line;
-use super::reader::{FrameReader, ReadState};
 use super::spec::ProcessSpec;
 use super::tally::Tally;
-use super::writer::{BegunFrame, Frame, FrameWriter};
 use crate::restart::Silence;
 
 /// Calls that wait to be written; above it callers wait for room. More than a host has turns at once.

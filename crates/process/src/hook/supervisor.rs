@@ -7,16 +7,18 @@ use std::time::Duration;
 use domain::fault::Fault;
 use futures_util::FutureExt as _;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::frame_reader::FrameReader;
 use super::hello;
-use super::inner::{Inner, Phase};
+use super::inner::Inner;
 use super::reader;
-use super::reader::FrameReader;
 use super::session::{Session, Trouble};
 use crate::group::ChildGuard;
+use crate::platform::Start;
 use crate::restart::Restarts;
+use crate::supervision::Supervisor;
 use crate::{spawn, stderr};
 
 /// How long the output of a child that ended is still read: a reply written before the end counts, and whoever
@@ -30,39 +32,8 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// child is being closed waits only if its deadline lies beyond.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// Runs until the hook is closed.
-pub(super) fn supervise(hook: Arc<Inner>) -> impl Future<Output = ()> + Send {
-    // Made before the first poll: a task may be dropped without ever having run.
-    let exit_notifier = ExitNotifier(hook);
-    async move {
-        let hook = &exit_notifier.0;
-        let mut supervisor =
-            Supervisor { hook: hook.clone(), restarts: Restarts::default(), was_up: false, told: None };
-        while let Some(due) = supervisor.one_child().await {
-            tokio::select! {
-                biased;
-                () = hook.closing.cancelled() => break,
-                () = sleep_until(due) => {}
-            }
-            hook.tally.restarts.up();
-            hook.restarting();
-        }
-    }
-}
-
-/// Says when supervision is over, also when its task panics or goes down with its runtime: whoever waits for a
-/// child or for the close must not wait for ever.
-struct ExitNotifier(Arc<Inner>);
-
-impl Drop for ExitNotifier {
-    fn drop(&mut self) {
-        self.0.closing.cancel();
-        self.0.publish(Phase::Closed);
-        self.0.done.cancel();
-    }
-}
-
-struct Supervisor {
+/// Keeps the child of one hook alive.
+pub(super) struct HookSupervisor {
     hook: Arc<Inner>,
     restarts: Restarts,
     was_up: bool,
@@ -81,10 +52,10 @@ enum ChildEnd {
     Closing,
 }
 
-impl Supervisor {
-    /// The whole life of one child. Answers when the next one is due; `None` when there shall be none.
-    async fn one_child(&mut self) -> Option<Instant> {
-        let closing = self.hook.closing.clone();
+impl Supervisor for HookSupervisor {
+    /// The whole life of one child.
+    async fn one_life(&mut self) -> Option<Instant> {
+        let closing = self.hook.child.closing().clone();
         let started = tokio::select! {
             biased;
             () = closing.cancelled() => return None,
@@ -108,11 +79,11 @@ impl Supervisor {
                 child.close().await;
                 child.reap(&fault).await;
                 let due = Instant::now() + delay;
-                self.hook.fall(&fault, due);
+                self.hook.child.fall(fault, due);
                 Some(due)
             }
             ChildEnd::Closing => {
-                self.hook.publish(Phase::Closed);
+                self.hook.child.shut();
                 child.session.flush(self.hook.spec.observer_timeout).await;
                 child.close().await;
                 child.drain().await;
@@ -122,6 +93,12 @@ impl Supervisor {
             }
         }
     }
+}
+
+impl HookSupervisor {
+    pub(super) fn new(hook: Arc<Inner>) -> Self {
+        Self { hook, restarts: Restarts::default(), was_up: false, told: None }
+    }
 
     /// Shakes hands, then lets the child work until something happens to it.
     async fn use_child(&mut self, child: &mut Running) -> ChildEnd {
@@ -129,7 +106,7 @@ impl Supervisor {
         let mut greeting = pin!(hello::greet(&session));
         let end = tokio::select! {
             biased;
-            () = hook.closing.cancelled() => return ChildEnd::Closing,
+            () = hook.child.closing().cancelled() => return ChildEnd::Closing,
             greeted = &mut greeting => match greeted {
                 Ok(()) => None,
                 Err(detail) => return ChildEnd::Useless(Fault::CannotStart { detail }),
@@ -148,10 +125,10 @@ impl Supervisor {
         (self.was_up, self.told) = (true, None);
         self.restarts.came_up(Instant::now());
         session.open();
-        hook.rise(session.clone());
+        hook.child.rise(session.clone());
         tokio::select! {
             biased;
-            () = hook.closing.cancelled() => ChildEnd::Closing,
+            () = hook.child.closing().cancelled() => ChildEnd::Closing,
             end = child.until_end() => end,
         }
     }
@@ -169,7 +146,7 @@ impl Supervisor {
     fn fell(&mut self, fault: &Fault, closing: Duration) -> Duration {
         let delay = self.restarts.went_down(Instant::now(), fastrand::f64());
         self.tell(fault);
-        self.hook.fall(fault, Instant::now() + closing + delay);
+        self.hook.child.fall(fault.clone(), Instant::now() + closing + delay);
         delay
     }
 
@@ -177,7 +154,7 @@ impl Supervisor {
     /// [`super::ProcessHook::ready`] tells, and who starts a hook says it in words of its own.
     fn tell(&mut self, fault: &Fault) {
         let (name, text) = (&self.hook.spec.name, fault.to_string());
-        if self.hook.first.borrow().is_none() {
+        if !self.hook.child.has_begun() {
             tracing::info!(hook = %name, fault = ?text, "the hook did not start");
         } else if self.told.as_ref() == Some(fault) {
             tracing::debug!(hook = %name, fault = ?text, "the hook is still down");
@@ -205,7 +182,7 @@ impl Running {
         let checked = hook.tracker.spawn_blocking(move || check()).await;
         checked.map_err(|_| "the check before its start panicked".to_owned())??;
         let spec = &hook.spec;
-        let start = spawn::Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
+        let start = Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
         let spawned = spawn::spawn(start).await?;
         let child_guard =
             ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counters that only grow.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    pub(super) restarts: Count,
     pub(super) late_replies: Count,
     pub(super) unknown_replies: Count,
     pub(super) oversized_calls: Count,

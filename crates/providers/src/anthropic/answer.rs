@@ -191,7 +191,7 @@ impl Block {
                     (true, true) => input.to_string(),
                     (true, false) => "{}".into(),
                 };
-                let id = if id.is_empty() { crate::openai::fresh_id() } else { id };
+                let id = if id.is_empty() { crate::call_id::fresh_id() } else { id };
                 reply.tool_calls.push(CallPart::new(&id, &name, &arguments));
                 Some(json!({"type": "tool_use", "id": id}))
             }

@@ -23,7 +23,7 @@ use domain::ledger::{MessageSource, MsgId, RemovalEffect};
 use domain::message::{Lifetime, Message, Role};
 
 use super::forms::{Form, Item};
-use super::{LoweringOptions, WireMessage};
+use super::{CallKind, LoweringOptions, WireMessage};
 
 /// The treatment on the wire of a text that is taken out, where thoughts are bound to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,15 +33,6 @@ pub enum RemovalMode {
     Freeze,
     /// It leaves, and thoughts that were bound to it are not sent again.
     StripReasoning,
-}
-
-/// Which call of a turn a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallKind {
-    /// The one that asks for a plan.
-    Planning,
-    /// Any other.
-    Loop,
 }
 
 /// Where a request stands in its turn.

@@ -6,6 +6,7 @@ use domain::json::Value;
 use domain::message::CallPart;
 
 use crate::ProviderError;
+use crate::call_id::fresh_id;
 
 /// Most calls in one answer; models ask for a few, a server that sends thousands is broken.
 const MAX_CALLS: usize = 256;
@@ -90,11 +91,6 @@ impl Calls {
         }
         self.calls
     }
-}
-
-/// An id for a call whose server gave it none. Random: it must differ from the ids of earlier turns too.
-pub(crate) fn fresh_id() -> String {
-    format!("call_{:024x}", fastrand::u128(..) >> 32)
 }
 
 fn text<'a>(value: &'a Value, member: &str) -> &'a str {

@@ -3,11 +3,13 @@
 use cel::common::ast::operators;
 
 use super::kind::{Kind, StaticKind};
-use super::lower::{NO_OPTIONALS, Typed, is_key};
 use super::names;
-use super::node::{Node, Order, Texts, Unary};
+use super::node::{Node, Order, Texts, Typed, Unary};
 use super::number::Sum;
 use super::pattern::{Pattern, Patterns};
+
+/// CEL's `a.?b` and its like.
+pub(super) const NO_OPTIONALS: &str = "optional values are not available";
 
 /// What a call is, of these values; the first is the one that it is called on, if it is.
 pub(super) fn call(name: &str, on_value: bool, nodes: Vec<Node>, known: Vec<StaticKind>) -> Result<Typed, String> {
@@ -169,7 +171,7 @@ fn holds(of: &StaticKind, item: &StaticKind) -> bool {
 /// What is known of `of[at]`, if there can be such a thing.
 fn indexed(of: &StaticKind, at: &StaticKind) -> Option<StaticKind> {
     match of {
-        StaticKind::Dyn => at.may_be(is_key).then_some(StaticKind::Dyn),
+        StaticKind::Dyn => at.may_be(Kind::is_key).then_some(StaticKind::Dyn),
         StaticKind::List(held) => at.may_be(Kind::is_number).then(|| *held.clone()),
         StaticKind::Map(key, held) => key.may_equal(at).then(|| *held.clone()),
         StaticKind::Plain(_) => None,

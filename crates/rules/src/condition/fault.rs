@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::kind::Kind;
-use super::value::Text;
+use super::text::Text;
 
 /// Longest piece of a key or of a text that a fault repeats, in characters: enough to recognise it.
 const SHOWN_CHARS: usize = 80;

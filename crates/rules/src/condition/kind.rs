@@ -63,6 +63,11 @@ impl Kind {
         matches!(self, Self::Int | Self::Uint | Self::Double)
     }
 
+    /// Whether a map can have a key of this kind, or be asked for one; doubles that are whole find the whole number.
+    pub(super) fn is_key(self) -> bool {
+        self.is_number() || matches!(self, Self::Bool | Self::String)
+    }
+
     /// Whether `<` is known for two values of it.
     pub(super) fn is_ordered(self) -> bool {
         self.is_number() || matches!(self, Self::Bool | Self::String | Self::Bytes)

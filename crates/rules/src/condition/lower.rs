@@ -5,15 +5,12 @@
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, MapExpr};
 
-use super::call::{call, known, no_overload};
+use super::call::{NO_OPTIONALS, call, known, no_overload};
 use super::kind::{Kind, StaticKind};
 use super::macros::{self, Macro};
 use super::names;
-use super::node::{MacroBody, Node, Var, Walk};
+use super::node::{MacroBody, Node, Typed, Var, Walk};
 use super::value::SHELL;
-
-/// A step, and what is known of its value.
-pub(super) type Typed = (Node, StaticKind);
 
 /// Reads the parser's tree.
 #[derive(Debug, Default)]
@@ -113,7 +110,7 @@ impl Lowering {
             }
             let (key, of_key) = self.lower(entry.key)?;
             let (value, of_value) = self.lower(entry.value)?;
-            if !of_key.may_be(is_key) {
+            if !of_key.may_be(Kind::is_key) {
                 return Err(format!("a map cannot have a key of type '{of_key}'"));
             }
             entries.push([key, value]);
@@ -151,14 +148,6 @@ impl Lowering {
             }
         })
     }
-}
-
-/// CEL's `a.?b` and its like.
-pub(super) const NO_OPTIONALS: &str = "optional values are not available";
-
-/// Whether a map can have a key of this kind, or be asked for one; doubles that are whole find the whole number.
-pub(super) fn is_key(kind: Kind) -> bool {
-    kind.is_number() || matches!(kind, Kind::Bool | Kind::String)
 }
 
 /// What is known of a variable.

@@ -1,5 +1,7 @@
 //! The names that a condition may use, and what to say of others.
 
+use domain::nearest::nearest;
+
 use super::fault::shown;
 
 /// The functions, and how each is called.
@@ -28,13 +30,12 @@ pub(super) const FUNCTIONS: [(&str, &str); 19] = [
 /// Functions of CEL that there is no use for here: no variable is a time.
 const TIMES: [&str; 2] = ["duration", "timestamp"];
 
-/// How far a name may be from the one that was meant, in letters.
-const NEAR_LETTERS: usize = 2;
+/// The bytes of the shortest name that may be a typing mistake: of less, any other is near.
+const SHORTEST: usize = 3;
 
 /// That there is no `what` of this name, and which one may have been meant.
 pub(super) fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    let far = |known: &&str| strsim::damerau_levenshtein(known, name);
-    let near = known.clone().min_by_key(far).filter(|near| far(near) <= NEAR_LETTERS.min(name.len() / 3));
+    let near = nearest(name, known.clone()).filter(|_| name.len() >= SHORTEST);
     let hint = near.map_or_else(
         || format!("; known are {}", known.collect::<Vec<_>>().join(", ")),
         |near| format!(" (did you mean `{near}`?)"),

@@ -6,7 +6,8 @@ use super::fault::{Fault, shown};
 use super::meter::Meter;
 use super::node::{Texts, Unary};
 use super::number::{RANGE_INT, RANGE_UINT, Sum, cut_to_int, cut_to_uint, reckon};
-use super::value::{Bytes, List, Text, Value};
+use super::text::Text;
+use super::value::{Bytes, List, Value};
 
 /// Applies a function of one value.
 pub(super) fn unary<'a>(fun: Unary, of: Value<'a>, meter: &mut Meter) -> Result<Value<'a>, Fault<'a>> {

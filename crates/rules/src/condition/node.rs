@@ -1,8 +1,11 @@
 //! A condition as it is evaluated: names resolved, macros seen as what they are, literal patterns compiled.
 
-use super::kind::Kind;
+use super::kind::{Kind, StaticKind};
 use super::number::Sum;
 use super::pattern::{Pattern, Patterns};
+
+/// A step, and what is known of its value.
+pub(super) type Typed = (Node, StaticKind);
 
 /// One step of an expression.
 #[derive(Debug)]

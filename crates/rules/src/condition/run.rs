@@ -15,7 +15,8 @@ use super::native;
 use super::node::{MacroBody, Node, Order, Var, Walk};
 use super::number::whole;
 use super::same::{holds, look_up, order, same};
-use super::value::{Bytes, List, Map, Text, Value};
+use super::text::Text;
+use super::value::{Bytes, List, Map, Value};
 
 /// What an evaluation came to.
 type Done<'a> = Result<Value<'a>, Fault<'a>>;

@@ -7,6 +7,7 @@ use domain::shell::{ShellCommand, ShellFacts};
 
 use super::fault::Fault;
 use super::kind::Kind;
+use super::text::Text;
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -21,13 +22,6 @@ pub(super) enum Value<'a> {
     List(List<'a>),
     Map(Map<'a>),
     Type(Kind),
-}
-
-/// A text.
-#[derive(Clone, Debug)]
-pub(super) enum Text<'a> {
-    Seen(&'a str),
-    Made(Rc<str>),
 }
 
 /// Bytes.
@@ -108,15 +102,6 @@ impl<'a> Value<'a> {
             Self::List(_) => Kind::List,
             Self::Map(_) => Kind::Map,
             Self::Type(_) => Kind::Type,
-        }
-    }
-}
-
-impl Text<'_> {
-    pub(super) fn as_str(&self) -> &str {
-        match self {
-            Self::Seen(text) => text,
-            Self::Made(text) => text,
         }
     }
 }

@@ -1,7 +1,5 @@
-//! Hooks that ask a language model: what was said lately, how often one may ask, what it may cost.
+//! Hooks that ask a language model, and what that may cost.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::judge::{self, JudgeQuestion};
@@ -9,143 +7,20 @@ use crate::reply::{self, HandlerReply};
 use domain::account::Account;
 use domain::fault::{Fault, ProtocolBreach};
 use domain::json::{Value, canonical};
-use domain::llm::LlmReply;
 use domain::record::NotRun;
-use futures_util::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use engine::deadlines::Elapsed;
 
 use super::answer::Failure;
+use super::judges::{JudgeChoice, Judgement};
 use super::running::{RuleQuestion, RuleRunner};
 
-/// How long an answer counts. Source: agent hooks, prompt handler.
-const CACHE_TIME: Duration = Duration::from_secs(60);
-/// How many answers are kept. Source: the same.
-const CACHE_ENTRIES: usize = 1000;
-/// How many turns' counts are kept: far more than run at once; the oldest is then long over.
-const COUNTED_TURNS: usize = 4096;
 /// How long an answer waits for what it cost to be booked: less than the time that a run has after its deadline.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// What a judge may write, in tokens, which is reserved with its question.
 const ANSWER_TOKENS: u64 = judge::MAX_OUTPUT_TOKENS as u64;
-
-/// Asks language models for judgements. These calls fire no hooks.
-pub trait Evaluator: Send + Sync {
-    /// Asks `question` of the model that is meant by `wanted`. Dropping the future ends the call.
-    fn judge<'a>(
-        &'a self,
-        wanted: JudgeChoice<'a>,
-        question: JudgeQuestion,
-    ) -> BoxFuture<'a, Result<Judgement, String>>;
-}
-
-/// Which model is to judge.
-#[derive(Clone, Copy, Debug)]
-pub struct JudgeChoice<'a> {
-    /// The provider, if it must be that one.
-    pub provider: Option<&'a str>,
-    /// An alias such as `haiku`, or a model's name.
-    pub model: &'a str,
-    /// What counts where neither says enough.
-    pub settings: &'a JudgeSettings,
-}
-
-/// Which model judges where a hook does not say. Each is `PROVIDER/MODEL`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JudgeSettings {
-    /// `agent_hooks.prompt`.
-    pub prompt: Option<String>,
-    /// `background`.
-    pub background: Option<String>,
-}
-
-/// What a model answered.
-#[derive(Clone, Debug)]
-pub struct Judgement {
-    /// Its answer.
-    pub reply: LlmReply,
-    /// The model that answered.
-    pub model: String,
-}
-
-/// What judges said lately, and how often each was asked in a turn.
-#[derive(Default)]
-pub struct Judges {
-    said: Mutex<Cache>,
-    asked: Mutex<Counts>,
-}
-
-#[derive(Default)]
-struct Cache {
-    entries: HashMap<[u8; 32], (Instant, HandlerReply)>,
-    /// Oldest first.
-    order: VecDeque<[u8; 32]>,
-}
-
-#[derive(Default)]
-struct Counts {
-    by_turn: BTreeMap<(String, String), u32>,
-    order: VecDeque<(String, String)>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Judges {
-    fn earlier(&self, key: &[u8; 32]) -> Option<HandlerReply> {
-        let mut cache = lock(&self.said);
-        let (at, said) = cache.entries.get(key)?;
-        if at.elapsed() < CACHE_TIME {
-            let said = said.clone();
-            cache.order.retain(|other| other != key);
-            cache.order.push_back(*key);
-            return Some(said);
-        }
-        None
-    }
-
-    fn keep(&self, key: [u8; 32], said: &HandlerReply) {
-        let mut cache = lock(&self.said);
-        cache.order.retain(|other| *other != key);
-        cache.order.push_back(key);
-        cache.entries.insert(key, (Instant::now(), said.clone()));
-        while cache.entries.len() > CACHE_ENTRIES {
-            let Some(oldest) = cache.order.pop_front() else { break };
-            cache.entries.remove(&oldest);
-        }
-    }
-
-    /// Counts one more call of `hook` in `turn`; `false` if it had `max` already.
-    fn may_ask(&self, turn: &str, hook: &str, max: u32) -> bool {
-        let mut counts = lock(&self.asked);
-        let key = (turn.to_owned(), hook.to_owned());
-        let known = counts.by_turn.get(&key).copied();
-        let asked = known.unwrap_or_default();
-        if asked >= max {
-            return false;
-        }
-        if known.is_none() {
-            counts.order.push_back(key.clone());
-        }
-        counts.by_turn.insert(key, asked + 1);
-        while counts.order.len() > COUNTED_TURNS {
-            let Some(oldest) = counts.order.pop_front() else { break };
-            counts.by_turn.remove(&oldest);
-        }
-        true
-    }
-
-    /// Takes back one count of [`Judges::may_ask`].
-    fn not_asked(&self, turn: &str, hook: &str) {
-        let mut counts = lock(&self.asked);
-        if let Some(asked) = counts.by_turn.get_mut(&(turn.to_owned(), hook.to_owned())) {
-            *asked = asked.saturating_sub(1);
-        }
-    }
-}
 
 /// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
 fn refused(account: &mut Account, reason: String) -> HandlerReply {
@@ -294,54 +169,4 @@ impl RuleQuestion<'_> {
 /// 128 bits that nobody can predict: two random identifiers, since each of them has six fixed bits.
 fn nonce() -> u128 {
     uuid::Uuid::new_v4().as_u128() ^ uuid::Uuid::new_v4().as_u128().rotate_left(64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_at_the_same_time_share_one_cap() {
-        let judges = Judges::default();
-        let let_in = std::thread::scope(|scope| {
-            let asking = || (0..100).filter(|_| judges.may_ask("turn", "hook", 70)).count();
-            let askers: Vec<_> = (0..4).map(|_| scope.spawn(asking)).collect();
-            askers.into_iter().map(|asker| asker.join().unwrap()).sum::<usize>()
-        });
-        assert_eq!(let_in, 70);
-        assert!(judges.may_ask("another turn", "hook", 1) && judges.may_ask("turn", "another hook", 1));
-    }
-
-    #[test]
-    fn a_call_that_came_to_nothing_counts_for_nothing() {
-        let judges = Judges::default();
-        assert!(judges.may_ask("turn", "hook", 1) && !judges.may_ask("turn", "hook", 1));
-        judges.not_asked("turn", "hook");
-        assert!(judges.may_ask("turn", "hook", 1) && !judges.may_ask("turn", "hook", 1));
-        judges.not_asked("nobody's", "hook");
-        assert_eq!(lock(&judges.asked).order.len(), 1, "each is there once");
-    }
-
-    #[test]
-    fn the_oldest_counts_go_first() {
-        let judges = Judges::default();
-        (0..=COUNTED_TURNS).for_each(|turn| assert!(judges.may_ask(&turn.to_string(), "hook", 1)));
-        assert!(!judges.may_ask("1", "hook", 1));
-        assert!(judges.may_ask("0", "hook", 1));
-        let counts = lock(&judges.asked);
-        assert_eq!((counts.order.len(), counts.by_turn.len()), (COUNTED_TURNS, COUNTED_TURNS));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn answers_count_for_a_minute_and_the_ones_used_last_stay() {
-        let judges = Judges::default();
-        let key = |number: usize| -> [u8; 32] { Sha256::digest(number.to_string()).into() };
-        let said = HandlerReply { reason: Some("so".into()), ..HandlerReply::default() };
-        (0..CACHE_ENTRIES).for_each(|number| judges.keep(key(number), &said));
-        assert!(judges.earlier(&key(0)).is_some());
-        judges.keep(key(CACHE_ENTRIES), &said);
-        assert!(judges.earlier(&key(0)).is_some() && judges.earlier(&key(1)).is_none());
-        tokio::time::advance(CACHE_TIME).await;
-        assert!(judges.earlier(&key(0)).is_none());
-    }
 }

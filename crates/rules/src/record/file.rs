@@ -7,7 +7,7 @@ use domain::id::{HookId, TenantId};
 use domain::json::Value;
 
 use super::{Lang, NewRow, RecordContext, RecordError, RecordErrorCode, ValidRecord, quoted, read};
-use dialects::process::config::nearest;
+use domain::nearest::nearest;
 
 /// The member under which a TOML file has its records.
 const TABLES: &str = "hook";

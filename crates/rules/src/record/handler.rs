@@ -8,8 +8,8 @@ use domain::rule::{Edition, HandlerType, Rule};
 
 use super::config::{CommandConfig, HttpConfig, PromptConfig, ScriptConfig};
 use super::draft::Draft;
-use super::rows::Setting;
 use super::secret::vet;
+use super::setting::Setting;
 use super::{RecordError, quoted};
 
 /// Whether a host of this edition runs `hook`. It is asked when a hook is written and again when it is run: a row may

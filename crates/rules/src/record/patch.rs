@@ -5,12 +5,10 @@ use domain::json::{Object, Value};
 use domain::rule::{HandlerType, HookScope, Rule, Source};
 
 use super::draft::{self, Draft};
-use super::rows::{self, Setting};
+use super::rows;
 use super::secret::{SealedInput, keep, masked};
+use super::setting::{NO_MASTER, Setting};
 use super::{Lang, RecordContext, RecordError, RecordErrorCode, ValidRecord, check};
-
-/// Said to those who would change what is about every tenant, and may not.
-pub const NO_MASTER: &str = "this action requires master tenant scope";
 
 /// Said to those who would change what is shipped.
 const READ_ONLY: &str = "builtin hooks are read-only except for the enabled toggle";

@@ -9,22 +9,12 @@ use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
 
 use super::draft::Draft;
 use super::handler::handler;
-use super::secret::SealedInput;
+use super::setting::{NO_MASTER, Setting};
 use super::{
     DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_COMMAND_BYTES, MAX_HOOKS, MAX_NAME_CHARS, MAX_TEMPLATE_BYTES,
-    MAX_TIMEOUT_MS, NO_MASTER, RecordContext, RecordError, RecordErrorCode, ValidRecord, quoted, scope, warning,
+    MAX_TIMEOUT_MS, RecordContext, RecordError, RecordErrorCode, ValidRecord, quoted, scope, warning,
 };
 use crate::condition::{compile, compile_matcher};
-
-/// What a draft is judged against.
-pub(super) struct Setting<'a> {
-    pub(super) record_context: &'a RecordContext<'a>,
-    /// Whose it is, unless it is everybody's.
-    pub(super) tenant: &'a TenantId,
-    /// Whether it may be everybody's.
-    pub(super) is_master: bool,
-    pub(super) sealed: SealedInput<'a>,
-}
 
 /// Judges `draft`, row by row, and writes it over `base`.
 pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: Rule) -> Result<ValidRecord, RecordError> {

@@ -4,9 +4,9 @@ use domain::id::{SENTINEL_TENANT, TenantId};
 use domain::rule::{Edition, HookScope};
 
 use super::draft::{Draft, TENANT};
-use super::rows::Setting;
+use super::setting::Setting;
 use super::{Lang, RecordError, RecordErrorCode, quoted};
-use dialects::process::config::nearest;
+use domain::nearest::nearest;
 
 /// The tenant of a file's record that names none.
 const DEFAULT_SLUG: &str = "default";

@@ -3,7 +3,7 @@
 use domain::json::{Object, Value};
 
 use super::{RecordError, quoted};
-use dialects::process::config::nearest;
+use domain::nearest::nearest;
 
 /// Longest unknown name that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;

@@ -9,6 +9,7 @@ use domain::store::{OnRulesChanged, RuleSubscription, StoreError};
 use super::link::Link;
 use super::listening::{ListenerGuard, listen};
 use super::net::Net;
+use super::pause::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::schema;
 use super::target::{Target, is_collision};
 use crate::Durability;
@@ -20,11 +21,6 @@ const MAX_LINKS: usize = 4;
 
 /// How long a call waits for one of them. Longer than any single statement may take means that nothing moves.
 const LINK_PATIENCE: Duration = Duration::from_secs(35);
-
-/// How long nobody tries to reach a server after it could not be reached, at first and at most. Short enough that a
-/// restart is over for us a moment after it is over for the server, long enough not to trouble it meanwhile.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(50);
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often a transaction is tried that stood in the way of another one.
 pub(super) const TRIES: u32 = 4;

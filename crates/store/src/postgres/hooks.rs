@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::Postgres;
 use crate::rows::batch::Batch;
-use crate::rows::{budgets, hooks, outbox, tenants};
+use crate::rows::{budgets, epoch, hooks, outbox, tenants};
 
 impl RuleStore for Postgres {
     fn rules(&self) -> Result<StoredRules, StoreError> {
@@ -23,7 +23,7 @@ impl RuleStore for Postgres {
     }
 
     fn epoch(&self) -> Result<u64, StoreError> {
-        self.base.read(|db| hooks::epoch(db))
+        self.base.read(|db| epoch::now(db))
     }
 
     fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {

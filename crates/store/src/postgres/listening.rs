@@ -16,9 +16,9 @@ use tokio_postgres::{AsyncMessage, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
-use super::base::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::net::CONNECT_TIMEOUT;
-use crate::rows::hooks::CHANNEL;
+use super::pause::{FIRST_PAUSE, LONGEST_PAUSE};
+use crate::rows::epoch::CHANNEL;
 
 /// Where somebody listens, until it is dropped.
 #[derive(Default)]

@@ -13,7 +13,8 @@ use super::target::{is_collision, passes};
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
 use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
-use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
+use crate::rows::batch::{Batch, Rows, insert_all};
+use crate::rows::group::{Ready, next_group};
 use crate::sealing::StoreKeys;
 
 /// How often it is looked whether locks have to be taken anew: a session whose lock is gone waits so long at most for

@@ -14,21 +14,18 @@ use domain::rule::Rule;
 use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules};
 use jiff::Timestamp;
 
-use super::{audit, tenants};
-use crate::db::{Cell, Columns, Db, Dialect, Failure, limit_of};
+use super::{audit, epoch, tenants};
+use crate::db::{Cell, Columns, Db, Failure, limit_of};
 use crate::evidence::Note;
 use crate::rules::{self, CREATED, DELETED, RESET, TRIPPED};
 use crate::{body, jsonb};
 use columns::{COLUMNS, cells, hook};
 
-/// Where processes that share a database of PostgreSQL listen for changes.
-pub(crate) const CHANNEL: &str = "pintle_hooks";
-
 /// Everything that puts rules in force. In one transaction, or the parts do not fit together.
 pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
     let hooks =
         db.all(&format!("SELECT {COLUMNS} FROM agent_hooks ORDER BY id"), &[], |row| hook(db.dialect(), row))?;
-    let mut found = StoredRules { epoch: epoch(db)?, hooks, tenants: tenants::all(db)?, ..StoredRules::default() };
+    let mut found = StoredRules { epoch: epoch::now(db)?, hooks, tenants: tenants::all(db)?, ..StoredRules::default() };
     let sql = "SELECT hook_id, tenant_id, run, tripped_at FROM hook_breakers ORDER BY hook_id, tenant_id";
     db.each(sql, &[], &mut |row| {
         let hook_id = HookId::new(row.string("hook_id")?);
@@ -43,26 +40,6 @@ pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
         Ok(())
     })?;
     Ok(found)
-}
-
-/// What counts the changes.
-pub(crate) fn epoch(db: &dyn Db) -> Result<u64, Failure> {
-    let found = db.one("SELECT epoch FROM hook_epoch WHERE id = 1", &[], |row| row.count("epoch"))?;
-    found.ok_or_else(no_epoch)
-}
-
-/// Raises the epoch and tells the processes that listen. Nobody else changes rules until the end of the transaction.
-pub(crate) fn raise_epoch(db: &dyn Db) -> Result<u64, Failure> {
-    let sql = "UPDATE hook_epoch SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch";
-    let epoch = db.one(sql, &[], |row| row.count("epoch"))?.ok_or_else(no_epoch)?;
-    if db.dialect() == Dialect::Postgres {
-        db.script(&format!("NOTIFY {CHANNEL}, '{epoch}'"))?;
-    }
-    Ok(epoch)
-}
-
-fn no_epoch() -> Failure {
-    Failure::Foreign { what: "table `hook_epoch`".into(), why: "its row is gone".into() }
 }
 
 /// The row `id`.
@@ -80,7 +57,7 @@ fn row(db: &dyn Db, id: &HookId) -> Result<Rule, Failure> {
 
 /// Carries `changes` out in their order.
 pub(crate) fn change(db: &dyn Db, changes: &[RuleChange], by: &Actor) -> Result<RuleChangeResult, Failure> {
-    let epoch = raise_epoch(db)?;
+    let epoch = epoch::raise(db)?;
     let mut lines = Vec::with_capacity(changes.len());
     let versions = changes.iter().map(|change| one(db, change, by, &mut lines)).collect::<Result<_, _>>()?;
     let note = |line: &LoggedChange| rules::note(line, by.at).map_err(Failure::Said);
@@ -210,7 +187,7 @@ pub(crate) fn changes(db: &dyn Db, id: &HookId, limit: usize) -> Result<Vec<Logg
 
 /// Opens a circuit breaker and clears the run; the epoch stays where nothing else changes.
 pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, Failure> {
-    let epoch = raise_epoch(db)?;
+    let epoch = epoch::raise(db)?;
     let old = row(db, id)?;
     let opened = if rules::trips_itself(&old) {
         forget_runs(db, &old.id)?;
@@ -218,14 +195,7 @@ pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> R
     } else {
         trip_beside(db, &old, tenant, by)?
     };
-    if opened { Ok(epoch) } else { lower_epoch(db, epoch) }
-}
-
-/// Nothing was changed that others have to read.
-fn lower_epoch(db: &dyn Db, raised: u64) -> Result<u64, Failure> {
-    // Nobody has seen the number: it is still this transaction's.
-    db.run("UPDATE hook_epoch SET epoch = epoch - 1 WHERE id = 1", &[])?;
-    Ok(raised.saturating_sub(1))
+    if opened { Ok(epoch) } else { epoch::lower(db, epoch) }
 }
 
 fn trip_row(db: &dyn Db, old: &Rule, by: &Actor) -> Result<bool, Failure> {
@@ -264,7 +234,7 @@ fn open_for(db: &dyn Db, id: &HookId) -> Result<BTreeMap<TenantId, String>, Fail
 /// Closes circuit breakers and clears runs; where there is nothing to close or to clear, nothing changes, and where
 /// something only counts, there is no line about it.
 pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, Failure> {
-    let epoch = raise_epoch(db)?;
+    let epoch = epoch::raise(db)?;
     let old = row(db, id)?;
     let only = tenant.filter(|_| !rules::trips_itself(&old)).map(tenants::spelled).transpose()?;
     let before = open_for(db, &old.id)?;
@@ -279,7 +249,7 @@ pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Ac
         let diff = rules::trips_diff(&before, &after);
         log_alone(db, (&old, only.as_ref().unwrap_or(&old.tenant_id)), (RESET, diff), by)?;
     }
-    if forgotten == 0 { lower_epoch(db, epoch) } else { Ok(epoch) }
+    if forgotten == 0 { epoch::lower(db, epoch) } else { Ok(epoch) }
 }
 
 /// Keeps a run; an empty one, and one of a hook that is gone, are forgotten.

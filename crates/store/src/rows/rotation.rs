@@ -4,14 +4,44 @@ use domain::id::TenantId;
 use domain::json::{Object, Value};
 use domain::rule::Rule;
 
-use super::hooks;
+use super::{epoch, hooks};
 use crate::db::{Cell, Db, Failure, limit_of};
 use crate::keyring::{Keyring, SealedPlace};
-use crate::rotation::{RotationBatch, SealedColumn, UnopenedValue};
 use crate::{evidence, jsonb, rules};
 
 /// Sorts before the id of every row.
 const FIRST: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Sealed values that are whole columns. Secrets of hooks are members of their settings, which others know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SealedColumn {
+    /// The details of faults.
+    Details,
+    /// What hooks that only observe are still to be sent.
+    Jobs,
+}
+
+/// What one batch came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RotationBatch {
+    /// How many values there were.
+    pub seen: usize,
+    /// How many of them were sealed anew; the others were under the key already, or do not open.
+    pub rewritten: usize,
+    /// Those that do not open. They stay as they are.
+    pub failed: Vec<UnopenedValue>,
+    /// Where the next batch goes on; nothing after the last.
+    pub next: Option<String>,
+}
+
+/// A value that does not open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnopenedValue {
+    /// The row that it stands in.
+    pub id: String,
+    /// Why it does not.
+    pub why: String,
+}
 
 /// Seals at most `limit` values anew, of rows after `after` in the order of ids.
 pub(crate) fn column(
@@ -66,7 +96,7 @@ fn place(what: SealedColumn, id: &str, tenant: &str) -> SealedPlace {
 /// Writes `config` into the row of `before`, if that still has the config that it had. It is no change of the rule: it
 /// says the same as before, so its version, its history and its breaker stay. Who has it in memory reads it anew.
 pub(crate) fn config(db: &dyn Db, before: &Rule, config: &Object) -> Result<bool, Failure> {
-    hooks::raise_epoch(db)?;
+    epoch::raise(db)?;
     match hooks::by_id(db, &before.id)? {
         Some(now) if now.config == before.config => {}
         Some(_) | None => return Ok(false),

@@ -4,7 +4,7 @@ use domain::id::TenantId;
 use domain::store::Tenant;
 use jiff::Timestamp;
 
-use super::hooks;
+use super::epoch;
 use crate::db::{Db, Failure};
 use crate::rules;
 
@@ -28,7 +28,7 @@ pub(crate) fn all(db: &dyn Db) -> Result<Vec<Tenant>, Failure> {
 /// Adds a tenant, which changes for whom there are rules.
 pub(crate) fn add(db: &dyn Db, tenant: &Tenant) -> Result<(), Failure> {
     let kept = rules::tenant(tenant).map_err(Failure::Said)?;
-    hooks::raise_epoch(db)?;
+    epoch::raise(db)?;
     let at = kept.created_at.parse().map_or_else(|_| kept.created_at.clone(), rules::column);
     let inserted = db.run(
         "INSERT INTO tenants (id, slug, name, created_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",

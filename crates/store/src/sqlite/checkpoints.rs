@@ -1,7 +1,8 @@
 //! Moves what was written from the log of SQLite into the file, on a thread of its own: it takes as long as writing
 //! does, and nobody who writes has to wait for it.
 //!
-//! Where it falls behind, or fails, a writer moves everything itself once the log is [`MAX_LOG_PAGES`] long.
+//! Where it falls behind, or fails, a writer moves everything itself once the log is
+//! [`MAX_LOG_PAGES`](file::MAX_LOG_PAGES) long.
 //!
 //! Only where commits are not synced. Where each is, a log that stays short and is written over is cheaper than a
 //! thread that syncs at the same time: growing a file is part of what is synced.
@@ -19,10 +20,6 @@ use crate::db::Failure;
 /// Rows between two rounds. So many take a few thousand pages of the log at most, a few MiB: many rows share a page
 /// that is then moved once, and the log stays short.
 const ROUND_ROWS: u64 = 1000;
-
-/// At so many pages, 64 MiB, a writer moves them itself: far more than gathers while a disk works at all, and little
-/// beside the file of a machine that writes so much.
-pub(super) const MAX_LOG_PAGES: i64 = 16_384;
 
 /// The thread, from the point of view of the writer.
 #[derive(Debug, Default)]

@@ -11,7 +11,6 @@ use std::time::Duration;
 use domain::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::checkpoints::MAX_LOG_PAGES;
 use crate::Durability;
 use crate::db::Failure;
 use crate::migration::{self, NEWEST};
@@ -27,6 +26,10 @@ const OPEN_TRIES: u32 = 100;
 
 /// Between two tries: longer than making the file takes, and too short to be felt.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
+
+/// At so many pages of the log, 64 MiB, a writer moves them into the file itself: far more than gathers while a disk works at all, and little
+/// beside the file of a machine that writes so much.
+pub(super) const MAX_LOG_PAGES: i64 = 16_384;
 
 /// At so many pages of the log, whoever has just synced a commit moves them into the file: SQLite's own number.
 const SYNCED_LOG_PAGES: i64 = 1000;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::Sqlite;
 use crate::rows::batch::Batch;
-use crate::rows::{budgets, hooks, outbox, tenants};
+use crate::rows::{budgets, epoch, hooks, outbox, tenants};
 
 impl RuleStore for Sqlite {
     fn rules(&self) -> Result<StoredRules, StoreError> {
@@ -23,7 +23,7 @@ impl RuleStore for Sqlite {
     }
 
     fn epoch(&self) -> Result<u64, StoreError> {
-        self.read(|connection| hooks::epoch(connection))
+        self.read(|connection| epoch::now(connection))
     }
 
     fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {

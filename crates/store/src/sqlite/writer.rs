@@ -14,7 +14,8 @@ use crate::Durability;
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
 use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
-use crate::rows::batch::{Batch, Ready, Rows, insert_all, next_group};
+use crate::rows::batch::{Batch, Rows, insert_all};
+use crate::rows::group::{Ready, next_group};
 use crate::sealing::StoreKeys;
 
 /// Nothing is to be done while nothing comes; the length only keeps the wait a number.

@@ -3,35 +3,14 @@
 use domain::id::TenantId;
 use domain::store::{Budget, BudgetStore, StoreError};
 use jiff::Timestamp;
-use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::MemoryRules;
+use super::account::Account;
 use super::state::RuleState;
 
 /// What a tenant may spend a month unless somebody said otherwise. Source: the seed.
 const TOTAL: i64 = 1_000_000;
-
-/// One tenant's.
-#[derive(Clone)]
-pub(super) struct Account {
-    month: Date,
-    total: i64,
-    used: i64,
-    /// Whether it was said this month that little is left.
-    warned: bool,
-}
-
-impl Account {
-    fn shown(&self) -> Budget {
-        Budget {
-            month_start: self.month.to_string(),
-            budget_total: self.total,
-            used: self.used,
-            remaining: self.total.saturating_sub(self.used),
-        }
-    }
-}
 
 impl RuleState {
     /// The account of `tenant` in the month of `now`, or in a later one if somebody with a faster clock was there.

@@ -10,7 +10,7 @@ use domain::json::{Value, json};
 use domain::rule::{HookScope, Rule};
 use domain::store::{Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, StoreError, StoredRules, Tenant};
 
-use super::budget::Account;
+use super::account::Account;
 use super::{RunsByHook, whole_micros};
 
 /// When the tenants of a new store were made, for a store without a clock.

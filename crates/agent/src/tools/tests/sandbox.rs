@@ -9,9 +9,9 @@ use landlock::{AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::exec::{Exec, ExecGuard, RunningExec};
+use crate::tools::exec::{Exec, ExecGuard, RunningExec, exec_helper_main, helper_args};
 use crate::tools::protected::Protected;
-use crate::tools::sandbox::{Confinement, Enforced, confine, exec_helper_main, helper_args};
+use crate::tools::sandbox::{Confinement, Enforced, confine};
 
 fn tree() -> Tree {
     let tree = Tree::new(&[

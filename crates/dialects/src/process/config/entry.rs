@@ -14,10 +14,10 @@ use domain::json::Value;
 use domain::matcher::{Matcher, RespondTools};
 
 use self::checks::Problems;
-use super::nearest::{closest, nearest};
 use super::problem::EntryProblem;
 use super::raw::{RawBuiltin, RawProcess};
 use super::stages::{Defaults, INTERCEPTS, NamedStages, StagePolicy, millis};
+use domain::nearest::{closest, nearest};
 
 /// How long a handshake may take unless the entry says otherwise.
 pub const START_TIMEOUT: Duration = Duration::from_secs(5);

@@ -6,9 +6,9 @@ use domain::skill::{Timing, Voice};
 use super::{
     AgentView, HOOKS, MAX_KEYS_NAMED, ManifestEntry, ManifestPlace, Reader, finding, quoted, shown, twice_within,
 };
-use crate::process::config::nearest;
 use crate::skill::name;
 use crate::tree::{NodeKind, TreeNode};
+use domain::nearest::nearest;
 
 /// The fields that every entry has, in the order in which they are named.
 const REQUIRED: [&str; 5] = ["name", "file", "timing", "role", "persistent"];

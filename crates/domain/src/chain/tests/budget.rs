@@ -1,8 +1,9 @@
 //! What the hooks of one event may take together.
 
 use super::*;
-use crate::breaker::{BreakerOutcome, counted};
+use crate::breaker::BreakerOutcome;
 use crate::chain::GATE_BUDGET;
+use crate::record::counted;
 
 /// The timeouts that the hooks of `chain` are given when each takes `took`, and how the chain concludes.
 fn given<C: Says>(subject: C, took: Duration) -> (Vec<Duration>, VerdictKind) {

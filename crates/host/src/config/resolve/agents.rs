@@ -14,7 +14,7 @@ use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
 use crate::config::{AgentConfig, Config, FlowConfig, HookKind, LoadedHook, NamedRef, PlanningConfig};
-use crate::tool_names::{is_mcp, mcp_glob};
+use crate::mcp_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
 const MAIN: &str = "main";

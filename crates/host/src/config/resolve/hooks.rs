@@ -11,11 +11,8 @@ use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{EntryPath, HOOK_TABLES, entry_path};
-use crate::config::trust::{TrustStanding, hook_entry, was_off};
+use crate::config::trust::{CHANGED, TrustStanding, hook_entry, was_off};
 use crate::config::{Config, HookKind, LoadedHook};
-
-/// The words for an entry whose content is not the one that was accepted.
-pub(in crate::config) const CHANGED: &str = "changed since it was trusted";
 
 /// Adds the hooks of one file. They come on top of those of earlier files and never change one.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str], left: &mut LeftOut) {

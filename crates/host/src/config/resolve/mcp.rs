@@ -5,11 +5,11 @@ use std::time::Duration;
 use dialects::process::config::EntryProblem;
 use url::Url;
 
-use super::{CHANGED, LeftOut, Trusted};
+use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, MCP_SERVERS, entry_path};
 use crate::config::raw::RawMcpServer;
-use crate::config::trust::TrustStanding;
+use crate::config::trust::{CHANGED, TrustStanding};
 use crate::config::{Config, McpReach, McpServerConfig};
 
 /// Longest name of a server, in characters: providers take tool names of 64, and the tool's own has to fit behind.

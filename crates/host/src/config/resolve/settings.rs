@@ -8,9 +8,9 @@ use egress::Allow;
 use rules::builtin::builtins;
 use store::Durability;
 
-use super::{CHANGED, LeftOut, Trusted};
+use super::{LeftOut, Trusted};
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
-use crate::config::trust::TrustStanding;
+use crate::config::trust::{CHANGED, TrustStanding};
 use crate::config::{Config, JudgeConfig, RulesConfig, STORE};
 
 /// The words that `audit.durability` takes.

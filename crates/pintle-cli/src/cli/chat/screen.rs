@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use anstyle::{AnsiColor, Style};
 
 use super::line::{View, width};
-use crate::cli::terminal::foreign;
+use crate::clean::foreign;
 
 const PROMPT: Style = AnsiColor::Green.on_default().bold();
 const QUESTION: Style = AnsiColor::Yellow.on_default().bold();

@@ -1,16 +1,15 @@
 //! Guards, proven: a call of the canary travels the whole way to each of them and its answer the whole way back.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Instant;
 
 use agent::tools::BUILTIN;
 use domain::checkpoint::{
-    ApproveTool, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
+    ApproveTool, AskedKind, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, SubagentStart, Subject,
+    UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::{Hook, HookState};
-use domain::id::TurnId;
-use domain::identity::Identity;
 use domain::json::Object;
 use domain::record::{HookOutcome, Record};
 use domain::tool::ToolCall;
@@ -18,14 +17,10 @@ use domain::verdict::VerdictKind;
 use engine::{Dispatcher, TurnCx};
 use tokio::sync::OnceCell;
 
+use super::canary::{CANARY, Reachable, answered, identity};
 use super::{Check, State, stored};
-use crate::timeline::time;
 use host::config::trust::is_changed;
 use host::host::Host;
-use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
-
-/// The tool of the call that proves a guard: never offered to a model, never run.
-pub(super) const CANARY: &str = "pintle_canary";
 
 /// The checkpoints at which a hook is a guard, if its own configuration names them.
 const GUARDED: [CheckpointKind; 5] = [
@@ -141,83 +136,18 @@ async fn canaries(
     Ok(said.join(", "))
 }
 
-pub(super) fn answered(kind: CheckpointKind, word: VerdictKind, took: Duration) -> String {
-    format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
-}
-
 async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
     let cx = TurnCx::new(identity());
     let ask = async |subject: Subject<'_>| dispatcher.probe(&cx, &hook.name, subject).await;
-    let reply = match kind {
-        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit::first(CANARY).subject()).await,
-        CheckpointKind::PreToolUse => ask(PreToolUse { call }.subject()).await,
-        CheckpointKind::ApproveTool => ask(ApproveTool { call }.subject()).await,
-        CheckpointKind::SubagentStart => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
-        CheckpointKind::SessionStart
-        | CheckpointKind::BeforeLlm
-        | CheckpointKind::AfterLlm
-        | CheckpointKind::BeforeTool
-        | CheckpointKind::AfterTool
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => ask(BeforeTool { call, owner: None }.subject()).await,
+    let reply = match kind.asked() {
+        Some(AskedKind::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
+        Some(AskedKind::PreToolUse) => ask(PreToolUse { call }.subject()).await,
+        Some(AskedKind::ApproveTool) => ask(ApproveTool { call }.subject()).await,
+        Some(AskedKind::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
+        Some(AskedKind::BeforeLlm | AskedKind::AfterLlm | AskedKind::BeforeTool | AskedKind::AfterTool) | None => {
+            ask(BeforeTool { call, owner: None }.subject()).await
+        }
     };
     reply.map(|reply| reply.word())
-}
-
-/// Whose the canaries are.
-pub(super) fn identity() -> Identity {
-    Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
-}
-
-/// The tools that calls can be about.
-pub(super) struct Reachable<'a> {
-    host: &'a Host,
-    dispatcher: &'a Dispatcher,
-    /// The tools that hooks bring; asked for only if a matcher is about nothing else.
-    brought: OnceCell<BTreeSet<String>>,
-}
-
-impl Reachable<'_> {
-    /// The matcher, which was not applied to the canary, has to match a tool that some agent has or some hook brings.
-    pub(super) async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
-        let Some(matcher) = &hook.matcher else { return Ok(()) };
-        // What a hook brings may depend on the request, so its own tools are its own affair.
-        if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
-            return Ok(());
-        }
-        if self.host.server_tools().iter().any(|tool| is_about(hook, tool)) {
-            return Ok(());
-        }
-        let pattern = matcher.pattern();
-        if let Some(idle) = BUILTIN.iter().find(|tool| is_about(hook, tool)) {
-            return Err(format!("`{pattern}` matches `{idle}`, which no agent has; name it in `agents.NAME.tools`"));
-        }
-        if self.brought.get_or_init(|| self.ask()).await.iter().any(|tool| is_about(hook, tool)) {
-            return Ok(());
-        }
-        Err(match meant(pattern) {
-            Some(tool) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
-            None => format!("`{pattern}` matches no tool of any agent"),
-        })
-    }
-
-    /// Asks every hook that may bring tools for them.
-    async fn ask(&self) -> BTreeSet<String> {
-        let cx = TurnCx::new(identity());
-        let set = self.dispatcher.set();
-        let hooks = set.roster().hooks();
-        let asked = hooks.iter().map(|hook| {
-            let request = request(CANARY.to_owned(), CANARY.to_owned());
-            brought(self.dispatcher, &cx, hook, request)
-        });
-        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
-    }
 }

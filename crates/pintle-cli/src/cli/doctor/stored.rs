@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use agent::tools::{DELEGATE, SPAWN};
 use domain::checkpoint::{
-    Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit,
+    AskedKind, Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject,
+    UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::{Hook, HookState, Scope};
@@ -21,7 +22,7 @@ use engine::handler::{HookCall, WireCache};
 use engine::hook_set::Mounted;
 use rules::record;
 
-use super::guards::{CANARY, Reachable, answered, identity};
+use super::canary::{CANARY, Reachable, answered, identity};
 use super::{Check, State};
 use host::host::Host;
 
@@ -193,25 +194,18 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> Result<VerdictKind, Fault> 
         };
         one.mounted.handler.ask(call).await.heard
     };
-    let reply = match kind {
-        CheckpointKind::UserPromptSubmit => ask(UserPromptSubmit::first(CANARY).subject()).await,
-        CheckpointKind::SubagentStart => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
-        CheckpointKind::SessionStart
-        | CheckpointKind::BeforeLlm
-        | CheckpointKind::AfterLlm
-        | CheckpointKind::BeforeTool
-        | CheckpointKind::PreToolUse
-        | CheckpointKind::ApproveTool
-        | CheckpointKind::AfterTool
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => ask(PreToolUse { call }.subject()).await,
+    let reply = match kind.asked() {
+        Some(AskedKind::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
+        Some(AskedKind::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
+        Some(
+            AskedKind::BeforeLlm
+            | AskedKind::AfterLlm
+            | AskedKind::BeforeTool
+            | AskedKind::PreToolUse
+            | AskedKind::ApproveTool
+            | AskedKind::AfterTool,
+        )
+        | None => ask(PreToolUse { call }.subject()).await,
     };
     reply.map(|reply| reply.word())
 }
@@ -234,30 +228,23 @@ async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), String> {
     let hook: &Arc<Hook> = &one.mounted.hook;
     let Some(matcher) = &hook.matcher else { return Ok(()) };
     let about = |name: &str| hook.matches(&Facts::of_tool(name));
-    match one.row.event {
-        CheckpointKind::UserPromptSubmit if about("") => Ok(()),
-        CheckpointKind::UserPromptSubmit => {
+    match one.row.event.asked() {
+        Some(AskedKind::UserPromptSubmit) if about("") => Ok(()),
+        Some(AskedKind::UserPromptSubmit) => {
             Err(format!("`{}` never matches: a message of the user has no tool", matcher.pattern()))
         }
-        CheckpointKind::SubagentStart if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
-        CheckpointKind::SubagentStart => {
+        Some(AskedKind::SubagentStart) if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
+        Some(AskedKind::SubagentStart) => {
             Err(format!("`{}` never matches: sub-agents begin by `{DELEGATE}` or `{SPAWN}`", matcher.pattern()))
         }
-        CheckpointKind::SessionStart
-        | CheckpointKind::BeforeLlm
-        | CheckpointKind::AfterLlm
-        | CheckpointKind::BeforeTool
-        | CheckpointKind::PreToolUse
-        | CheckpointKind::ApproveTool
-        | CheckpointKind::AfterTool
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::Stop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => tools.reached_by(hook).await,
+        Some(
+            AskedKind::BeforeLlm
+            | AskedKind::AfterLlm
+            | AskedKind::BeforeTool
+            | AskedKind::PreToolUse
+            | AskedKind::ApproveTool
+            | AskedKind::AfterTool,
+        )
+        | None => tools.reached_by(hook).await,
     }
 }

@@ -13,7 +13,7 @@ use domain::verdict::VerdictKind;
 use store::Store;
 use tokio::sync::oneshot;
 
-use super::guards::{CANARY, identity};
+use super::canary::{CANARY, identity};
 use super::{Check, State};
 use host::config::{Env, Loaded, ProviderConfigKind};
 use host::host::Host;

@@ -2,9 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use dialects::process::config::nearest;
 use domain::checkpoint::CheckpointKind;
 use domain::json::{Value, json};
+use domain::nearest::nearest;
 use domain::rule::{AGENT_EVENTS, Decision};
 use jiff::{Span, Timestamp, civil::Date, tz::TimeZone};
 use rules::admin::{AdminError, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE};

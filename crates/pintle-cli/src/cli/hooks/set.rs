@@ -1,8 +1,8 @@
 //! `pintle hooks set HOOK KEY=VALUE…`: other settings for a rule.
 
 use clap::Args;
-use dialects::process::config::nearest;
 use domain::json::{Object, Value, json};
+use domain::nearest::nearest;
 
 use super::super::{Global, terminal};
 use super::stored::{called, find, json, refused, text, warn, with_admin};

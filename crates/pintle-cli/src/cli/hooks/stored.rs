@@ -1,8 +1,8 @@
 //! What the commands about rules share: the rule admin where these are managed, how people name one, and what a
 //! refusal means here.
 
-use dialects::process::config::nearest;
 use domain::json::Value;
+use domain::nearest::nearest;
 use rules::admin::{AdminError, AdminErrorCode, Caller, ListFilter, RuleAdmin};
 
 use super::super::{Global, terminal};

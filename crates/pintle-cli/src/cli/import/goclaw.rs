@@ -13,7 +13,8 @@ use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use host::host::{load, open_store};
-use host::host_rules::{KeyringVault, edition, keyring};
+use host::host_rules::{edition, keyring};
+use host::keyring_vault::KeyringVault;
 
 mod gates;
 mod people;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::nearest;
+use domain::nearest::nearest;
 use domain::skill::finding::{Finding, Severity};
 use skills::{Scanner, SkillSelection, folders};
 

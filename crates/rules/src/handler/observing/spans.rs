@@ -3,9 +3,8 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use domain::breaker::counted;
 use domain::id::TenantId;
-use domain::record::Record;
+use domain::record::{Record, counted};
 use jiff::{SignedDuration, Timestamp};
 
 use super::ObserverPool;

@@ -38,7 +38,7 @@ fn a_call_that_was_passed_over_is_about_nothing() {
         "S0 U1 tone#1 goal#3 A1 T1 Skipped due to queued user message. trunc#4 cite#5 wait check#6"
     );
     let steering = turn.messages().iter().find(|message| message.get().content == "wait").unwrap();
-    assert_eq!(Provenance::of(steering.get()), Provenance::new(MessageSource::Steering, 2));
+    assert_eq!(steering.get().provenance(), Provenance::new(MessageSource::Steering, 2));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_hooks_said_in_one_turn_is_history_in_the_next() {
     assert_eq!(step(&mut turn), "model 1");
     turn.apply(asks(1, &[]));
     let history = turn.into_messages();
-    let tone = Provenance::of(history[2].get());
+    let tone = history[2].get().provenance();
     assert_eq!((tone.origin, tone.hook.as_deref(), tone.msg_id), (MessageSource::HookHistory, Some("tone"), None));
     let mut next = Turn::new(history.clone(), Message::text(Role::User, "U2"), 9);
     let with = TurnSetup { skills: skills(), flow: TurnFlow::Direct, tools: ToolUse::Own };

@@ -18,7 +18,8 @@ use serde_json::value::RawValue;
 use crate::cli::session::BLOCKED;
 use crate::error::{CliError, FAILED};
 use crate::timeline::clip;
-use host::tool_names::{is_about, is_mcp, meant, names_mcp};
+use host::mcp_names::{is_mcp, names_mcp};
+use host::tool_names::{is_about, meant};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use agent::tools::{BUILTIN, canonical_builtin};
-use dialects::process::config::nearest;
 use domain::checkpoint::runtime::{InterruptKind, RUNTIME_KINDS, RetryReason, TurnStatus};
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, PreToolUse,
@@ -12,6 +11,7 @@ use domain::checkpoint::{
 use domain::hook::Hook;
 use domain::json::{Object, Value, parse};
 use domain::llm::LlmReply;
+use domain::nearest::nearest;
 use domain::tool::{ToolCall, ToolOutput};
 
 use super::TestArgs;

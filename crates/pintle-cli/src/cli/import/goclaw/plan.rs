@@ -17,7 +17,8 @@ use uuid::Uuid;
 use super::gates::gates;
 use super::people::{People, key_of};
 use super::source::{Source, flag, list, moment, number, object, text, word};
-use host::host_rules::{KeyringVault, check_script};
+use host::keyring_vault::KeyringVault;
+use host::scripts::check_script;
 
 /// What the host has to say about records.
 pub(super) struct Host<'a> {

@@ -22,7 +22,7 @@ pub(super) fn of(went: &RehearsedTurn, knows: impl Fn(&str) -> bool) -> Vec<Abse
         .iter()
         .flat_map(|call| &call.request.messages)
         .filter(|message| message.get().id().is_some())
-        .map(|message| Provenance::of(message.get()))
+        .map(|message| message.get().provenance())
         .collect();
     let stands = |hook: &&SkillHook| {
         stood.iter().any(|from| (from.skill.as_ref(), from.hook.as_ref()) == (Some(&hook.skill), Some(&hook.name)))

@@ -80,7 +80,7 @@ impl Cost {
     pub(super) fn of(call: &ModelCall) -> Self {
         let mut cost = Self::default();
         for message in &call.request.messages {
-            cost.add(Share::of(&Provenance::of(message.get())), of_message(message.get()));
+            cost.add(Share::of(&message.get().provenance()), of_message(message.get()));
         }
         let tools = &call.request.tools;
         // What is offered leaves as JSON.

@@ -32,7 +32,7 @@ pub(super) fn rows(went: &RehearsedTurn, at: usize) -> Vec<Row<'_>> {
             let first = went.calls[..at].iter().find(|earlier| holds(earlier, message));
             let (since, new) = (first.map_or(call.round, |first| first.round), first.is_none());
             let message = message.get();
-            let from = Provenance::of(message);
+            let from = message.provenance();
             let fate = from.msg_id.map(|id| went.fate(id));
             let asked = went.calls.first().is_some_and(|first| first.aim == CallPurpose::Plan);
             let plan = asked && since == 1 && from.origin == MessageSource::Model && message.tool_calls.is_empty();
@@ -46,7 +46,7 @@ fn holds(call: &ModelCall, message: &Rendered<Message>) -> bool {
     let id = message.get().id();
     // The system text is rendered anew for each call, and is the same in all of them.
     let system = |message: &Message| {
-        let from = Provenance::of(message);
+        let from = message.provenance();
         from.origin == MessageSource::Builtin && from.prompt.is_none()
     };
     call.request.messages.iter().any(|other| match id {

@@ -10,9 +10,9 @@ use egress::Egress;
 use crate::error::CliError;
 use host::config::{AgentConfig, Config, FlowConfig};
 use host::host::{builtin_names, others};
+use host::mcp_names::is_mcp;
 use host::ready_agent;
 use host::skill_sets::{scan, view};
-use host::tool_names::is_mcp;
 
 /// What stands for a model where none can be had: a dry run asks none.
 const NO_MODEL: &str = "dry/run";

@@ -7,12 +7,12 @@ use sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
 use crate::SCRIPT_COMMAND;
 
 /// This program as a worker for scripts.
-pub(super) fn launcher() -> Launcher {
+pub(crate) fn launcher() -> Launcher {
     Launcher { program: "/proc/self/exe".into(), args: vec![SCRIPT_COMMAND.into()], vars: Vec::new() }
 }
 
 /// Runs the scripts of hooks in processes of their own.
-pub(super) struct SandboxScripts(pub(super) Sandbox);
+pub(crate) struct SandboxScripts(pub(crate) Sandbox);
 
 impl Scripts for SandboxScripts {
     fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {

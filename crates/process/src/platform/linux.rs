@@ -1,4 +1,5 @@
-//! From a program, and what it is given, to a process. The only `unsafe` of the crate stands here.
+//! Linux: from a program, and what it is given, to a process, and what is left of it. The only `unsafe` of the crate
+//! stands here.
 //!
 //! The child shares the host's memory until it runs its program, and the thread that starts it stands still until
 //! then: a copy of the tables of a large host's memory costs more than most programs do. `posix_spawn` works in the
@@ -6,10 +7,11 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
+use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -17,6 +19,7 @@ use std::process::ExitStatus;
 use std::ptr;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -24,15 +27,23 @@ use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getp
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::spawn::Start;
-
 /// Room for the child until it runs its program: a dozen calls of the system, some frames deep each. The C library
 /// gives its own children half of that.
 const STACK_BYTES: usize = 64 << 10;
 /// What runs a program that has no `#!` line and that the kernel does not know, as every shell would.
 const SHELL: &CStr = c"/bin/sh";
+/// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
+const PIPE_BYTES: i32 = 1 << 20;
 /// What a child leaves with that could not run its program; nobody sees it, since it is told in another way.
 const NOT_RUN: c_int = 127;
+
+/// What to start, as [`crate::child::Launch`] describes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) argv: &'a [String],
+    pub(crate) dir: Option<&'a Path>,
+    pub(crate) env: &'a [(OsString, OsString)],
+}
 
 /// A program and everything that it is given, in the form of the kernel.
 #[derive(Debug)]
@@ -218,6 +229,49 @@ fn forget_handlers() {
                 libc::sigaction(signal, &raw const default, ptr::null_mut());
             }
         }
+    }
+}
+
+/// Makes the host the parent of what its children leave behind.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+/// The processes of this machine that have ended and wait to be reaped.
+pub(crate) fn ended_processes() -> impl Iterator<Item = EndedProcess> {
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    pids.filter_map(|entry| EndedProcess::read(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// A process that has ended and waits to be reaped.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EndedProcess {
+    /// Its id.
+    pub(crate) pid: i32,
+    /// Its parent's.
+    pub(crate) parent: i32,
+    /// Its group's.
+    pub(crate) group: i32,
+}
+
+impl EndedProcess {
+    /// The process `pid`, if it has ended.
+    pub(crate) fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the name in parentheses and may hold anything; then come state, parent, group.
+        let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+        let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?;
+        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        (state == "Z").then_some(Self { pid, parent, group })
+    }
+}
+
+/// Asks for a large pipe; where the system refuses, the default one works as well, only slower.
+pub(crate) fn widen(end: &impl AsFd) {
+    if let Err(error) = fcntl(end, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)) {
+        tracing::debug!(%error, "a pipe keeps its default capacity");
     }
 }
 

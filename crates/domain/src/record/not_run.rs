@@ -1,0 +1,43 @@
+//! The reasons for which a hook did not run.
+
+use std::sync::Arc;
+
+use crate::id::HookName;
+
+/// Why a hook did not run: a closed list.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum NotRun {
+    /// Switched off.
+    Disabled,
+    /// Not registered for this kind of event, tenant or agent.
+    OutOfScope,
+    /// Its matcher said no.
+    Matcher {
+        /// The pattern. Shared with the matcher, as an event may leave it for each of fifty hooks.
+        pattern: Arc<str>,
+        /// The names it was compared with. Shared by the lines of one event.
+        value: Arc<str>,
+    },
+    /// Its condition does not hold.
+    Condition {
+        /// The condition. Shared with it.
+        text: Arc<str>,
+    },
+    /// Its circuit breaker is open.
+    BreakerOpen {
+        /// Since when, RFC 3339, UTC.
+        since: String,
+    },
+    /// An earlier hook ended the chain.
+    Decided {
+        /// Which one.
+        by: HookName,
+    },
+    /// From a configuration that nobody accepted.
+    Untrusted,
+    /// What it may cost, or how often it may be asked in a turn, is used up.
+    BudgetSpent,
+    /// Its queue was full; the event was dropped and counted.
+    Dropped,
+}

@@ -1,0 +1,74 @@
+//! The folder of files with rules, before anybody reads what stands in them. It knows nothing of a configuration.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, in bytes: a thousand hooks with long scripts.
+pub(super) const MAX_BYTES: u64 = 8 << 20;
+
+/// Most files that are read of one folder: more is a wrong folder.
+const MAX_FILES: usize = 1000;
+
+/// Forms that people write settings in, and in which no rules are read.
+const LOOK_ALIKES: [&str; 4] = ["yaml", "yml", "json5", "jsonc"];
+
+/// The files of `folder` that hold rules, by name. A folder that is not there has none.
+///
+/// # Errors
+/// It cannot be read, or holds too many.
+pub fn listed(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let found = match std::fs::read_dir(folder) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("`{}` cannot be read: {error}", folder.display())),
+    };
+    let mut files: Vec<PathBuf> =
+        found.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| is_rules(path)).collect();
+    files.sort();
+    if files.len() > MAX_FILES {
+        return Err(format!(
+            "`{}` holds {} files of rules, at most {MAX_FILES} are read",
+            folder.display(),
+            files.len()
+        ));
+    }
+    Ok(files)
+}
+
+/// Whether a file of this name holds rules.
+pub fn is_rules(path: &Path) -> bool {
+    has_suffix(path, &["toml", "json"])
+}
+
+/// The files of `folder` that somebody may take for rules and that hold none, by name: nobody reads them.
+pub(super) fn passed_over(folder: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = found.filter(|path| has_suffix(path, &LOOK_ALIKES)).take(MAX_FILES).collect();
+    files.sort();
+    files
+}
+
+fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
+    let own = path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    suffixes.iter().any(|suffix| suffix.eq_ignore_ascii_case(own))
+}
+
+/// Whether reading `path` comes to an end: whoever opens a pipe waits for somebody who writes. What cannot be told is
+/// for the reader to say.
+pub(super) fn is_readable(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |found| found.is_file())
+}
+
+/// The text of `path` as far as it can be rules; empty where nobody could read it as such.
+pub(crate) fn text_of(path: &Path) -> String {
+    let open = || is_readable(path).then(|| std::fs::File::open(path).ok()).flatten();
+    let bytes = open().and_then(|file| bounded(file).ok()).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Reads no more than a file of rules may have, and one byte.
+pub(super) fn bounded(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

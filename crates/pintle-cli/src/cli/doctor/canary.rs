@@ -1,0 +1,74 @@
+//! The call that proves a guard, and the tools that calls can be about.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use agent::tools::BUILTIN;
+use domain::checkpoint::CheckpointKind;
+use domain::hook::Hook;
+use domain::id::TurnId;
+use domain::identity::Identity;
+use domain::verdict::VerdictKind;
+use engine::{Dispatcher, TurnCx};
+use tokio::sync::OnceCell;
+
+use crate::timeline::time;
+use host::host::Host;
+use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
+
+/// The tool of the call that proves a guard: never offered to a model, never run.
+pub(super) const CANARY: &str = "pintle_canary";
+
+pub(super) fn answered(kind: CheckpointKind, word: VerdictKind, took: Duration) -> String {
+    format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
+}
+
+/// Whose the canaries are.
+pub(super) fn identity() -> Identity {
+    Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
+}
+
+/// The tools that calls can be about.
+pub(super) struct Reachable<'a> {
+    pub(super) host: &'a Host,
+    pub(super) dispatcher: &'a Dispatcher,
+    /// The tools that hooks bring; asked for only if a matcher is about nothing else.
+    pub(super) brought: OnceCell<BTreeSet<String>>,
+}
+
+impl Reachable<'_> {
+    /// The matcher, which was not applied to the canary, has to match a tool that some agent has or some hook brings.
+    pub(super) async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
+        let Some(matcher) = &hook.matcher else { return Ok(()) };
+        // What a hook brings may depend on the request, so its own tools are its own affair.
+        if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        if self.host.server_tools().iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        let pattern = matcher.pattern();
+        if let Some(idle) = BUILTIN.iter().find(|tool| is_about(hook, tool)) {
+            return Err(format!("`{pattern}` matches `{idle}`, which no agent has; name it in `agents.NAME.tools`"));
+        }
+        if self.brought.get_or_init(|| self.ask()).await.iter().any(|tool| is_about(hook, tool)) {
+            return Ok(());
+        }
+        Err(match meant(pattern) {
+            Some(tool) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
+            None => format!("`{pattern}` matches no tool of any agent"),
+        })
+    }
+
+    /// Asks every hook that may bring tools for them.
+    async fn ask(&self) -> BTreeSet<String> {
+        let cx = TurnCx::new(identity());
+        let set = self.dispatcher.set();
+        let hooks = set.roster().hooks();
+        let asked = hooks.iter().map(|hook| {
+            let request = request(CANARY.to_owned(), CANARY.to_owned());
+            brought(self.dispatcher, &cx, hook, request)
+        });
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+}
