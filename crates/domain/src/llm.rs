@@ -20,6 +20,19 @@ pub struct LlmRequest {
     pub graceful_terminal: bool,
 }
 
+impl LlmRequest {
+    /// A request to `model` with this conversation, no tools and no options.
+    pub fn new(model: &str, messages: impl IntoIterator<Item = Message>) -> Self {
+        Self {
+            model: model.to_owned(),
+            messages: messages.into_iter().map(Into::into).collect(),
+            tools: Vec::new(),
+            options: Object::new(),
+            graceful_terminal: false,
+        }
+    }
+}
+
 /// A tool as it is offered to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolDef {

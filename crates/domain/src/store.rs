@@ -13,12 +13,14 @@ use crate::record::EventRecord;
 use crate::session::JournalEntry;
 
 mod hooks;
+mod row;
 
 pub use hooks::{
     Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
     OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
     StoredRules, Tenant,
 };
+pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type OnKept = Box<dyn FnOnce(Result<(), StoreError>) + Send>;

@@ -1,10 +1,9 @@
 //! JSON in a column: what is written can be read again, within the same bounds.
 
 use domain::json::depth;
+use domain::store::MAX_ROW_DEPTH;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::row::MAX_ROW_DEPTH;
 
 /// Longest JSON of one entry or question, in bytes. A message of 10 MiB that must be escaped throughout takes 60 MiB;
 /// SQLite ends at 1 GB, and by then reading one session would take the memory of the machine.

@@ -6,10 +6,10 @@
 //! objects that differ in nothing else are told apart anywhere.
 
 use domain::json::{Number, Value};
+use domain::store::MAX_ROW_DEPTH;
 
 use crate::body;
 use crate::db::Dialect;
-use crate::row::MAX_ROW_DEPTH;
 
 /// Stands before [`NUL`], [`SELF`] and [`NUMBER`]. It is no character and nobody's text has it, but if it does, it comes
 /// back too.

@@ -20,7 +20,6 @@ mod progress;
 mod refusal;
 pub mod room;
 pub mod rotation;
-mod row;
 mod rows;
 mod rules;
 mod sealing;

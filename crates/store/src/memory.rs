@@ -20,7 +20,6 @@ use history::History;
 use hooks::RuleTables;
 use state::{Held, MemoryState};
 
-use crate::row::stored;
 use crate::sealing::StoreKeys;
 use crate::timing::{HookTiming, Timings};
 
@@ -58,7 +57,7 @@ impl Memory {
     pub fn hook_timings(&self, limit: usize) -> Vec<HookTiming> {
         let mut timings = Timings::default();
         for event in self.history().events.iter().rev().filter(|event| !event.who.is_test).take(limit) {
-            let event = stored(event);
+            let event = StoredEvent::from(event);
             timings.add(&event.at, event.hooks);
         }
         timings.finish()
@@ -96,7 +95,8 @@ impl RecordStore for Memory {
                 && query.tool.as_ref().is_none_or(|tool| event.tool.as_ref() == Some(tool))
                 && (!query.last_turn || (!event.who.is_test && Some(&event.who.turn_id) == last_turn))
         };
-        let mut found: Vec<StoredEvent> = events.iter().rev().filter(wanted).take(query.limit).map(stored).collect();
+        let mut found: Vec<StoredEvent> =
+            events.iter().rev().filter(wanted).take(query.limit).map(StoredEvent::from).collect();
         found.reverse();
         Ok(found)
     }

@@ -29,8 +29,9 @@ use domain::store::{
 };
 use rusqlite::Connection;
 
+pub use domain::store::MAX_PATCH_BYTES;
+
 pub use crate::room::QUEUE_BATCHES;
-pub use crate::row::MAX_PATCH_BYTES;
 pub use crate::rows::batch::MAX_GROUP_BATCHES;
 
 use crate::Durability;

@@ -13,7 +13,6 @@ use super::journal::Lines;
 use super::{executions, outbox, records};
 use crate::db::{Db, Dialect, Failure, Statement};
 use crate::evidence::{ExecutionRow, Note, executed, traces};
-use crate::row::stored;
 use crate::sealing::StoreKeys;
 
 /// Most batches that share a commit. Enough to make the cost of a commit vanish, few enough that the first of them
@@ -165,7 +164,7 @@ impl Rows {
     ) -> Result<Self, StoreError> {
         let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new(), tried: false };
         for (event, traces) in records.iter().zip(traces(records, sealing)?) {
-            rows.statements.push(records::insert(stored(event)));
+            rows.statements.push(records::insert(event.into()));
             traces.executions.into_iter().for_each(|executed| rows.state(executed, dialect));
             rows.notes.extend(traces.decision.map(|note| Pending { note, statement: None }));
         }

@@ -2,38 +2,40 @@
 
 use std::time::Duration;
 
-use domain::json::{MAX_DEPTH, Value, depth};
-use domain::record::{Change, EventRecord, HookOutcome, NotRun, Record};
-use domain::store::{FailedComparison, StoredEvent, StoredRecord};
+use super::{FailedComparison, StoredEvent, StoredRecord};
+use crate::json::{MAX_DEPTH, Value, depth};
+use crate::record::{Change, EventRecord, HookOutcome, NotRun, Record};
 
 /// Longest JSON Patch that is kept, in bytes. A rewrite of a whole conversation would otherwise be stored once a round.
 pub const MAX_PATCH_BYTES: usize = 64 * 1024;
 
 /// Deepest nesting that a row may have: a value of the deepest kind that is read from outside, inside a patch,
 /// inside a record, inside the row's array.
-pub(crate) const MAX_ROW_DEPTH: usize = MAX_DEPTH + 8;
+pub const MAX_ROW_DEPTH: usize = MAX_DEPTH + 8;
 
-/// The event that is kept of `record`.
-pub(crate) fn stored(record: &EventRecord) -> StoredEvent {
-    let who = &record.who;
-    StoredEvent {
-        event_id: record.event_id.as_str().to_owned(),
-        at: record.at.to_string(),
-        event: record.kind.unwrap_or(record.checkpoint.name()).to_owned(),
-        checkpoint: record.checkpoint.name().to_owned(),
-        tenant_id: who.tenant_id.as_str().to_owned(),
-        agent_id: who.agent_id.as_str().to_owned(),
-        session_id: who.session_id.as_str().to_owned(),
-        turn_id: who.turn_id.as_str().to_owned(),
-        iteration: who.iteration,
-        tool_call_id: who.tool_call_id.as_ref().map(|id| id.as_str().to_owned()),
-        tool: record.tool.clone(),
-        is_test: who.is_test,
-        ruling: record.ruling.word.as_str().to_owned(),
-        text: record.ruling.text.clone(),
-        permit: record.ruling.permit.map(|digest| digest.to_string()),
-        substituted: record.ruling.substituted,
-        hooks: record.hooks.iter().map(|record| stored_hook(&record)).collect(),
+impl From<&EventRecord> for StoredEvent {
+    /// The event that is kept of `record`, in the published form.
+    fn from(record: &EventRecord) -> Self {
+        let who = &record.who;
+        Self {
+            event_id: record.event_id.as_str().to_owned(),
+            at: record.at.to_string(),
+            event: record.kind.unwrap_or(record.checkpoint.name()).to_owned(),
+            checkpoint: record.checkpoint.name().to_owned(),
+            tenant_id: who.tenant_id.as_str().to_owned(),
+            agent_id: who.agent_id.as_str().to_owned(),
+            session_id: who.session_id.as_str().to_owned(),
+            turn_id: who.turn_id.as_str().to_owned(),
+            iteration: who.iteration,
+            tool_call_id: who.tool_call_id.as_ref().map(|id| id.as_str().to_owned()),
+            tool: record.tool.clone(),
+            is_test: who.is_test,
+            ruling: record.ruling.word.as_str().to_owned(),
+            text: record.ruling.text.clone(),
+            permit: record.ruling.permit.map(|digest| digest.to_string()),
+            substituted: record.ruling.substituted,
+            hooks: record.hooks.iter().map(|record| stored_hook(&record)).collect(),
+        }
     }
 }
 
@@ -124,7 +126,7 @@ fn patch(change: &Change) -> Value {
     let patch = change.patch();
     let text = patch.to_string();
     if text.len() > MAX_PATCH_BYTES || depth(text.as_bytes()) > MAX_DEPTH {
-        return domain::json::json!({ "omitted_bytes": text.len() });
+        return crate::json::json!({ "omitted_bytes": text.len() });
     }
     patch
 }
