@@ -117,7 +117,8 @@ impl Approvals {
     /// The store cannot be read.
     pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
         // All of them, however old: a no that is not found would be a yes.
-        let questions = self.on_store(|store| store.approvals(&ApprovalQuery::newest(usize::MAX))).await?;
+        let all = ApprovalQuery { tenant: Some(who.tenant_id.clone()), ..ApprovalQuery::newest(usize::MAX) };
+        let questions = self.on_store(move |store| store.approvals(&all)).await?;
         let now = self.clock.now();
         let ours = |it: &Approval| {
             (&it.tenant_id, &it.session_id, &it.turn_id) == (&who.tenant_id, &who.session_id, &who.turn_id)

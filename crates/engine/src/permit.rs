@@ -23,17 +23,18 @@ pub struct Permit {
     owner: Owner,
     call: ToolCall,
     digest: Digest,
+    approval: Option<String>,
 }
 
 impl Permit {
-    pub(crate) fn grant(who: &Identity, call: ToolCall, digest: Digest) -> Self {
+    pub(crate) fn grant(who: &Identity, call: ToolCall, digest: Digest, approval: Option<String>) -> Self {
         let owner = Owner {
             tenant_id: who.tenant_id.clone(),
             agent_id: who.agent_id.clone(),
             session_id: who.session_id.clone(),
             turn_id: who.turn_id.clone(),
         };
-        Self { owner, call, digest }
+        Self { owner, call, digest, approval }
     }
 
     /// The turn for which the call was cleared.
@@ -54,5 +55,10 @@ impl Permit {
     /// The digest that the record of its clearing carries.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// The id of the approval by a person that it rests on, if it rests on one; that approval is used up.
+    pub fn approval(&self) -> Option<&str> {
+        self.approval.as_deref()
     }
 }

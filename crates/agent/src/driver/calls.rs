@@ -62,7 +62,9 @@ impl Work<'_> {
         match clearance {
             Clearance::Run(permit, gate_notes) => {
                 self.flights.gate_notes_by_place.insert(place, gate_notes);
-                match self.flights.unsettled.remove(&permit.digest().to_string()) {
+                let asked_before = self.flights.unsettled.remove(&permit.digest().to_string());
+                // Whoever approved it meanwhile has said so.
+                match asked_before.filter(|_| permit.approval().is_none()) {
                     None => {}
                     Some(OpenQuestion::Waiting(approval)) => {
                         let text = "a person was asked about this call and has not answered";

@@ -155,8 +155,12 @@ impl Dispatcher {
     ) -> Clearance {
         if let (ClearingOutcome::Run(call), Some(digest)) = (&outcome, digest) {
             let call = call.clone();
+            let approval = match person {
+                Person::Approved { id } => Some(id),
+                Person::Unasked | Person::Waiting(_) => None,
+            };
             return match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(who, call, digest), gate_notes),
+                Ok(()) => Clearance::Run(Permit::grant(who, call, digest, approval), gate_notes),
                 Err(error) => {
                     // Only the log has the detail: it may name a path of the user's.
                     tracing::error!("{NOT_RECORDED}: {error}");

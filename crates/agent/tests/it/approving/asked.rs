@@ -39,6 +39,24 @@ async fn an_answer_from_elsewhere_ends_the_asking_here() {
 }
 
 #[tokio::test]
+async fn an_answer_that_comes_while_a_turn_resumes_is_used_for_its_call() {
+    let machine = Machine::new();
+    let question = machine.parked().await;
+    // What was asked has been looked up when hooks are asked; only then does somebody say yes.
+    let (store, clock, id) = (machine.store.clone(), machine.clock.clone(), question.id);
+    let gate = move |at: &PreToolUse| {
+        if at.call.tool == "work" {
+            store.answer(&id, says(true, ""), clock.now()).unwrap();
+            return Verdict::Ask("is it safe?".into());
+        }
+        Verdict::Continue
+    };
+    let (report, lines) = machine.resumed(Rule { gate: Some(Box::new(gate)), ..Rule::default() }).await;
+    assert_eq!((report.ending, lines[2].as_str()), (TurnEnding::Completed, "c1: worked"));
+    assert_eq!((machine.work.calls().len(), machine.states()), (1, vec![ApprovalState::Used]));
+}
+
+#[tokio::test]
 async fn a_cancelled_turn_waits_for_nobody() {
     let (machine, anna) = (Machine::new(), Says::silent());
     let test_agents = machine.process(ApprovalMode::Chat, Some(anna.clone()), asking());
