@@ -4,24 +4,21 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use domain::checkpoint::AgentInfo;
 use domain::hook::Hook;
-use domain::id::{AgentId, HookName, SENTINEL_TENANT, TenantId};
+use domain::id::{AgentId, HookName, TenantId};
 use domain::json::Object;
 use domain::rule::{Edition, Rule};
 use domain::shell::ShellFacts;
 use domain::store::{RuleStore as _, StoreError, StoredRules};
-use egress::{Egress, KeepAlive};
+use egress::Egress;
 use engine::Engine;
-use engine::approvals::SystemClock;
-use engine::live_rules::LiveRules;
-use rules::admin::{RuleAdmin, RuleAdminServices};
+use rule_runtime::{AdminSettings, KeyringVault, RuntimeSettings};
+use rules::admin::RuleAdmin;
 use rules::cache::{AgentNames, RuleCache};
-use rules::handler::{CommandEnv, Evaluator, JudgeSettings, Judges, ObserverPool, Outbox, PoolLimits, RuleServices};
-use rules::http::HttpSender;
-use sandbox::Sandbox;
+use rules::handler::{CommandEnv, Evaluator, JudgeSettings, PoolLimits, RuleServices};
 use store::keyring::signing::SigningKey;
 use store::keyring::{KeySource, Keyring};
 use store::{Store, StoreKeys};
@@ -32,11 +29,10 @@ use crate::config::{Config, Env, JudgeConfig, Loaded};
 use crate::config_store::open_store_with;
 use crate::error::HostError;
 use crate::judges::ModelJudges;
-use crate::keyring_vault::KeyringVault;
 use crate::provider_spec::provider_spec;
 use crate::rule_files::{FileProblem, FiledRules};
 use crate::rule_sync::{RuleSync, SyncReport};
-use crate::scripts::{SandboxScripts, launcher};
+use crate::scripts::launcher;
 
 mod retention;
 mod workspaces;
@@ -306,24 +302,15 @@ impl RuleEnvironment {
         config: &Config,
         (store, rule_cache, parts, agents): (&Arc<Store>, &Arc<RuleCache>, &Arc<RuleServices>, AgentNames),
     ) -> RuleAdmin {
-        let egress = Egress::new(config.agent_hooks.http_allow.clone());
         let workspaces = self.workspaces.clone();
-        RuleAdmin::new(RuleAdminServices {
-            hooks: store.clone(),
-            executions: store.clone(),
-            budgets: store.clone(),
-            rule_cache: rule_cache.clone(),
-            parts: parts.clone(),
-            vault: Arc::new(KeyringVault(self.keyring.clone())),
+        let settings = AdminSettings {
             agents,
             known_of: Arc::new(move |tenant, agent| Arc::new(ByWorkspace::new(tenant, agent, workspaces.of(agent)))),
-            check_url: Arc::new(move |slug, url| {
-                egress.for_tenant(slug).check_url(url).map(|_| ()).map_err(|why| why.to_string())
-            }),
             // Whoever manages rules from the command line is the operator of this host.
             owns_session: Arc::new(|_, _| true),
-            clock: Arc::new(SystemClock),
-        })
+            egress: Egress::new(config.agent_hooks.http_allow.clone()),
+        };
+        rule_runtime::rule_admin(settings, store, &self.keyring, rule_cache, parts)
     }
 
     /// Whether what observers are told is kept in the store until they heard it. A store on disk takes it only sealed.
@@ -343,38 +330,22 @@ impl RuleEnvironment {
         let limits =
             PoolLimits { workers: hooks.workers.unwrap_or(limits.workers), queue: hooks.queue.unwrap_or(limits.queue) };
         let workspaces = self.workspaces.clone();
-        Arc::new(RuleServices {
+        let settings = RuntimeSettings {
             edition: self.edition,
-            tasks: engine.tasks().clone(),
-            deadlines: engine.deadlines().clone(),
             commands: CommandEnv {
                 vars: env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone())).collect(),
                 operator_env: hooks.command_env.clone(),
                 secrets: config.secrets.clone(),
                 workspace_of: Arc::new(move |agent| workspaces.of(agent)),
             },
-            exchange: HttpSender::new(
-                KeepAlive::new(Egress::new(hooks.http_allow.clone())),
-                engine.deadlines().clone(),
-            ),
-            scripts: Arc::new(SandboxScripts(Sandbox::new(launcher()))),
+            egress: Egress::new(hooks.http_allow.clone()),
+            worker: Some(launcher()),
             evaluator,
-            budgets: store.clone(),
-            vault: Arc::new(KeyringVault(self.keyring.clone())),
-            slug_of: {
-                // What is in force holds these parts; they must not hold it.
-                let live = Arc::downgrade(engine.live());
-                Arc::new(move |tenant| slug_of(&live, tenant))
-            },
-            judges: Judges::default(),
             judge: JudgeSettings { prompt: named(&hooks.judge), background: named(&hooks.background) },
-            pool: if self.has_outbox(config) {
-                let outbox = Outbox { store: store.clone(), clock: Arc::new(SystemClock) };
-                ObserverPool::durable(limits, store.clone(), engine.tasks().clone(), outbox)
-            } else {
-                ObserverPool::new(limits, store.clone(), engine.tasks().clone())
-            },
-        })
+            limits,
+            outbox: self.has_outbox(config),
+        };
+        rule_runtime::services(settings, engine, store, &self.keyring)
     }
 }
 
@@ -385,13 +356,6 @@ fn named(judge: &JudgeConfig) -> Option<String> {
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
         (None, None) => None,
     }
-}
-
-/// The name of a tenant in the operator's allow-list, as the rules in force have it; global hooks have none. A tenant
-/// that these do not know has its id, which is in no list.
-fn slug_of(live: &Weak<LiveRules>, tenant: &TenantId) -> Option<String> {
-    let known = || live.upgrade().and_then(|live| live.slug(tenant));
-    (tenant.as_str() != SENTINEL_TENANT).then(|| known().unwrap_or_else(|| tenant.to_string()))
 }
 
 /// The knowledge about an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.

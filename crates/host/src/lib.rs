@@ -14,7 +14,6 @@ pub mod home;
 pub mod host;
 pub mod host_rules;
 pub mod judges;
-pub mod keyring_vault;
 pub mod mcp_names;
 mod provider_spec;
 pub mod ready_agent;
@@ -28,6 +27,7 @@ pub mod tool_names;
 
 pub use error::{ErrorKind, HostError};
 pub use host::Host;
+pub use rule_runtime::{KeyringVault, TABLE};
 
 /// The hidden command of a face's program by which it becomes a worker for scripts.
 pub const SCRIPT_COMMAND: &str = "__script";

@@ -10,13 +10,13 @@ use domain::json::Value;
 use domain::rule::{Edition, HandlerType, HookScope, Rule, Source};
 use domain::store::{Actor, RuleChange, RuleStore, StoreError, StoredRules};
 use jiff::Timestamp;
+use rule_runtime::KeyringVault;
 use rules::builtin::{self, SeedWrite};
 use rules::cache::{ExtraHook, GuardedEvents, stub};
 use rules::handler::Vault as _;
 use rules::record;
 
 use crate::config::Config;
-use crate::keyring_vault::KeyringVault;
 use crate::rule_files::{
     FileContext, FileProblem, FiledRules, GATES, GoodRule, IN_FOLDER, folder_of, mounted, strangers,
 };

@@ -1,26 +1,6 @@
 //! What rules of the store are given by their host.
 
-use engine::live_rules::RulesByTenant;
-
 use super::*;
-
-#[test]
-fn a_tenant_is_called_what_the_rules_in_force_call_it() {
-    let live = Arc::new(LiveRules::default());
-    let of = |tenant: &str| slug_of(&Arc::downgrade(&live), &TenantId::from(tenant));
-    let acme = "0193a5b0-7000-7000-8000-00000000000a";
-    assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some(acme)), "nobody knows it yet");
-    let named = |slug: &str| RulesByTenant {
-        slugs: [(TenantId::from(acme), slug.to_owned())].into(),
-        ..RulesByTenant::default()
-    };
-    live.replace(named("acme"));
-    assert_eq!((of(SENTINEL_TENANT), of(acme).as_deref()), (None, Some("acme")));
-    live.replace(named("acme-2"));
-    assert_eq!(of(acme).as_deref(), Some("acme-2"));
-    // Where nothing is in force any more, nobody has the rights of global hooks.
-    assert_eq!(slug_of(&Weak::new(), &TenantId::from(acme)).as_deref(), Some(acme));
-}
 
 #[test]
 fn the_environment_says_the_edition_before_the_configuration_and_that_before_the_store() {

@@ -14,9 +14,9 @@ use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
+use host::TABLE;
 use host::host::{load, open_store};
 use host::host_rules::{edition, keyring};
-use host::keyring_vault::TABLE;
 
 /// How many values one transaction rewrites: some milliseconds in which nobody else writes to a file.
 const BATCH: usize = 500;

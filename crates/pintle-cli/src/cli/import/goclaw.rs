@@ -12,9 +12,9 @@ use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
 use crate::operator;
+use host::KeyringVault;
 use host::host::{load, open_store};
 use host::host_rules::{edition, keyring};
-use host::keyring_vault::KeyringVault;
 
 mod gates;
 mod people;

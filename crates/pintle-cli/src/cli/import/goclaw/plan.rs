@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::gates::gates;
 use super::people::{People, key_of};
 use super::source::{Source, flag, list, moment, number, object, text, word};
-use host::keyring_vault::KeyringVault;
+use host::KeyringVault;
 use host::scripts::check_script;
 
 /// What the host has to say about records.
