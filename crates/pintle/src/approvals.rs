@@ -17,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Puts questions to a person who is there.
 pub trait Ui: Send + Sync + 'static {
-    /// What they say; `None` when they do not want to say now: the call is parked then, and others may still answer.
+    /// Their answer; `None` when they do not want to say now: the call is parked then, and others may still answer.
     /// Dropped when somebody else was faster.
     fn ask<'a>(&'a self, question: &'a Approval) -> Fut<'a, Option<PersonAnswer>>;
 }

@@ -4,15 +4,16 @@ use domain::tool::ToolOutput;
 use engine::Permit;
 use tokio_util::sync::CancellationToken;
 
-/// Runs one tool of the host.
+/// Runs tools of the host.
 ///
 /// It takes nothing but a [`Permit`], so no call site can pass the hooks by.
 pub trait Executor: Sync {
     /// What went wrong on the host's side. What the model is to read of a failure is a result: `Output::error`.
     type Error: Send;
 
-    /// The name of the tool. A permit for another tool never reaches [`Executor::execute`].
-    fn tool(&self) -> &str;
+    /// Whether it runs `tool`. A permit for another tool never reaches [`Executor::execute`], not even if a hook made
+    /// the call one of that tool.
+    fn runs(&self, tool: &str) -> bool;
 
     /// Runs the call that `permit` holds: hooks may have changed it. Ends early once `cancel` is set.
     ///

@@ -4,16 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::checkpoint::AgentInfo;
-use domain::id::{AgentId, HookName};
+use domain::id::{AgentId, HookName, agent_uuid};
+use domain::identity::Identity;
 
-/// What is known of a host that resolves models by itself.
+/// The knowledge about a host that resolves models by itself.
 pub(crate) struct Known {
     /// The host's own tools.
-    pub(crate) tools: Arc<BTreeSet<String>>,
+    tools: Arc<BTreeSet<String>>,
     /// The hooks that brought a tool for the calls of the last answer.
-    pub(crate) owners: BTreeMap<String, HookName>,
-    /// For whom it acts.
-    pub(crate) agent: [AgentId; 1],
+    owners: BTreeMap<String, HookName>,
+    /// For whom it acts, the agent at work first.
+    agents: Vec<AgentId>,
+    agent_uuid: String,
+}
+
+impl Known {
+    pub(crate) fn new(tools: Arc<BTreeSet<String>>, owners: BTreeMap<String, HookName>, who: &Identity) -> Self {
+        let agents = std::iter::once(&who.agent_id).chain(&who.ancestors).cloned().collect();
+        Self { tools, owners, agents, agent_uuid: agent_uuid(&who.tenant_id, who.agent_id.as_str()) }
+    }
 }
 
 impl AgentInfo for Known {
@@ -30,6 +39,10 @@ impl AgentInfo for Known {
     }
 
     fn acting_for(&self) -> &[AgentId] {
-        &self.agent
+        &self.agents
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
     }
 }

@@ -13,8 +13,8 @@
 //! impl Executor for Refund {
 //!     type Error = std::io::Error;
 //!
-//!     fn tool(&self) -> &str {
-//!         "refund"
+//!     fn runs(&self, tool: &str) -> bool {
+//!         tool == "refund"
 //!     }
 //!
 //!     async fn execute(&self, permit: Permit, _cancel: &Cancel) -> Result<Output, Self::Error> {
@@ -40,41 +40,67 @@
 //! ```
 
 mod approvals;
+mod call_journal;
 mod executor;
 mod host;
 mod known;
 mod outcome;
 mod pintle;
+#[cfg(feature = "rules")]
+mod pintle_store;
 #[cfg(feature = "process")]
 mod process_hook;
+#[cfg(feature = "rules")]
+mod rule_source;
+#[cfg(feature = "rules")]
+mod rules;
+#[cfg(feature = "rules")]
+mod rules_in_force;
 mod stage;
 mod stores;
 mod tenant;
 mod turn;
 
 pub use approvals::{Approvals, Ui};
+pub use call_journal::{CallFolder, CallJournal, CallKey, CallStanding, OpenCall};
 pub use executor::Executor;
-pub use outcome::{Done, Refusal, Stop};
+pub use outcome::{Completion, Done, Parked, Refusal, Stop, Submitted};
 pub use pintle::{AddError, Left, OpenError, Pintle};
+#[cfg(feature = "rules")]
+pub use pintle_store::{PintleStore, PintleStoreError};
 #[cfg(feature = "process")]
 pub use process_hook::Process;
+#[cfg(feature = "rules")]
+pub use rule_source::Judge;
+#[cfg(feature = "rules")]
+pub use rules::{RuleError, Rules, WrittenRule};
 pub use stage::{Fut, HookAt, Observer, Stage};
 pub use stores::Stores;
 pub use tenant::{Records, Tenant, UnknownTenant};
-pub use turn::{Completion, Turn};
+pub use turn::{Turn, TurnSnapshot};
 
+pub use domain::approval;
 pub use domain::approval::{Approval, PersonAnswer as Answer};
+pub use domain::chain::Note;
 pub use domain::checkpoint;
+pub use domain::checkpoint::user_prompt_submit::InputKind;
+pub use domain::id;
 pub use domain::id::TurnId;
 pub use domain::identity::Identity;
 pub use domain::json;
 pub use domain::llm;
 pub use domain::message;
+pub use domain::record;
 pub use domain::store;
 pub use domain::tool::{ToolCall as Call, ToolOutput as Output};
 pub use domain::verdict::Verdict;
 pub use engine::{HookCx, Permit};
 pub use tokio_util::sync::CancellationToken as Cancel;
+
+/// The page of the crate, whose program has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// Everything that a program around hooks writes down.
 pub mod prelude {
@@ -83,10 +109,10 @@ pub mod prelude {
     #[cfg(feature = "process")]
     pub use crate::Process;
     pub use crate::checkpoint::{
-        AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Notice, PreToolUse, UserPromptSubmit,
+        AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Notice, PreToolUse, SubagentStart, UserPromptSubmit,
     };
     pub use crate::{
-        AddError, Answer, Approval, Call, Cancel, Done, Executor, Fut, HookAt, HookCx, Observer, OpenError, Output,
-        Permit, Pintle, Refusal, Stop, Stores, Tenant, Turn, TurnId, Ui, Verdict,
+        AddError, Answer, Approval, Call, Cancel, Done, Executor, Fut, HookAt, HookCx, InputKind, Observer, OpenError,
+        Output, Parked, Permit, Pintle, Refusal, Stop, Stores, Tenant, Turn, TurnId, TurnSnapshot, Ui, Verdict,
     };
 }

@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
+use domain::store::StoreError;
 use engine::{Engine, Mount};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::approvals::{Ui, asking};
 use crate::host::Host;
+#[cfg(feature = "rules")]
+use crate::rules_in_force::RulesInForce;
 use crate::stage::{HookAt, Observer, Stage, observing};
 use crate::stores::Stores;
 use crate::tenant::{Tenant, UnknownTenant};
-
-/// What the tenant of a host without tenants is called; its id is another.
-const DEFAULT: &str = "default";
 
 /// The hooks of one program, and what they need: stores, tenants, a person to ask. Clones share it.
 #[derive(Clone)]
@@ -34,6 +36,9 @@ pub enum OpenError {
     /// The runtime keeps no time.
     #[error("the tokio runtime keeps no time: build it with `Builder::enable_all`")]
     NoTimers,
+    /// The rules of its store cannot be read.
+    #[error("the rules of the store cannot be read: {0}")]
+    Rules(String),
     /// A tool without a name, or named twice.
     #[error("the tool `{0}` is named twice or has an empty name")]
     BadTool(String),
@@ -46,12 +51,15 @@ pub enum AddError {
     /// Another hook has the name.
     #[error("hook \"{0}\" is there already: give this one another name")]
     Taken(String),
+    /// The host is closed.
+    #[error("hook \"{0}\": this host is closed")]
+    Closed(String),
     /// The pattern is none.
     #[error("hook \"{hook}\": tools: {why}")]
     Pattern {
         /// The hook.
         hook: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// The pattern matches no tool of this host, so the hook would never be asked.
@@ -72,7 +80,7 @@ pub enum AddError {
         /// Where it acts.
         checkpoint: &'static str,
     },
-    /// What is written about a process hook is wrong.
+    /// The entry of a process hook is wrong.
     #[error("{0}")]
     Entry(String),
     /// The program of a process hook did not come up.
@@ -80,26 +88,29 @@ pub enum AddError {
     NotUp {
         /// The hook.
         hook: String,
-        /// What became of it.
+        /// The reason.
         why: String,
     },
 }
 
-/// What was still at work when a host was closed, and was left.
+/// The work that was still under way when a host was closed, and was left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "what is left may still act"]
 pub struct Left {
-    /// Tasks of handlers that did not end in time.
+    /// Tasks of hooks that did not end in time.
     pub tasks: usize,
+    /// Calls whose hooks or tools did not end in time.
+    pub calls: usize,
     /// Records that the store could not take.
     pub lost_records: u64,
 }
 
 impl Pintle {
-    /// A host without hooks that has these tools, and keeps what it must in `stores`.
+    /// A host without hooks that has these tools, and keeps what it must in `stores`. If rules are kept there, they are in
+    /// force, and stay so as they change; reading them blocks.
     ///
     /// # Errors
-    /// There is no runtime, or none that keeps time; a tool is named twice.
+    /// There is no runtime, or none that keeps time; a tool is named twice; or rules cannot be read.
     pub fn open(stores: impl Into<Stores>, tools: &[&str]) -> Result<Self, OpenError> {
         if Handle::try_current().is_err() {
             return Err(OpenError::NoRuntime);
@@ -115,13 +126,26 @@ impl Pintle {
             }
         }
         let stores = stores.into();
+        let engine = Engine::new(stores.records.clone(), Vec::new());
+        let closing = CancellationToken::new();
+        #[cfg(feature = "rules")]
+        let rules = match &stores.rules {
+            Some(source) => Some(
+                RulesInForce::open(source, &engine, &closing).map_err(|error| OpenError::Rules(error.to_string()))?,
+            ),
+            None => None,
+        };
         Ok(Self(Arc::new(Host {
-            engine: Engine::new(stores.records.clone(), Vec::new()),
+            engine,
             stores,
             tools: Arc::new(named),
             tenants: RwLock::new(BTreeSet::from([TenantId::default_tenant()])),
             ui: RwLock::default(),
             answered: Notify::new(),
+            #[cfg(feature = "rules")]
+            rules,
+            calls: TaskTracker::new(),
+            closing,
         })))
     }
 
@@ -159,30 +183,37 @@ impl Pintle {
         *self.0.ui.write().unwrap_or_else(PoisonError::into_inner) = Some(asking(ui));
     }
 
-    /// Makes a tenant known.
-    pub fn add_tenant(&self, id: &str) {
-        self.0.tenants.write().unwrap_or_else(PoisonError::into_inner).insert(TenantId::from(id));
+    /// Makes a tenant known, if it is not; where rules are kept in a store it is written there, which blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    pub fn add_tenant(&self, name: &str) -> Result<Tenant, StoreError> {
+        Ok(Tenant::new(self.0.clone(), self.0.add_tenant(name)?))
     }
 
-    /// The handle of the tenant `id`. The tenant `default` is always there.
+    /// The handle of the tenant called `name`. The tenant `default` is always there.
     ///
     /// # Errors
     /// Nobody made it known.
-    pub fn tenant(&self, id: &str) -> Result<Tenant, UnknownTenant> {
-        let id = if id == DEFAULT { TenantId::default_tenant() } else { TenantId::from(id) };
-        let known = self.0.tenants.read().unwrap_or_else(PoisonError::into_inner).contains(&id);
-        if known { Ok(Tenant::new(self.0.clone(), id)) } else { Err(UnknownTenant(id.to_string())) }
+    pub fn tenant(&self, name: &str) -> Result<Tenant, UnknownTenant> {
+        let known = self.0.tenant(name);
+        known.map(|id| Tenant::new(self.0.clone(), id)).ok_or_else(|| UnknownTenant(name.to_owned()))
     }
 
-    /// Ends every hook within its own bounds, and waits for what they run, at most `within`. Children are gone
-    /// afterwards, also those of turns that somebody still holds.
+    /// Cancels every turn, ends every hook within its own bounds, and waits for calls and hooks, at most `within`. Calls
+    /// that are made afterwards do not run. Children are gone afterwards, also those of turns that somebody still holds.
     pub async fn close(&self, within: Duration) -> Left {
-        let tasks = self.0.engine.close_within(within).await;
-        Left { tasks, lost_records: self.0.engine.evidence().lost() }
+        self.0.stop();
+        let calls = tokio::time::timeout(within, self.0.calls.wait());
+        let (tasks, _in_time) = tokio::join!(self.0.engine.close_within(within), calls);
+        Left { tasks, calls: self.0.calls.len(), lost_records: self.0.lost() }
     }
 
     /// Puts `mount` in force.
     pub(crate) fn add(&self, mount: Mount) -> Result<(), AddError> {
+        if self.0.closing.is_cancelled() {
+            return Err(AddError::Closed(mount.hook.name.to_string()));
+        }
         self.0.engine.add(mount).map_err(|taken| AddError::Taken(taken.0.to_string()))
     }
 

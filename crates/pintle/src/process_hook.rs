@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::hook::HookState;
 use domain::json::{Object, Value, json};
+use engine::Mount;
 use process::ProcessHook;
 
 use crate::pintle::{AddError, Pintle};
@@ -26,7 +27,7 @@ impl Process {
         Self { entry, folder: PathBuf::from(".") }
     }
 
-    /// What would stand under `hooks.processes.NAME` in a configuration. It counts as enabled.
+    /// The hook of the entry that would stand under `hooks.processes.NAME` in a configuration. It counts as enabled.
     pub fn from_entry(mut entry: Object) -> Self {
         entry.insert("enabled".to_owned(), true.into());
         Self { entry, folder: PathBuf::from(".") }
@@ -75,17 +76,33 @@ impl Pintle {
     /// # Errors
     /// What is wrong with it, that its program does not come up, or that its name is taken. Nothing is left running then.
     pub async fn process(&self, name: &str, hook: Process) -> Result<(), AddError> {
+        if self.0.closing.is_cancelled() {
+            return Err(AddError::Closed(name.to_owned()));
+        }
         let mount = process::mount_entry(&self.0.engine, name, &Value::Object(hook.entry), &hook.folder)
             .map_err(|bad| AddError::Entry(bad.to_string()))?;
-        self.meets_a_tool(&mount)?;
+        let handler = mount.handler.clone();
+        let added = match self.is_up(name, &mount).await {
+            Ok(()) => self.add(mount),
+            Err(why) => Err(why),
+        };
+        if added.is_err() {
+            handler.close().await;
+        }
+        added
+    }
+
+    /// Lets those pass that can act: some tool is theirs, and their child shook hands.
+    async fn is_up(&self, name: &str, mount: &Mount) -> Result<(), AddError> {
+        self.meets_a_tool(mount)?;
         let not_up = |why: String| AddError::NotUp { hook: name.to_owned(), why };
         if mount.hook.state != HookState::Armed {
             return Err(not_up("is not armed".to_owned()));
         }
         let handler: &dyn std::any::Any = &*mount.handler;
-        if let Some(child) = handler.downcast_ref::<ProcessHook>() {
-            child.ready().await.map_err(|fault| not_up(fault.to_string()))?;
+        match handler.downcast_ref::<ProcessHook>() {
+            Some(child) => child.ready().await.map_err(|fault| not_up(fault.to_string())),
+            None => Ok(()),
         }
-        self.add(mount)
     }
 }

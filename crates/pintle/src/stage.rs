@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Notice, PreToolUse,
-    UserPromptSubmit,
+    SubagentStart, UserPromptSubmit,
 };
 use domain::verdict::Verdict;
 use engine::{HookCx, NativeHook};
@@ -91,11 +91,17 @@ stages! {
     PreToolUse pre_tool_use,
     ApproveTool approve_tool,
     AfterTool after_tool,
+    SubagentStart subagent_start,
 }
 
 /// The checkpoints that are only told of and that a [`Turn`](crate::Turn) reaches.
-const TOLD: [CheckpointKind; 4] =
-    [CheckpointKind::SessionStart, CheckpointKind::PostToolUse, CheckpointKind::Stop, CheckpointKind::Runtime];
+const TOLD: [CheckpointKind; 5] = [
+    CheckpointKind::SessionStart,
+    CheckpointKind::PostToolUse,
+    CheckpointKind::SubagentStop,
+    CheckpointKind::Stop,
+    CheckpointKind::Runtime,
+];
 
 /// An observer as the engine mounts it.
 pub(crate) fn observing(observer: impl Observer) -> Arc<dyn NativeHook> {

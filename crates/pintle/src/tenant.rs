@@ -8,6 +8,8 @@ use domain::store::{RecordQuery, StoreError, StoredEvent};
 
 use crate::approvals::Approvals;
 use crate::host::Host;
+#[cfg(feature = "rules")]
+use crate::rules::Rules;
 use crate::turn::Turn;
 
 /// Everything of one tenant, and nothing of another.
@@ -51,7 +53,7 @@ impl Tenant {
         Turn::new(self.host.clone(), who)
     }
 
-    /// What its hooks did.
+    /// The records of what its hooks did.
     pub fn records(&self) -> Records {
         Records { host: self.host.clone(), tenant: self.id.clone() }
     }
@@ -60,6 +62,13 @@ impl Tenant {
     pub fn approvals(&self) -> Option<Approvals> {
         let store = self.host.stores.approvals.clone()?;
         Some(Approvals::new(self.host.clone(), store, self.id.clone()))
+    }
+
+    /// The rules that hold for it. None where rules are kept nowhere.
+    #[cfg(feature = "rules")]
+    pub fn rules(&self) -> Option<Rules> {
+        let rules = self.host.rules.as_ref()?;
+        Some(Rules::new(rules.rule_admin().clone(), self.id.clone()))
     }
 }
 

@@ -11,8 +11,8 @@ struct Refund;
 impl Executor for Refund {
     type Error = Infallible;
 
-    fn tool(&self) -> &str {
-        "refund"
+    fn runs(&self, tool: &str) -> bool {
+        tool == "refund"
     }
 
     async fn execute(&self, permit: Permit, _cancel: &Cancel) -> Result<Output, Infallible> {

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use domain::checkpoint::runtime::{RuntimeEvent, TurnStatus};
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{Notice, ObservedEvent};
-use domain::json::Object;
-use domain::llm::{LlmReply, LlmRequest, Usage};
 use futures_util::FutureExt as _;
+use pintle::checkpoint::{ObservedEvent, RuntimeEvent};
+use pintle::llm::{LlmReply, LlmRequest, Usage};
+use pintle::message::{Message, Role};
 use pintle::prelude::*;
 use store::Memory;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -43,8 +41,8 @@ struct Away;
 impl Executor for Tool {
     type Error = Away;
 
-    fn tool(&self) -> &str {
-        "refund"
+    fn runs(&self, tool: &str) -> bool {
+        tool == "refund"
     }
 
     async fn execute(&self, permit: Permit, _cancel: &Cancel) -> Result<Output, Away> {
@@ -104,13 +102,7 @@ fn refund() -> Call {
 }
 
 fn request() -> LlmRequest {
-    LlmRequest {
-        model: "any/model".to_owned(),
-        messages: Vec::new(),
-        tools: Vec::new(),
-        options: Object::new(),
-        graceful_terminal: false,
-    }
+    LlmRequest::new("any/model", [Message::text(Role::User, "refund it")])
 }
 
 fn turn_ends(all: &[Notice]) -> Vec<&RuntimeEvent> {
@@ -180,14 +172,14 @@ async fn a_turn_that_is_cancelled_waits_for_no_model() {
 async fn the_end_of_a_turn_says_what_ran_and_what_it_cost() {
     let heard = Heard::with(Stores::none());
     let turn = heard.turn();
-    let _ = turn.begin("refund it", InputKind::First).await.unwrap();
+    let _begun = turn.begin("refund it", InputKind::First).await.unwrap();
     let usage = Usage { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
     let send = |_| async move { Ok::<_, Away>(LlmReply { usage: Some(usage), ..LlmReply::text("ok") }) };
     let answer = turn.model(request(), send).await.unwrap();
     assert_eq!(answer.reply.content, "ok");
     let done = turn.call(refund(), &Tool::that(Ends::Well)).await.unwrap();
     assert_eq!(done.output.for_llm, "refund done");
-    turn.end(TurnStatus::Completed, "done");
+    turn.end("done");
     let all = heard.all().await;
     let ends = turn_ends(&all);
     let [RuntimeEvent::TurnEnd { tool_kinds, tool_executions, iterations, .. }] = ends[..] else { panic!("{ends:?}") };
@@ -215,7 +207,7 @@ async fn a_turn_is_left_aborted_but_one_that_waits_for_a_person_stays_open() {
         let ask = |_: &PreToolUse| Verdict::Ask("it costs money".into());
         heard.pintle.hook("ask", "^refund$", ask).unwrap();
         let turn = heard.turn();
-        let _ = turn.begin("refund it", InputKind::First).await.unwrap();
+        let _begun = turn.begin("refund it", InputKind::First).await.unwrap();
         if parks {
             let stop = turn.call(refund(), &Tool::that(Ends::Well)).await.unwrap_err();
             assert!(matches!(stop, Stop::Parked(_)), "{stop:?}");

@@ -1,0 +1,9 @@
+//! A stage has only the answers that it can obey.
+
+use pintle::prelude::*;
+
+fn hook(_at: &AfterTool) -> Verdict<AfterTool> {
+    Verdict::deny("too late")
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! Whoever drops a result drops what hooks left of it.
+#![deny(unused_must_use)]
+
+use pintle::prelude::*;
+
+async fn run<X: Executor>(turn: &Turn, call: Call, tool: &X) -> Result<(), Stop<X::Error>> {
+    turn.call(call, tool).await?;
+    Ok(())
+}
+
+fn main() {}

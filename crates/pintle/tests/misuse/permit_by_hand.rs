@@ -1,0 +1,9 @@
+//! Nobody makes a permit by hand.
+
+use pintle::prelude::*;
+
+fn permit(call: Call) -> Permit {
+    Permit { call }
+}
+
+fn main() {}
