@@ -12,8 +12,8 @@ use domain::session::{JournalEntry, OpenTurn};
 use domain::store::StoreError;
 use domain::tool::ToolOutput;
 use domain::turn::{Fact, Turn, TurnEnd};
+use engine::Dispatcher;
 use engine::approvals::OpenQuestion;
-use engine::{Dispatcher, TurnCx};
 
 use crate::conversation::Conversation;
 use crate::skills::TextRequest;
@@ -60,7 +60,7 @@ impl Runner {
         user_output: Arc<dyn UserOutput>,
         turn_handle: &TurnHandle,
     ) -> TurnReport {
-        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
+        let turn_env = TurnEnv::top(user_output, turn_handle);
         self.work(conversation, Some(request.into()), turn_env, TurnId::fresh()).await
     }
 
@@ -75,7 +75,7 @@ impl Runner {
         if conversation.queue().is_empty() {
             return None;
         }
-        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
+        let turn_env = TurnEnv::top(user_output, turn_handle);
         Some(self.work(conversation, None, turn_env, TurnId::fresh()).await)
     }
 
@@ -87,25 +87,25 @@ impl Runner {
         user_output: Arc<dyn UserOutput>,
         turn_handle: &TurnHandle,
     ) -> Option<TurnReport> {
-        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
-        let cx = self.turn_cx(conversation, conversation.open_turn()?.turn_id.clone(), &turn_env);
+        let turn_env = TurnEnv::top(user_output, turn_handle);
+        let mut hooks = self.hooks(conversation, conversation.open_turn()?.turn_id.clone(), &turn_env);
         self.recover_children(conversation, &turn_env).await;
-        self.open(conversation, &turn_env.hooks, &cx.who);
-        let unsettled = match unsettled(&cx).await {
+        self.open(conversation, &hooks);
+        let unsettled = match unsettled(&hooks).await {
             Ok(unsettled) => unsettled,
             // Whoever cannot read what a person refused must run nothing; the turn stays as it is.
             Err(error) => {
                 let ending = TurnEnding::Failed { stage: "session_restore".into(), text: error.to_string() };
                 conversation.now_is(ending.cause());
-                let turn_id = cx.who.turn_id;
+                let turn_id = hooks.who().turn_id.clone();
                 return Some(TurnReport { turn_id, reply: String::new(), ending, denials: Vec::new() });
             }
         };
         conversation.begin_work();
         let open = conversation.session.take_open()?;
         // Its owners hold for the calls of the batch that was under way.
-        let cx = TurnCx { known: self.known(open.turn.owners().clone(), &cx.who), ..cx };
-        let mut work = Work::new(self, conversation, turn_env, cx, open);
+        hooks.set_known(self.known(open.turn.owners().clone(), hooks.who()));
+        let mut work = Work::new(self, conversation, turn_env, hooks, open);
         // Whoever worked it before told of these.
         drop(work.turn.take_events());
         work.give_up_running();
@@ -122,14 +122,14 @@ impl Runner {
         user_output: Arc<dyn UserOutput>,
         turn_handle: &TurnHandle,
     ) -> ToolOutput {
-        let turn_env = TurnEnv::top(self.engine.dispatcher(), user_output, turn_handle);
+        let turn_env = TurnEnv::top(user_output, turn_handle);
         let turn_id = TurnId::fresh();
-        let cx = self.turn_cx(conversation, turn_id.clone(), &turn_env);
-        self.open(conversation, &turn_env.hooks, &cx.who);
+        let hooks = self.hooks(conversation, turn_id.clone(), &turn_env);
+        self.open(conversation, &hooks);
         let read_only = self.tools.canonical(&part.function.name).and_then(|name| self.tools.get(name));
         let read_only = read_only.is_some_and(|tool| tool.read_only());
         let open = OpenTurn { turn_id, prompt: String::new(), turn: Turn::of_call(part, read_only) };
-        let mut work = Work::new(self, conversation, turn_env, cx, open).apart();
+        let mut work = Work::new(self, conversation, turn_env, hooks, open).apart();
         work.begin();
         let out = work.run().await;
         match (out, work.take_last()) {
@@ -148,12 +148,12 @@ impl Runner {
         turn_env: TurnEnv,
         turn_id: TurnId,
     ) -> TurnReport {
-        let cx = self.turn_cx(conversation, turn_id.clone(), &turn_env);
+        let hooks = self.hooks(conversation, turn_id.clone(), &turn_env);
         self.recover(conversation, &turn_env).await;
-        self.open(conversation, &turn_env.hooks, &cx.who);
+        self.open(conversation, &hooks);
         let received = match request {
             None => Ok(FrontEndInput::default()),
-            Some(request) => self.receive(conversation, request, (&turn_env, &cx)).await,
+            Some(request) => self.receive(conversation, request, &*turn_env.user_output, &hooks).await,
         };
         let mut received = match received {
             Ok(received) => received,
@@ -184,7 +184,7 @@ impl Runner {
                 denials: Vec::new(),
             };
         };
-        let work = Work::new(self, conversation, turn_env, cx, open);
+        let work = Work::new(self, conversation, turn_env, hooks, open);
         if let Some(text) = text {
             work.tell_started(&text);
         }
@@ -203,7 +203,8 @@ impl Runner {
         TurnReport { turn_id, reply, ending, denials }
     }
 
-    fn turn_cx(&self, conversation: &Conversation, turn_id: TurnId, turn_env: &TurnEnv) -> TurnCx {
+    /// The hooks of a turn in this conversation; those of a sub-agent are the ones that the first agent began with.
+    fn hooks(&self, conversation: &Conversation, turn_id: TurnId, turn_env: &TurnEnv) -> Dispatcher {
         let top = Identity::top(self.settings.id.as_str(), conversation.key.as_str(), turn_id.clone());
         let mut who = Identity {
             channel: conversation.channel.clone(),
@@ -211,24 +212,29 @@ impl Runner {
             trace_id: TraceId::from(turn_id.as_str()),
             ..top
         };
-        if let Some(parent) = &turn_env.parent {
+        let parent = turn_env.parent.as_ref();
+        if let Some(parent) = parent.map(Dispatcher::who) {
             who.parent_turn_id = Some(parent.turn_id.clone());
             who.depth = parent.depth + 1;
             who.trace_id = parent.trace_id.clone();
             who.sender_id.clone_from(&parent.sender_id);
             who.ancestors = std::iter::once(&parent.agent_id).chain(&parent.ancestors).cloned().collect();
         }
-        let below = turn_env.parent.is_some();
+        let known = self.known(BTreeMap::new(), &who);
         let approvals = self.approvals.clone();
-        let approvals = if below { approvals.map(|it| Arc::new(it.for_subagents())) } else { approvals };
-        TurnCx { cancel: turn_env.turn_handle.token().child_token(), approvals, ..self.context(who) }
+        let (hooks, approvals) = match parent {
+            Some(parent) => (parent.below(who), approvals.map(|it| Arc::new(it.for_subagents()))),
+            None => (self.engine.dispatcher(who), approvals),
+        };
+        let cancel = turn_env.turn_handle.token().child_token();
+        hooks.with_known(known).with_cancel(cancel).with_approvals(approvals)
     }
 
     /// Notes that this process works on the session, and tells of it if the session is new.
-    fn open(&self, conversation: &mut Conversation, hooks: &Dispatcher, who: &Identity) {
+    fn open(&self, conversation: &mut Conversation, hooks: &Dispatcher) {
         let new = !conversation.session.has_begun();
         let Some(entries) = conversation.opening(&self.settings.id) else { return };
-        let records = if new { hooks.tell_apart(who, ObservedEvent::SessionStart) } else { Vec::new() };
+        let records = if new { hooks.tell_apart(ObservedEvent::SessionStart) } else { Vec::new() };
         drop(conversation.journal.note(&self.settings.id, entries, records, hooks));
     }
 
@@ -242,19 +248,19 @@ impl Runner {
     /// Ends the open turn of the session alone.
     async fn recover_turn(&self, conversation: &mut Conversation, turn_env: &TurnEnv) {
         let Some(turn_id) = conversation.open_turn().map(|open| open.turn_id.clone()) else { return };
-        let cx = self.turn_cx(conversation, turn_id, turn_env);
-        self.open(conversation, &turn_env.hooks, &cx.who);
+        let hooks = self.hooks(conversation, turn_id, turn_env);
+        self.open(conversation, &hooks);
         conversation.begin_work();
         // Nothing is waited for between these two, so nobody can drop a turn that is in neither place.
         let Some(open) = conversation.session.take_open() else { return };
-        Work::new(self, conversation, turn_env.clone(), cx, open).lay_down().await;
+        Work::new(self, conversation, turn_env.clone(), hooks, open).lay_down().await;
     }
 }
 
 /// What persons were asked about the calls of a turn that was left open.
-async fn unsettled(cx: &TurnCx) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
-    match &cx.approvals {
-        Some(approvals) => approvals.unsettled(&cx.who).await,
+async fn unsettled(hooks: &Dispatcher) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
+    match hooks.approvals() {
+        Some(approvals) => approvals.unsettled(hooks.who()).await,
         None => Ok(BTreeMap::new()),
     }
 }

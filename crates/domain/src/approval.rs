@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::clearing::ApprovalQuestion;
 use crate::id::{AgentId, CallId, HookName, SessionId, TenantId, TurnId};
 use crate::identity::Identity;
 use crate::json::Object;
-use crate::tool::{Digest, ToolCall};
-use crate::verdict::Reason;
+use crate::tool::Digest;
 
 /// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
 /// question.
@@ -131,14 +131,9 @@ pub enum QuestionPlan {
 }
 
 impl Approval {
-    /// A question about `call`, asked by `by`.
-    pub fn question(
-        id: String,
-        who: &Identity,
-        call: &ToolCall,
-        (by, why): (&HookName, &Reason),
-        now: jiff::Timestamp,
-    ) -> Self {
+    /// The question of a clearing, as it is kept from `now` on.
+    pub fn question(id: String, who: &Identity, question: ApprovalQuestion<'_>, now: jiff::Timestamp) -> Self {
+        let ApprovalQuestion { call, by, why } = question;
         let lifetime = jiff::SignedDuration::from_secs(LIFETIME_SECONDS);
         Self {
             id,

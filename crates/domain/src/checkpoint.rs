@@ -19,6 +19,7 @@ pub mod approve_tool;
 pub mod before_llm;
 pub mod before_tool;
 pub(crate) mod facts;
+pub mod finished;
 pub(crate) mod kind;
 pub mod notice;
 pub mod pre_tool_use;
@@ -33,6 +34,7 @@ pub use approve_tool::ApproveTool;
 pub use before_llm::{BeforeLlm, LlmPatch};
 pub use before_tool::{BeforeTool, CallPatch, Substitute};
 pub use facts::Facts;
+pub use finished::{FinishedCall, FinishedTurn};
 pub use kind::{AskedKind, CHECKPOINT_COUNT, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
 pub use notice::{Notice, ObservedEvent};
 pub use pre_tool_use::PreToolUse;
@@ -171,6 +173,31 @@ impl Subject<'_> {
     }
 }
 
+/// The subject that a rule is asked about. At the other checkpoints rules are told, or have no place.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "each is the checkpoint of the same name")]
+pub enum RuleSubject<'a> {
+    UserPromptSubmit(&'a UserPromptSubmit),
+    PreToolUse(&'a PreToolUse),
+    SubagentStart(&'a SubagentStart),
+}
+
+impl<'a> Subject<'a> {
+    /// The subject, if rules are asked about it.
+    pub fn of_rules(self) -> Option<RuleSubject<'a>> {
+        match self {
+            Self::UserPromptSubmit(at) => Some(RuleSubject::UserPromptSubmit(at)),
+            Self::PreToolUse(at) => Some(RuleSubject::PreToolUse(at)),
+            Self::SubagentStart(at) => Some(RuleSubject::SubagentStart(at)),
+            Self::BeforeLlm(_)
+            | Self::AfterLlm(_)
+            | Self::BeforeTool(_)
+            | Self::ApproveTool(_)
+            | Self::AfterTool(_) => None,
+        }
+    }
+}
+
 /// The reply of a handler.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is the checkpoint of the same name")]
@@ -185,19 +212,35 @@ pub enum Reply {
     SubagentStart(ParsedVerdict<SubagentStart>),
 }
 
+macro_rules! of_each {
+    ($reply:expr, $heard:ident => $what:expr) => {
+        match $reply {
+            Reply::UserPromptSubmit($heard) => $what,
+            Reply::BeforeLlm($heard) => $what,
+            Reply::AfterLlm($heard) => $what,
+            Reply::BeforeTool($heard) => $what,
+            Reply::PreToolUse($heard) => $what,
+            Reply::ApproveTool($heard) => $what,
+            Reply::AfterTool($heard) => $what,
+            Reply::SubagentStart($heard) => $what,
+        }
+    };
+}
+
 impl Reply {
     /// The word of what was answered, wherever it was.
     pub fn word(&self) -> VerdictKind {
-        match self {
-            Self::UserPromptSubmit(heard) => heard.verdict.told().0,
-            Self::BeforeLlm(heard) => heard.verdict.told().0,
-            Self::AfterLlm(heard) => heard.verdict.told().0,
-            Self::BeforeTool(heard) => heard.verdict.told().0,
-            Self::PreToolUse(heard) => heard.verdict.told().0,
-            Self::ApproveTool(heard) => heard.verdict.told().0,
-            Self::AfterTool(heard) => heard.verdict.told().0,
-            Self::SubagentStart(heard) => heard.verdict.told().0,
-        }
+        of_each!(self, heard => heard.verdict.told().0)
+    }
+
+    /// The likely mistakes that it was read with.
+    pub fn warnings(&self) -> &[String] {
+        of_each!(self, heard => &heard.warnings)
+    }
+
+    /// What the model is to read besides.
+    pub fn context(&self) -> Option<&str> {
+        of_each!(self, heard => heard.context.as_deref())
     }
 }
 

@@ -19,10 +19,10 @@ mod write;
 pub use diff::diff;
 pub use members::Members;
 pub use number::{NoNumber, Number};
-pub use object::{Iter, Object};
+pub use object::Iter;
 pub use read::parse;
 pub use typed::{from_value, to_value};
-pub use value::{Place, Value};
+pub use value::{Object, Place, Value};
 pub use write::canonical;
 
 pub use crate::json_value as json;

@@ -156,3 +156,13 @@ pub struct Usage {
     #[serde(default)]
     pub total_tokens: u64,
 }
+
+impl Usage {
+    /// Adds what one more model call cost, as far as its provider tells.
+    pub fn add(&mut self, call: Option<Self>) {
+        let Some(Self { prompt_tokens, completion_tokens, total_tokens }) = call else { return };
+        self.prompt_tokens += prompt_tokens;
+        self.completion_tokens += completion_tokens;
+        self.total_tokens += total_tokens;
+    }
+}

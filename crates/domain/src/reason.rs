@@ -78,11 +78,7 @@ impl Reason {
     pub fn new(text: &str) -> Self {
         let clean: String = text.chars().filter(|c| !c.is_control()).collect();
         let clean = clean.trim();
-        let mut end = clean.len().min(MAX_REASON_BYTES);
-        while !clean.is_char_boundary(end) {
-            end -= 1;
-        }
-        Self(clean[..end].to_owned())
+        Self(clean[..clean.floor_char_boundary(MAX_REASON_BYTES)].to_owned())
     }
 
     /// The cleaned text.

@@ -10,14 +10,57 @@ use crate::json::Object;
 /// The checkpoints at which hooks of the agent family act, in the order of a turn. Source: the published format of
 /// rules.
 pub const AGENT_EVENTS: [CheckpointKind; 7] = [
-    CheckpointKind::SessionStart,
-    CheckpointKind::UserPromptSubmit,
-    CheckpointKind::PreToolUse,
-    CheckpointKind::PostToolUse,
-    CheckpointKind::SubagentStart,
-    CheckpointKind::SubagentStop,
-    CheckpointKind::Stop,
+    RuleEvent::SessionStart.checkpoint(),
+    RuleEvent::UserPromptSubmit.checkpoint(),
+    RuleEvent::PreToolUse.checkpoint(),
+    RuleEvent::PostToolUse.checkpoint(),
+    RuleEvent::SubagentStart.checkpoint(),
+    RuleEvent::SubagentStop.checkpoint(),
+    RuleEvent::Stop.checkpoint(),
 ];
+
+/// The name of a checkpoint at which rules act, one of [`AGENT_EVENTS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the checkpoint of the same name")]
+pub enum RuleEvent {
+    SessionStart,
+    UserPromptSubmit,
+    PreToolUse,
+    PostToolUse,
+    SubagentStart,
+    SubagentStop,
+    Stop,
+}
+
+impl RuleEvent {
+    const ALL: [Self; AGENT_EVENTS.len()] = [
+        Self::SessionStart,
+        Self::UserPromptSubmit,
+        Self::PreToolUse,
+        Self::PostToolUse,
+        Self::SubagentStart,
+        Self::SubagentStop,
+        Self::Stop,
+    ];
+
+    /// The checkpoint `kind`, if rules act there.
+    pub fn at(kind: CheckpointKind) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.checkpoint() == kind)
+    }
+
+    /// The checkpoint.
+    pub const fn checkpoint(self) -> CheckpointKind {
+        match self {
+            Self::SessionStart => CheckpointKind::SessionStart,
+            Self::UserPromptSubmit => CheckpointKind::UserPromptSubmit,
+            Self::PreToolUse => CheckpointKind::PreToolUse,
+            Self::PostToolUse => CheckpointKind::PostToolUse,
+            Self::SubagentStart => CheckpointKind::SubagentStart,
+            Self::SubagentStop => CheckpointKind::SubagentStop,
+            Self::Stop => CheckpointKind::Stop,
+        }
+    }
+}
 
 /// The member of `metadata` that names the file in which a rule is kept.
 pub const IN_FILE: &str = "file";

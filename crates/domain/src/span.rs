@@ -150,7 +150,7 @@ impl SpanKey {
     /// The span that an event at `kind` belongs to: the tool call that it is about, else the turn.
     pub fn above(who: &Identity, kind: CheckpointKind) -> Self {
         match &who.tool_call_id {
-            Some(call) if is_about_a_call(kind) => Self::of_call(who, call),
+            Some(call) if kind.is_about_a_call() => Self::of_call(who, call),
             Some(_) | None => Self::of_turn(&who.tenant_id, &who.turn_id),
         }
     }
@@ -159,30 +159,6 @@ impl SpanKey {
         let bytes = digest(parts).to_be_bytes();
         let [a, b, c, d, e, f, g, h, ..] = bytes;
         Self(u64::from_be_bytes([a, b, c, d, e, f, g, h]).max(1))
-    }
-}
-
-/// Whether what happens at `kind` happens to the tool call that the event names.
-fn is_about_a_call(kind: CheckpointKind) -> bool {
-    match kind {
-        CheckpointKind::BeforeTool
-        | CheckpointKind::PreToolUse
-        | CheckpointKind::ApproveTool
-        | CheckpointKind::AfterTool
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::SubagentStart
-        | CheckpointKind::SubagentStop => true,
-        CheckpointKind::SessionStart
-        | CheckpointKind::UserPromptSubmit
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::BeforeLlm
-        | CheckpointKind::AfterLlm
-        | CheckpointKind::Stop
-        | CheckpointKind::Runtime => false,
     }
 }
 

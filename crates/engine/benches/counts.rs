@@ -15,7 +15,7 @@ use domain::tool::ToolCall;
 use domain::verdict::Verdict;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
-use pintle_engine::{Clearance, Dispatcher, Engine, HookCx, NativeAnswer, NativeHook, NullStore, TurnCx, async_trait};
+use pintle_engine::{Clearance, Dispatcher, Engine, HookCx, NativeAnswer, NativeHook, NullStore, async_trait};
 use tokio::runtime::Runtime;
 
 /// Lets every call pass, at the stages that it names.
@@ -44,7 +44,6 @@ impl NativeHook for Passing {
 struct Scene {
     runtime: Runtime,
     hooks: Dispatcher,
-    cx: TurnCx,
 }
 
 impl Scene {
@@ -57,20 +56,19 @@ impl Scene {
             hook.matching("^(read|write|edit)$").expect("a good pattern")
         });
         engine.replace(mounts.collect()).expect("every hook has a name of its own");
-        let cx = TurnCx::new(Identity::top("main", "cli:direct", TurnId::from("turn_00000001")));
-        let hooks = engine.dispatcher();
+        let hooks = engine.dispatcher(Identity::top("main", "cli:direct", TurnId::from("turn_00000001")));
         drop(inside);
-        Self { runtime, hooks, cx }
+        Self { runtime, hooks }
     }
 
     fn check(&self, subject: BeforeTool) -> BeforeTool {
-        let (subject, ruling) = self.runtime.block_on(self.hooks.check(&self.cx, subject));
+        let (subject, ruling) = self.runtime.block_on(self.hooks.check(subject));
         assert!(matches!(ruling, Ruling::Proceed), "the call did not pass");
         subject
     }
 
     fn clear(&self, call: ToolCall) -> Clearance {
-        let cleared = self.runtime.block_on(self.hooks.clear(&self.cx, call));
+        let cleared = self.runtime.block_on(self.hooks.clear(call));
         assert!(matches!(cleared, Clearance::Run(..)), "the call was not cleared");
         cleared
     }

@@ -169,7 +169,7 @@ impl Approvals {
         loop {
             let now = self.clock.now();
             let id = uuid::Uuid::now_v7().to_string();
-            let asked = Approval::question(id, who, question.call, (question.by, question.why), now);
+            let asked = Approval::question(id, who, question, now);
             let standing = self.on_store(move |store| store.ask(asked, now)).await?;
             let waiting = match standing {
                 ApprovalStanding::Approved { id } => {

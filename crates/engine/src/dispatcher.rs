@@ -6,9 +6,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use domain::account::HandlerAnswer;
 use domain::chain::{Chain, HookMachine, Note};
-use domain::checkpoint::{
-    AgentInfo, Checkpoint, CheckpointKind, EventContext, Notice, ObservedEvent, Reply, RuntimeEvent,
-};
+use domain::checkpoint::{AgentInfo, Checkpoint, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent};
 use domain::execution::Execution;
 use domain::fault::Fault;
 use domain::hook::HookState;
@@ -28,29 +26,24 @@ use crate::hook_set::HookSet;
 use crate::live_rules::CurrentSet;
 
 mod clear;
+mod handle;
+mod run;
 
 pub use clear::{Clearance, NOT_RECORDED};
+pub use handle::AsNamed;
+pub use run::{Stopped, WITHHELD};
 
-/// The hooks in force for one turn.
+/// The hooks of one turn: who acts, what is known of them, and the rules and the record of their tenant, in one handle,
+/// so that they cannot disagree.
 #[derive(Clone)]
 pub struct Dispatcher {
     current: Arc<CurrentSet>,
     evidence: Arc<Evidence>,
-}
-
-/// The context that every question of one turn has in common.
-#[derive(Clone)]
-pub struct TurnCx {
-    /// The identity of the turn.
-    pub who: Identity,
-    /// Set when the turn is ending.
-    pub cancel: CancellationToken,
-    /// The knowledge about the agent: its tools, models and who owns which injected tool.
-    pub known: Arc<dyn AgentInfo>,
-    /// Where persons are asked; without it an ask refuses.
-    pub approvals: Option<Arc<Approvals>>,
-    /// Who takes files over that hooks hand over at `after_tool`; without it they stay as the hook wrote them.
-    pub files: Option<Arc<dyn FileSink>>,
+    who: Identity,
+    cancel: CancellationToken,
+    known: Arc<dyn AgentInfo>,
+    approvals: Option<Arc<Approvals>>,
+    files: Option<Arc<dyn FileSink>>,
 }
 
 /// Takes over the files of a result, before anything else sees them.
@@ -60,69 +53,36 @@ pub trait FileSink: Send + Sync {
     async fn take(&self, output: ToolOutput, by: &HookName) -> ToolOutput;
 }
 
-impl TurnCx {
-    /// A turn of a host that resolves tools and models by itself: every name is taken as it is.
-    pub fn new(who: Identity) -> Self {
-        Self { who, cancel: CancellationToken::new(), known: Arc::new(AsNamed), approvals: None, files: None }
-    }
-
-    /// Who acts, and what is known of them.
-    pub fn event_context(&self) -> EventContext<'_> {
-        EventContext { who: &self.who, known: &*self.known }
-    }
-}
-
-/// Takes every name of a tool or model as it is; no hook owns a tool.
-struct AsNamed;
-
-impl AgentInfo for AsNamed {
-    fn tool(&self, name: &str) -> Option<String> {
-        Some(name.to_owned())
-    }
-
-    fn model(&self, _model: &str) -> bool {
-        true
-    }
-
-    fn owner(&self, _name: &str) -> Option<HookName> {
-        None
-    }
-}
-
 impl Dispatcher {
-    pub(crate) fn new(current: Arc<CurrentSet>, evidence: Arc<Evidence>) -> Self {
-        Self { current, evidence }
-    }
-
     /// The hooks in force now, in running order. Configured ones are those that the turn began with.
     pub fn set(&self) -> Arc<HookSet> {
         self.current.set()
     }
 
     /// Asks every hook of the checkpoint `C` about `subject`, and waits.
-    pub async fn check<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>) {
+    pub async fn check<C: Checkpoint>(&self, subject: C) -> (C, Ruling<C>) {
         if self.current.is_quiet(C::KIND) {
             return (subject, Ruling::Proceed);
         }
         // In a box, so that a checkpoint without hooks moves nothing around but its subject.
-        let (subject, ruling, _) = Box::pin(self.ask_hooks(cx, self.current.set(), subject)).await;
+        let (subject, ruling, _) = Box::pin(self.ask_hooks(self.current.set(), subject)).await;
         (subject, ruling)
     }
 
     /// Asks the hooks about `subject`, and also returns the notes that hooks want the model to read besides.
-    pub async fn consult<C: Checkpoint>(&self, cx: &TurnCx, subject: C) -> (C, Ruling<C>, Vec<Note>) {
+    pub async fn consult<C: Checkpoint>(&self, subject: C) -> (C, Ruling<C>, Vec<Note>) {
         if self.current.is_quiet(C::KIND) {
             return (subject, Ruling::Proceed, Vec::new());
         }
-        Box::pin(self.ask_hooks(cx, self.current.set(), subject)).await
+        Box::pin(self.ask_hooks(self.current.set(), subject)).await
     }
 
-    async fn ask_hooks<C: Checkpoint>(&self, cx: &TurnCx, set: Arc<HookSet>, subject: C) -> (C, Ruling<C>, Vec<Note>) {
+    async fn ask_hooks<C: Checkpoint>(&self, set: Arc<HookSet>, subject: C) -> (C, Ruling<C>, Vec<Note>) {
         let mut ids = Ids::default();
         let tool = subject.facts().tool.map(|(tool, _)| tool.to_owned());
         let began = self.evidence.moment();
-        let mut chain = Chain::new(set.roster().clone(), cx.event_context(), subject);
-        self.drive((cx, &set), &mut ids, &mut chain).await;
+        let mut chain = Chain::new(set.roster().clone(), self.event_context(), subject);
+        self.drive(&set, &mut ids, &mut chain).await;
         let mut concluded = chain.conclude();
         if C::KIND == CheckpointKind::UserPromptSubmit && matches!(concluded.ruling, Ruling::Deny(_)) {
             // A refused message is kept nowhere, and neither is what an earlier gate made of it.
@@ -136,9 +96,9 @@ impl Dispatcher {
             },
             ..EventRuling::word(concluded.ruling.word(concluded.changed))
         };
-        self.tell_faults(cx, &concluded.records);
-        self.current.live.count(&cx.who, &set, &concluded.records);
-        let event = blank(ids.of(C::KIND), C::KIND, &cx.who);
+        self.tell_faults(&concluded.records);
+        self.current.live.count(&self.who, &set, &concluded.records);
+        let event = self.blank(ids.of(C::KIND), C::KIND);
         let input = concluded.subject.facts().input.filter(|_| has_stored(&concluded.records)).cloned();
         let events = vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }];
         self.evidence.concluded(began, &events);
@@ -148,8 +108,8 @@ impl Dispatcher {
 
     /// Tells observers of something; never waits. The end of a turn is recorded even if no hook hears of it, so that
     /// the newest turn is always known.
-    pub fn tell(&self, who: &Identity, what: impl Into<ObservedEvent>) {
-        let records = self.tell_apart(who, what);
+    pub fn tell(&self, what: impl Into<ObservedEvent>) {
+        let records = self.tell_apart(what);
         if !records.is_empty() {
             self.evidence.keep_now(records);
         }
@@ -157,7 +117,7 @@ impl Dispatcher {
 
     /// Waits until there is room to tell the hooks at `kind`, but not for long. Before [`Dispatcher::tell`], where
     /// somebody can wait.
-    pub async fn room(&self, who: &Identity, kind: CheckpointKind) {
+    pub async fn room(&self, kind: CheckpointKind) {
         let set = self.current.set();
         let row = set.roster().at(kind);
         if row.is_empty() {
@@ -165,13 +125,13 @@ impl Dispatcher {
         }
         // For all at once: however many wait for the same place, the turn waits no longer than for one.
         let told = row.iter().filter(|number| set.roster().hook(**number).state == HookState::Armed);
-        join_all(told.map(|number| set.handler(*number).room(&who.tenant_id))).await;
+        join_all(told.map(|number| set.handler(*number).room(&self.who.tenant_id))).await;
         self.evidence.room().await;
     }
 
     /// Tells observers of `what`, for a host that keeps the record by itself: together with what it is about.
     #[must_use = "what is not kept leaves no evidence"]
-    pub fn tell_apart(&self, who: &Identity, what: impl Into<ObservedEvent>) -> Vec<EventRecord> {
+    pub fn tell_apart(&self, what: impl Into<ObservedEvent>) -> Vec<EventRecord> {
         let what = what.into();
         let kind = what.checkpoint();
         let set = self.current.set();
@@ -181,7 +141,7 @@ impl Dispatcher {
             return Vec::new();
         }
         let notice =
-            Arc::new(Notice { event_id: EventId::fresh(), at: jiff::Timestamp::now(), who: who.clone(), what });
+            Arc::new(Notice { event_id: EventId::fresh(), at: jiff::Timestamp::now(), who: self.who.clone(), what });
         self.evidence.noticed(&notice);
         if !recorded {
             return Vec::new();
@@ -195,7 +155,7 @@ impl Dispatcher {
             // The row of a hook that was not told has the same hash as those of hooks that were.
             input: facts.input.filter(|_| has_stored(&hooks)).cloned(),
             hooks,
-            ..blank(notice.event_id.clone(), kind, who)
+            ..self.blank(notice.event_id.clone(), kind)
         }];
         self.evidence.told(&events);
         events
@@ -214,13 +174,13 @@ impl Dispatcher {
     }
 
     /// Keeps that a rule of the host's own, not a hook, refused something at `kind`: `text` says what.
-    pub fn refused(&self, who: &Identity, kind: CheckpointKind, text: &str) {
+    pub fn refused(&self, kind: CheckpointKind, text: &str) {
         let ruling = EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Deny) };
-        self.evidence.keep_now(vec![EventRecord { ruling, ..blank(EventId::fresh(), kind, who) }]);
+        self.evidence.keep_now(vec![EventRecord { ruling, ..self.blank(EventId::fresh(), kind) }]);
     }
 
     /// Asks until nobody is left to ask.
-    async fn drive(&self, (cx, set): (&TurnCx, &HookSet), ids: &mut Ids, asks: &mut (impl HookMachine + Send)) {
+    async fn drive(&self, set: &HookSet, ids: &mut Ids, asks: &mut (impl HookMachine + Send)) {
         let mut wire = WireCache::default();
         let mut rendered = None;
         let mut asked_at = Instant::now();
@@ -232,13 +192,13 @@ impl Dispatcher {
             }
             let call = HookCall {
                 event_id: ids.get(kind),
-                who: &cx.who,
+                who: &self.who,
                 subject: need.subject,
                 timeout: need.timeout,
                 budget: need.budget,
                 again: need.again,
-                cancel: &cx.cancel,
-                known: &*cx.known,
+                cancel: &self.cancel,
+                known: &*self.known,
                 wire: &wire,
             };
             let hook = need.hook;
@@ -250,7 +210,9 @@ impl Dispatcher {
             // Most answers hand no files over, and answers are large: only those that may are moved once more.
             let HandlerAnswer { heard, account } = answered;
             let heard = match heard {
-                Ok(Reply::AfterTool(_)) => Box::pin(with_files(cx, &set.roster().hook(hook).name, heard)).await,
+                Ok(Reply::AfterTool(_)) => {
+                    Box::pin(with_files(self.files.as_ref(), &set.roster().hook(hook).name, heard)).await
+                }
                 heard => heard,
             };
             asks.settle(HandlerAnswer { heard, account }, took);
@@ -258,7 +220,7 @@ impl Dispatcher {
     }
 
     /// Every fault of an asked hook is an event too, but for being cancelled: then the turn is ending anyway.
-    fn tell_faults(&self, cx: &TurnCx, records: &RecordLines) {
+    fn tell_faults(&self, records: &RecordLines) {
         for record in records.whole() {
             if let Ran::Failed { fault, .. } = &record.outcome
                 && *fault != Fault::Cancelled
@@ -268,8 +230,23 @@ impl Dispatcher {
                     message: format!("hook \"{}\" {fault}", record.hook),
                     hook: Some(record.hook.to_string()),
                 };
-                self.tell(&cx.who, event);
+                self.tell(event);
             }
+        }
+    }
+
+    /// The record of an event that just happened, before anything came of it.
+    fn blank(&self, event_id: EventId, checkpoint: CheckpointKind) -> EventRecord {
+        EventRecord {
+            event_id,
+            at: jiff::Timestamp::now(),
+            checkpoint,
+            kind: None,
+            who: self.who.clone(),
+            tool: None,
+            input: None,
+            ruling: EventRuling::word(VerdictKind::Continue),
+            hooks: RecordLines::default(),
         }
     }
 
@@ -277,12 +254,7 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The fault that came instead of an answer; [`Fault::Unavailable`] when no hook is called `name`.
-    pub async fn probe(
-        &self,
-        cx: &TurnCx,
-        name: &HookName,
-        subject: domain::checkpoint::Subject<'_>,
-    ) -> Result<Reply, Fault> {
+    pub async fn probe(&self, name: &HookName, subject: domain::checkpoint::Subject<'_>) -> Result<Reply, Fault> {
         let set = self.current.set();
         let hooks = set.roster().hooks();
         let Some(number) = hooks.iter().position(|hook| hook.name == *name) else {
@@ -307,13 +279,13 @@ impl Dispatcher {
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
         let call = HookCall {
             event_id: &event_id,
-            who: &cx.who,
+            who: &self.who,
             subject,
             timeout: stage.timeout,
             budget: stage.timeout,
             again: false,
-            cancel: &cx.cancel,
-            known: &*cx.known,
+            cancel: &self.cancel,
+            known: &*self.known,
             wire: &wire,
         };
         set.handler(number).ask(call).await.heard
@@ -332,8 +304,12 @@ fn tell_one(set: &HookSet, number: usize, notice: &Arc<Notice>) -> Record {
 }
 
 /// The result as the hook `by` made it, with its files taken over.
-async fn with_files(cx: &TurnCx, by: &HookName, heard: Result<Reply, Fault>) -> Result<Reply, Fault> {
-    match (heard, &cx.files) {
+async fn with_files(
+    files: Option<&Arc<dyn FileSink>>,
+    by: &HookName,
+    heard: Result<Reply, Fault>,
+) -> Result<Reply, Fault> {
+    match (heard, files) {
         (Ok(Reply::AfterTool(ParsedVerdict { verdict: Verdict::Modify(output), warnings, .. })), Some(files)) => {
             let output = files.take(output, by).await;
             Ok(Reply::AfterTool(ParsedVerdict { warnings, ..Verdict::Modify(output).into() }))
@@ -362,23 +338,6 @@ impl Ids {
 
     fn of(&mut self, kind: CheckpointKind) -> EventId {
         self.get(kind).clone()
-    }
-}
-
-/// The record of an event that just happened, before anything came of it.
-fn blank(event_id: EventId, checkpoint: CheckpointKind, who: &Identity) -> EventRecord {
-    let ruling = EventRuling::word(VerdictKind::Continue);
-    let at = jiff::Timestamp::now();
-    EventRecord {
-        event_id,
-        at,
-        checkpoint,
-        kind: None,
-        who: who.clone(),
-        tool: None,
-        input: None,
-        ruling,
-        hooks: RecordLines::default(),
     }
 }
 
@@ -431,11 +390,11 @@ mod tests {
     async fn the_end_of_a_turn_is_recorded_though_no_hook_hears_of_it() {
         for watchers in [Vec::new(), vec![Arc::new(Blind) as Arc<dyn Watcher>]] {
             let kept = Arc::new(RecordedNames::default());
-            let hooks = Engine::new(kept.clone(), watchers).dispatcher();
             let who = Identity::top("main", "s", TurnId::fresh());
-            hooks.tell(&who, RuntimeEvent::LlmDelta { content_delta_len: 1, reasoning_delta_len: 0 });
-            hooks.tell(&who, end());
-            hooks.tell(&who, ObservedEvent::SessionStart);
+            let hooks = Engine::new(kept.clone(), watchers).dispatcher(who);
+            hooks.tell(RuntimeEvent::LlmDelta { content_delta_len: 1, reasoning_delta_len: 0 });
+            hooks.tell(end());
+            hooks.tell(ObservedEvent::SessionStart);
             assert_eq!(*kept.0.lock().unwrap(), [("turn_end", 0)]);
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Family, Hook, HookState, OBSERVER_TIMEOUT, Scope, Stage, Stages};
-use domain::id::{HookName, TenantId};
+use domain::id::HookName;
+use domain::identity::Identity;
 use domain::matcher::{Matcher, RespondTools};
 use domain::store::RecordStore;
 use tokio_util::task::TaskTracker;
@@ -127,15 +128,10 @@ impl Engine {
         &self.live
     }
 
-    /// The hooks of the default tenant that are in force now, for one turn.
-    pub fn dispatcher(&self) -> Dispatcher {
-        self.dispatcher_for(&TenantId::default_tenant())
-    }
-
-    /// The hooks of `tenant` that are in force now, for one turn.
-    pub fn dispatcher_for(&self, tenant: &TenantId) -> Dispatcher {
-        let current = CurrentSet::new(self.configured(), tenant.clone(), self.live.clone());
-        Dispatcher::new(Arc::new(current), self.evidence.clone())
+    /// The hooks that are in force now for a turn of `who`: those of the configuration, and the rules of its tenant.
+    pub fn dispatcher(&self, who: Identity) -> Dispatcher {
+        let current = CurrentSet::new(self.configured(), who.tenant_id.clone(), self.live.clone());
+        Dispatcher::new(Arc::new(current), self.evidence.clone(), who)
     }
 
     fn configured(&self) -> Arc<[Mounted]> {

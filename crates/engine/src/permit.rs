@@ -42,6 +42,11 @@ impl Permit {
         &self.owner
     }
 
+    /// The approval by a person that it rests on, if it rests on one; it is used up.
+    pub fn approval(&self) -> Option<&str> {
+        self.approval.as_deref()
+    }
+
     /// The call itself. The permit is used up.
     pub fn into_call(self) -> ToolCall {
         self.call
@@ -55,10 +60,5 @@ impl Permit {
     /// The digest that the record of its clearing carries.
     pub fn digest(&self) -> Digest {
         self.digest
-    }
-
-    /// The id of the approval by a person that it rests on, if it rests on one; that approval is used up.
-    pub fn approval(&self) -> Option<&str> {
-        self.approval.as_deref()
     }
 }

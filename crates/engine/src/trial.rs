@@ -12,7 +12,7 @@ use domain::record::Record;
 use domain::roster::Roster;
 use domain::ruling::Ruling;
 
-use crate::dispatcher::{Dispatcher, TurnCx};
+use crate::dispatcher::Dispatcher;
 use crate::handler::{HookCall, WireCache};
 
 /// The outcome of one question to one hook.
@@ -33,23 +33,23 @@ pub struct HookTrial<C: Checkpoint> {
 impl Dispatcher {
     /// Asks the hook called `name` about `subject`, with its matcher, its deadline and its rule for faults, as if it
     /// were the only one. Nothing is recorded. None if there is no such hook.
-    pub async fn try_hook<C: Checkpoint>(&self, cx: &TurnCx, name: &HookName, subject: C) -> Option<HookTrial<C>> {
+    pub async fn try_hook<C: Checkpoint>(&self, name: &HookName, subject: C) -> Option<HookTrial<C>> {
         let set = self.set();
         let hooks = set.roster().hooks();
         let number = hooks.iter().position(|hook| hook.name == *name)?;
         let alone = Arc::new(Roster::new(vec![(*hooks[number]).clone()]));
-        let mut chain = Chain::new(alone, cx.event_context(), subject);
+        let mut chain = Chain::new(alone, self.event_context(), subject);
         let (event_id, wire) = (EventId::fresh(), WireCache::tapped());
         while let Some(need) = chain.next() {
             let call = HookCall {
                 event_id: &event_id,
-                who: &cx.who,
+                who: self.who(),
                 subject: need.subject,
                 timeout: need.timeout,
                 budget: need.budget,
                 again: need.again,
-                cancel: &cx.cancel,
-                known: &*cx.known,
+                cancel: self.cancel(),
+                known: &**self.known(),
                 wire: &wire,
             };
             let asked_at = Instant::now();
@@ -100,10 +100,9 @@ mod tests {
         let engine = Engine::new(Arc::new(NullStore), Vec::new());
         let mounts = ["a", "b"].map(|name| engine.native(name, 0, Arc::new(NoRm)).matching("^exec$").unwrap());
         engine.replace(mounts.into()).unwrap();
-        let cx = TurnCx::new(Identity::top("main", "s", "t".into()));
-        let hooks = engine.dispatcher();
+        let hooks = engine.dispatcher(Identity::top("main", "s", "t".into()));
         let ask = async |tool: &str| {
-            let asked = hooks.try_hook(&cx, &"b".into(), BeforeTool { call: call(tool), owner: None }).await.unwrap();
+            let asked = hooks.try_hook(&"b".into(), BeforeTool { call: call(tool), owner: None }).await.unwrap();
             (asked.ruling.word(false), asked.record.unwrap().outcome)
         };
         let (word, said) = ask("exec").await;
@@ -111,9 +110,9 @@ mod tests {
         assert!(matches!(said, HookOutcome::Said { word: VerdictKind::Deny, reason: Some(why), .. } if why == "never"));
         let no = NotRun::Matcher { pattern: "^exec$".into(), value: "read_file".into() };
         assert_eq!(ask("read_file").await, (VerdictKind::Continue, HookOutcome::NotRun(no)));
-        let elsewhere = hooks.try_hook(&cx, &"b".into(), ApproveTool { call: call("exec") }).await.unwrap();
+        let elsewhere = hooks.try_hook(&"b".into(), ApproveTool { call: call("exec") }).await.unwrap();
         assert!(elsewhere.record.is_none());
-        assert!(hooks.try_hook(&cx, &"c".into(), ApproveTool { call: call("exec") }).await.is_none());
+        assert!(hooks.try_hook(&"c".into(), ApproveTool { call: call("exec") }).await.is_none());
         engine.close().await;
     }
 }

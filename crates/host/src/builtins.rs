@@ -85,7 +85,7 @@ mod tests {
     use domain::json::json;
     use domain::tool::ToolCall;
     use domain::verdict::Verdict;
-    use engine::dispatcher::{Clearance, TurnCx};
+    use engine::Clearance;
     use engine::evidence::NullStore;
     use engine::native::{HookCx, NativeAnswer};
 
@@ -114,10 +114,10 @@ mod tests {
     }
 
     async fn runs(engine: &Engine, tool: &str) -> bool {
-        let cx = TurnCx::new(Identity::top("main", "s", TurnId::fresh()));
+        let hooks = engine.dispatcher(Identity::top("main", "s", TurnId::fresh()));
         let (id, arguments) = (CallId::from("c"), domain::json::Object::new());
         let call = ToolCall { id, tool: tool.into(), raw_tool: tool.into(), arguments };
-        matches!(engine.dispatcher().clear(&cx, call).await, Clearance::Run(..))
+        matches!(hooks.clear(call).await, Clearance::Run(..))
     }
 
     #[tokio::test]

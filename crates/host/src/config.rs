@@ -31,8 +31,8 @@ use domain::json::Object;
 use domain::rule::Edition;
 use egress::Allow;
 use providers::RemovalMode;
-use providers::ToolMode;
 use providers::capabilities::Overrides;
+use providers::{ToolMode, WireKind};
 use store::Durability;
 use url::Url;
 
@@ -183,17 +183,14 @@ pub struct ProviderConfig {
 /// The kind of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderConfigKind {
-    /// A server that speaks OpenAI's chat completions.
-    OpenAi {
+    /// A server.
+    Server {
+        /// The wire that it speaks, one that [has a server](WireKind::has_server).
+        wire: WireKind,
         /// Where; its own address when absent.
         base_url: Option<Url>,
         /// How tools are offered.
         tool_mode: ToolMode,
-    },
-    /// Anthropic's messages.
-    Anthropic {
-        /// Where; its own address when absent.
-        base_url: Option<Url>,
     },
     /// A file of replies.
     Scripted {

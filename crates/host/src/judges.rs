@@ -20,7 +20,7 @@ use domain::json::Value;
 use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use providers::{Provider, ProviderError, ProviderSpec};
+use providers::{Provider, ProviderError, ProviderSpec, WireKind};
 use rules::handler::{Evaluator, JudgeChoice, JudgeSettings, Judgement};
 use rules::judge::JudgeQuestion;
 
@@ -106,19 +106,12 @@ pub struct ModelJudges {
 /// One provider.
 struct Served {
     name: String,
-    speaks: Speaks,
+    wire: WireKind,
     /// The host of its address, if one is set.
     host: Option<String>,
     connected: Result<Arc<dyn Provider>, String>,
     /// The model that agents use it with.
     own_model: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Speaks {
-    OpenAi,
-    Anthropic,
-    Script,
 }
 
 /// Who is asked.
@@ -136,14 +129,13 @@ impl ModelJudges {
         spec: impl Fn(&str, &ProviderConfig) -> ProviderSpec,
     ) -> Self {
         let served = config.providers.iter().map(|(name, provider)| {
-            let (speaks, base_url) = match &provider.kind {
-                ProviderConfigKind::OpenAi { base_url, .. } => (Speaks::OpenAi, base_url.as_ref()),
-                ProviderConfigKind::Anthropic { base_url } => (Speaks::Anthropic, base_url.as_ref()),
-                ProviderConfigKind::Scripted { .. } => (Speaks::Script, None),
+            let (wire, base_url) = match &provider.kind {
+                ProviderConfigKind::Server { wire, base_url, .. } => (*wire, base_url.as_ref()),
+                ProviderConfigKind::Scripted { .. } => (WireKind::Scripted, None),
             };
             Served {
                 name: name.clone(),
-                speaks,
+                wire,
                 host: base_url.and_then(|url| url.host_str()).map(str::to_ascii_lowercase),
                 connected: providers::connect(&spec(name, provider))
                     .map_err(|error| format!("providers.{name}: {error}")),
@@ -278,13 +270,13 @@ impl ServedBy {
     fn is(&self, served: &Served) -> bool {
         let host = served.host.as_deref();
         match self {
-            Self::Anthropic => served.speaks == Speaks::Anthropic,
+            Self::Anthropic => served.wire == WireKind::Anthropic,
             Self::OpenAiAt(domains) => {
                 let below = |host: &str, domain: &str| {
                     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
                 };
                 let own = host.is_none_or(|host| domains.iter().any(|domain| below(host, domain)));
-                served.speaks == Speaks::OpenAi && own
+                served.wire == WireKind::OpenAi && own
             }
             Self::NameSays(words) => {
                 let name = served.name.to_ascii_lowercase();

@@ -1,21 +1,14 @@
 //! The settings of a provider, from its section and the environment.
 
-use providers::{ProviderSpec, Secret, ToolMode};
+use providers::{ProviderSpec, Secret, ToolMode, WireKind};
 
 use crate::config::{Env, ProviderConfig, ProviderConfigKind};
 
 /// The settings of a provider, with its key from the environment.
 pub fn provider_spec(env: &Env, name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url, tool_mode, script) = match &provider.kind {
-        ProviderConfigKind::OpenAi { base_url, tool_mode } => {
-            (providers::WireKind::OpenAi, base_url.clone(), *tool_mode, None)
-        }
-        ProviderConfigKind::Anthropic { base_url } => {
-            (providers::WireKind::Anthropic, base_url.clone(), ToolMode::Native, None)
-        }
-        ProviderConfigKind::Scripted { script } => {
-            (providers::WireKind::Scripted, None, ToolMode::Native, Some(script.clone()))
-        }
+        ProviderConfigKind::Server { wire, base_url, tool_mode } => (*wire, base_url.clone(), *tool_mode, None),
+        ProviderConfigKind::Scripted { script } => (WireKind::Scripted, None, ToolMode::Native, Some(script.clone())),
     };
     ProviderSpec {
         base_url: base_url.map(String::from),

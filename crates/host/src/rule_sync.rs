@@ -287,13 +287,14 @@ impl RuleSync<'_> {
         let command =
             |hook: &Rule| no_commands && hook.handler_type == HandlerType::Command && hook.source != Source::Builtin;
         let lonely = |hook: &Rule| hook.scope == HookScope::Agent && hook.agent_ids.is_empty() && !command(hook);
-        let count = self.switched_off((&rules, NO_COMMANDS, "hooks.command_hook_auto_disabled"), command, sync_report);
+        let count =
+            self.switched_off(rules.hooks.iter().filter(|hook| command(hook)), &OffReason::COMMANDS, sync_report);
         if count > 0 {
             tracing::warn!(count, "hooks.command_migration_complete");
             let what = if count == 1 { "command hook was" } else { "command hooks were" };
             sync_report.diagnostics.push(format!("{count} {what} switched off: this is edition standard"));
         }
-        let count = self.switched_off((&rules, NO_AGENTS, "hooks.agent_hook_auto_disabled"), lonely, sync_report);
+        let count = self.switched_off(rules.hooks.iter().filter(|hook| lonely(hook)), &OffReason::AGENTS, sync_report);
         if count > 0 {
             let (what, whose) =
                 if count == 1 { ("hook of scope agent was", "its") } else { ("hooks of scope agent were", "their") };
@@ -301,16 +302,17 @@ impl RuleSync<'_> {
         }
     }
 
-    /// Switches the rows off that `meant` means. Says how many they were.
-    fn switched_off(
+    /// Switches those of `rows` off that are on. Says how many they were.
+    fn switched_off<'r>(
         &self,
-        (rules, reason, log): (&StoredRules, &str, &str),
-        meant: impl Fn(&Rule) -> bool,
+        rows: impl Iterator<Item = &'r Rule>,
+        why: &OffReason,
         sync_report: &mut SyncReport,
     ) -> usize {
+        let OffReason { reason, log } = why;
         let mut count = 0;
-        for hook in rules.hooks.iter().filter(|hook| hook.enabled && meant(hook)) {
-            let off = Rule { enabled: false, disabled_reason: reason.to_owned(), ..hook.clone() };
+        for hook in rows.filter(|hook| hook.enabled) {
+            let off = Rule { enabled: false, disabled_reason: (*reason).to_owned(), ..hook.clone() };
             let change = RuleChange::Update { hook: Box::new(off), if_version: None, action: "disabled" };
             match self.change(vec![change]) {
                 Ok(()) => {
@@ -324,6 +326,17 @@ impl RuleSync<'_> {
         }
         count
     }
+}
+
+/// Why rows are switched off: as they keep it, and as the log has it.
+struct OffReason {
+    reason: &'static str,
+    log: &'static str,
+}
+
+impl OffReason {
+    const COMMANDS: Self = Self { reason: NO_COMMANDS, log: "hooks.command_hook_auto_disabled" };
+    const AGENTS: Self = Self { reason: NO_AGENTS, log: "hooks.agent_hook_auto_disabled" };
 }
 
 /// Whether a row is what its file says, but for what the store adds and its breaker.

@@ -8,7 +8,7 @@ use domain::hook::{Hook, HookState};
 use domain::json::{Object, Rendered};
 use domain::llm::LlmRequest;
 use domain::message::{Message, Role};
-use engine::{Dispatcher, TurnCx};
+use engine::Dispatcher;
 
 use crate::config::Config;
 use crate::mcp_names::{is_mcp, names_mcp};
@@ -55,11 +55,11 @@ pub fn request(model: String, text: String) -> LlmRequest {
 }
 
 /// The tools that `hook` brings into `request`. It is asked, and one that fails brings none.
-pub async fn brought(dispatcher: &Dispatcher, cx: &TurnCx, hook: &Hook, request: LlmRequest) -> BTreeSet<String> {
+pub async fn brought(dispatcher: &Dispatcher, hook: &Hook, request: LlmRequest) -> BTreeSet<String> {
     if !may_bring_tools(hook) {
         return BTreeSet::new();
     }
-    let heard = dispatcher.try_hook(cx, &hook.name, BeforeLlm::new(request)).await;
+    let heard = dispatcher.try_hook(&hook.name, BeforeLlm::new(request)).await;
     heard.map(|heard| heard.subject.owners.into_keys().collect()).unwrap_or_default()
 }
 

@@ -16,7 +16,7 @@ use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::store::RecordStore;
 use domain::tool::ToolCall;
-use engine::{Clearance, Engine, NullStore, TurnCx};
+use engine::{Clearance, Engine, NullStore};
 use report::{Report, shown};
 use store::Durability;
 use tempfile::TempDir;
@@ -170,17 +170,16 @@ fn clear_often(
     times: usize,
 ) -> anyhow::Result<Duration> {
     let engine = Engine::new(store.clone(), Vec::new());
-    let hooks = engine.dispatcher();
+    let hooks = engine.dispatcher(Identity::top("main", "cli:direct", TurnId::fresh()));
     let turn = engine.tasks().spawn_on(
         async move {
-            let cx = TurnCx::new(Identity::top("main", "cli:direct", TurnId::fresh()));
             let arguments = domain::json::json!({ "path": "notes.md", "text": "x".repeat(1000) });
             let arguments = arguments.as_object().cloned().unwrap_or_default();
             let call =
                 ToolCall { id: CallId::from("call_1"), tool: "write".into(), raw_tool: "write".into(), arguments };
             let start = Instant::now();
             for _ in 0..times {
-                let cleared = hooks.clear(&cx, call.clone()).await;
+                let cleared = hooks.clear(call.clone()).await;
                 ensure!(matches!(cleared, Clearance::Run(..)), "the call was not cleared: {cleared:?}");
             }
             Ok(start.elapsed())

@@ -4,15 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{AfterLlm, BeforeLlm, Checkpoint, ObservedEvent, RuntimeEvent, UserPromptSubmit};
+use domain::checkpoint::{AfterLlm, BeforeLlm, Checkpoint, ObservedEvent, RuntimeEvent};
 use domain::id::{CallId, HookName};
 use domain::identity::Identity;
-use domain::json::Value;
-use domain::llm::{LlmReply, LlmRequest, Usage};
-use domain::ruling::{Aborted, DenialGround, Denied, Ruling};
-use domain::tool::ToolCall;
+use domain::llm::{LlmReply, LlmRequest};
+use domain::ruling::Aborted;
 use domain::verdict::{AbortScope, Never};
-use engine::{Dispatcher, TurnCx};
+use engine::{Dispatcher, Stopped};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
@@ -37,9 +35,7 @@ use subagent::SubagentContext;
 pub struct Turn {
     host: Arc<Host>,
     hooks: Dispatcher,
-    who: Identity,
     run: Arc<Run>,
-    cancel: CancellationToken,
     state: Arc<Mutex<State>>,
     /// The turn that this one works for.
     subagent: Option<SubagentContext>,
@@ -49,28 +45,25 @@ impl Turn {
     pub(crate) fn new(host: Arc<Host>, who: Identity) -> Self {
         let run = Run { cancel: host.closing.child_token(), stopped: Mutex::default() };
         host.meets(&who.agent_id);
-        let hooks = host.engine.dispatcher_for(&who.tenant_id);
-        let cancel = run.cancel.child_token();
-        Self { host, hooks, who, run: Arc::new(run), cancel, state: Arc::default(), subagent: None }
+        let hooks = host.engine.dispatcher(who).with_cancel(run.cancel.child_token());
+        Self { host, hooks, run: Arc::new(run), state: Arc::default(), subagent: None }
     }
 
     /// Where the message came from, for records and hooks: the channel, the conversation there, who wrote it.
     #[must_use]
     pub fn from(mut self, channel: &str, chat: &str, sender: &str) -> Self {
-        channel.clone_into(&mut self.who.channel);
-        chat.clone_into(&mut self.who.chat_id);
-        sender.clone_into(&mut self.who.sender_id);
+        self.hooks = self.hooks.clone().with_origin(channel, chat, sender);
         self
     }
 
     /// The identity of whoever acts. Nothing that a hook answers changes it.
     pub fn identity(&self) -> &Identity {
-        &self.who
+        self.hooks.who()
     }
 
     /// Cancels the turn when it is set: hooks and tools that run are told.
     pub fn cancel(&self) -> &CancellationToken {
-        &self.cancel
+        self.hooks.cancel()
     }
 
     /// Puts the user's message to the gates. What they leave of it is what the model may read, with their notes.
@@ -82,30 +75,16 @@ impl Turn {
     pub async fn begin(&self, prompt: &str, kind: InputKind) -> Result<Submitted, Stop> {
         self.go_on()?;
         if kind == InputKind::First {
-            self.hooks.tell(&self.who, ObservedEvent::SessionStart);
+            self.hooks.tell(ObservedEvent::SessionStart);
         }
-        let cx = self.cx(None);
-        let subject = UserPromptSubmit { prompt: prompt.to_owned(), input_kind: kind };
-        let (submitted, ruling, notes) = self.hooks.consult(&cx, subject).await;
-        match ruling {
-            Ruling::Proceed if self.is_unruled::<UserPromptSubmit>() => return Err(Stop::Cancelled),
-            Ruling::Proceed => {}
-            // A gate that was cancelled refuses too, but that is no verdict on the prompt.
-            Ruling::Deny(denied) if denied.ground == DenialGround::Fault && self.cancel.is_cancelled() => {
-                return Err(Stop::Cancelled);
-            }
-            Ruling::Deny(denied) => return Err(refused(&denied)),
-            Ruling::Abort(aborted) => return Err(self.aborted(aborted)),
-            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
-        }
-        let prompt = submitted.prompt;
+        let (prompt, notes) = self.at(None).submit(prompt, kind).await.map_err(|stopped| self.stopped(stopped))?;
         if matches!(kind, InputKind::First | InputKind::Followup) {
             {
                 let mut state = self.state();
                 state.open.prompt.clone_from(&prompt);
                 (state.begun, state.here) = (Some(Instant::now()), true);
             }
-            self.tell(None, turn_start(&self.who, &prompt));
+            self.tell(None, RuntimeEvent::turn_start(self.identity(), &prompt));
         }
         Ok(Submitted { prompt, notes })
     }
@@ -144,31 +123,20 @@ impl Turn {
             state.open.round += 1;
             state.open.owners.clear();
         }
-        let before = self.ask(&self.cx(None), BeforeLlm::new(request)).await?;
-        if before.request.messages.is_empty() {
-            let text = "the request has no messages left after `before_llm`";
-            return Err(Stop::Refused(Box::new(Refusal::new(text, None))));
-        }
+        let before = self.pass(BeforeLlm::new(request)).await?;
+        let before = before.sendable().map_err(|why| Stop::Refused(Box::new(Refusal::new(why, None))))?;
         self.state().open.owners = before.owners;
         let request = before.request;
-        self.tell(None, llm_request(&request));
+        self.tell(None, RuntimeEvent::llm_request(&request));
         let model = request.model.clone();
         let response = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => return Err(self.cut_off()),
+            () = self.cancel().cancelled() => return Err(self.cut_off()),
             sent = send(request) => sent.map_err(Stop::Own)?,
         };
-        let after = self.ask(&self.cx(None), AfterLlm { model: model.clone(), response }).await?;
-        let reply = after.response;
-        self.spend(reply.usage);
-        self.tell(
-            None,
-            RuntimeEvent::LlmResponse {
-                content_len: reply.content.len(),
-                tool_calls: reply.tool_calls.len(),
-                has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
-            },
-        );
+        let reply = self.pass(AfterLlm { model: model.clone(), response }).await?.response;
+        self.state().open.usage.add(reply.usage);
+        self.tell(None, RuntimeEvent::llm_response(&reply));
         Ok(Completion { reply, model })
     }
 
@@ -178,18 +146,20 @@ impl Turn {
     }
 
     /// Asks the hooks of a checkpoint that may only change its subject or stop the turn.
-    async fn ask<C, E>(&self, cx: &TurnCx, subject: C) -> Result<C, Stop<E>>
+    async fn pass<C, E>(&self, subject: C) -> Result<C, Stop<E>>
     where
         C: Checkpoint<Respond = Never, Ask = Never>,
     {
         self.go_on()?;
-        let (subject, ruling) = self.hooks.check(cx, subject).await;
-        match ruling {
-            Ruling::Abort(aborted) => Err(self.aborted(aborted)),
-            Ruling::Proceed if self.is_unruled::<C>() => Err(self.cut_off()),
-            Ruling::Proceed => Ok(subject),
-            Ruling::Deny(denied) => Err(refused(&denied)),
-            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
+        self.at(None).pass(subject).await.map_err(|(_, stopped)| self.stopped(stopped))
+    }
+
+    /// What the loop is told of something that goes no further.
+    fn stopped<E>(&self, stopped: Stopped) -> Stop<E> {
+        match stopped {
+            Stopped::Denied(denied) => Stop::Refused(Box::new(Refusal::new(denied.text(), Some(denied.by)))),
+            Stopped::Aborted(aborted) => self.aborted(aborted),
+            Stopped::Cancelled => self.cut_off(),
         }
     }
 
@@ -197,7 +167,7 @@ impl Turn {
     fn go_on<E>(&self) -> Result<(), Stop<E>> {
         match self.stopped_by() {
             Some(aborted) => Err(Stop::Aborted(aborted)),
-            None if self.cancel.is_cancelled() => Err(Stop::Cancelled),
+            None if self.cancel().is_cancelled() => Err(Stop::Cancelled),
             None => Ok(()),
         }
     }
@@ -213,28 +183,21 @@ impl Turn {
         own.or_else(|| self.run.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// Whether hooks of `C` may have been cut off before they said something.
-    fn is_unruled<C: Checkpoint>(&self) -> bool {
-        self.cancel.is_cancelled() && self.hooks.set().roster().waits_at(C::KIND)
-    }
-
-    fn cx(&self, call: Option<&ToolCall>) -> TurnCx {
+    /// The hooks of the turn, in the round that it is in, for `call` if it is about one.
+    fn at(&self, call: Option<&CallId>) -> Dispatcher {
         let (owners, iteration) = {
             let state = self.state();
             (state.open.owners.clone(), state.open.round)
         };
-        let tool_call_id = call.map(|call| call.id.clone());
-        let who = Identity { iteration, tool_call_id, ..self.who.clone() };
         let approvals = self.host.asking();
+        // Whoever delegated waits for what a sub-agent brings, and cannot be parked in the middle of it.
         let is_below = self.subagent.is_some();
-        TurnCx {
-            known: Arc::new(Known::new(self.host.tools.clone(), owners, &who)),
-            who,
-            cancel: self.cancel.clone(),
-            // Whoever delegated waits for what a sub-agent brings, and cannot be parked in the middle of it.
-            approvals: if is_below { approvals.map(|it| Arc::new(it.for_subagents())) } else { approvals },
-            files: None,
-        }
+        let approvals = if is_below { approvals.map(|it| Arc::new(it.for_subagents())) } else { approvals };
+        let known = Known::new(self.host.tools.clone(), owners, self.identity());
+        let mut hooks = self.hooks.clone().with_known(Arc::new(known)).with_approvals(approvals);
+        hooks.set_iteration(iteration);
+        hooks.set_call(call.cloned());
+        hooks
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -252,40 +215,10 @@ impl Turn {
         Stop::Aborted(aborted)
     }
 
-    fn spend(&self, usage: Option<Usage>) {
-        let Some(usage) = usage else { return };
-        let sum = &mut self.state().open.usage;
-        sum.prompt_tokens += usage.prompt_tokens;
-        sum.completion_tokens += usage.completion_tokens;
-        sum.total_tokens += usage.total_tokens;
-    }
-
     fn tell(&self, call: Option<&CallId>, what: impl Into<ObservedEvent>) {
-        let iteration = self.state().open.round;
-        self.hooks.tell(&Identity { iteration, tool_call_id: call.cloned(), ..self.who.clone() }, what);
-    }
-}
-
-fn refused<E>(denied: &Denied) -> Stop<E> {
-    Stop::Refused(Box::new(Refusal::new(denied.text(), Some(denied.by.clone()))))
-}
-
-fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {
-    RuntimeEvent::TurnStart {
-        channel: who.channel.clone(),
-        chat_id: who.chat_id.clone(),
-        user_message: prompt.to_owned(),
-        media_count: 0,
-    }
-}
-
-fn llm_request(request: &LlmRequest) -> RuntimeEvent {
-    let number = |name: &str| request.options.get(name);
-    RuntimeEvent::LlmRequest {
-        model: request.model.clone(),
-        messages_count: request.messages.len(),
-        tools_count: request.tools.len(),
-        max_tokens: number("max_tokens").and_then(Value::as_u64).unwrap_or_default(),
-        temperature: number("temperature").and_then(Value::as_f64).unwrap_or_default(),
+        let mut hooks = self.hooks.clone();
+        hooks.set_iteration(self.state().open.round);
+        hooks.set_call(call.cloned());
+        hooks.tell(what);
     }
 }

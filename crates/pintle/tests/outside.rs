@@ -1,11 +1,14 @@
-//! Crates outside of the workspace: what the pages show compiles and runs there, and their own JSON is as it was.
+//! Crates outside of the workspace: what the pages show compiles and runs there, their own JSON is as it was, and what
+//! must not compile does not.
 
 #![cfg(test)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 /// Everything that an outside crate reads and writes with `serde_json`, printed: it may not depend on who else is in the program.
 const PROBE: &str = r##"
@@ -80,16 +83,20 @@ fn write(folder: &Path) {
     let manifest = format!(
         "[package]\nname = \"outside\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[features]\n\
          bare = [\"dep:pintle\"]\nprocess = [\"bare\", \"pintle/process\"]\nrules = [\"bare\", \"pintle/rules\"]\n\
-         all = [\"process\", \"rules\"]\n\n\
+         all = [\"process\", \"rules\"]\nmisuse = [\"all\", \"dep:pintle-engine\"]\n\n\
+         [profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\ndebug = false\n\n\
          [dependencies]\npintle = {{ path = {:?}, default-features = false, optional = true }}\n\
+         pintle-engine = {{ path = {:?}, optional = true }}\n\
          serde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\
-         tokio = {{ version = \"1\", features = [\"rt-multi-thread\", \"macros\", \"time\"] }}\n\n{}{}{}{}{}",
+         tokio = {{ version = \"1\", features = [\"rt-multi-thread\", \"macros\", \"time\"] }}\n\n{}{}{}{}{}{}",
         root().join("crates/pintle"),
+        root().join("crates/engine"),
         bin("probe", ""),
         bin("readme", "\"bare\""),
         bin("calling", "\"bare\""),
         bin("small", "\"process\""),
         bin("stored", "\"rules\""),
+        misuses().iter().map(|case| bin(&case.name, "\"misuse\"")).collect::<String>(),
     );
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
@@ -107,14 +114,42 @@ fn write(folder: &Path) {
     for (name, text) in programs {
         fs::write(bins.join(format!("{name}.rs")), text).unwrap();
     }
+    for case in misuses() {
+        fs::write(bins.join(format!("{}.rs", case.name)), case.text).unwrap();
+    }
 }
 
-fn cargo(folder: &Path, words: &[&str]) -> String {
+/// A program that must not compile. A line of it with `//~` is one that the compiler has to refuse with these words.
+struct Misuse {
+    name: String,
+    text: String,
+}
+
+impl Misuse {
+    /// The lines that are to be refused, counted from one, each with the words that are to be said of it.
+    fn refusals(&self) -> Vec<(u64, &str)> {
+        let lines = (1..).zip(self.text.lines());
+        lines.filter_map(|(number, line)| Some((number, line.split_once("//~")?.1.trim()))).collect()
+    }
+}
+
+fn misuses() -> Vec<Misuse> {
+    let folder = root().join("crates/pintle/tests/misuse");
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let name = |file: &Path| format!("misuse_{}", file.file_stem().unwrap().to_str().unwrap());
+    files.map(|file| Misuse { name: name(&file), text: fs::read_to_string(&file).unwrap() }).collect()
+}
+
+fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(words).arg("--offline").current_dir(folder).env_remove("RUSTFLAGS");
     // What was built for the workspace is not built again where it is the same.
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap());
-    let ran = command.output().unwrap();
+    command
+}
+
+fn cargo(folder: &Path, words: &[&str]) -> String {
+    let ran = command(folder, words).output().unwrap();
     assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap()
 }
@@ -146,6 +181,34 @@ fn an_outside_crate_reads_and_writes_as_before_and_runs_what_the_guide_shows() {
     let said = printed(folder, "small", "process");
     let page = fs::read_to_string(root().join("docs/guide/embedding.md")).unwrap();
     assert!(page.contains(&format!("```text\n{said}```")), "the guide shows something else than {said}");
+}
+
+#[test]
+fn law_1_whoever_holds_it_wrongly_is_told_by_the_compiler() {
+    let outside = outside();
+    let words = ["build", "--quiet", "--keep-going", "--bins", "--features", "misuse", "--message-format", "json"];
+    let ran = command(outside.path(), &words).output().unwrap();
+    assert!(!ran.status.success());
+    let mut refused: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+    for line in String::from_utf8(ran.stdout).unwrap().lines() {
+        let said: Value = serde_json::from_str(line).unwrap();
+        let message = &said["message"];
+        for span in message["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true) {
+            let (at, text) = (span["line_start"].as_u64().unwrap(), message["message"].as_str().unwrap().to_owned());
+            if message["level"] == "error" {
+                refused.entry(said["target"]["name"].as_str().unwrap().to_owned()).or_default().push((at, text));
+            }
+        }
+    }
+    let misuses = misuses();
+    assert_eq!(refused.len(), misuses.len(), "{refused:#?}\n{}", String::from_utf8_lossy(&ran.stderr));
+    for case in &misuses {
+        let (said, expected) = (&refused[&case.name], case.refusals());
+        let is_as_expected =
+            |((at, text), (line, words)): (&(u64, String), &(u64, &str))| at == line && text.contains(words);
+        let all = said.len() == expected.len() && said.iter().zip(&expected).all(is_as_expected);
+        assert!(all, "{}: {said:?}, expected {expected:?}", case.name);
+    }
 }
 
 #[test]

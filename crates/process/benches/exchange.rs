@@ -14,7 +14,7 @@ use domain::identity::Identity;
 use domain::json::{Value, json};
 use domain::ruling::Ruling;
 use domain::tool::ToolCall;
-use engine::{Engine, NullStore, TurnCx};
+use engine::{Engine, NullStore};
 
 /// Questions, each when the one before is answered.
 const QUESTIONS: u64 = 100;
@@ -73,13 +73,12 @@ async fn exchange(questions: u64) -> anyhow::Result<u64> {
         "strict": true,
     });
     engine.replace(vec![pintle_process::mount_entry(&engine, "hook", &entry, Path::new("."))?])?;
-    let hooks = engine.dispatcher();
-    let cx = TurnCx::new(Identity::top("main", "cli:direct", TurnId::from("turn_00000001")));
+    let hooks = engine.dispatcher(Identity::top("main", "cli:direct", TurnId::from("turn_00000001")));
     let mut subject = BeforeTool { call: call(), owner: None };
     let mut before = 0;
     // The first question finds the child started.
     for number in 0..=questions {
-        let (left, ruling) = hooks.check(&cx, subject).await;
+        let (left, ruling) = hooks.check(subject).await;
         ensure!(matches!(ruling, Ruling::Proceed), "the call did not pass: {ruling:?}");
         subject = left;
         if number == 0 {

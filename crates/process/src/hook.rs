@@ -152,7 +152,7 @@ impl ProcessHook {
             call.wire.keep_answer(|| reply.body.text());
             let heard = wire::hear(call.subject, &params, &reply, spec.strict);
             if let Ok(reply) = &heard {
-                session.warn_once(warnings(reply));
+                session.warn_once(reply.warnings());
             }
             return heard;
         }
@@ -228,19 +228,5 @@ fn event_method(form: EventForm) -> &'static str {
     match form {
         EventForm::Hook => "hook.event",
         EventForm::Runtime => "hook.runtime_event",
-    }
-}
-
-/// The likely mistakes that a reply was read with.
-fn warnings(reply: &Reply) -> &[String] {
-    match reply {
-        Reply::UserPromptSubmit(heard) => &heard.warnings,
-        Reply::BeforeLlm(heard) => &heard.warnings,
-        Reply::AfterLlm(heard) => &heard.warnings,
-        Reply::BeforeTool(heard) => &heard.warnings,
-        Reply::PreToolUse(heard) => &heard.warnings,
-        Reply::ApproveTool(heard) => &heard.warnings,
-        Reply::AfterTool(heard) => &heard.warnings,
-        Reply::SubagentStart(heard) => &heard.warnings,
     }
 }

@@ -29,28 +29,65 @@
 //! **What comes back.** `end_turn` is called `stop`, `tool_use` `tool_calls` and `max_tokens` `length`; any other
 //! reason keeps its name. Tokens that were read from or written to the cache count as read.
 
+use std::sync::Arc;
+
 use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use reqwest::Url;
 use reqwest::header::HeaderName;
 
 use crate::abilities::Abilities;
 use crate::anthropic::answer::Assembly;
 use crate::http::{self, Answer, Endpoint, KeyHeader};
 use crate::lower::{TurnPosition, WireShape};
-use crate::spec::{ANTHROPIC_BASE_URL, ProviderSpec};
+use crate::spec::{ANTHROPIC_BASE_URL, ProviderSpec, WireKind};
 use crate::sse::Events;
+use crate::wire::{ModelList, Outgoing, ServerWire, Sight, WireRow};
 use crate::{Delta, OnDelta, Provider, ProviderError};
 
 mod answer;
 mod choice;
 pub(crate) mod request;
 
-/// The version of the API that is spoken.
-pub(crate) const VERSION: &str = "2023-06-01";
+/// Its row.
+pub(crate) const ROW: WireRow = WireRow {
+    kind: WireKind::Anthropic,
+    word: "anthropic",
+    about: "",
+    has_tool_modes: false,
+    sight: Sight::Anywhere,
+    connect: |spec| Ok(Arc::new(Anthropic::new(spec)?)),
+    server: Some(ServerWire { body, models }),
+};
+
+/// The header that says which version of the API is spoken.
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+
+/// How a key goes along.
+const API_KEY: KeyHeader = KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" };
 
 /// Longest answer when the request does not say: every model of this API can write as much.
 pub const DEFAULT_MAX_TOKENS: u32 = 4096;
+
+/// The address `path` of the API, whether the base ends in `/v1` or not.
+fn address(spec: &ProviderSpec, path: &str) -> Result<Url, ProviderError> {
+    let versioned = spec.address(ANTHROPIC_BASE_URL, "")?.path().trim_end_matches('/').ends_with("/v1");
+    if versioned {
+        spec.address(ANTHROPIC_BASE_URL, path)
+    } else {
+        spec.address(ANTHROPIC_BASE_URL, &format!("v1/{path}"))
+    }
+}
+
+fn body(out: &Outgoing<'_>) -> Vec<u8> {
+    let Outgoing { spec, abilities, model, request, turn } = *out;
+    request::body(model, request, spec.vision, &abilities.how(model, WireShape::Blocks, turn))
+}
+
+fn models(spec: &ProviderSpec) -> Result<ModelList, ProviderError> {
+    Ok(ModelList { url: address(spec, "models")?, key_header: API_KEY, header: Some(VERSION) })
+}
 
 /// The Anthropic API, or a server that speaks it.
 pub struct Anthropic {
@@ -65,11 +102,7 @@ impl Anthropic {
     /// # Errors
     /// A setting that cannot be right.
     pub fn new(spec: &ProviderSpec) -> Result<Self, ProviderError> {
-        let base = spec.address(ANTHROPIC_BASE_URL, "")?;
-        let versioned = base.path().trim_end_matches('/').ends_with("/v1");
-        let url = spec.address(ANTHROPIC_BASE_URL, if versioned { "messages" } else { "v1/messages" })?;
-        let key_header = KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" };
-        let endpoint = Endpoint::new(spec, url, key_header)?.with_header("anthropic-version", VERSION);
+        let endpoint = Endpoint::new(spec, address(spec, "messages")?, API_KEY)?.with_header(VERSION.0, VERSION.1);
         Ok(Self { endpoint, vision: spec.vision, abilities: Abilities::of(spec)? })
     }
 

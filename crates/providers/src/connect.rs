@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::anthropic::Anthropic;
-use crate::openai::OpenAi;
-use crate::scripted::Scripted;
-use crate::spec::{ProviderSpec, ToolMode, WireKind};
+use crate::spec::{ProviderSpec, ToolMode};
 use crate::{Provider, ProviderError};
 
 /// Makes the provider that `spec` describes. Nothing is sent yet.
@@ -13,31 +10,20 @@ use crate::{Provider, ProviderError};
 /// # Errors
 /// A setting that cannot be right, or a script that cannot be read.
 pub fn connect(spec: &ProviderSpec) -> Result<Arc<dyn Provider>, ProviderError> {
-    let made: Result<Arc<dyn Provider>, ProviderError> = match (spec.kind, spec.tool_mode) {
-        (WireKind::OpenAi, ToolMode::Native | ToolMode::JsonSchema) => {
-            OpenAi::new(spec).map(|provider| Arc::new(provider) as _)
-        }
-        (WireKind::Anthropic, ToolMode::Native) => Anthropic::new(spec).map(|provider| Arc::new(provider) as _),
-        (WireKind::Anthropic | WireKind::Scripted, ToolMode::JsonSchema) => {
+    let made = match spec.tool_mode {
+        ToolMode::JsonSchema if !spec.kind.has_tool_modes() => {
             Err(ProviderError::fatal("`tool_mode` may only be `native` here; `json_schema` is for kind `openai`"))
         }
-        (WireKind::Scripted, ToolMode::Native) => scripted(spec).map(|provider| Arc::new(provider) as _),
+        ToolMode::Native | ToolMode::JsonSchema => (spec.kind.row().connect)(spec),
     };
     made.map_err(|error| error.tidy(&format!("provider `{}`", spec.name), spec.api_key.as_ref()))
-}
-
-fn scripted(spec: &ProviderSpec) -> Result<Scripted, ProviderError> {
-    let Some(file) = &spec.script else {
-        return Err(ProviderError::fatal("a scripted provider needs a file of replies, and none is set"));
-    };
-    Scripted::from_file(file).map_err(|e| ProviderError::fatal(e.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Secret;
     use crate::capabilities::Overrides;
+    use crate::{Secret, WireKind};
 
     #[test]
     fn capabilities_that_cannot_be_meant_are_named() {

@@ -28,6 +28,7 @@ mod lower;
 mod media;
 mod secret;
 mod sse;
+mod wire;
 
 pub use connect::connect;
 pub use http::http_client;
@@ -35,6 +36,10 @@ pub use lower::{CallKind, RemovalMode, TurnPosition, TurnWire};
 pub use reach::reach;
 pub use secret::Secret;
 pub use spec::{ProviderSpec, ToolMode, WireKind};
+
+/// Every kind of provider, in the order of [`WireKind`]. A new one has a file of its own with its row, a place here and
+/// a variant there.
+pub(crate) static WIRES: [wire::WireRow; 3] = [openai::ROW, anthropic::ROW, scripted::ROW];
 
 /// A service that answers requests to models.
 pub trait Provider: Send + Sync {

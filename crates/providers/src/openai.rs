@@ -24,6 +24,7 @@
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;
 //! a refusal is the text of the answer; an answer in one piece is as good as a stream.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::llm::{LlmReply, LlmRequest};
@@ -36,16 +37,48 @@ use crate::http::{self, Answer, Endpoint, KeyHeader};
 use crate::lower::{TurnPosition, WireShape};
 use crate::openai::answer::Assembly;
 use crate::openai::request::{Wire, native};
-use crate::spec::{OPENAI_BASE_URL, ProviderSpec, ToolMode};
+use crate::spec::{OPENAI_BASE_URL, ProviderSpec, ToolMode, WireKind};
 use crate::sse::Events;
+use crate::wire::{ModelList, Outgoing, ServerWire, Sight, WireRow};
 use crate::{Delta, OnDelta, Provider, ProviderError, json_schema};
 
 mod answer;
 mod call;
 pub(crate) mod request;
 
+/// Its row.
+pub(crate) const ROW: WireRow = WireRow {
+    kind: WireKind::OpenAi,
+    word: "openai",
+    about: "any compatible server",
+    has_tool_modes: true,
+    sight: Sight::AtTheVendor,
+    connect: |spec| Ok(Arc::new(OpenAi::new(spec)?)),
+    server: Some(ServerWire { body, models }),
+};
+
 /// What ends a stream.
 const DONE: &str = "[DONE]";
+
+/// How a key goes along.
+const BEARER: KeyHeader = KeyHeader { name: AUTHORIZATION, prefix: "Bearer " };
+
+fn body(out: &Outgoing<'_>) -> Vec<u8> {
+    let Outgoing { spec, abilities, model, request, turn } = *out;
+    match spec.tool_mode {
+        ToolMode::Native => {
+            native(model, request, spec.vision, &abilities.how(model, WireShape::Messages, turn)).body(true)
+        }
+        ToolMode::JsonSchema => {
+            let how = abilities.how(model, WireShape::Texts, turn);
+            json_schema::render(model, request, spec.vision, &how).0.body(true)
+        }
+    }
+}
+
+fn models(spec: &ProviderSpec) -> Result<ModelList, ProviderError> {
+    Ok(ModelList { url: spec.address(OPENAI_BASE_URL, "models")?, key_header: BEARER, header: None })
+}
 
 /// An OpenAI-compatible server.
 pub struct OpenAi {
@@ -64,8 +97,7 @@ impl OpenAi {
     /// A setting that cannot be right.
     pub fn new(spec: &ProviderSpec) -> Result<Self, ProviderError> {
         let url = spec.address(OPENAI_BASE_URL, "chat/completions")?;
-        let key_header = KeyHeader { name: AUTHORIZATION, prefix: "Bearer " };
-        let endpoint = Endpoint::new(spec, url, key_header)?;
+        let endpoint = Endpoint::new(spec, url, BEARER)?;
         let (tool_mode, vision, abilities) = (spec.tool_mode, spec.vision, Abilities::of(spec)?);
         Ok(Self { endpoint, tool_mode, vision, abilities, no_stream_options: AtomicBool::new(false) })
     }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{StatusCode, Url};
+use reqwest::StatusCode;
+use reqwest::header::HeaderValue;
 
-use crate::anthropic::VERSION;
+use crate::ProviderError;
 use crate::connect::connect;
 use crate::http::http_client;
-use crate::spec::{ANTHROPIC_BASE_URL, OPENAI_BASE_URL, ProviderSpec, WireKind};
-use crate::{ProviderError, Secret};
+use crate::spec::ProviderSpec;
+use crate::wire::ModelList;
 
 /// Asks the provider for its list of models, or reads its script. Says what answered.
 ///
@@ -19,27 +19,25 @@ use crate::{ProviderError, Secret};
 /// # Errors
 /// What cannot be right in the settings, or why nothing answered within `timeout`.
 pub async fn reach(spec: &ProviderSpec, timeout: Duration) -> Result<String, ProviderError> {
-    let reached = match spec.kind {
-        WireKind::Scripted => return connect(spec).map(|_| "its script can be played".to_owned()),
-        WireKind::OpenAi => models(spec, spec.address(OPENAI_BASE_URL, "models")?, timeout).await,
-        WireKind::Anthropic => {
-            let versioned = spec.address(ANTHROPIC_BASE_URL, "")?.path().trim_end_matches('/').ends_with("/v1");
-            let url = spec.address(ANTHROPIC_BASE_URL, if versioned { "models" } else { "v1/models" })?;
-            models(spec, url, timeout).await
-        }
+    let Some(server) = &spec.kind.row().server else {
+        return connect(spec).map(|_| "its script can be played".to_owned());
     };
+    let reached = models(spec, (server.models)(spec)?, timeout).await;
     reached.map_err(|error| error.tidy(&format!("provider `{}`", spec.name), spec.api_key.as_ref()))
 }
 
-async fn models(spec: &ProviderSpec, url: Url, timeout: Duration) -> Result<String, ProviderError> {
+async fn models(spec: &ProviderSpec, list: ModelList, timeout: Duration) -> Result<String, ProviderError> {
+    let ModelList { url, key_header, header } = list;
     let client = http_client(&url, timeout)?;
     let mut request = client.get(url.clone()).timeout(timeout);
-    if spec.kind == WireKind::Anthropic {
-        request = request.header("anthropic-version", VERSION);
+    if let Some((name, value)) = header {
+        request = request.header(name, value);
     }
     if let Some(key) = &spec.api_key {
-        let (name, value) = key_header(spec.kind, key)?;
-        request = request.header(name, value);
+        let mut value = HeaderValue::from_str(&format!("{}{}", key_header.prefix, key.expose()))
+            .map_err(|_| ProviderError::fatal("the key holds a character that no header can carry"))?;
+        value.set_sensitive(true);
+        request = request.header(key_header.name, value);
     }
     let host = url.host_str().unwrap_or_default().to_owned();
     let answer = request.send().await.map_err(|error| {
@@ -66,15 +64,4 @@ async fn models(spec: &ProviderSpec, url: Url, timeout: Duration) -> Result<Stri
         }
         _ => Ok(format!("{host} answers")),
     }
-}
-
-fn key_header(kind: WireKind, key: &Secret) -> Result<(HeaderName, HeaderValue), ProviderError> {
-    let (name, text) = match kind {
-        WireKind::Anthropic => ("x-api-key", key.expose().to_owned()),
-        WireKind::OpenAi | WireKind::Scripted => ("authorization", format!("Bearer {}", key.expose())),
-    };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| ProviderError::fatal("the key holds a character that no header can carry"))?;
-    value.set_sensitive(true);
-    Ok((HeaderName::from_static(name), value))
 }

@@ -28,7 +28,7 @@
 //! block of type `scripted`.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
@@ -39,9 +39,22 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::scripted::file::{ErrorKind, Failure, Reply, Script};
+use crate::spec::{ProviderSpec, WireKind};
+use crate::wire::{Sight, WireRow};
 use crate::{Delta, OnDelta, Provider, ProviderError};
 
 mod file;
+
+/// Its row.
+pub(crate) const ROW: WireRow = WireRow {
+    kind: WireKind::Scripted,
+    word: "scripted",
+    about: "plays a file of replies",
+    has_tool_modes: false,
+    sight: Sight::Never,
+    connect: |spec| Ok(Arc::new(scripted(spec)?)),
+    server: None,
+};
 
 /// Largest script, in bytes: they are written by hand.
 pub const MAX_SCRIPT_BYTES: u64 = 16 << 20;
@@ -65,6 +78,13 @@ pub enum ScriptError {
         /// The error, with its place.
         source: serde_json::Error,
     },
+}
+
+fn scripted(spec: &ProviderSpec) -> Result<Scripted, ProviderError> {
+    let Some(file) = &spec.script else {
+        return Err(ProviderError::fatal("a scripted provider needs a file of replies, and none is set"));
+    };
+    Scripted::from_file(file).map_err(|e| ProviderError::fatal(e.to_string()))
 }
 
 /// A script that is being played.

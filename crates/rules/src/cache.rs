@@ -85,6 +85,14 @@ struct CacheState {
     mounted: BTreeMap<HookId, (Rule, Arc<[Mounted; 1]>)>,
 }
 
+/// What there is to mount: the rows, the breakers that are open for one tenant, the agents that are at work.
+#[derive(Clone, Copy)]
+struct RuleRows<'a> {
+    hooks: &'a [Rule],
+    trips: &'a [OpenBreaker],
+    agents: &'a [AgentId],
+}
+
 impl RuleCache {
     /// Reads the rules of `store` and puts them in force. Blocks.
     ///
@@ -247,13 +255,14 @@ impl RuleCache {
         let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
         cache_state.mounted.retain(|id, _| ids.contains(id));
         let trips = cache_state.trips();
-        let others = self.of_tenant(cache_state, None, (&stored.hooks, &trips, &agents));
+        let rows = RuleRows { hooks: &stored.hooks, trips: &trips, agents: &agents };
+        let others = self.of_tenant(cache_state, None, rows);
         let mut rules = RulesByTenant { others, ..RulesByTenant::default() };
         if let Some(why) = &cache_state.unread {
             rules.others = rules.others.iter().chain(shut(why).others.iter()).cloned().collect();
         }
         for tenant in &stored.tenants {
-            let own = self.of_tenant(cache_state, Some(&tenant.id), (&stored.hooks, &trips, &agents));
+            let own = self.of_tenant(cache_state, Some(&tenant.id), rows);
             rules.tenants.insert(tenant.id.clone(), own);
             rules.slugs.insert(tenant.id.clone(), tenant.slug.clone());
         }
@@ -261,12 +270,8 @@ impl RuleCache {
     }
 
     /// The mounted hooks of a tenant, or those of a tenant that nobody knows: the global ones.
-    fn of_tenant(
-        &self,
-        cache_state: &mut CacheState,
-        tenant: Option<&TenantId>,
-        (hooks, trips, agents): (&[Rule], &[OpenBreaker], &[AgentId]),
-    ) -> Arc<[Mounted]> {
+    fn of_tenant(&self, cache_state: &mut CacheState, tenant: Option<&TenantId>, rows: RuleRows<'_>) -> Arc<[Mounted]> {
+        let RuleRows { hooks, trips, agents } = rows;
         let is_own = |extra_hooks: &&ExtraHook| extra_hooks.tenant.is_none() || extra_hooks.tenant.as_ref() == tenant;
         let mut mounted: Vec<Mounted> =
             cache_state.stubs.iter().filter(is_own).map(|extra_hooks| extra_hooks.mounted.clone()).collect();

@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Checkpoint as _, CheckpointKind, Facts, Notice, ObservedEvent, SubagentStart, Subject};
+use domain::checkpoint::{
+    Checkpoint as _, CheckpointKind, Facts, Notice, ObservedEvent, RuleSubject, SubagentStart, Subject,
+};
 use domain::id::{CallId, EventId, SessionId, agent_uuid};
 use domain::identity::Identity;
 use domain::shell::ShellFacts;
@@ -29,19 +31,14 @@ const COMMON_BYTES: usize = 1536;
 /// The payload of a question to a hook: `subject` at an event of `who`. Nothing where rules are not asked.
 pub fn of_subject(event_id: &EventId, who: &Identity, at: Timestamp, subject: &Subject<'_>) -> Option<Vec<u8>> {
     let event = Event { event_id, who, at, kind: subject.kind(), call: who.tool_call_id.as_ref() };
-    let mut out = match subject {
-        Subject::UserPromptSubmit(prompt) => {
+    let mut out = match subject.of_rules()? {
+        RuleSubject::UserPromptSubmit(prompt) => {
             let mut out = event.begin(&prompt.facts());
             out.raw(r#","input_kind":"#).serialised(&prompt.input_kind);
             out
         }
-        Subject::PreToolUse(gate) => event.begin(&Facts::of_call(&gate.call)),
-        Subject::SubagentStart(start) => event.subagent(start, None),
-        Subject::BeforeLlm(_)
-        | Subject::AfterLlm(_)
-        | Subject::BeforeTool(_)
-        | Subject::ApproveTool(_)
-        | Subject::AfterTool(_) => return None,
+        RuleSubject::PreToolUse(gate) => event.begin(&Facts::of_call(&gate.call)),
+        RuleSubject::SubagentStart(start) => event.subagent(start, None),
     };
     out.raw("}");
     Some(out.into_bytes())
@@ -257,10 +254,7 @@ fn write_output(out: &mut Json, output: &ToolOutput) {
 
 /// The beginning of `text`, and whether it is not all.
 fn cut(text: &str) -> (&str, bool) {
-    let mut end = text.len().min(MAX_OUTPUT_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(MAX_OUTPUT_BYTES);
     (&text[..end], end < text.len())
 }
 

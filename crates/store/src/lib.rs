@@ -5,6 +5,7 @@
 //! written by a thread of the store; `done` is called once it is as durable as [`Durability`] says.
 
 mod body;
+pub mod database;
 mod db;
 mod evidence;
 mod executions;
@@ -15,6 +16,7 @@ pub mod keyring;
 pub mod memory;
 mod migration;
 mod place;
+mod ports;
 pub mod postgres;
 mod progress;
 mod refusal;

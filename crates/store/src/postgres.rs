@@ -11,11 +11,9 @@
 
 mod base;
 mod cells;
-mod executions;
 mod foreign;
 mod holder;
 mod holds;
-mod hooks;
 mod link;
 mod listening;
 mod net;
@@ -31,32 +29,29 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
-use domain::id::TenantId;
-use domain::record::EventRecord;
-use domain::session::JournalEntry;
-use domain::store::{
-    ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, Room, RoomSoon, SessionHold,
-    SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
-};
+use domain::store::{OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError};
 
+use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};
 use crate::migration::NEWEST;
 use crate::place::place;
 use crate::room::{QUEUE_BATCHES, Rooms};
 use crate::rows::batch::Batch;
 use crate::rows::group::is_awaited_by;
-use crate::rows::{approvals, journal, records, sessions};
+use crate::rows::sessions::HeldBy;
 use crate::sealing::StoreKeys;
 use crate::timing::HookTiming;
-use crate::{Durability, StoreOpenError};
+use crate::{Durability, StoreOpenError, ports};
 use base::Base;
 use holds::Holds;
 use target::Target;
 use writer::Writer;
 
 /// Keeps everything in a database of a server.
-pub struct Postgres {
+pub type Postgres = SqlStore<PostgresDatabase>;
+
+/// A database of a server that everything is in.
+pub struct PostgresDatabase {
     base: Arc<Base>,
     holds: Arc<Holds>,
     /// Taken out by `drop`, which ends the writer.
@@ -92,7 +87,8 @@ impl Postgres {
             thread::Builder::new().name("pintle-store".into()).spawn(move || writer.run(&batches)).map_err(|e| {
                 StoreError::Unavailable(format!("the writer of `{}` did not start: {e}", base.target.name()))
             })?;
-        Ok(Self { base, holds, queue: Some(queue), writer: Some(writer), sealing, rooms: Rooms::default() })
+        let (queue, writer, rooms) = (Some(queue), Some(writer), Rooms::default());
+        Ok(SqlStore(PostgresDatabase { base, holds, queue, writer, sealing, rooms }))
     }
 
     /// Takes the database at `url` to the schema `to`, which is known.
@@ -104,7 +100,7 @@ impl Postgres {
 
     /// Host, port and database, without user and password.
     pub fn name(&self) -> &str {
-        self.base.target.name()
+        self.0.base.target.name()
     }
 
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
@@ -112,11 +108,23 @@ impl Postgres {
     /// # Errors
     /// The database cannot be read.
     pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        self.base.read(|db| records::hook_timings(db, limit))
+        ports::hook_timings(self, limit)
+    }
+}
+
+impl Database for PostgresDatabase {
+    fn read<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.base.read(work)
     }
 
-    /// Does `work` in one transaction, once more if it stood in the way of another one, and waits for it.
-    pub(crate) fn write<T>(&self, work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+    fn read_at_once<T>(&self, mut work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.base.write(|db| {
+            db.script("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
+            work(db)
+        })
+    }
+
+    fn write<T>(&self, work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
         self.base.write(work)
     }
 
@@ -126,11 +134,36 @@ impl Postgres {
             Ok(()) => {}
             Err(TrySendError::Full(batch)) => batch.finish(Err(StoreError::Unavailable(format!(
                 "`{}` cannot be written fast enough: {QUEUE_BATCHES} batches wait already",
-                self.name()
+                self.base.target.name()
             )))),
             // A dropped batch answers for itself.
             Err(TrySendError::Disconnected(batch)) => drop(batch),
         }
+    }
+
+    fn rooms(&self) -> &Rooms {
+        &self.rooms
+    }
+
+    fn sealing(&self) -> &StoreKeys {
+        &self.sealing
+    }
+
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
+        Ok(Box::new(self.holds.take(key)?))
+    }
+
+    fn held_by(&self, db: &dyn Db, key: &SessionKey) -> Result<Option<String>, Failure> {
+        Ok(self.holds.taken(db)?.remove(&place(key)))
+    }
+
+    fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure> {
+        let taken = self.holds.taken(db)?;
+        Ok(Box::new(move |key| Ok(taken.get(&place(key)).cloned())))
+    }
+
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        self.base.listen(heard)
     }
 }
 
@@ -138,74 +171,8 @@ fn target(url: &str) -> Result<Target, StoreOpenError> {
     Target::of(url).map_err(|why| StoreOpenError::Url(format!("of PostgreSQL: {why}")))
 }
 
-impl RecordStore for Postgres {
-    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
-        self.hand_over(Batch::records(records, done));
-    }
-
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
-        self.hand_over(Batch::records(records, done).patient(Some(room)));
-    }
-
-    fn room(&self, records: &[EventRecord]) -> RoomSoon {
-        self.rooms.soon(records)
-    }
-
-    fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        self.base.read(|db| records::find(db, query))
-    }
-}
-
-impl SessionStore for Postgres {
-    fn append(&self, append: JournalAppend, done: OnKept) {
-        self.hand_over(Batch::append(append, done));
-    }
-
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
-        Ok(Box::new(self.holds.take(key)?))
-    }
-
-    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
-        self.base.read(|db| journal::read(db, key))
-    }
-
-    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
-        self.base.read(|db| {
-            let taken = self.holds.taken(db)?;
-            sessions::list(db, tenant, &|key| Ok(taken.get(&place(key)).cloned()))
-        })
-    }
-
-    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        // Each time it is asked: by then nobody takes a session any more.
-        self.base.write(|db| sessions::delete(db, key, &|member| Ok(self.holds.taken(db)?.remove(&place(member)))))
-    }
-}
-
-impl ApprovalStore for Postgres {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
-        self.base.write(|db| approvals::ask(db, question.clone(), now))
-    }
-
-    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        self.base.write(|db| approvals::answer(db, id, said.clone(), now))
-    }
-
-    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
-        self.base.write(|db| approvals::use_up(db, id, now))
-    }
-
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        self.base.read(|db| approvals::by_id(db, id))
-    }
-
-    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
-        self.base.read(|db| approvals::newest(db, query))
-    }
-}
-
 /// Writes what still waits, then ends the writer.
-impl Drop for Postgres {
+impl Drop for PostgresDatabase {
     fn drop(&mut self) {
         drop(self.queue.take());
         let Some(writer) = self.writer.take() else { return };
@@ -217,8 +184,8 @@ impl Drop for Postgres {
     }
 }
 
-impl fmt::Debug for Postgres {
+impl fmt::Debug for PostgresDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Postgres").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("Postgres").field("name", &self.base.target.name()).finish_non_exhaustive()
     }
 }

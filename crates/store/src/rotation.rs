@@ -7,6 +7,7 @@ use domain::rule::Rule;
 use domain::store::StoreError;
 
 use crate::Store;
+use crate::database::Database as _;
 use crate::keyring::Keyring;
 use crate::rows::rotation;
 pub use crate::rows::rotation::{RotationBatch, SealedColumn, UnopenedValue};
@@ -25,8 +26,8 @@ impl Store {
         limit: usize,
     ) -> Result<RotationBatch, StoreError> {
         match self {
-            Self::Sqlite(store) => store.write(|db| rotation::column(db, what, keyring, (after, limit))),
-            Self::Postgres(store) => store.write(|db| rotation::column(db, what, keyring, (after, limit))),
+            Self::Sqlite(store) => store.0.write(|db| rotation::column(db, what, keyring, (after, limit))),
+            Self::Postgres(store) => store.0.write(|db| rotation::column(db, what, keyring, (after, limit))),
             // What it has is sealed with the key of this process, or not at all, and goes with it.
             Self::Memory(_) => Ok(RotationBatch::default()),
         }
@@ -39,8 +40,8 @@ impl Store {
     /// The store cannot do it.
     pub fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
         match self {
-            Self::Sqlite(store) => store.write(|db| rotation::config(db, before, config)),
-            Self::Postgres(store) => store.write(|db| rotation::config(db, before, config)),
+            Self::Sqlite(store) => store.0.write(|db| rotation::config(db, before, config)),
+            Self::Postgres(store) => store.0.write(|db| rotation::config(db, before, config)),
             Self::Memory(_) => {
                 Err(StoreError::Unavailable("rows in memory go with their process; nothing is rotated there".into()))
             }

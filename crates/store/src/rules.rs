@@ -107,8 +107,33 @@ pub(crate) fn closed(before: &Rule, at: Timestamp) -> Option<Rule> {
     before.tripped_at.is_some().then(after)
 }
 
-/// The line of the change log about `hook`, in the name of `tenant`.
-pub(crate) fn logged(hook: &Rule, tenant: &TenantId, (action, diff): (&str, Value), by: &Actor) -> LoggedChange {
+/// A change of a row, as the change log has it.
+pub(crate) struct RowChange<'a> {
+    /// The row as it stands now.
+    pub(crate) hook: &'a Rule,
+    /// The tenant in whose name it was changed.
+    pub(crate) tenant: &'a TenantId,
+    /// The name of what was done.
+    pub(crate) action: &'a str,
+    /// What is another than before.
+    pub(crate) diff: Value,
+}
+
+impl<'a> RowChange<'a> {
+    /// A change in the name of the tenant that the row belongs to.
+    pub(crate) fn of(hook: &'a Rule, action: &'a str, diff: Value) -> Self {
+        Self { hook, tenant: &hook.tenant_id, action, diff }
+    }
+
+    /// The change in the name of `tenant`.
+    pub(crate) fn within(self, tenant: &'a TenantId) -> Self {
+        Self { tenant, ..self }
+    }
+}
+
+/// The line of the change log about a change.
+pub(crate) fn logged(change: RowChange<'_>, by: &Actor) -> LoggedChange {
+    let RowChange { hook, tenant, action, diff } = change;
     LoggedChange {
         id: Uuid::now_v7().to_string(),
         tenant_id: tenant.clone(),

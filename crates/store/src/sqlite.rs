@@ -5,11 +5,9 @@
 
 mod cells;
 mod checkpoints;
-mod executions;
 mod file;
 mod holder;
 mod holds;
-mod hooks;
 mod locks;
 mod writer;
 
@@ -19,14 +17,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
-use domain::id::TenantId;
 use domain::record::EventRecord;
-use domain::session::JournalEntry;
-use domain::store::{
-    ApprovalQuery, ApprovalStore, IdleStore, JournalAppend, OnKept, RecordQuery, RecordStore, Room, RoomSoon,
-    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
-};
+use domain::store::{IdleStore, SessionHold, SessionKey, StoreError};
 use rusqlite::Connection;
 
 pub use domain::store::MAX_PATCH_BYTES;
@@ -34,20 +26,24 @@ pub use domain::store::MAX_PATCH_BYTES;
 pub use crate::room::QUEUE_BATCHES;
 pub use crate::rows::batch::MAX_GROUP_BATCHES;
 
-use crate::Durability;
-use crate::db::Failure;
+use crate::database::{Database, SqlStore};
+use crate::db::{Db, Failure};
 use crate::room::Rooms;
 use crate::rows::batch::{Batch, Traffic};
 use crate::rows::group::is_awaited_by;
-use crate::rows::{approvals, journal, records, sessions};
+use crate::rows::sessions::HeldBy;
 use crate::sealing::StoreKeys;
 use crate::timing::HookTiming;
+use crate::{Durability, ports};
 use file::Place;
 use locks::Locks;
 use writer::Writer;
 
 /// Keeps everything in a file.
-pub struct Sqlite {
+pub type Sqlite = SqlStore<SqliteFile>;
+
+/// A file that everything is in.
+pub struct SqliteFile {
     path: PathBuf,
     place: Arc<Place>,
     durability: Durability,
@@ -92,7 +88,7 @@ impl Sqlite {
                 move || Writer::run(&pen, &batches)
             })
             .map_err(|e| StoreError::Unavailable(format!("the writer of `{}` did not start: {e}", path.display())))?;
-        Ok(Self {
+        Ok(SqlStore(SqliteFile {
             path: path.to_owned(),
             durability,
             queue: Some(queue),
@@ -105,7 +101,7 @@ impl Sqlite {
             rooms: Rooms::default(),
             pen,
             traffic: Traffic::default(),
-        })
+        }))
     }
 
     /// Takes the file at `path` to the schema `to`, which is known.
@@ -115,7 +111,7 @@ impl Sqlite {
 
     /// Where the file is.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
     }
 
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
@@ -123,26 +119,21 @@ impl Sqlite {
     /// # Errors
     /// The file cannot be read.
     pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        self.list(|connection| records::hook_timings(connection, limit))
+        ports::hook_timings(self, limit)
     }
+}
 
+impl SqliteFile {
     fn reader(&self) -> MutexGuard<'_, Connection> {
         // A panic while reading leaves a connection that can read again.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what is evidence even of a file that was deleted meanwhile.
-    fn list<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
+    fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
         work(&self.reader()).map_err(|failure| file::into_error(failure, &self.path))
     }
 
-    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
-        self.place.check()?;
-        self.list(work)
-    }
-
-    /// Does `work` in one transaction, and waits for it.
-    pub(crate) fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
+    fn transact<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
         // A panic rolls its transaction back as it unwinds.
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         let _turn = self.place.turn();
@@ -155,6 +146,30 @@ impl Sqlite {
             file::transact(connection, work)
         };
         write().map_err(|failure| file::into_error(failure, &self.path))
+    }
+}
+
+impl Database for SqliteFile {
+    fn read<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.place.check()?;
+        self.list(work)
+    }
+
+    fn list<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.look(|connection| work(connection))
+    }
+
+    fn read_at_once<T>(&self, mut work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.place.check()?;
+        self.look(|connection| {
+            // One transaction, or a writer could come between the statements. It ends, unchanged, when it is dropped.
+            let transaction = connection.unchecked_transaction()?;
+            work(&*transaction)
+        })
+    }
+
+    fn write<T>(&self, mut work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.transact(|connection| work(connection))
     }
 
     fn hand_over(&self, batch: Batch) {
@@ -169,19 +184,13 @@ impl Sqlite {
             Err(TrySendError::Disconnected(batch)) => drop(batch),
         }
     }
-}
 
-impl RecordStore for Sqlite {
-    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
-        self.hand_over(Batch::records(records, done));
+    fn rooms(&self) -> &Rooms {
+        &self.rooms
     }
 
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
-        self.hand_over(Batch::records(records, done).patient(Some(room)));
-    }
-
-    fn room(&self, records: &[EventRecord]) -> RoomSoon {
-        self.rooms.soon(records)
+    fn sealing(&self) -> &StoreKeys {
+        &self.sealing
     }
 
     fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
@@ -190,14 +199,22 @@ impl RecordStore for Sqlite {
         writer.map(|writer| Box::new(Unoccupied { store: self, writer }) as Box<dyn IdleStore>)
     }
 
-    fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        self.list(|connection| records::find(connection, query))
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
+        Ok(Box::new(self.transact(|transaction| holds::hold(transaction, &self.locks, key))?))
+    }
+
+    fn held_by(&self, db: &dyn Db, key: &SessionKey) -> Result<Option<String>, Failure> {
+        holds::held_by(db, &self.locks, key)
+    }
+
+    fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure> {
+        Ok(Box::new(move |key| self.held_by(db, key)))
     }
 }
 
 /// The writer, kept from its thread.
 struct Unoccupied<'a> {
-    store: &'a Sqlite,
+    store: &'a SqliteFile,
     writer: MutexGuard<'a, Writer>,
 }
 
@@ -212,52 +229,8 @@ impl IdleStore for Unoccupied<'_> {
     }
 }
 
-impl SessionStore for Sqlite {
-    fn append(&self, append: JournalAppend, done: OnKept) {
-        self.hand_over(Batch::append(append, done));
-    }
-
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
-        Ok(Box::new(self.write(|transaction| holds::hold(transaction, &self.locks, key))?))
-    }
-
-    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
-        self.read(|connection| journal::read(connection, key))
-    }
-
-    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
-        self.read(|db| sessions::list(db, tenant, &|key| holds::held_by(db, &self.locks, key)))
-    }
-
-    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.write(|db| sessions::delete(db, key, &|member| holds::held_by(db, &self.locks, member)))
-    }
-}
-
-impl ApprovalStore for Sqlite {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
-        self.write(|transaction| approvals::ask(transaction, question, now))
-    }
-
-    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        self.write(|transaction| approvals::answer(transaction, id, said, now))
-    }
-
-    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
-        self.write(|transaction| approvals::use_up(transaction, id, now))
-    }
-
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        self.read(|connection| approvals::by_id(connection, id))
-    }
-
-    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
-        self.read(|connection| approvals::newest(connection, query))
-    }
-}
-
 /// Writes what still waits, then ends the writer.
-impl Drop for Sqlite {
+impl Drop for SqliteFile {
     fn drop(&mut self) {
         drop(self.queue.take());
         let Some(writer) = self.writer.take() else { return };
@@ -269,7 +242,7 @@ impl Drop for Sqlite {
     }
 }
 
-impl fmt::Debug for Sqlite {
+impl fmt::Debug for SqliteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
     }

@@ -50,7 +50,7 @@ pub(crate) fn built(root: &Path) -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
         cargo.env_remove(name);
     }
     let told = cargo
-        .args(["bench", "--locked", "--no-run", "--message-format=json-render-diagnostics"])
+        .args(["bench", "--locked", "--no-run", "--profile", "counts", "--message-format=json-render-diagnostics"])
         .args(BENCHES)
         .current_dir(root)
         .stderr(Stdio::inherit())

@@ -75,8 +75,7 @@ fn a_file_that_nobody_names() {
         ("crates/a/tests/it/forgotten.rs", ""),
         ("crates/a/tests/it/main.rs", "mod named;\n"),
         ("crates/a/tests/it/named.rs", ""),
-        ("crates/a/tests/permit/forge.rs", ""),
-        ("crates/a/tests/permit/forge.stderr", ""),
+        ("crates/a/tests/misuse/forge.rs", "    Permit {} //~ private fields\n"),
         ("crates/a/tests/simulation.rs", ""),
         ("crates/a/tests/ui/forge.rs", ""),
     ];

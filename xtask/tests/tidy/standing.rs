@@ -6,27 +6,16 @@ pub(crate) const BEFORE_THE_RENAMES: &[&str] = &[];
 
 /// Functions that hide parameters in tuples, by file.
 pub(crate) const HIDDEN_PARAMETERS: &[(&str, &str)] = &[
-    ("crates/agent/src/driver/recovery.rs", "recover_child"),
     ("crates/agent/src/driver/model.rs", "ask"),
-    ("crates/dialects/src/skill/manifest.rs", "say_instead"),
-    ("crates/dialects/src/skill/manifest/entry.rs", "unknown_word"),
-    ("crates/domain/src/approval.rs", "question"),
     ("crates/domain/tests/simulation/evidence.rs", "play"),
     ("crates/domain/tests/simulation/person.rs", "ask_person"),
-    ("crates/engine/src/dispatcher/clear.rs", "settle"),
-    ("crates/host/src/rule_sync.rs", "switched_off"),
     ("crates/host/src/host_rules.rs", "rule_admin"),
     ("crates/host/src/host_rules.rs", "parts"),
     ("crates/pintle-cli/src/cli/turn.rs", "work"),
     ("crates/rules/src/admin/changing.rs", "write"),
-    ("crates/rules/src/cache.rs", "of_tenant"),
-    ("crates/rules/src/handler/observing.rs", "settle"),
     ("crates/rules/tests/it/admin/stage.rs", "parts"),
     ("crates/shell/src/expand/parameter.rs", "operation"),
-    ("crates/store/src/memory/hooks/tables.rs", "log"),
     ("crates/store/src/rows/group.rs", "write"),
-    ("crates/store/src/rows/hooks.rs", "log"),
-    ("crates/store/src/rows/hooks.rs", "log_alone"),
     ("crates/store/tests/it/random.rs", "ask"),
     ("crates/testkit/src/rules/state.rs", "log"),
 ];

@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use domain::approval::Approval;
+use domain::checkpoint::FinishedCall;
 use domain::checkpoint::runtime::ToolExecution;
-use domain::checkpoint::{AfterTool, CheckpointKind, ObservedEvent, RuntimeEvent};
 use domain::clearing::GateNotes;
 use domain::id::{CallId, HookName};
 use domain::json::Object;
 use domain::message::CallPart;
-use domain::ruling::Ruling;
 use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
 use domain::turn::{Fact, KeptMessage, ModelAnswer, OUTCOME_UNKNOWN};
-use engine::approvals::OpenQuestion;
-use engine::{Clearance, Permit};
+use engine::{Clearance, Permit, Stopped};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -22,32 +20,18 @@ use super::files::ReceivedResult;
 use super::messages::messages_of;
 use super::report::nobody_said;
 use super::subturns;
-use super::work::{HooksCancelled, Work};
+use super::work::Work;
 
 /// The refusal of a call whose use could not be written down.
 const NOT_NOTED: &str = "the tool did not run: the session could not be written";
-/// What a result leaves when its turn was cancelled before every hook had seen it: what they would remove reaches nobody.
-const WITHHELD: &str =
-    "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
-/// How much of an error text stands in `turn_end`: a line of a listing.
-const SUMMARY_BYTES: usize = 200;
-
-/// A call whose result is final.
-struct FinishedCall {
-    call: ToolCall,
-    output: ToolOutput,
-    /// The hook that answered in the tool's place, if one did.
-    by: Option<HookName>,
-    took: Duration,
-}
 
 impl Work<'_> {
     /// Clears the call that the model wrote in `part`. If a person must say first, the question comes back.
     pub(super) async fn clear(&mut self, place: usize, part: CallPart) -> Option<Box<Approval>> {
         let id = CallId::from(part.id.as_str());
-        self.cx.who.tool_call_id = Some(id.clone());
+        self.hooks.set_call(Some(id.clone()));
         let raw_tool = part.function.name.clone();
-        let tool = self.cx.known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
+        let tool = self.hooks.known().tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
         let mut call = ToolCall { id, tool, raw_tool, arguments: Object::new() };
         match part.arguments() {
             Ok(arguments) => call.arguments = arguments,
@@ -57,26 +41,11 @@ impl Work<'_> {
                 return None;
             }
         }
-        let clearance = self.turn_env.hooks.clear(&self.cx, call).await;
+        let clearance = self.hooks.clear_resumed(call, &mut self.flights.unsettled).await;
         self.note_rewrite(place, &clearance);
         match clearance {
             Clearance::Run(permit, gate_notes) => {
                 self.flights.gate_notes_by_place.insert(place, gate_notes);
-                let asked_before = self.flights.unsettled.remove(&permit.digest().to_string());
-                // Whoever approved it meanwhile has said so.
-                match asked_before.filter(|_| permit.approval().is_none()) {
-                    None => {}
-                    Some(OpenQuestion::Waiting(approval)) => {
-                        let text = "a person was asked about this call and has not answered";
-                        self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, text);
-                        return Some(approval);
-                    }
-                    Some(OpenQuestion::No(text)) => {
-                        self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::PreToolUse, &text);
-                        self.refuse(place, permit.call(), text, None);
-                        return None;
-                    }
-                }
                 self.turn.cleared(place, self.changes_nothing(permit.call()));
                 self.flights.permits.insert(place, permit);
             }
@@ -84,11 +53,11 @@ impl Work<'_> {
                 self.flights.gate_notes_by_place.insert(place, gate_notes);
                 // Its result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
                 let done = FinishedCall { call, output, by: Some(by), took };
-                self.tell_start(&done.call, done.by.as_ref());
+                self.hooks.tell_started(&done.call, done.by.as_ref());
                 self.settle(place, done, Vec::new()).await;
             }
             // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
-            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cx.cancel.is_cancelled() => {}
+            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.hooks.cancel().is_cancelled() => {}
             Clearance::Waiting { approval, .. } if self.kept => return Some(approval),
             Clearance::Waiting { approval, .. } => {
                 // Nobody could go on with it.
@@ -122,7 +91,7 @@ impl Work<'_> {
     }
 
     fn changes_nothing(&self, call: &ToolCall) -> bool {
-        self.cx.known.owner(&call.tool).is_none()
+        self.hooks.known().owner(&call.tool).is_none()
             && self.runner.tools.get(&call.tool).is_some_and(|tool| tool.read_only())
     }
 
@@ -132,12 +101,7 @@ impl Work<'_> {
     }
 
     fn pass_over(&mut self, place: usize, call: &ToolCall, text: String, by: Option<HookName>) {
-        self.tell(RuntimeEvent::ToolExecSkipped {
-            tool: call.tool.clone(),
-            reason: text.clone(),
-            tool_call_id: call.id.to_string(),
-            hook: by.map(|by| by.to_string()),
-        });
+        self.hooks.tell_skipped(call, &text, by.as_ref());
         self.last = Some(ToolOutput::error(&text));
         // What was said for a call that goes on is void; that a gate changed its arguments is not.
         let rewritten =
@@ -153,7 +117,7 @@ impl Work<'_> {
         };
         let call = permit.call().clone();
         // Another call may have been settled since this one was cleared.
-        self.cx.who.tool_call_id = Some(call.id.clone());
+        self.hooks.set_call(Some(call.id.clone()));
         let used = Fact::Used {
             place,
             read_only: self.changes_nothing(&call),
@@ -164,7 +128,7 @@ impl Work<'_> {
         if self.note(used).kept().await.is_err() {
             return self.pass_over(place, &call, NOT_NOTED.into(), None);
         }
-        self.tell_start(&call, None);
+        self.hooks.tell_started(&call, None);
         let handle = self.launch(permit);
         self.flights.running.insert(place, CallInProgress { call, handle });
     }
@@ -174,10 +138,10 @@ impl Work<'_> {
         let ran = move |output, denials| CallResult { output, took: started.elapsed(), denials };
         let tool = permit.call().tool.clone();
         // Nobody may answer for an injected tool but its owner, so no built-in of that name runs in its place.
-        if self.cx.known.owner(&tool).is_some() {
+        if self.hooks.known().owner(&tool).is_some() {
             return self.flights.tasks.spawn(async move { ran(not_found(&tool), Vec::new()) });
         }
-        let (tools, cancel) = (self.runner.tools.clone(), self.cx.cancel.clone());
+        let (tools, cancel) = (self.runner.tools.clone(), self.hooks.cancel().clone());
         if subturns::is_subagent_tool(&tool) && tools.get(&tool).is_some() {
             let subagent = self.subagent();
             return self.flights.tasks.spawn(async move {
@@ -195,7 +159,7 @@ impl Work<'_> {
     pub(super) fn lose(&mut self, place: usize) {
         let part = self.turn.part(place).cloned();
         let name = part.as_ref().map(|part| part.function.name.clone()).unwrap_or_default();
-        let execution = ToolExecution { name, success: false, error_summary: Some(summary(OUTCOME_UNKNOWN)) };
+        let execution = ToolExecution::new(&name, Some(OUTCOME_UNKNOWN));
         let answer = ModelAnswer { execution: Some(execution), ..ModelAnswer::not_run(OUTCOME_UNKNOWN) };
         self.answered(place, answer.about(self.tool_at(place)));
     }
@@ -203,7 +167,7 @@ impl Work<'_> {
     /// The canonical name of the tool that the model asked for.
     fn tool_at(&self, place: usize) -> String {
         let raw = self.turn.part(place).map(|part| part.function.name.as_str()).unwrap_or_default();
-        self.cx.known.tool(raw).unwrap_or_else(|| raw.to_owned())
+        self.hooks.known().tool(raw).unwrap_or_else(|| raw.to_owned())
     }
 
     /// Waits for the running call, lets `after_tool` see its result, and settles it.
@@ -212,7 +176,7 @@ impl Work<'_> {
             let answer = ModelAnswer::not_run("the call did not start");
             return self.answered(place, answer.about(self.tool_at(place)));
         };
-        self.cx.who.tool_call_id = Some(call.id.clone());
+        self.hooks.set_call(Some(call.id.clone()));
         let CallResult { output, took, denials } = match handle.await {
             Ok(ran) => ran,
             Err(error) => {
@@ -222,26 +186,13 @@ impl Work<'_> {
         };
         self.denials.extend(denials);
         let ReceivedResult { output, unusable } = self.files.receive(output, None).await;
-        let after = AfterTool { call, result: output, duration: took };
-        match self.ask_hooks(after).await {
-            Ok((after, Ruling::Proceed)) => {
-                let done = FinishedCall { call: after.call, output: after.result, by: None, took };
-                self.settle(place, done, unusable).await;
-            }
-            Ok((after, Ruling::Abort(aborted))) => {
-                self.withhold(place, after, aborted.text()).await;
-                self.stop(aborted);
-            }
-            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((after, Ruling::Deny(denied))) => self.withhold(place, after, denied.text()).await,
-            Err(HooksCancelled(after)) => self.withhold(place, after, WITHHELD.into()).await,
+        let (finished, stopped) = self.hooks.review(call, output, took).await;
+        // What stands in the place of a result that was withheld came with no media.
+        let unusable = if stopped.is_none() { unusable } else { Vec::new() };
+        self.settle(place, finished, unusable).await;
+        if let Some(Stopped::Aborted(aborted)) = stopped {
+            self.stop(aborted);
         }
-    }
-
-    /// The tool ran, but `text` stands in the place of its result.
-    async fn withhold(&mut self, place: usize, after: AfterTool, text: String) {
-        let done = FinishedCall { call: after.call, output: ToolOutput::error(text), by: None, took: after.duration };
-        self.settle(place, done, Vec::new()).await;
     }
 
     /// Delivers a result that is final: to the user, the model, observers. `unusable` are media that it came with.
@@ -249,7 +200,6 @@ impl Work<'_> {
         let mut received = self.files.receive(done.output, done.by.as_ref()).await;
         received.unusable.extend(unusable);
         let done = FinishedCall { output: self.deliver(received).await, ..done };
-        self.tell_end(&done);
         let gate_notes = self.flights.gate_notes_by_place.remove(&place).unwrap_or_default();
         // What the user has got rides on no message.
         let media = if done.output.response_handled { Vec::new() } else { done.output.media.clone() };
@@ -257,51 +207,14 @@ impl Work<'_> {
             text: done.output.for_llm.clone(),
             media,
             handled: done.output.response_handled,
-            execution: Some(execution(&done)),
+            execution: Some(done.execution()),
             rewritten: rewritten(&gate_notes, &done.call),
             tool: Some(done.call.tool.clone()),
             notes: messages_of(gate_notes.notes).map(KeptMessage::from).collect(),
         };
         self.last = Some(done.output.clone());
-        let substituted = done.by.is_some();
-        self.turn_env.hooks.room(&self.cx.who, CheckpointKind::PostToolUse).await;
-        self.tell(ObservedEvent::PostToolUse {
-            call: done.call,
-            output: done.output,
-            duration: done.took,
-            substituted,
-        });
+        self.hooks.tell_finished(done).await;
         self.answered(place, answer);
-    }
-
-    fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
-        self.tell(RuntimeEvent::ToolExecStart {
-            tool: call.tool.clone(),
-            arguments: call.arguments.clone(),
-            tool_call_id: call.id.to_string(),
-            hook: by.map(ToString::to_string),
-        });
-    }
-
-    fn tell_end(&self, done: &FinishedCall) {
-        self.tell(RuntimeEvent::ToolExecEnd {
-            tool: done.call.tool.clone(),
-            duration: done.took,
-            for_llm_len: done.output.for_llm.len(),
-            for_user_len: done.output.for_user.len(),
-            is_error: done.output.is_error,
-            r#async: done.output.is_async,
-            tool_call_id: done.call.id.to_string(),
-            hook: done.by.as_ref().map(ToString::to_string),
-        });
-    }
-}
-
-fn execution(done: &FinishedCall) -> ToolExecution {
-    ToolExecution {
-        name: done.call.tool.clone(),
-        success: !done.output.is_error,
-        error_summary: done.output.is_error.then(|| summary(&done.output.for_llm)),
     }
 }
 
@@ -322,14 +235,4 @@ fn asked_about(approval: &Approval) -> ToolCall {
 
 fn not_found(tool: &str) -> ToolOutput {
     ToolOutput::error(format!("tool \"{tool}\" not found"))
-}
-
-/// The beginning of an error text, on one line.
-fn summary(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let mut end = line.len().min(SUMMARY_BYTES);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    line[..end].to_owned()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use domain::checkpoint::RuntimeEvent;
 use domain::planning::TagStripper;
-use engine::{Dispatcher, TurnCx};
+use engine::Dispatcher;
 use providers::Delta;
 use tokio::time::Instant;
 
@@ -18,7 +18,6 @@ const TELL_EVERY: Duration = Duration::from_millis(334);
 /// Shows pieces to the user where that is allowed, and tells observers how much arrived.
 pub(super) struct Deltas<'a> {
     hooks: &'a Dispatcher,
-    cx: &'a TurnCx,
     /// Where text goes at once; nowhere when a hook is still to rule on it.
     user_output: Option<&'a dyn UserOutput>,
     shown: AtomicBool,
@@ -35,15 +34,10 @@ struct Waiting {
 
 impl<'a> Deltas<'a> {
     /// Of a plan, the tags are not shown.
-    pub(super) fn new(
-        hooks: &'a Dispatcher,
-        cx: &'a TurnCx,
-        user_output: Option<&'a dyn UserOutput>,
-        plan: bool,
-    ) -> Self {
+    pub(super) fn new(hooks: &'a Dispatcher, user_output: Option<&'a dyn UserOutput>, plan: bool) -> Self {
         let stripper = plan.then(TagStripper::default);
         let waiting = Mutex::new(Waiting { stripper, content: 0, reasoning: 0, told_at: None });
-        Self { hooks, cx, user_output, shown: AtomicBool::new(false), waiting }
+        Self { hooks, user_output, shown: AtomicBool::new(false), waiting }
     }
 
     /// Whether the user has seen a piece, so that the call cannot be tried again.
@@ -102,7 +96,7 @@ impl<'a> Deltas<'a> {
             (std::mem::take(&mut waiting.content), std::mem::take(&mut waiting.reasoning))
         };
         if content_delta_len + reasoning_delta_len > 0 {
-            self.hooks.tell(&self.cx.who, RuntimeEvent::LlmDelta { content_delta_len, reasoning_delta_len });
+            self.hooks.tell(RuntimeEvent::LlmDelta { content_delta_len, reasoning_delta_len });
         }
     }
 }

@@ -1,24 +1,24 @@
 //! Requests of front ends: a history that came along is checked before the message itself, and what the gates left of the
 //! message goes back, signed.
 
+use domain::checkpoint::CheckpointKind;
 use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
 use domain::history::{GatedMessage, HistoryMessage, Recall, RecalledHistory, SignedContent};
 use domain::id::EventId;
+use domain::identity::Identity;
 use domain::message::Message;
 use domain::record::{EventRecord, EventRuling, RecordLines};
-use domain::ruling::{DenialGround, Ruling};
 use domain::turn::WaitingMessage;
 use domain::verdict::VerdictKind;
-use engine::{Dispatcher, TurnCx};
+use engine::{Dispatcher, Stopped};
 
 use super::messages::{messages_of, user};
 use super::report::TurnEnding;
 use super::runner::Runner;
-use super::turn_env::TurnEnv;
 use super::work::Work;
 use crate::conversation::Conversation;
 use crate::skills::TextRequest;
+use crate::user_output::UserOutput;
 
 /// What a turn begins with, after the gates.
 #[derive(Default)]
@@ -56,10 +56,11 @@ impl Runner {
         &self,
         conversation: &Conversation,
         request: TextRequest<'_>,
-        (turn_env, cx): (&TurnEnv, &TurnCx),
+        user_output: &dyn UserOutput,
+        hooks: &Dispatcher,
     ) -> Result<FrontEndInput, TurnEnding> {
         let recalled = match request.history {
-            Some(history) => Some(self.recall(conversation, history, (turn_env, cx)).await?),
+            Some(history) => Some(self.recall(conversation, history, user_output, hooks).await?),
             None => None,
         };
         let spoken = match request.history {
@@ -68,7 +69,7 @@ impl Runner {
         };
         let spoken = spoken || !conversation.session.queue().is_empty();
         let kind = if spoken { InputKind::Followup } else { InputKind::First };
-        let prompt = Some(submit(&turn_env.hooks, cx, request.prompt, kind).await?);
+        let prompt = Some(submit(hooks, request.prompt, kind).await?);
         Ok(FrontEndInput { recalled, prompt })
     }
 
@@ -77,17 +78,18 @@ impl Runner {
         &self,
         conversation: &Conversation,
         history: &[HistoryMessage],
-        (turn_env, cx): (&TurnEnv, &TurnCx),
+        user_output: &dyn UserOutput,
+        hooks: &Dispatcher,
     ) -> Result<RecalledHistory, TurnEnding> {
         let (skills, held) = (self.skill_set.skills(), conversation.session.messages());
-        let trust = self.front_ends.trust(&cx.who, &skills, held);
+        let trust = self.front_ends.trust(hooks.who(), &skills, held);
         let mut recall = Recall::begin(history.to_vec(), &trust)
             .map_err(|error| TurnEnding::Failed { stage: "history".into(), text: error.to_string() })?;
         while let Some(text) = recall.to_gate().map(str::to_owned) {
-            let gated = match submit(&turn_env.hooks, cx, &text, InputKind::History).await {
+            let gated = match submit(hooks, &text, InputKind::History).await {
                 Ok(Submitted { text, notes }) => GatedMessage::Passed { text, notes },
                 Err(TurnEnding::Blocked(denied)) => {
-                    turn_env.user_output.refused(&denied.text());
+                    user_output.refused(&denied.text());
                     GatedMessage::Refused
                 }
                 Err(other) => return Err(other),
@@ -95,7 +97,7 @@ impl Runner {
             recall.gated(gated);
         }
         let recalled = recall.finish(held);
-        turn_env.hooks.keep(recalled.told().into_iter().map(|text| withheld(cx, text)).collect());
+        hooks.keep(recalled.told().into_iter().map(|text| withheld(hooks.who(), text)).collect());
         Ok(recalled)
     }
 }
@@ -103,7 +105,7 @@ impl Runner {
 impl Work<'_> {
     /// Tells whoever keeps the conversation what the gates left of the message that began the turn.
     pub(super) fn tell_started(&self, text: &str) {
-        let who = &self.cx.who;
+        let who = self.hooks.who();
         let sig =
             self.runner.front_ends.sign(SignedContent::text(text, who.tenant_id.as_str(), who.session_id.as_str()));
         self.turn_env.user_output.started(text, &sig);
@@ -111,13 +113,13 @@ impl Work<'_> {
 }
 
 /// The record of something in a history that did not come in as it was sent.
-fn withheld(cx: &TurnCx, text: String) -> EventRecord {
+fn withheld(who: &Identity, text: String) -> EventRecord {
     EventRecord {
         event_id: EventId::fresh(),
         at: jiff::Timestamp::now(),
         checkpoint: CheckpointKind::UserPromptSubmit,
         kind: Some("history_withheld"),
-        who: cx.who.clone(),
+        who: who.clone(),
         tool: None,
         input: None,
         ruling: EventRuling { text: Some(text), ..EventRuling::word(VerdictKind::Modify) },
@@ -126,22 +128,11 @@ fn withheld(cx: &TurnCx, text: String) -> EventRecord {
 }
 
 /// Puts a message to the gates; what they leave of it goes on.
-pub(super) async fn submit(
-    hooks: &Dispatcher,
-    cx: &TurnCx,
-    prompt: &str,
-    input_kind: InputKind,
-) -> Result<Submitted, TurnEnding> {
-    let (submitted, ruling, notes) =
-        hooks.consult(cx, UserPromptSubmit { prompt: prompt.to_owned(), input_kind }).await;
-    match (submitted, ruling) {
-        // A gate that was cancelled refuses too, but that is no verdict on the prompt.
-        (_, Ruling::Deny(denied)) if denied.ground == DenialGround::Fault && cx.cancel.is_cancelled() => {
-            Err(TurnEnding::Cancelled)
-        }
-        (_, Ruling::Deny(denied)) => Err(TurnEnding::Blocked(denied)),
-        (submitted, Ruling::Proceed) => Ok(Submitted { text: submitted.prompt, notes: messages_of(notes).collect() }),
-        (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
-        (_, Ruling::Abort(aborted)) => Err(TurnEnding::StoppedByHook(aborted)),
+pub(super) async fn submit(hooks: &Dispatcher, prompt: &str, kind: InputKind) -> Result<Submitted, TurnEnding> {
+    match hooks.submit(prompt, kind).await {
+        Ok((text, notes)) => Ok(Submitted { text, notes: messages_of(notes).collect() }),
+        Err(Stopped::Denied(denied)) => Err(TurnEnding::Blocked(denied)),
+        Err(Stopped::Aborted(aborted)) => Err(TurnEnding::StoppedByHook(aborted)),
+        Err(Stopped::Cancelled) => Err(TurnEnding::Cancelled),
     }
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use domain::checkpoint::runtime::RetryReason;
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
 use domain::id::HookName;
-use domain::llm::{LlmReply, LlmRequest, Usage};
+use domain::llm::{LlmReply, LlmRequest};
 use domain::planning::stripped;
-use domain::ruling::{Aborted, Ruling};
 use domain::turn::Fact;
+use engine::Stopped;
 use providers::retry::RetryPolicy;
 use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
 use super::deltas::Deltas;
 use super::shape::{self, ModelRequest};
-use super::work::{HooksCancelled, Work};
+use super::work::Work;
 
 /// Why there is no answer.
 pub(super) enum NoAnswer {
@@ -37,8 +37,8 @@ impl Work<'_> {
     pub(super) async fn call_model(&mut self, terminal: bool) {
         let asking = if terminal { ModelRequest::LastWords } else { ModelRequest::Step };
         let Some(CheckedAnswer { reply, model, owners: brought }) = self.answer_to(asking).await else { return };
-        self.spend(reply.usage);
-        let (tools, known) = (&self.runner.tools, &self.cx.known);
+        self.usage.add(reply.usage);
+        let (tools, known) = (&self.runner.tools, self.hooks.known());
         let read_only = |name: &str| {
             known.owner(name).is_none()
                 && tools.canonical(name).and_then(|n| tools.get(n)).is_some_and(|t| t.read_only())
@@ -87,16 +87,8 @@ impl Work<'_> {
         if !dropped.is_empty() {
             let names: Vec<&str> = dropped.iter().map(|tool| tool.get().function.name.as_str()).collect();
             let text = format!("this call offers no tools; dropped: {}", names.join(", "));
-            self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::BeforeLlm, &text);
+            self.hooks.refused(CheckpointKind::BeforeLlm, &text);
         }
-    }
-
-    /// Adds what a model call cost, as far as its provider tells.
-    pub(super) fn spend(&mut self, usage: Option<Usage>) {
-        let Some(usage) = usage else { return };
-        self.usage.prompt_tokens += usage.prompt_tokens;
-        self.usage.completion_tokens += usage.completion_tokens;
-        self.usage.total_tokens += usage.total_tokens;
     }
 
     /// One call of a model, through its hooks. When there is no answer, it says why; the end of the turn is decided then
@@ -108,55 +100,38 @@ impl Work<'_> {
     ) -> Result<CheckedAnswer, NoAnswer> {
         let asked = request.messages.clone();
         let before = BeforeLlm::new(request);
-        self.cx.known = self.runner.known(BTreeMap::new(), &self.cx.who);
-        let mut before = match self.ask_hooks(before).await {
-            Ok((before, Ruling::Proceed)) => before,
-            Ok((_, Ruling::Abort(aborted))) => return Err(self.ended_by(aborted)),
-            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((_, Ruling::Deny(denied))) => return Err(NoAnswer::Failed(denied.text())),
-            Err(HooksCancelled(_)) => return Err(self.cancelled()),
-        };
-        if before.request.messages.is_empty() {
-            return Err(NoAnswer::Failed("the request has no messages left after `before_llm`".into()));
-        }
+        self.hooks.set_known(self.runner.known(BTreeMap::new(), self.hooks.who()));
+        let before = self.hooks.pass(before).await.map_err(|(_, stopped)| self.no_answer(stopped))?;
+        let mut before = before.sendable().map_err(|why| NoAnswer::Failed(why.into()))?;
         if !self.offers(asking) {
             self.drop_tools(&mut before);
         }
         // The owners hold for the calls of this response.
-        self.cx.known = self.runner.known(before.owners.clone(), &self.cx.who);
+        self.hooks.set_known(self.runner.known(before.owners.clone(), self.hooks.who()));
         let request = before.request;
-        self.tell(llm_request(&request));
+        self.tell(RuntimeEvent::llm_request(&request));
         let request = self.with_files(request, &asked).await;
         let (reply, model, shown) = self.answer(&request, asking).await?;
         let after = AfterLlm { model: model.clone(), response: reply };
-        let reply = match self.ask_hooks(after).await {
-            Ok((after, Ruling::Proceed)) => after.response,
-            Ok((_, Ruling::Abort(aborted))) => return Err(self.ended_by(aborted)),
-            Ok((_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. })) => match never {},
-            Ok((_, Ruling::Deny(denied))) => return Err(NoAnswer::Failed(denied.text())),
-            // What was not reviewed is no answer.
-            Err(HooksCancelled(_)) => return Err(self.cancelled()),
-        };
+        let after = self.hooks.pass(after).await.map_err(|(_, stopped)| self.no_answer(stopped))?;
+        let reply = after.response;
         match asking {
             ModelRequest::Aside => {}
             ModelRequest::Plan => self.show(&stripped(&reply.content), shown),
             ModelRequest::Step | ModelRequest::LastWords => self.show(&reply.content, shown),
         }
-        self.tell(RuntimeEvent::LlmResponse {
-            content_len: reply.content.len(),
-            tool_calls: reply.tool_calls.len(),
-            has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
-        });
+        self.tell(RuntimeEvent::llm_response(&reply));
         Ok(CheckedAnswer { reply, model, owners: before.owners })
     }
 
-    fn ended_by(&mut self, aborted: Aborted) -> NoAnswer {
-        self.stop(aborted);
-        NoAnswer::Ended
-    }
-
-    /// Whoever cancelled may have ordered more than that: the next poll looks, and finds the turn still in its round.
-    fn cancelled(&mut self) -> NoAnswer {
+    /// What a request or an answer leaves that hooks stopped. What was not reviewed is no answer; whoever cancelled may
+    /// have ordered more than that: the next poll looks, and finds the turn still in its round.
+    fn no_answer(&mut self, stopped: Stopped) -> NoAnswer {
+        match stopped {
+            Stopped::Denied(denied) => return NoAnswer::Failed(denied.text()),
+            Stopped::Aborted(aborted) => self.stop(aborted),
+            Stopped::Cancelled => {}
+        }
         NoAnswer::Ended
     }
 
@@ -177,7 +152,7 @@ impl Work<'_> {
 
     /// Whether text must wait for the `after_llm` hooks.
     fn held_back(&self) -> bool {
-        self.turn_env.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
+        self.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
     }
 
     /// Where a call stands in the turn, as far as that bears on how it is sent. A turn without texts sends every request
@@ -197,7 +172,7 @@ impl Work<'_> {
     async fn answer(&self, request: &LlmRequest, asking: ModelRequest) -> Result<(LlmReply, String, bool), NoAnswer> {
         let shows = self.turn_env.user_output.streams() && !self.held_back() && asking != ModelRequest::Aside;
         let user_output = Some(&*self.turn_env.user_output).filter(|_| shows);
-        let deltas = Deltas::new(&self.turn_env.hooks, &self.cx, user_output, asking == ModelRequest::Plan);
+        let deltas = Deltas::new(&self.hooks, user_output, asking == ModelRequest::Plan);
         let fallbacks = self.runner.settings.fallbacks.iter().filter(|model| **model != request.model);
         let mut failures: Vec<(&str, String)> = Vec::new();
         let mut too_long = true;
@@ -248,7 +223,7 @@ impl Work<'_> {
             };
             let called = tokio::select! {
                 biased;
-                () = self.cx.cancel.cancelled() => return Err(NoAnswer::Ended),
+                () = self.hooks.cancel().cancelled() => return Err(NoAnswer::Ended),
                 called = calling => called,
             };
             let error = match called {
@@ -271,7 +246,7 @@ impl Work<'_> {
             });
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
-                () = self.cx.cancel.cancelled() => return Err(NoAnswer::Ended),
+                () = self.hooks.cancel().cancelled() => return Err(NoAnswer::Ended),
             }
         }
     }
@@ -282,16 +257,5 @@ fn told(failures: &[(&str, String)]) -> String {
     match failures {
         [(_, only)] => only.clone(),
         several => several.iter().map(|(model, why)| format!("`{model}`: {why}")).collect::<Vec<_>>().join("; "),
-    }
-}
-
-fn llm_request(request: &LlmRequest) -> RuntimeEvent {
-    let number = |name: &str| request.options.get(name);
-    RuntimeEvent::LlmRequest {
-        model: request.model.clone(),
-        messages_count: request.messages.len(),
-        tools_count: request.tools.len(),
-        max_tokens: number("max_tokens").and_then(domain::json::Value::as_u64).unwrap_or_default(),
-        temperature: number("temperature").and_then(domain::json::Value::as_f64).unwrap_or_default(),
     }
 }

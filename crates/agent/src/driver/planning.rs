@@ -13,7 +13,7 @@ impl Work<'_> {
     /// Asks the model for a plan, and notes what it said.
     pub(super) async fn plan(&mut self) {
         let Some(CheckedAnswer { reply, model, .. }) = self.answer_to(ModelRequest::Plan).await else { return };
-        self.spend(reply.usage);
+        self.usage.add(reply.usage);
         let need_tool = self.needs_tool(&reply);
         drop(self.note(shape::plan(&self.runner.settings, &reply, &model, need_tool)));
     }
@@ -26,7 +26,7 @@ impl Work<'_> {
             let text = format!("the plan does not say whether tools are needed: {became}");
             let at = CheckpointKind::BeforePlanning;
             let record = EventRecord { kind: Some("plan_tag_missing"), ..self.blank(at, Some(text)) };
-            self.turn_env.hooks.keep(vec![record]);
+            self.hooks.keep(vec![record]);
         }
         goes_on
     }

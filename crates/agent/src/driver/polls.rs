@@ -17,9 +17,9 @@ impl Work<'_> {
     /// Looks whether anybody wants something of the turn.
     pub(super) async fn poll(&mut self) {
         // None of this is about the call that was worked last.
-        self.cx.who.tool_call_id = None;
+        self.hooks.set_call(None);
         // Looked at first: whoever aborts says so before cancelling.
-        let cancelled = self.cx.cancel.is_cancelled();
+        let cancelled = self.hooks.cancel().is_cancelled();
         let found = self.turn_env.turn_handle.look();
         match found.abort {
             Some(AbortedBy::Hook(aborted)) => self.turn.end(TurnEnd::stopped(*aborted)),
@@ -55,7 +55,7 @@ impl Work<'_> {
 
     /// A message of the user's: through the gates, then it waits for the turn to take it in.
     async fn hear(&mut self, text: &str) {
-        match submit(&self.turn_env.hooks, &self.cx, text, InputKind::Steering).await {
+        match submit(&self.hooks, text, InputKind::Steering).await {
             Ok(Submitted { text, notes }) => {
                 let notes = notes.into_iter().map(KeptMessage::from).collect();
                 let waiting = WaitingMessage { message: user(text.clone()).into(), from: MessageSender::Person, notes };
@@ -69,7 +69,7 @@ impl Work<'_> {
 
     /// What came in after the last poll waits for the next turn; after a roll-back nothing does.
     pub(super) async fn hear_the_rest(&mut self, roll_back: bool) {
-        self.cx.who.tool_call_id = None;
+        self.hooks.set_call(None);
         for result in self.turn_env.turn_handle.close().results {
             drop(self.note(Fact::Queued(result)));
         }
@@ -103,9 +103,9 @@ impl Work<'_> {
             if let MessageSender::Subturn { turn_id, .. } = &waiting.from {
                 self.tell(orphan(self.turn_id(), turn_id, OrphanReason::ParentFinished));
                 match &self.turn_env.upper {
-                    Some(upper) if !self.cx.cancel.is_cancelled() => upper.take(waiting.clone()),
+                    Some(upper) if !self.hooks.cancel().is_cancelled() => upper.take(waiting.clone()),
                     Some(_) => {}
-                    None => self.tell(follow_up(&self.cx.who, waiting)),
+                    None => self.tell(follow_up(self.hooks.who(), waiting)),
                 }
             }
         }
@@ -140,16 +140,16 @@ impl Work<'_> {
     /// Tells that the result of a sub-agent has reached this turn.
     pub(super) fn tell_delivered(&self, content_len: usize) {
         self.tell(RuntimeEvent::SubturnResultDelivered {
-            target_channel: self.cx.who.channel.clone(),
-            target_chat_id: self.cx.who.chat_id.clone(),
+            target_channel: self.hooks.who().channel.clone(),
+            target_chat_id: self.hooks.who().chat_id.clone(),
             content_len,
         });
     }
 
     /// Passes over a call: somebody has something more urgent to say.
     pub(super) fn skip(&mut self, place: usize, part: &CallPart, why: SkipReason) {
-        self.cx.who.tool_call_id = Some(part.id.as_str().into());
-        let tool = self.cx.known.tool(&part.function.name).unwrap_or_else(|| part.function.name.clone());
+        self.hooks.set_call(Some(part.id.as_str().into()));
+        let tool = self.hooks.known().tool(&part.function.name).unwrap_or_else(|| part.function.name.clone());
         self.tell(RuntimeEvent::ToolExecSkipped {
             tool,
             reason: why.reason().to_owned(),

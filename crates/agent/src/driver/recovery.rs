@@ -7,11 +7,11 @@ use std::time::Duration;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{ObservedEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
-use domain::identity::Identity;
 use domain::message::{Message, Role};
 use domain::session::{JournalEntry, Session};
 use domain::store::{SessionKey, SessionRow, SessionStore, StoreError};
 use domain::turn::{Fact, MessageSender, WaitingMessage};
+use engine::Dispatcher;
 
 use super::messages::now;
 use super::runner::Runner;
@@ -31,6 +31,13 @@ struct OrphanedWork {
     children: Vec<OrphanedChild>,
     /// What others brought that the session has not heard of.
     unheard: Vec<WaitingMessage>,
+}
+
+/// Where what is left is looked for, and what the turns that end it are worked with.
+#[derive(Clone, Copy)]
+struct RecoveryPlace<'a> {
+    store: &'a Arc<dyn SessionStore>,
+    turn_env: &'a TurnEnv,
 }
 
 struct OrphanedChild {
@@ -60,7 +67,8 @@ impl Runner {
             tokio::task::spawn_blocking(move || left_of(&*store, &key)).await
         };
         let Ok(Ok((heard, Some(left)))) = left else { return };
-        for waiting in self.recover_below(conversation, left, (&store, turn_env)).await {
+        let place = RecoveryPlace { store: &store, turn_env };
+        for waiting in self.recover_below(conversation, left, place).await {
             let news = match &waiting.from {
                 MessageSender::Subturn { turn_id, .. } => !heard.contains(turn_id),
                 MessageSender::Person => false,
@@ -76,21 +84,19 @@ impl Runner {
         &self,
         conversation: &Conversation,
         left: OrphanedWork,
-        (store, turn_env): (&Arc<dyn SessionStore>, &TurnEnv),
+        place: RecoveryPlace<'_>,
     ) -> Vec<WaitingMessage> {
-        let who = self.turn_cx(conversation, left.turn_id, turn_env).who;
+        let hooks = self.hooks(conversation, left.turn_id, place.turn_env);
         let mut brought = left.unheard;
         for child in left.children {
-            let (store, below) = (store.clone(), SessionId::from(child.row.session_id.as_str()));
+            let (store, below) = (place.store.clone(), SessionId::from(child.row.session_id.as_str()));
             let parent = Some(conversation.key.clone());
-            let opened = {
-                let store = store.clone();
-                tokio::task::spawn_blocking(move || Conversation::open_child(store, below, parent)).await
-            };
+            let open = move || Conversation::open_child(store, below, parent);
+            let opened = tokio::task::spawn_blocking(open).await;
             // Somebody else works on it: then it is not dead.
             let Ok(Ok(opened)) = opened else { continue };
             let mut opened = opened.on(conversation.channel.clone(), conversation.chat_id.clone());
-            brought.extend(self.recover_child(&mut opened, child, (&store, turn_env, &who)).await);
+            brought.extend(self.recover_child(&mut opened, child, &hooks, place).await);
         }
         brought
     }
@@ -99,22 +105,24 @@ impl Runner {
         &self,
         conversation: &mut Conversation,
         child: OrphanedChild,
-        (store, turn_env, who): (&Arc<dyn SessionStore>, &TurnEnv, &Identity),
+        hooks: &Dispatcher,
+        place: RecoveryPlace<'_>,
     ) -> Vec<WaitingMessage> {
         let agent = AgentId::from(child.row.agent_id.as_str());
         let registry = self.registry.upgrade();
         let runner = registry.as_ref().and_then(|registry| registry.runner(agent.as_str())).unwrap_or(self);
-        let below = TurnEnv { parent: Some(who.clone()), ..turn_env.clone() };
+        let below = TurnEnv { parent: Some(hooks.clone()), ..place.turn_env.clone() };
         let mut brought = Vec::new();
         if let Some(left) = child.left {
-            brought = Box::pin(runner.recover_below(conversation, left, (store, &below))).await;
+            brought =
+                Box::pin(runner.recover_below(conversation, left, RecoveryPlace { turn_env: &below, ..place })).await;
         }
         let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
         if conversation.was_left_by_the_dead() {
             // Notes how it was left; its own end follows when it is dropped.
             let turn_id = open.as_ref().map_or_else(TurnId::fresh, |(turn_id, _)| turn_id.clone());
-            let who = runner.turn_cx(conversation, turn_id, &below).who;
-            runner.open(conversation, &below.hooks, &who);
+            let hooks = runner.hooks(conversation, turn_id, &below);
+            runner.open(conversation, &hooks);
         }
         let Some((turn_id, task)) = open else { return brought };
         Box::pin(runner.recover_turn(conversation, &below)).await;
@@ -128,7 +136,7 @@ impl Runner {
         }
         let status = TurnStatus::Aborted;
         let stop = ObservedEvent::SubagentStop {
-            start: Box::new(SubagentStart::new(agent.clone(), task, who.depth + 1, None)),
+            start: Box::new(SubagentStart::new(agent.clone(), task, hooks.who().depth + 1, None)),
             session_id: conversation.key.clone(),
             status,
             timed_out: false,
@@ -136,7 +144,7 @@ impl Runner {
             denials: Vec::new(),
             duration: Duration::ZERO,
         };
-        tell_stop(&turn_env.hooks, who, (&agent, status), stop);
+        tell_stop(hooks, &agent, status, stop);
         brought
     }
 

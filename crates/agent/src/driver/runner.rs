@@ -10,7 +10,7 @@ use domain::identity::Identity;
 use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::skill::Skills;
-use engine::{Approvals, Engine, TurnCx};
+use engine::{Approvals, Dispatcher, Engine};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::known::TurnAgentInfo;
@@ -99,10 +99,10 @@ impl Runner {
         &self.tools
     }
 
-    /// A context for questions outside a turn: `doctor`, `hooks test`.
-    pub fn context(&self, who: Identity) -> TurnCx {
+    /// The hooks for questions outside a turn: `doctor`, `hooks test`.
+    pub fn dispatcher(&self, who: Identity) -> Dispatcher {
         let known = self.known(BTreeMap::new(), &who);
-        TurnCx { known, ..TurnCx::new(who) }
+        self.engine.dispatcher(who).with_known(known)
     }
 
     pub(super) fn known(&self, owners: BTreeMap<String, HookName>, who: &Identity) -> Arc<dyn AgentInfo> {

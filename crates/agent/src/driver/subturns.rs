@@ -70,7 +70,7 @@ impl Work<'_> {
         SubagentContext {
             registry: self.runner.registry.upgrade(),
             turn_env: self.turn_env.clone(),
-            cx: self.cx.clone(),
+            hooks: self.hooks.clone(),
             session: self.conversation.key.clone(),
             scope: self.scope(),
             journal: self.conversation.journal.clone(),
@@ -128,17 +128,17 @@ impl SubagentContext {
             let names = registry.names().collect::<Vec<_>>().join(", ");
             return Err(SubagentResult::failed(format!("there is no agent `{name}`; the agents: {names}")));
         }
-        let (agent, depth) = (AgentId::from(name), self.cx.who.depth + 1);
+        let (agent, depth) = (AgentId::from(name), self.hooks.who().depth + 1);
         if depth > MAX_DEPTH {
             tracing::warn!(agent = name, depth, "security.hook.loop_depth_exceeded");
-            self.turn_env.hooks.refused(&self.cx.who, CheckpointKind::SubagentStart, TOO_DEEP);
+            self.hooks.refused(CheckpointKind::SubagentStart, TOO_DEEP);
             return Err(SubagentResult::denied(name, TOO_DEEP.into()));
         }
         let slot = registry.slot().ok_or_else(|| {
             SubagentResult::failed(format!("{MAX_CHILDREN} sub-agents work already; wait until one of them is done"))
         })?;
         let start = SubagentStart::new(agent.clone(), text.clone(), depth, Some(permit.call().clone()));
-        let start = match self.turn_env.hooks.check(&self.cx, start).await {
+        let start = match self.hooks.check(start).await {
             (start, Ruling::Proceed) => start,
             (_, Ruling::Deny(denied)) => return Err(SubagentResult::denied(name, blocked(name, &denied))),
             (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
@@ -152,10 +152,9 @@ impl SubagentContext {
     async fn work_in(self: &Arc<Self>, mut conversation: Conversation, task: &Task) -> (TurnReport, bool) {
         let turn_handle = self.turn_env.turn_handle.child();
         let turn_env = TurnEnv {
-            hooks: self.turn_env.hooks.clone(),
             user_output: Arc::new(SubagentOutput(self.turn_env.user_output.clone())),
             turn_handle: turn_handle.clone(),
-            parent: Some(self.cx.who.clone()),
+            parent: Some(self.hooks.clone()),
             above: Some(self.scope.clone()),
             upper: Some(self.clone()),
         };
@@ -174,7 +173,7 @@ impl SubagentContext {
     /// The session of the sub-agent, named after the one it works for.
     async fn conversation(&self, task: &Task) -> Result<Conversation, String> {
         let key = self.session_of(task);
-        let (channel, chat_id) = (self.cx.who.channel.clone(), self.cx.who.chat_id.clone());
+        let (channel, chat_id) = (self.hooks.who().channel.clone(), self.hooks.who().chat_id.clone());
         let Some(store) = self.journal.store().cloned() else {
             return Ok(Conversation::new(key).on(channel, chat_id));
         };
@@ -195,21 +194,21 @@ impl SubagentContext {
     /// What a sub-agent brought goes to its turn, or, if that is over, to whoever goes on.
     fn hand_over(&self, agent: &AgentId, turn_id: &TurnId, text: &str, why: OrphanReason) {
         let Some(late) = self.turn_env.turn_handle.deliver(result_message(agent, turn_id, text)) else { return };
-        self.turn_env.hooks.tell(&self.cx.who, orphan(&self.cx.who.turn_id, turn_id, why));
+        self.hooks.tell(orphan(&self.hooks.who().turn_id, turn_id, why));
         self.leave(late);
     }
 
     /// A result that is too late for this turn goes up to the next one that is worked, or, at the top, waits in the
     /// session for the next turn.
     fn leave(&self, late: WaitingMessage) {
-        if self.cx.cancel.is_cancelled() {
+        if self.hooks.cancel().is_cancelled() {
             return;
         }
-        let (hooks, who) = (&self.turn_env.hooks, &self.cx.who);
         match &self.turn_env.upper {
             Some(upper) => upper.take(late),
             None => {
-                hooks.tell(who, follow_up(who, &late));
+                let who = self.hooks.who();
+                self.hooks.tell(follow_up(who, &late));
                 self.late.leave(late, &self.journal, &who.agent_id);
             }
         }
@@ -224,11 +223,11 @@ impl SubagentContext {
 
     fn tell_delivered(&self, report: &TurnReport) {
         let event = RuntimeEvent::SubturnResultDelivered {
-            target_channel: self.cx.who.channel.clone(),
-            target_chat_id: self.cx.who.chat_id.clone(),
+            target_channel: self.hooks.who().channel.clone(),
+            target_chat_id: self.hooks.who().chat_id.clone(),
             content_len: report.reply.len(),
         };
-        self.turn_env.hooks.tell(&self.cx.who, event);
+        self.hooks.tell(event);
     }
 }
 
@@ -266,6 +265,14 @@ impl Drop for BackgroundSubagent {
     }
 }
 
+/// The end of a sub-agent, as it is told.
+struct SubagentEnd {
+    status: TurnStatus,
+    outcome: String,
+    denials: Vec<String>,
+    timed_out: bool,
+}
+
 /// A sub-agent whose start was told: its end is told once, also if it panics or is dropped.
 struct StartedSubagent {
     subagent: Arc<SubagentContext>,
@@ -278,9 +285,9 @@ impl StartedSubagent {
         let spawn = RuntimeEvent::SubturnSpawn {
             agent_id: task.agent.to_string(),
             label: task.turn_id.to_string(),
-            parent_turn_id: subagent.cx.who.turn_id.to_string(),
+            parent_turn_id: subagent.hooks.who().turn_id.to_string(),
         };
-        subagent.turn_env.hooks.tell(&subagent.cx.who, spawn);
+        subagent.hooks.tell(spawn);
         Self { subagent, task, told: false }
     }
 
@@ -299,36 +306,33 @@ impl StartedSubagent {
             ),
         };
         let (status, outcome) = outcome(&report);
-        self.stop(status, outcome, (report.denials.clone(), timed_out));
+        self.stop(SubagentEnd { status, outcome, denials: report.denials.clone(), timed_out });
         report
     }
 
-    fn stop(&mut self, status: TurnStatus, outcome: String, (denials, timed_out): (Vec<String>, bool)) {
+    fn stop(&mut self, end: SubagentEnd) {
         self.told = true;
+        let SubagentEnd { status, outcome, denials, timed_out } = end;
         let start = Box::new(self.task.start.clone());
         let (session_id, duration) = (self.subagent.session_of(&self.task), self.task.begun.elapsed());
         let stop = ObservedEvent::SubagentStop { start, session_id, status, timed_out, outcome, denials, duration };
-        tell_stop(&self.subagent.turn_env.hooks, &self.subagent.cx.who, (&self.task.agent, status), stop);
+        tell_stop(&self.subagent.hooks, &self.task.agent, status, stop);
     }
 }
 
 impl Drop for StartedSubagent {
     fn drop(&mut self) {
         if !self.told {
-            self.stop(TurnStatus::Aborted, "it was dropped before its end".into(), (Vec::new(), false));
+            let (status, outcome) = (TurnStatus::Aborted, "it was dropped before its end".into());
+            self.stop(SubagentEnd { status, outcome, denials: Vec::new(), timed_out: false });
         }
     }
 }
 
 /// Tells that a sub-agent has ended.
-pub(super) fn tell_stop(
-    hooks: &Dispatcher,
-    who: &Identity,
-    (agent, status): (&AgentId, TurnStatus),
-    stop: ObservedEvent,
-) {
-    hooks.tell(who, RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status });
-    hooks.tell(who, stop);
+pub(super) fn tell_stop(hooks: &Dispatcher, agent: &AgentId, status: TurnStatus, stop: ObservedEvent) {
+    hooks.tell(RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status });
+    hooks.tell(stop);
 }
 
 /// The refusal of a sub-agent by its gates.

@@ -35,17 +35,17 @@ impl Work<'_> {
             events.iter_mut().for_each(|event| event.settle(|id| self.wire.fate(id)));
         }
         let records = events.iter().filter_map(|event| self.evidence(event)).collect();
-        self.turn_env.hooks.keep(records);
+        self.hooks.keep(records);
         let chunks = self.turn.to_announce().to_vec();
         let Some(last) = chunks.last() else { return };
         // Noted first: a text that was told of twice would be kept twice.
         drop(self.note(Fact::Announced { upto: last.id }));
         let records = chunks.iter().filter_map(|chunk| self.announce(chunk)).collect();
-        self.turn_env.hooks.keep(records);
+        self.hooks.keep(records);
     }
 
     fn announce(&self, chunk: &HookChunk) -> Option<EventRecord> {
-        let who = &self.cx.who;
+        let who = self.hooks.who();
         let signed = SignedContent::hook(chunk, who.tenant_id.as_str(), who.session_id.as_str());
         let sent = self.turn_env.user_output.hook(chunk, &self.runner.front_ends.sign(signed));
         let text = if sent { "sent" } else { "no front end" };
@@ -77,7 +77,7 @@ impl Work<'_> {
 
     /// What is kept of something that happened just now.
     pub(super) fn blank(&self, checkpoint: CheckpointKind, text: Option<String>) -> EventRecord {
-        let mut who = self.cx.who.clone();
+        let mut who = self.hooks.who().clone();
         who.iteration = self.turn.iteration();
         who.tool_call_id = None;
         EventRecord {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::id::{AgentId, SessionId, TurnId};
-use domain::identity::Identity;
-use engine::{Dispatcher, TurnCx};
+use engine::Dispatcher;
 use tokio_util::task::TaskTracker;
 
 use super::runner::AgentRegistry;
@@ -18,11 +17,10 @@ use crate::user_output::UserOutput;
 /// What a turn is worked with.
 #[derive(Clone)]
 pub(super) struct TurnEnv {
-    pub(super) hooks: Dispatcher,
     pub(super) user_output: Arc<dyn UserOutput>,
     pub(super) turn_handle: TurnHandle,
-    /// The turn that this one works for.
-    pub(super) parent: Option<Identity>,
+    /// The hooks of the turn that this one works for.
+    pub(super) parent: Option<Dispatcher>,
     /// Whose media its own turn may use beside its own.
     pub(super) above: Option<MediaScope>,
     /// Who takes what comes too late for it: nobody goes on with the session of a sub-agent.
@@ -30,8 +28,8 @@ pub(super) struct TurnEnv {
 }
 
 impl TurnEnv {
-    pub(super) fn top(hooks: Dispatcher, user_output: Arc<dyn UserOutput>, turn_handle: &TurnHandle) -> Self {
-        Self { hooks, user_output, turn_handle: turn_handle.clone(), parent: None, above: None, upper: None }
+    pub(super) fn top(user_output: Arc<dyn UserOutput>, turn_handle: &TurnHandle) -> Self {
+        Self { user_output, turn_handle: turn_handle.clone(), parent: None, above: None, upper: None }
     }
 }
 
@@ -39,7 +37,7 @@ impl TurnEnv {
 pub(super) struct SubagentContext {
     pub(super) registry: Option<Arc<AgentRegistry>>,
     pub(super) turn_env: TurnEnv,
-    pub(super) cx: TurnCx,
+    pub(super) hooks: Dispatcher,
     pub(super) session: SessionId,
     pub(super) scope: MediaScope,
     pub(super) journal: Journal,

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use domain::approval::Approval;
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Checkpoint, ObservedEvent, RuntimeEvent};
+use domain::checkpoint::{FinishedTurn, ObservedEvent, RuntimeEvent};
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::llm::Usage;
 use domain::record::EventRecord;
-use domain::ruling::{Aborted, Ruling};
+use domain::ruling::Aborted;
 use domain::session::{JournalEntry, OpenTurn, ReleaseReason};
 use domain::tool::ToolOutput;
 use domain::turn::{Fact, ModelAnswer, OUTCOME_UNKNOWN, Turn, TurnEnd, TurnStep};
 use domain::verdict::AbortScope;
-use engine::TurnCx;
+use engine::Dispatcher;
 use providers::TurnWire;
 use tokio::time::Instant;
 
@@ -35,7 +34,7 @@ pub(super) struct Work<'a> {
     pub(super) runner: &'a Runner,
     pub(super) conversation: &'a mut Conversation,
     pub(super) turn_env: TurnEnv,
-    pub(super) cx: TurnCx,
+    pub(super) hooks: Dispatcher,
     pub(super) turn: Turn,
     /// What its requests looked like so far. A turn that is taken up again has sent nothing yet.
     pub(super) wire: TurnWire,
@@ -62,25 +61,23 @@ pub(super) enum WorkExit {
     Parked(Box<Approval>),
 }
 
-/// The hooks of a checkpoint were not asked to their end, because the turn was cancelled.
-pub(super) struct HooksCancelled<C>(pub(super) C);
-
 impl<'a> Work<'a> {
     pub(super) fn new(
         runner: &'a Runner,
         conversation: &'a mut Conversation,
         turn_env: TurnEnv,
-        cx: TurnCx,
+        hooks: Dispatcher,
         open: OpenTurn,
     ) -> Self {
         let OpenTurn { prompt, turn, .. } = open;
-        let media = runner.media.as_ref().map(|store| store.turn(scope(&turn_env, conversation, &cx)));
-        let files = Files::new(media, turn_env.hooks.clone());
+        let media = runner.media.as_ref().map(|store| store.turn(scope(&turn_env, conversation, hooks.who())));
+        let files = Files::new(media, hooks.clone());
+        let hooks = hooks.with_files(files.clone());
         let mut work = Self {
             runner,
             conversation,
             turn_env,
-            cx,
+            hooks,
             turn,
             wire: TurnWire::new(runner.settings.removal),
             flights: CallsInProgress::new(runner.engine.tasks().clone()),
@@ -94,8 +91,7 @@ impl<'a> Work<'a> {
             kept: true,
             finished: false,
         };
-        work.cx.who.iteration = work.turn.iteration();
-        work.cx.files = Some(work.files.clone());
+        work.hooks.set_iteration(work.turn.iteration());
         work
     }
 
@@ -107,11 +103,11 @@ impl<'a> Work<'a> {
 
     /// Where references to files of this turn resolve.
     pub(super) fn scope(&self) -> MediaScope {
-        scope(&self.turn_env, self.conversation, &self.cx)
+        scope(&self.turn_env, self.conversation, self.hooks.who())
     }
 
     pub(super) fn turn_id(&self) -> &TurnId {
-        &self.cx.who.turn_id
+        &self.hooks.who().turn_id
     }
 
     pub(super) fn take_denials(&mut self) -> Vec<String> {
@@ -128,7 +124,7 @@ impl<'a> Work<'a> {
 
     /// Tells that the turn begins.
     pub(super) fn begin(&self) {
-        self.tell(turn_start(&self.cx.who, &self.prompt));
+        self.tell(RuntimeEvent::turn_start(self.hooks.who(), &self.prompt));
     }
 
     /// The loop. Every way out of it but a question for a person passes `finish`, so there is exactly one `turn_end`.
@@ -141,13 +137,13 @@ impl<'a> Work<'a> {
             match step {
                 TurnStep::Inject { waiting } => self.inject(&waiting),
                 TurnStep::Plan => {
-                    self.cx.who.iteration = 0;
-                    self.cx.who.tool_call_id = None;
+                    self.hooks.set_iteration(0);
+                    self.hooks.set_call(None);
                     self.plan().await;
                 }
                 TurnStep::CallModel { iteration, terminal } => {
-                    self.cx.who.iteration = iteration;
-                    self.cx.who.tool_call_id = None;
+                    self.hooks.set_iteration(iteration);
+                    self.hooks.set_call(None);
                     self.call_model(terminal).await;
                 }
                 TurnStep::Skip { call, part, why } => self.skip(call, &part, why),
@@ -196,11 +192,11 @@ impl<'a> Work<'a> {
     /// The turn as the session keeps it. What is left here is an empty one.
     fn open_turn(&mut self) -> OpenTurn {
         let turn = std::mem::replace(&mut self.turn, Turn::begin(Vec::new(), Vec::new(), 0));
-        OpenTurn { turn_id: self.cx.who.turn_id.clone(), prompt: self.prompt.clone(), turn }
+        OpenTurn { turn_id: self.hooks.who().turn_id.clone(), prompt: self.prompt.clone(), turn }
     }
 
     pub(super) fn tell(&self, what: impl Into<ObservedEvent>) {
-        self.turn_env.hooks.tell(&self.cx.who, what);
+        self.hooks.tell(what);
     }
 
     /// Notes a fact, and takes it in. The journal has it in order; whoever needs it on disk waits for that.
@@ -216,17 +212,6 @@ impl<'a> Work<'a> {
     pub(super) fn answered(&mut self, place: usize, answer: ModelAnswer) {
         let rewritten = answer.rewritten.or_else(|| self.turn.rewritten(place).map(str::to_owned));
         drop(self.note(Fact::Answered { place, answer: ModelAnswer { rewritten, ..answer } }));
-    }
-
-    /// Asks the hooks of the checkpoint `C`. An abort counts also when the turn was cancelled meanwhile.
-    pub(super) async fn ask_hooks<C: Checkpoint>(&self, subject: C) -> Result<(C, Ruling<C>), HooksCancelled<C>> {
-        let (subject, ruling) = self.turn_env.hooks.check(&self.cx, subject).await;
-        let asked = self.turn_env.hooks.set().roster().waits_at(C::KIND);
-        if !self.cx.cancel.is_cancelled() || !asked || matches!(ruling, Ruling::Abort(_)) {
-            Ok((subject, ruling))
-        } else {
-            Err(HooksCancelled(subject))
-        }
     }
 
     /// The turn must end because a hook said so; with the run, every turn above it too.
@@ -247,37 +232,26 @@ impl<'a> Work<'a> {
     /// are one.
     fn finish(&mut self, end: &TurnEnd) -> PendingWrite {
         self.finished = true;
-        self.cx.who.tool_call_id = None;
+        self.hooks.set_call(None);
         if let Some(event) = end.told() {
             self.tell(event);
         }
         self.orphan_children();
         self.leave_results(end.roll_back);
-        self.cx.who.iteration = 0;
-        let executions = self.turn.executions().to_vec();
-        let mut tool_kinds: Vec<String> = executions.iter().map(|e| e.name.clone()).collect();
-        tool_kinds.sort();
-        tool_kinds.dedup();
-        let iterations = self.turn.iteration();
-        let turn_end = RuntimeEvent::TurnEnd {
+        self.hooks.set_iteration(0);
+        let finished = FinishedTurn {
             status: end.status,
-            iterations,
+            iterations: self.turn.iteration(),
             duration: self.started.elapsed(),
-            final_content_len: end.reply.len(),
-            user_message: self.prompt.clone(),
-            final_content: end.reply.clone(),
-            tool_kinds,
-            tool_executions: executions,
+            prompt: self.prompt.clone(),
+            reply: end.reply.clone(),
+            executions: self.turn.executions().to_vec(),
+            usage: self.usage,
         };
-        let records = self.turn_env.hooks.tell_apart(&self.cx.who, turn_end);
+        let records = self.hooks.tell_apart(finished.turn_end());
         let noted = self.note_end(end, records);
-        if end.status == TurnStatus::Completed {
-            self.tell(ObservedEvent::Stop {
-                reply: end.reply.clone(),
-                iterations,
-                usage: self.usage,
-                duration: self.started.elapsed(),
-            });
+        if let Some(stop) = finished.stop() {
+            self.tell(stop);
         }
         noted
     }
@@ -285,7 +259,7 @@ impl<'a> Work<'a> {
     /// The end, and the record that is true exactly if it is.
     fn note_end(&mut self, end: &TurnEnd, records: Vec<EventRecord>) -> PendingWrite {
         if !self.kept {
-            self.turn_env.hooks.keep(records);
+            self.hooks.keep(records);
             return PendingWrite::nothing();
         }
         let fact = Fact::Ended {
@@ -299,8 +273,7 @@ impl<'a> Work<'a> {
         session.put_open(open);
         session.apply(JournalEntry::Turn(fact.clone()));
         let journal = &self.conversation.journal;
-        let noted =
-            journal.note(&self.runner.settings.id, vec![JournalEntry::Turn(fact)], records, &self.turn_env.hooks);
+        let noted = journal.note(&self.runner.settings.id, vec![JournalEntry::Turn(fact)], records, &self.hooks);
         self.conversation.end_work(&self.runner.settings.id);
         noted
     }
@@ -355,20 +328,10 @@ impl<'a> Work<'a> {
     }
 }
 
-fn scope(turn_env: &TurnEnv, conversation: &Conversation, cx: &TurnCx) -> MediaScope {
+fn scope(turn_env: &TurnEnv, conversation: &Conversation, who: &Identity) -> MediaScope {
     match &turn_env.above {
         Some(above) => above.child(conversation.key.clone()),
-        None => MediaScope::of(&cx.who),
-    }
-}
-
-/// What a turn is told to begin with.
-fn turn_start(who: &Identity, prompt: &str) -> RuntimeEvent {
-    RuntimeEvent::TurnStart {
-        channel: who.channel.clone(),
-        chat_id: who.chat_id.clone(),
-        user_message: prompt.to_owned(),
-        media_count: 0,
+        None => MediaScope::of(who),
     }
 }
 

@@ -58,11 +58,7 @@ fn cut(name: &str, max: usize) -> String {
         Some((stem, ending)) if ending.len() < MAX_ENDING_BYTES => (stem, &name[stem.len()..]),
         Some(_) | None => (name, ""),
     };
-    let mut end = stem.len().min(max - ending.len());
-    while !stem.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{ending}", &stem[..end])
+    format!("{}{ending}", &stem[..stem.floor_char_boundary(max - ending.len())])
 }
 
 /// Makes a new file in `folder` under the safe name `name`, or with a number before its ending where that is taken.

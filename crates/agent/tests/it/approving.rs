@@ -16,7 +16,7 @@ use domain::session::ReleaseReason;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
-use engine::{Approvals, Asker, Clearance, Clock, Engine, Mount, NullStore, TurnCx, async_trait};
+use engine::{Approvals, Asker, Clearance, Clock, Engine, Mount, NullStore, async_trait};
 use futures_util::FutureExt as _;
 use futures_util::future::join;
 use pintle_agent::driver::TurnEnding;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, ObservedEvent};
 use domain::hook::HookState;
+use domain::id::TurnId;
+use domain::identity::Identity;
 use domain::json::json;
 use domain::record::{EventRecord, HookOutcome, NotRun};
 use domain::store::{RecordQuery, RecordStore as _};
@@ -77,7 +79,7 @@ async fn every_registered_hook_has_one_line_for_every_event() {
         host.engine.native("g_observes", 0, Arc::new(Observer)),
         child(&host, "h_child", &[("before_tool", "{}")], json!({"observe": ["turn_end"]})),
     ]);
-    let roster = host.engine.dispatcher().set().roster().clone();
+    let roster = host.engine.dispatcher(Identity::top("main", "s", TurnId::fresh())).set().roster().clone();
     host.turn("go").await;
     let records = host.seen.records.lock().unwrap().clone();
     for event in &records {

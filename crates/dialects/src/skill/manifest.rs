@@ -146,7 +146,7 @@ impl Reader<'_> {
         let whole = self.place(root.span.start, &[]);
         if !root.is_table() {
             let message = format!("expected an object with an array `hooks`, got {}", shown(root));
-            self.say_instead(FindingCode::F4, &whole, message, ("an object", shown(root)));
+            self.say_instead(FindingCode::F4, &whole, message, Instead::of("an object", shown(root)));
             return None;
         }
         if let Some(twice) = first_twice(root.members()) {
@@ -170,12 +170,17 @@ impl Reader<'_> {
             NodeKind::Table(_) => {
                 let message = "`hooks` is an object: this is a manifest of another kind of hooks, keyed by events \
                     (`foreign_manifest`); it brings no texts, and nothing of it runs here";
-                self.say_instead(FindingCode::F5, &place, message.to_owned(), ("an array", "an object".into()));
+                self.say_instead(
+                    FindingCode::F5,
+                    &place,
+                    message.to_owned(),
+                    Instead::of("an array", "an object".into()),
+                );
                 Vec::new()
             }
             NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) => {
                 let message = format!("`hooks` is to be an array, got {}", shown(hooks));
-                self.say_instead(FindingCode::F4, &place, message, ("an array", shown(hooks)));
+                self.say_instead(FindingCode::F4, &place, message, Instead::of("an array", shown(hooks)));
                 return None;
             }
         };
@@ -197,7 +202,7 @@ impl Reader<'_> {
                 FindingCode::F8,
                 &place,
                 message,
-                (&format!("{MAX_ENTRIES} entries"), items.len().to_string()),
+                Instead::of(&format!("{MAX_ENTRIES} entries"), items.len().to_string()),
             );
         }
         entries
@@ -234,14 +239,21 @@ impl Reader<'_> {
         self.found.push(finding(self.manifest_context, code, place, message));
     }
 
-    fn say_instead(
-        &mut self,
-        code: FindingCode,
-        place: &ManifestPlace,
-        message: String,
-        (expected, got): (&str, String),
-    ) {
+    fn say_instead(&mut self, code: FindingCode, place: &ManifestPlace, message: String, instead: Instead<'_>) {
+        let Instead { expected, got } = instead;
         self.found.push(finding(self.manifest_context, code, place, message).instead(expected, got));
+    }
+}
+
+/// What stands at a place, and what was expected there.
+struct Instead<'a> {
+    expected: &'a str,
+    got: String,
+}
+
+impl<'a> Instead<'a> {
+    fn of(expected: &'a str, got: String) -> Self {
+        Self { expected, got }
     }
 }
 

@@ -3,7 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
+use crate::clearing::ApprovalQuestion;
 use crate::testing::call;
+use crate::tool::ToolCall;
+use crate::verdict::Reason;
 
 /// The day begins here.
 const BEGIN: Timestamp = Timestamp::UNIX_EPOCH;
@@ -16,7 +19,8 @@ fn after(seconds: i64) -> Timestamp {
 fn question(id: &str, cmd: &str, state: ApprovalState) -> Approval {
     let who = Identity::top("main", "s", TurnId::from("t"));
     let (by, why) = (HookName::from("gate"), Reason::new("risky"));
-    Approval { state, ..Approval::question(id.into(), &who, &call("exec", cmd), (&by, &why), BEGIN) }
+    let question = ApprovalQuestion { call: &call("exec", cmd), by: &by, why: &why };
+    Approval { state, ..Approval::question(id.into(), &who, question, BEGIN) }
 }
 
 /// What becomes of a new question about `cmd` after `earlier`, `seconds` into the day.
@@ -109,7 +113,8 @@ fn digits_tell_calls_apart() {
     let asked = |text: &str| {
         let call = ToolCall { arguments: serde_json::from_str(text).unwrap(), ..call("exec", "") };
         let who = Identity::top("main", "s", TurnId::from("t"));
-        Approval::question("a".into(), &who, &call, (&HookName::from("g"), &Reason::new("")), BEGIN)
+        let question = ApprovalQuestion { call: &call, by: &HookName::from("g"), why: &Reason::new("") };
+        Approval::question("a".into(), &who, question, BEGIN)
     };
     let approved = Approval { state: ApprovalState::Approved, ..asked(r#"{"n":1,"m":2}"#) };
     let stands =

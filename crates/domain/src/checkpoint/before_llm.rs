@@ -72,6 +72,15 @@ impl BeforeLlm {
         Self { request, owners: BTreeMap::new() }
     }
 
+    /// The request as the hooks left it.
+    ///
+    /// # Errors
+    /// They left nothing to send, in words.
+    pub fn sendable(self) -> Result<Self, &'static str> {
+        let is_empty = self.request.messages.is_empty();
+        if is_empty { Err("the request has no messages left after `before_llm`") } else { Ok(self) }
+    }
+
     /// Takes the messages that `by` left. One that was there before stays what it was; any other is a text of `by` for
     /// this call alone.
     fn take_messages(&mut self, messages: Vec<Rendered<Message>>, by: &HookName) {

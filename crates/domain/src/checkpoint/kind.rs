@@ -148,6 +148,30 @@ impl CheckpointKind {
         }
     }
 
+    /// Whether what happens there happens to a tool call.
+    pub fn is_about_a_call(self) -> bool {
+        match self {
+            Self::BeforeTool
+            | Self::PreToolUse
+            | Self::ApproveTool
+            | Self::AfterTool
+            | Self::PostToolUse
+            | Self::AfterToolCall
+            | Self::SubagentStart
+            | Self::SubagentStop => true,
+            Self::SessionStart
+            | Self::UserPromptSubmit
+            | Self::AfterUserInput
+            | Self::BeforePlanning
+            | Self::BeforeEachAgent
+            | Self::BeforeFirstAgent
+            | Self::BeforeLlm
+            | Self::AfterLlm
+            | Self::Stop
+            | Self::Runtime => false,
+        }
+    }
+
     /// The checkpoint called `name`.
     pub fn named(name: &str) -> Option<Self> {
         CHECKPOINTS.iter().find(|row| row.name == name).map(|row| row.kind)

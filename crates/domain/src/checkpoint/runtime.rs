@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::json::Object;
 
+/// The most bytes of an error text in `turn_end`: a line of a listing.
+const SUMMARY_BYTES: usize = 200;
+
 /// Something that happened. Its JSON is the payload, members capitalised, without its kind.
 ///
 /// # Example
@@ -228,6 +231,17 @@ pub struct ToolExecution {
     /// The beginning of its error text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_summary: Option<String>,
+}
+
+impl ToolExecution {
+    /// The line of a call of `tool` that succeeded, or failed with `error`: of that, the beginning of its first line.
+    pub fn new(tool: &str, error: Option<&str>) -> Self {
+        let summary = |text: &str| {
+            let line = text.lines().next().unwrap_or_default();
+            line[..line.floor_char_boundary(SUMMARY_BYTES)].to_owned()
+        };
+        Self { name: tool.to_owned(), success: error.is_none(), error_summary: error.map(summary) }
+    }
 }
 
 /// The kind of a runtime event. The table has every name that a configuration may ask for.

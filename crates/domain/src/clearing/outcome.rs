@@ -27,6 +27,17 @@ impl ClearingOutcome {
         }
     }
 
+    /// The call as it stands.
+    pub fn into_call(self) -> ToolCall {
+        match self {
+            Self::Run(call)
+            | Self::Substituted { call, .. }
+            | Self::Ask { call, .. }
+            | Self::Refused { call, .. }
+            | Self::Abort { call, .. } => call,
+        }
+    }
+
     /// The word of the whole clearing, for the record.
     pub fn word(&self) -> VerdictKind {
         match self {

@@ -6,13 +6,7 @@ use std::ops;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 
-use super::Value;
-
-/// A JSON object: its members in the order in which they were written, each name once.
-///
-/// Two objects are equal if their members are, in whatever order.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Object(IndexMap<String, Value>);
+use super::value::{Object, Value};
 
 /// The members, borrowed, in order.
 pub type Iter<'a> = indexmap::map::Iter<'a, String, Value>;

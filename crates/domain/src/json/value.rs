@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Number, Object};
+use indexmap::IndexMap;
+
+use super::Number;
 
 /// Any JSON value: numbers have the digits and objects the order that they were written with.
 ///
@@ -31,6 +33,13 @@ pub enum Value {
     /// Named values.
     Object(Object),
 }
+
+/// A JSON object: its members in the order in which they were written, each name once.
+///
+/// Two objects are equal if their members are, in whatever order.
+// It stands here because a value holds objects, which hold values; what it can do stands in `object.rs`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Object(pub(super) IndexMap<String, Value>);
 
 /// The value of everything that is not there.
 pub(super) static NULL: Value = Value::Null;

@@ -18,8 +18,7 @@ pub(crate) fn ask_person(
     question: ApprovalQuestion<'_>,
     (mode, present, now): (ApprovalMode, bool, Timestamp),
 ) -> Said {
-    let asked = || (question.by, question.why);
-    let approval = Approval::question(disk.fresh_id(), who, question.call, asked(), now);
+    let approval = Approval::question(disk.fresh_id(), who, question, now);
     loop {
         match disk.ask(approval.clone(), now) {
             ApprovalStanding::Approved { id } => {

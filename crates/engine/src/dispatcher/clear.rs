@@ -1,22 +1,26 @@
 //! Clears tool calls: hooks first, then the person, then the record, then the permit.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::approval::Approval;
+use domain::checkpoint::CheckpointKind;
 use domain::clearing::{ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute};
 use domain::id::HookName;
-use domain::identity::Identity;
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::ruling::Aborted;
 use domain::tool::{Digest, ToolCall, ToolOutput};
 
-use super::{Dispatcher, Ids, TurnCx, blank, has_stored};
-use crate::approvals::{QuestionResult, nobody_to_ask};
+use super::{Dispatcher, Ids, has_stored};
+use crate::approvals::{OpenQuestion, QuestionResult, nobody_to_ask};
 use crate::permit::Permit;
 
 /// The refusal of a call whose clearing could not be written down.
 pub const NOT_RECORDED: &str = "audit record could not be written";
+
+/// What is recorded of a call whose question is open still, though no hook asks it any more.
+const NOT_ANSWERED: &str = "a person was asked about this call and has not answered";
 
 /// The outcome for one tool call.
 #[derive(Debug)]
@@ -90,19 +94,28 @@ enum Person {
     Waiting(Box<Approval>),
 }
 
+/// A clearing that came to its end, before its record is kept.
+struct Concluded {
+    outcome: ClearingOutcome,
+    person: Person,
+    /// How long the hook took that answered in the tool's place.
+    took: Duration,
+    gate_notes: GateNotes,
+}
+
 impl Dispatcher {
     /// Clears one tool call: `before_tool`, the gates, the approvers, the person. The record of a call that may run
     /// is committed before this returns.
-    pub async fn clear(&self, cx: &TurnCx, call: ToolCall) -> Clearance {
+    pub async fn clear(&self, call: ToolCall) -> Clearance {
         let mut ids = Ids::default();
         let set = self.current.set();
         let began = self.evidence.moment();
-        let mut clearing = Clearing::new(set.roster().clone(), cx.event_context(), call);
+        let mut clearing = Clearing::new(set.roster().clone(), self.event_context(), call);
         let mut person = Person::Unasked;
         loop {
-            self.drive((cx, &set), &mut ids, &mut clearing).await;
+            self.drive(&set, &mut ids, &mut clearing).await;
             let Some(question) = clearing.question() else { break };
-            match ask_person(cx, question).await {
+            match self.ask_person(question).await {
                 QuestionResult::Yes { id } => {
                     person = Person::Approved { id };
                     clearing.approved();
@@ -116,11 +129,11 @@ impl Dispatcher {
         }
         let gate_notes = clearing.take_gate_notes();
         let (outcome, records) = clearing.conclude();
-        self.tell_faults(cx, &records);
-        self.current.live.count(&cx.who, &set, &records);
+        self.tell_faults(&records);
+        self.current.live.count(&self.who, &set, &records);
         let took = time_of_substitute(&records);
         let digest = match &outcome {
-            ClearingOutcome::Run(call) => Some(Digest::of(&cx.who, call)),
+            ClearingOutcome::Run(call) => Some(Digest::of(&self.who, call)),
             ClearingOutcome::Substituted { .. }
             | ClearingOutcome::Ask { .. }
             | ClearingOutcome::Refused { .. }
@@ -139,36 +152,62 @@ impl Dispatcher {
             tool: Some(tool.clone()),
             ruling,
             hooks,
-            ..blank(ids.of(kind), kind, &cx.who)
+            ..self.blank(ids.of(kind), kind)
         };
         let events: Vec<EventRecord> = rows.into_iter().map(kept).collect();
         self.evidence.concluded(began, &events);
-        self.settle(&cx.who, (outcome, person), (digest, took, gate_notes), events).await
+        let concluded = Concluded { outcome, person, took, gate_notes };
+        match digest {
+            Some(digest) => self.permit(concluded, digest, events).await,
+            None => self.leave(concluded, events).await,
+        }
     }
 
-    async fn settle(
-        &self,
-        who: &Identity,
-        (outcome, person): (ClearingOutcome, Person),
-        (digest, took, gate_notes): (Option<Digest>, Duration, GateNotes),
-        events: Vec<EventRecord>,
-    ) -> Clearance {
-        if let (ClearingOutcome::Run(call), Some(digest)) = (&outcome, digest) {
-            let call = call.clone();
-            let approval = match person {
-                Person::Approved { id } => Some(id),
-                Person::Unasked | Person::Waiting(_) => None,
-            };
-            return match self.evidence.commit(events, NOT_RECORDED).await {
-                Ok(()) => Clearance::Run(Permit::grant(who, call, digest, approval), gate_notes),
-                Err(error) => {
-                    // Only the log has the detail: it may name a path of the user's.
-                    tracing::error!("{NOT_RECORDED}: {error}");
-                    Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten: gate_notes.rewritten }
-                }
-            };
+    /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
+    /// a no stays a no, and a question stays open, also when no hook asks any more.
+    pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
+        let clearance = self.clear(call).await;
+        let Clearance::Run(permit, gate_notes) = clearance else { return clearance };
+        if permit.approval().is_some() {
+            // A person said yes in the meantime: that is the answer.
+            return Clearance::Run(permit, gate_notes);
         }
+        let rewritten = gate_notes.rewritten;
+        match open.remove(&permit.digest().to_string()) {
+            None => Clearance::Run(permit, gate_notes),
+            Some(OpenQuestion::Waiting(approval)) => {
+                self.refused(CheckpointKind::PreToolUse, NOT_ANSWERED);
+                Clearance::Waiting { approval, rewritten }
+            }
+            Some(OpenQuestion::No(text)) => {
+                self.refused(CheckpointKind::PreToolUse, &text);
+                Clearance::Refused { call: permit.into_call(), text, by: None, rewritten }
+            }
+        }
+    }
+
+    /// The permit of a call that may run, as soon as its record is kept.
+    async fn permit(&self, concluded: Concluded, digest: Digest, events: Vec<EventRecord>) -> Clearance {
+        let Concluded { outcome, person, gate_notes, .. } = concluded;
+        let call = outcome.into_call();
+        let approval = match person {
+            Person::Approved { id } => Some(id),
+            Person::Unasked | Person::Waiting(_) => None,
+        };
+        match self.evidence.commit(events, NOT_RECORDED).await {
+            Ok(()) => Clearance::Run(Permit::grant(&self.who, call, digest, approval), gate_notes),
+            Err(error) => {
+                // Only the log has the detail: it may name a path of the user's.
+                tracing::error!("{NOT_RECORDED}: {error}");
+                Clearance::Refused { call, text: NOT_RECORDED.into(), by: None, rewritten: gate_notes.rewritten }
+            }
+        }
+    }
+
+    /// Keeps the record of a call that does not run, and says what came of it.
+    async fn leave(&self, concluded: Concluded, events: Vec<EventRecord>) -> Clearance {
         self.evidence.keep(events).await;
+        let Concluded { outcome, person, took, gate_notes } = concluded;
         let rewritten = gate_notes.rewritten;
         match (outcome, person) {
             (ClearingOutcome::Run(call), _) => {
@@ -187,11 +226,11 @@ impl Dispatcher {
             (ClearingOutcome::Abort { aborted, call }, _) => Clearance::Abort { aborted, call, rewritten },
         }
     }
-}
 
-async fn ask_person(cx: &TurnCx, question: ApprovalQuestion<'_>) -> QuestionResult {
-    match &cx.approvals {
-        Some(approvals) => approvals.put(&cx.who, question, &cx.cancel).await,
-        None => QuestionResult::No(nobody_to_ask(question.why.as_str())),
+    async fn ask_person(&self, question: ApprovalQuestion<'_>) -> QuestionResult {
+        match &self.approvals {
+            Some(approvals) => approvals.put(&self.who, question, &self.cancel).await,
+            None => QuestionResult::No(nobody_to_ask(question.why.as_str())),
+        }
     }
 }

@@ -11,7 +11,7 @@ use url::Url;
 use super::places::Env;
 use super::{Config, NamedRef, ProviderConfig, ProviderConfigKind};
 use crate::error::HostError;
-use providers::ToolMode;
+use providers::{ToolMode, WireKind};
 
 /// Asks whether an Ollama answers at an address, and for the names of the models that it has.
 pub type Probe<'a> = dyn Fn(SocketAddr) -> Option<Vec<String>> + 'a;
@@ -31,7 +31,7 @@ struct Known {
     key: &'static str,
     base_url: &'static str,
     model: &'static str,
-    kind: fn(Option<Url>) -> ProviderConfigKind,
+    wire: WireKind,
 }
 
 /// In the order in which they are looked for. The models are small ones that call tools well.
@@ -41,14 +41,14 @@ const KNOWN: [Known; 2] = [
         key: "OPENAI_API_KEY",
         base_url: "OPENAI_BASE_URL",
         model: "gpt-5-mini",
-        kind: |base_url| ProviderConfigKind::OpenAi { base_url, tool_mode: ToolMode::Native },
+        wire: WireKind::OpenAi,
     },
     Known {
         name: "anthropic",
         key: "ANTHROPIC_API_KEY",
         base_url: "ANTHROPIC_BASE_URL",
         model: "claude-haiku-4-5",
-        kind: |base_url| ProviderConfigKind::Anthropic { base_url },
+        wire: WireKind::Anthropic,
     },
 ];
 
@@ -78,7 +78,7 @@ impl Known {
                 return Err(HostError::usage(message).hint(format!("set {} right, or unset it", self.base_url)));
             }
         };
-        let kind = (self.kind)(base_url);
+        let kind = ProviderConfigKind::Server { wire: self.wire, base_url, tool_mode: ToolMode::Native };
         let provider = ProviderConfig {
             vision: kind.sees(),
             kind,
@@ -92,7 +92,7 @@ impl Known {
 fn ollama(probe: &Probe<'_>) -> Option<(&'static str, ProviderConfig, String)> {
     let model = probe(OLLAMA)?.into_iter().next()?;
     let base_url = Url::parse(&format!("http://{OLLAMA}/v1")).ok();
-    let kind = ProviderConfigKind::OpenAi { base_url, tool_mode: ToolMode::Native };
+    let kind = ProviderConfigKind::Server { wire: WireKind::OpenAi, base_url, tool_mode: ToolMode::Native };
     Some((
         "ollama",
         ProviderConfig { vision: kind.sees(), kind, api_key_env: None, takes: Overrides::default() },

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use dialects::process::config::raw::RawHooks;
 use domain::json::{Object, Value};
+use providers::WireKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -53,7 +54,8 @@ pub struct RawTelemetry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawProvider {
-    /// `openai` (any compatible server), `anthropic`, or `scripted` (plays a file of replies).
+    /// What it speaks: one of [`WireKind::words`].
+    #[schemars(extend("description" = WireKind::explained()))]
     pub kind: Option<String>,
     /// Where it is reached. Default: the service's own address.
     pub base_url: Option<String>,

@@ -146,7 +146,8 @@ fn every_key_of_a_whole_configuration_arrives() {
     assert_eq!(config.providers["play"].script(), Some(&folder.join("replies.toml")));
     assert_eq!(
         config.providers["local"].kind,
-        ProviderConfigKind::OpenAi {
+        ProviderConfigKind::Server {
+            wire: WireKind::OpenAi,
             base_url: Some(Url::parse("http://127.0.0.1:8000/v1").unwrap()),
             tool_mode: ToolMode::JsonSchema
         }

@@ -21,8 +21,7 @@ fn judges(toml: &str) -> ModelJudges {
 
 fn spec(name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url) = match &provider.kind {
-        ProviderConfigKind::OpenAi { base_url, .. } => (providers::WireKind::OpenAi, base_url.clone()),
-        ProviderConfigKind::Anthropic { base_url } => (providers::WireKind::Anthropic, base_url.clone()),
+        ProviderConfigKind::Server { wire, base_url, .. } => (*wire, base_url.clone()),
         ProviderConfigKind::Scripted { .. } => (providers::WireKind::Scripted, None),
     };
     ProviderSpec { base_url: base_url.map(String::from), ..ProviderSpec::new(name, kind) }

@@ -13,7 +13,7 @@ use domain::identity::Identity;
 use domain::json::Value;
 use domain::tool::{ToolCall, ToolOutput};
 use engine::dispatcher::Clearance;
-use engine::{Engine, NullStore, Tool, TurnCx};
+use engine::{Engine, NullStore, Tool};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -113,8 +113,8 @@ pub(crate) async fn run(tool: Arc<dyn Tool>, arguments: &str, cancel: Cancellati
     let name = tool.definition().function.name.clone();
     let call = ToolCall { id: CallId::from("c1"), tool: name.clone(), raw_tool: name, arguments };
     let engine = Engine::new(Arc::new(NullStore), Vec::new());
-    let cx = TurnCx::new(Identity::top("a", "s", TurnId::from("t")));
-    let Clearance::Run(permit, _) = engine.dispatcher().clear(&cx, call).await else { panic!("nobody refuses it") };
+    let hooks = engine.dispatcher(Identity::top("a", "s", TurnId::from("t")));
+    let Clearance::Run(permit, _) = hooks.clear(call).await else { panic!("nobody refuses it") };
     tokio::time::timeout(2 * PATIENCE, tool.run(permit, &cancel)).await.expect("a call ends")
 }
 

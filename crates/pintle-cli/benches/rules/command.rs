@@ -47,7 +47,7 @@ pub(crate) fn command(stage: &Stage, report: &mut Report) -> anyhow::Result<()> 
 /// The floor: `sh -c`, the payload, the end.
 async fn bare(times: usize) -> anyhow::Result<Duration> {
     let subject = PreToolUse { call: call() };
-    let (who, at) = (turn().who, jiff::Timestamp::now());
+    let (who, at) = (turn(), jiff::Timestamp::now());
     let payload = payload::of_subject(&EventId::fresh(), &who, at, &Subject::PreToolUse(&subject));
     let payload = payload.context("commands are asked before tools")?;
     let start = Instant::now();

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use cel::{Context, Program, Value as Cel};
+use domain::checkpoint::AgentInfo as _;
 use domain::condition::{Condition as _, ConditionInput};
 use domain::json::Object;
 use domain::rule::Rule;
+use engine::AsNamed;
 use rules::condition::{Compiled, compile};
 
 use crate::against::Target;
@@ -71,7 +73,7 @@ pub(crate) fn conditions(stage: &Stage, report: &mut Report) -> anyhow::Result<(
 fn bare(times: usize) -> anyhow::Result<Duration> {
     let compiled: Vec<Compiled> =
         all().map(|text| compile(text).map_err(anyhow::Error::msg)).collect::<Result<_, _>>()?;
-    let (cx, call) = (turn(), call());
+    let (who, call) = (turn(), call());
     let shell = || Arc::default();
     let seen = ConditionInput {
         event: "pre_tool_use",
@@ -79,9 +81,9 @@ fn bare(times: usize) -> anyhow::Result<Duration> {
         raw_tool_name: &call.raw_tool,
         tool_input: Some(&call.arguments),
         raw_input: "",
-        depth: cx.who.depth,
-        agent_id: cx.known.agent_uuid(),
-        session_id: cx.who.session_id.as_str(),
+        depth: who.depth,
+        agent_id: AsNamed.agent_uuid(),
+        session_id: who.session_id.as_str(),
         first_prompt: false,
         shell: &shell,
     };

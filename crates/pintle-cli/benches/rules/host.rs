@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::counted::Counted;
+use crate::stage::turn;
 
 const CONFIG: &str = r#"
 [agents.main]
@@ -89,9 +90,9 @@ impl Host {
         Ok(Self { engine, _rulebook: rule_cache, store: counted, _folder: folder })
     }
 
-    /// The hooks in force, for one turn.
+    /// The hooks of one turn.
     pub(crate) fn dispatcher(&self) -> Arc<Dispatcher> {
-        Arc::new(self.engine.dispatcher())
+        Arc::new(self.engine.dispatcher(turn()))
     }
 
     /// Ends the hooks.

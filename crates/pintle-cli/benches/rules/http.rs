@@ -78,7 +78,7 @@ pub(crate) fn http(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
 /// The floor: one client without a guard.
 async fn bare(client: reqwest::Client, at: SocketAddr, times: usize) -> anyhow::Result<Duration> {
     let (subject, url) = (PreToolUse { call: call() }, format!("http://{at}/check"));
-    let (who, now) = (turn().who, jiff::Timestamp::now());
+    let (who, now) = (turn(), jiff::Timestamp::now());
     let payload = payload::of_subject(&EventId::fresh(), &who, now, &Subject::PreToolUse(&subject));
     let payload = Bytes::from(payload.context("requests are sent before tools")?);
     let start = Instant::now();

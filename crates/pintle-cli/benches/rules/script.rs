@@ -60,7 +60,7 @@ pub(crate) fn script(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
 fn in_turns(stage: &Stage, host: &Host, times: usize) -> anyhow::Result<(Duration, Duration)> {
     let (hooks, before) = (host.dispatcher(), host.store.questions());
     let took = stage.run(async move {
-        let (cx, mut subject) = (turn(), PreToolUse { call: call() });
+        let mut subject = PreToolUse { call: call() };
         let event = event(&subject)?;
         let (mut hook, mut fresh) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..times {
@@ -68,7 +68,7 @@ fn in_turns(stage: &Stage, host: &Host, times: usize) -> anyhow::Result<(Duratio
             in_process(&event)?;
             fresh += start.elapsed();
             let start = Instant::now();
-            subject = pass(&hooks, &cx, subject).await?;
+            subject = pass(&hooks, subject).await?;
             hook += start.elapsed();
         }
         Ok((hook, fresh))
@@ -80,7 +80,7 @@ fn in_turns(stage: &Stage, host: &Host, times: usize) -> anyhow::Result<(Duratio
 
 /// What the script is called with.
 fn event(subject: &PreToolUse) -> anyhow::Result<Arc<str>> {
-    let (who, at) = (turn().who, jiff::Timestamp::now());
+    let (who, at) = (turn(), jiff::Timestamp::now());
     let payload = payload::of_subject(&EventId::fresh(), &who, at, &Subject::PreToolUse(subject));
     let payload = payload.context("scripts are asked before tools")?;
     let event = payload::for_script(&payload, &ShellFacts::default()).map_err(anyhow::Error::msg)?;

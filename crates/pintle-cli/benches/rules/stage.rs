@@ -10,7 +10,7 @@ use domain::identity::Identity;
 use domain::json::json;
 use domain::ruling::Ruling;
 use domain::tool::ToolCall;
-use engine::{Clearance, Dispatcher, TurnCx};
+use engine::{Clearance, Dispatcher};
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
@@ -47,10 +47,10 @@ impl Stage {
     pub(crate) fn check(&self, host: &Host, times: usize) -> anyhow::Result<Duration> {
         let (hooks, before) = (host.dispatcher(), host.store.questions());
         let took = self.run(async move {
-            let (cx, mut subject) = (turn(), PreToolUse { call: call() });
+            let mut subject = PreToolUse { call: call() };
             let start = Instant::now();
             for _ in 0..times {
-                subject = pass(&hooks, &cx, subject).await?;
+                subject = pass(&hooks, subject).await?;
             }
             Ok(start.elapsed())
         })?;
@@ -63,11 +63,10 @@ impl Stage {
     pub(crate) fn clear(&self, host: &Host, times: usize) -> anyhow::Result<Duration> {
         let (hooks, before) = (host.dispatcher(), host.store.questions());
         let took = self.run(async move {
-            let cx = turn();
             let calls = vec![call(); times];
             let start = Instant::now();
             for call in calls {
-                let cleared = hooks.clear(&cx, call).await;
+                let cleared = hooks.clear(call).await;
                 ensure!(matches!(cleared, Clearance::Run(..)), "the call was not cleared: {cleared:?}");
             }
             Ok(start.elapsed())
@@ -85,9 +84,9 @@ impl Stage {
     }
 }
 
-/// What all questions of one turn have in common.
-pub(crate) fn turn() -> TurnCx {
-    TurnCx::new(Identity { iteration: 3, ..Identity::top("main", "cli:direct", TurnId::fresh()) })
+/// The turn that all questions belong to.
+pub(crate) fn turn() -> Identity {
+    Identity { iteration: 3, ..Identity::top("main", "cli:direct", TurnId::fresh()) }
 }
 
 /// A call of a shell.
@@ -102,8 +101,8 @@ pub(crate) fn call() -> ToolCall {
 }
 
 /// Asks about `subject`, which must pass, and hands it back.
-pub(crate) async fn pass(hooks: &Arc<Dispatcher>, cx: &TurnCx, subject: PreToolUse) -> anyhow::Result<PreToolUse> {
-    let (subject, ruling) = hooks.check(cx, subject).await;
+pub(crate) async fn pass(hooks: &Arc<Dispatcher>, subject: PreToolUse) -> anyhow::Result<PreToolUse> {
+    let (subject, ruling) = hooks.check(subject).await;
     ensure!(matches!(ruling, Ruling::Proceed), "the call did not pass: {ruling:?}");
     Ok(subject)
 }

@@ -1,6 +1,7 @@
 //! `ask`, exit 75 and `pintle approvals`: a call waits, a person answers, the turn goes on.
 
 use domain::approval::Approval;
+use domain::clearing::ApprovalQuestion;
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::Object;
@@ -249,7 +250,8 @@ fn an_expired_question_cannot_be_answered() {
     let asked = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(25);
     let call = ToolCall { id: "c".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
     let who = Identity::top("main", "s", TurnId::fresh());
-    let question = Approval::question("old".into(), &who, &call, (&"gate".into(), &"why".into()), asked);
+    let question = ApprovalQuestion { call: &call, by: &"gate".into(), why: &"why".into() };
+    let question = Approval::question("old".into(), &who, question, asked);
     store.ask(question, asked).unwrap();
     drop(store);
     assert_eq!(env.pintle(&["approvals", "list"]).out, "nothing waits for a person\n");

@@ -1,18 +1,19 @@
 //! The tool calls of a turn: cleared, run or answered by a hook, shown to the hooks that may change the result.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::{Duration, Instant};
 
 use domain::checkpoint::runtime::ToolExecution;
-use domain::checkpoint::{AfterTool, CheckpointKind, ObservedEvent, RuntimeEvent};
+use domain::checkpoint::{CheckpointKind, FinishedCall};
 use domain::clearing::GateNotes;
-use domain::id::HookName;
-use domain::ruling::Ruling;
+use domain::id::CallId;
+use domain::store::StoreError;
 use domain::tool::{ToolCall, ToolOutput};
 use domain::turn::OUTCOME_UNKNOWN;
 use engine::approvals::OpenQuestion;
-use engine::{Clearance, Permit, TurnCx};
+use engine::{Clearance, Dispatcher, Permit, Stopped};
 use futures_util::FutureExt as _;
 
 use super::Turn;
@@ -20,10 +21,6 @@ use crate::call_journal::{CallKey, CallStanding, OpenCall};
 use crate::executor::Executor;
 use crate::outcome::{Done, Parked, Refusal, Stop};
 
-/// The text in the place of a result whose turn was cancelled before every hook had seen it: what they would remove
-/// reaches nobody.
-const WITHHELD: &str =
-    "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
 /// The refusal of a call whose use could not be written down.
 const NOT_NOTED: &str = "the tool did not run: the journal of calls could not be written";
 /// The refusal of a call that another task or process works on at this moment.
@@ -34,8 +31,6 @@ const NOT_LOOKED_UP: &str = "the tool did not run: what a person said of the cal
 /// The text that the model reads when the host's tool failed: its own error is the host's, and may name what is not the
 /// model's.
 const FAILED: &str = "the tool failed";
-/// How much of an error text stands in `turn_end`: a line of a listing.
-const SUMMARY_BYTES: usize = 200;
 
 /// The outcome of clearing a call that did not stop.
 enum Cleared {
@@ -47,14 +42,6 @@ enum Cleared {
 enum ToolFailure<E> {
     Own(E),
     Panic(Box<dyn Any + Send>),
-}
-
-/// A result on its way to the hooks and the loop.
-struct Ran {
-    call: ToolCall,
-    output: ToolOutput,
-    took: Duration,
-    gate_notes: GateNotes,
 }
 
 impl Turn {
@@ -95,9 +82,9 @@ impl Turn {
             tracing::error!("{NOT_NOTED}: {error}");
             return Err(self.not_run(permit.into_call(), NOT_NOTED.to_owned(), gate_notes.rewritten));
         }
-        let (ran, failure) = self.executed(permit, tool, gate_notes).await;
+        let (ran, failure) = self.executed(permit, tool).await;
         // What hooks would remove from a result is kept nowhere: it is their result that is kept.
-        let after = self.after(ran).await;
+        let after = self.after(ran, gate_notes).await;
         let output = match &after {
             Ok(done) => done.output.clone(),
             Err(stop) => ToolOutput::error(stop.text()),
@@ -141,40 +128,39 @@ impl Turn {
         executor.runs(tool) && self.host.tools.contains(tool) && self.owner(tool).is_none()
     }
 
-    async fn executed<X: Executor>(
-        &self,
-        permit: Permit,
-        tool: &X,
-        gate_notes: GateNotes,
-    ) -> (Ran, Option<ToolFailure<X::Error>>) {
+    /// What the tool made of the call, before any hook has seen it.
+    async fn executed<X: Executor>(&self, permit: Permit, tool: &X) -> (FinishedCall, Option<ToolFailure<X::Error>>) {
         let call = permit.call().clone();
-        self.tell_start(&call, None);
+        self.at(Some(&call.id)).tell_started(&call, None);
         let began = Instant::now();
-        let result = AssertUnwindSafe(tool.execute(permit, &self.cancel)).catch_unwind().await;
+        let result = AssertUnwindSafe(tool.execute(permit, self.cancel())).catch_unwind().await;
         let took = began.elapsed();
         let (output, failure) = match result {
             Ok(Ok(output)) => (output, None),
             Ok(Err(error)) => (ToolOutput::error(FAILED), Some(ToolFailure::Own(error))),
             Err(panic) => (ToolOutput::error(FAILED), Some(ToolFailure::Panic(panic))),
         };
-        (Ran { call, output, took, gate_notes }, failure)
+        (FinishedCall { call, output, by: None, took }, failure)
     }
 
     async fn cleared<E>(&self, call: ToolCall) -> Result<Cleared, Stop<E>> {
-        let (cx, id) = (self.cx(Some(&call)), call.id.clone());
-        let clearance = self.hooks.clear(&cx, call).await;
+        let (hooks, id) = (self.at(Some(&call.id)), call.id.clone());
+        let Ok(mut open) = self.open_questions(&hooks, &id).await else {
+            return Err(self.not_run(call, NOT_LOOKED_UP.to_owned(), false));
+        };
+        let clearance = hooks.clear_resumed(call, &mut open).await;
         self.state().open.waiting.remove(&id);
         match clearance {
-            Clearance::Run(permit, gate_notes) => self.still(&cx, permit, gate_notes).await,
+            Clearance::Run(permit, gate_notes) => Ok(Cleared::Run(permit, gate_notes)),
             Clearance::Substituted { call, output, by, took, gate_notes } => {
-                self.tell_start(&call, Some(&by));
-                let ran = Ran { call, output, took, gate_notes };
-                self.settled(&ran, Some(&by)).await;
-                let Ran { call, output, gate_notes: GateNotes { notes, rewritten }, .. } = ran;
-                Ok(Cleared::Done(Done { call, output, by: Some(by), notes, rewritten, kept: false }))
+                hooks.tell_started(&call, Some(&by));
+                let done = done(FinishedCall { call, output, by: Some(by), took }, gate_notes);
+                Ok(Cleared::Done(self.settled(&hooks, done, took).await))
             }
             // A hook that was cancelled refuses too, but that is no verdict.
-            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cancel.is_cancelled() => Err(self.cut_off()),
+            Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cancel().is_cancelled() => {
+                Err(self.cut_off())
+            }
             Clearance::Waiting { approval, rewritten } => Err(self.parked(Parked { question: approval, rewritten })),
             Clearance::Refused { call, text, by, rewritten } => {
                 Err(self.denied(Refusal { text, by, call: Some(call), rewritten, ran: false }))
@@ -183,102 +169,49 @@ impl Turn {
         }
     }
 
-    /// A call that may run, unless a person was asked about it before and has not said yes: a no stays a no, and a
-    /// question stays open, also when no hook asks any more.
-    async fn still<E>(&self, cx: &TurnCx, permit: Permit, gate_notes: GateNotes) -> Result<Cleared, Stop<E>> {
+    /// What persons were asked about the calls of this turn before: nothing, unless the turn was left open or `call` was
+    /// asked about.
+    async fn open_questions(
+        &self,
+        hooks: &Dispatcher,
+        call: &CallId,
+    ) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
         let asked_before = {
             let state = self.state();
-            !state.here || state.open.asked.contains(&permit.call().id)
+            !state.here || state.open.asked.contains(call)
         };
-        let (true, Some(approvals)) = (asked_before && permit.approval().is_none(), &cx.approvals) else {
-            return Ok(Cleared::Run(permit, gate_notes));
-        };
-        let mut unsettled = match approvals.unsettled(&cx.who).await {
-            Ok(unsettled) => unsettled,
-            Err(error) => {
-                tracing::error!("{NOT_LOOKED_UP}: {error}");
-                return Err(self.not_run(permit.into_call(), NOT_LOOKED_UP.to_owned(), gate_notes.rewritten));
+        match hooks.approvals() {
+            Some(approvals) if asked_before => {
+                let read = approvals.unsettled(hooks.who()).await;
+                read.inspect_err(|error| tracing::error!("{NOT_LOOKED_UP}: {error}"))
             }
-        };
-        match unsettled.remove(&permit.digest().to_string()) {
-            None => Ok(Cleared::Run(permit, gate_notes)),
-            Some(OpenQuestion::Waiting(question)) => {
-                let text = "a person was asked about this call and has not answered";
-                self.hooks.refused(&cx.who, CheckpointKind::PreToolUse, text);
-                Err(self.parked(Parked { question, rewritten: gate_notes.rewritten }))
-            }
-            Some(OpenQuestion::No(text)) => {
-                self.hooks.refused(&cx.who, CheckpointKind::PreToolUse, &text);
-                let refusal = Refusal::of_call(text, permit.into_call());
-                Err(self.denied(Refusal { rewritten: gate_notes.rewritten, ..refusal }))
-            }
+            Some(_) | None => Ok(BTreeMap::new()),
         }
     }
 
     /// Shows the result of a call that ran to the hooks that may change it, and tells observers of what they left.
-    async fn after<E>(&self, ran: Ran) -> Result<Done, Stop<E>> {
-        let Ran { call, output, took, gate_notes } = ran;
-        let cx = self.cx(Some(&call));
-        let subject = AfterTool { call: call.clone(), result: output, duration: took };
-        let (after, ruling) = self.hooks.check(&cx, subject).await;
-        let withheld = match ruling {
-            Ruling::Abort(aborted) => Some((aborted.text(), Some(aborted.by.clone()), Some(aborted))),
-            Ruling::Proceed if self.is_unruled::<AfterTool>() => Some((WITHHELD.to_owned(), None, None)),
-            Ruling::Proceed => None,
-            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
-            Ruling::Deny(denied) => Some((denied.text(), Some(denied.by), None)),
+    async fn after<E>(&self, ran: FinishedCall, gate_notes: GateNotes) -> Result<Done, Stop<E>> {
+        let hooks = self.at(Some(&ran.call.id));
+        let took = ran.took;
+        let (finished, stopped) = hooks.review(ran.call, ran.output, took).await;
+        let done = self.settled(&hooks, done(finished, gate_notes), took).await;
+        let by = match stopped {
+            None => return Ok(done),
+            Some(Stopped::Aborted(aborted)) => return Err(self.aborted(aborted)),
+            Some(Stopped::Denied(denied)) => Some(denied.by),
+            Some(Stopped::Cancelled) => None,
         };
-        let Some((text, by, abort)) = withheld else {
-            let left = Ran { call: after.call, output: after.result, took, gate_notes };
-            self.settled(&left, None).await;
-            let GateNotes { notes, rewritten } = left.gate_notes;
-            return Ok(Done { call: left.call, output: left.output, by: None, notes, rewritten, kept: false });
-        };
-        let left = Ran { call, output: ToolOutput::error(&text), took, gate_notes };
-        self.settled(&left, None).await;
-        match abort {
-            Some(aborted) => Err(self.aborted(aborted)),
-            None => {
-                let refusal = Refusal::of_call(text, left.call);
-                let rewritten = left.gate_notes.rewritten;
-                Err(Stop::Refused(Box::new(Refusal { by, rewritten, ran: true, ..refusal })))
-            }
-        }
+        let refusal = Refusal::of_call(done.output.for_llm, done.call);
+        Err(Stop::Refused(Box::new(Refusal { by, rewritten: done.rewritten, ran: true, ..refusal })))
     }
 
-    /// Tells of a result that is final.
-    async fn settled(&self, ran: &Ran, by: Option<&HookName>) {
-        let Ran { call, output, took, .. } = ran;
-        self.state().open.executions.push(execution(call, output));
-        self.tell(
-            Some(&call.id),
-            RuntimeEvent::ToolExecEnd {
-                tool: call.tool.clone(),
-                duration: *took,
-                for_llm_len: output.for_llm.len(),
-                for_user_len: output.for_user.len(),
-                is_error: output.is_error,
-                r#async: output.is_async,
-                tool_call_id: call.id.to_string(),
-                hook: by.map(ToString::to_string),
-            },
-        );
-        self.hooks.room(&self.who, CheckpointKind::PostToolUse).await;
-        let (call, output, duration) = (call.clone(), output.clone(), *took);
-        let id = call.id.clone();
-        self.tell(Some(&id), ObservedEvent::PostToolUse { call, output, duration, substituted: by.is_some() });
-    }
-
-    fn tell_start(&self, call: &ToolCall, by: Option<&HookName>) {
-        self.tell(
-            Some(&call.id),
-            RuntimeEvent::ToolExecStart {
-                tool: call.tool.clone(),
-                arguments: call.arguments.clone(),
-                tool_call_id: call.id.to_string(),
-                hook: by.map(ToString::to_string),
-            },
-        );
+    /// Tells of a result that is final, and gives it back.
+    async fn settled(&self, hooks: &Dispatcher, done: Done, took: Duration) -> Done {
+        let (call, output, by) = (done.call.clone(), done.output.clone(), done.by.clone());
+        let finished = FinishedCall { call, output, by, took };
+        self.state().open.executions.push(finished.execution());
+        hooks.tell_finished(finished).await;
+        done
     }
 
     /// Notes that a call waits for a person.
@@ -291,7 +224,7 @@ impl Turn {
 
     /// A call that hooks let pass and that does not run all the same: the record says so, too.
     fn not_run<E>(&self, call: ToolCall, text: String, rewritten: bool) -> Stop<E> {
-        self.hooks.refused(&self.cx(Some(&call)).who, CheckpointKind::PreToolUse, &text);
+        self.at(Some(&call.id)).refused(CheckpointKind::PreToolUse, &text);
         self.passed_over(Refusal { rewritten, ..Refusal::of_call(text, call) })
     }
 
@@ -306,15 +239,7 @@ impl Turn {
     /// Tells of a call that does not run.
     fn passed_over<E>(&self, refusal: Refusal) -> Stop<E> {
         if let Some(call) = &refusal.call {
-            self.tell(
-                Some(&call.id),
-                RuntimeEvent::ToolExecSkipped {
-                    tool: call.tool.clone(),
-                    reason: refusal.text.clone(),
-                    tool_call_id: call.id.to_string(),
-                    hook: refusal.by.as_ref().map(ToString::to_string),
-                },
-            );
+            self.at(Some(&call.id)).tell_skipped(call, &refusal.text, refusal.by.as_ref());
         }
         Stop::Refused(Box::new(refusal))
     }
@@ -322,7 +247,7 @@ impl Turn {
     /// The journal's knowledge of `call`.
     async fn look_up<E>(&self, call: ToolCall) -> Result<Noted, Stop<E>> {
         let Some(journal) = self.host.stores.calls.clone() else { return Ok(Noted::Open(None, call)) };
-        let key = CallKey::of(&self.who, &call.id);
+        let key = CallKey::of(self.identity(), &call.id);
         let opened = tokio::task::spawn_blocking(move || journal.open(&key)).await;
         match opened {
             Ok(Ok(CallStanding::Here(open))) => Ok(Noted::Open(Some(Noting(Some(open))), call)),
@@ -331,7 +256,7 @@ impl Turn {
             }
             Ok(Ok(CallStanding::AtWork)) => Err(self.passed_over(Refusal::of_call(AT_WORK, call))),
             Ok(Ok(CallStanding::Unknown)) => {
-                let lost = execution(&call, &ToolOutput::error(OUTCOME_UNKNOWN));
+                let lost = ToolExecution::new(&call.tool, Some(OUTCOME_UNKNOWN));
                 self.state().open.executions.push(lost);
                 Err(Stop::Refused(Box::new(Refusal { ran: true, ..Refusal::of_call(OUTCOME_UNKNOWN, call) })))
             }
@@ -378,7 +303,7 @@ impl Noting {
 
     async fn write(
         &mut self,
-        work: impl FnOnce(&mut dyn OpenCall) -> Result<(), domain::store::StoreError> + Send + 'static,
+        work: impl FnOnce(&mut dyn OpenCall) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), String> {
         let mut line = self.0.take().ok_or("its writer is gone")?;
         let written = tokio::task::spawn_blocking(move || {
@@ -395,20 +320,8 @@ fn not_found(tool: &str) -> String {
     format!("tool \"{tool}\" not found")
 }
 
-fn execution(call: &ToolCall, output: &ToolOutput) -> ToolExecution {
-    ToolExecution {
-        name: call.tool.clone(),
-        success: !output.is_error,
-        error_summary: output.is_error.then(|| summary(&output.for_llm)),
-    }
-}
-
-/// The beginning of an error text, on one line.
-fn summary(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let mut end = line.len().min(SUMMARY_BYTES);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    line[..end].to_owned()
+/// The result for the loop.
+fn done(finished: FinishedCall, gate_notes: GateNotes) -> Done {
+    let (FinishedCall { call, output, by, .. }, GateNotes { notes, rewritten }) = (finished, gate_notes);
+    Done { call, output, by, notes, rewritten, kept: false }
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 use domain::checkpoint::{CheckpointKind, RuntimeEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
-use domain::ruling::Ruling;
 use domain::tool::ToolCall;
+use engine::Stopped;
 
 use super::Turn;
 use super::subagent::SubagentContext;
@@ -27,52 +27,46 @@ impl Turn {
     /// It does not begin: gates refuse it, it would stand too deep, or this turn is over.
     pub async fn delegate(&self, agent: &str, task: &str, call: Option<&ToolCall>, id: TurnId) -> Result<Self, Stop> {
         self.go_on()?;
-        let depth = self.who.depth + 1;
-        let cx = self.cx(call);
+        let depth = self.identity().depth + 1;
+        let hooks = self.at(call.map(|call| &call.id));
         if depth > MAX_DEPTH {
-            self.hooks.refused(&cx.who, CheckpointKind::SubagentStart, TOO_DEEP);
+            hooks.refused(CheckpointKind::SubagentStart, TOO_DEEP);
             return Err(self.not_begun(agent, Refusal::new(TOO_DEEP, None)));
         }
         let start = SubagentStart::new(AgentId::from(agent), task, depth, call.cloned());
-        let (start, ruling) = self.hooks.check(&cx, start).await;
-        match ruling {
-            Ruling::Proceed if self.is_unruled::<SubagentStart>() => return Err(self.cut_off()),
-            Ruling::Proceed => {}
-            Ruling::Deny(_) if self.cancel.is_cancelled() => return Err(self.cut_off()),
-            Ruling::Deny(denied) => {
+        match hooks.pass(start).await {
+            Ok(start) => Ok(self.child(start, id)),
+            Err((_, Stopped::Denied(denied))) => {
                 let text = format!("delegation to \"{agent}\" blocked by hook policy: {}", denied.because());
-                return Err(self.not_begun(agent, Refusal::new(text, Some(denied.by))));
+                Err(self.not_begun(agent, Refusal::new(text, Some(denied.by))))
             }
-            Ruling::Abort(aborted) => return Err(self.aborted(aborted)),
-            Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
+            Err((_, Stopped::Aborted(aborted))) => Err(self.aborted(aborted)),
+            Err((_, Stopped::Cancelled)) => Err(self.cut_off()),
         }
-        Ok(self.child(start, id))
     }
 
     fn child(&self, start: SubagentStart, id: TurnId) -> Self {
-        let session = SessionId::new(format!("{}/delegate:{}:{id}", self.who.session_id, start.agent));
+        let session = SessionId::new(format!("{}/delegate:{}:{id}", self.identity().session_id, start.agent));
         self.tell(
             start.call.as_ref().map(|call| &call.id),
             RuntimeEvent::SubturnSpawn {
                 agent_id: start.agent.to_string(),
                 label: id.to_string(),
-                parent_turn_id: self.who.turn_id.to_string(),
+                parent_turn_id: self.identity().turn_id.to_string(),
             },
         );
         let who = Identity {
             agent_id: start.agent.clone(),
             session_id: session.clone(),
             turn_id: id,
-            parent_turn_id: Some(self.who.turn_id.clone()),
+            parent_turn_id: Some(self.identity().turn_id.clone()),
             depth: start.depth,
-            ancestors: std::iter::once(&self.who.agent_id).chain(&self.who.ancestors).cloned().collect(),
-            ..self.who.clone()
+            ancestors: std::iter::once(&self.identity().agent_id).chain(&self.identity().ancestors).cloned().collect(),
+            ..self.identity().clone()
         };
         self.host.meets(&who.agent_id);
-        let iteration = self.state().open.round;
         let subagent = SubagentContext {
-            hooks: self.hooks.clone(),
-            above: Identity { iteration, ..self.who.clone() },
+            hooks: self.at(None),
             state: self.state.clone(),
             start,
             session,
@@ -82,10 +76,8 @@ impl Turn {
         Self {
             host: self.host.clone(),
             // The hooks that the first agent's turn began with.
-            hooks: self.hooks.clone(),
-            who,
+            hooks: self.hooks.below(who).with_cancel(self.cancel().child_token()),
             run: self.run.clone(),
-            cancel: self.cancel.child_token(),
             state: Arc::default(),
             subagent: Some(subagent),
         }

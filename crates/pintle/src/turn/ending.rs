@@ -1,7 +1,6 @@
 //! The ends of a turn: exactly one is told.
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{ObservedEvent, RuntimeEvent};
+use domain::checkpoint::FinishedTurn;
 use domain::turn::TurnEnd;
 
 use super::Turn;
@@ -36,26 +35,18 @@ impl Turn {
         if let Some(event) = end.told() {
             self.tell(None, event);
         }
-        let (iterations, duration) = (open.round, began.elapsed());
-        let mut tool_kinds: Vec<String> = open.executions.iter().map(|ran| ran.name.clone()).collect();
-        tool_kinds.sort();
-        tool_kinds.dedup();
-        self.hooks.tell(
-            &self.who,
-            RuntimeEvent::TurnEnd {
-                status: end.status,
-                iterations,
-                duration,
-                final_content_len: end.reply.len(),
-                user_message: open.prompt.clone(),
-                final_content: end.reply.clone(),
-                tool_kinds,
-                tool_executions: open.executions.clone(),
-            },
-        );
-        if end.status == TurnStatus::Completed {
-            let stop = ObservedEvent::Stop { reply: end.reply.clone(), iterations, usage: open.usage, duration };
-            self.hooks.tell(&self.who, stop);
+        let finished = FinishedTurn {
+            status: end.status,
+            iterations: open.round,
+            duration: began.elapsed(),
+            prompt: open.prompt,
+            reply: end.reply.clone(),
+            executions: open.executions,
+            usage: open.usage,
+        };
+        self.hooks.tell(finished.turn_end());
+        if let Some(stop) = finished.stop() {
+            self.hooks.tell(stop);
         }
         self.tell_above(&end);
     }

@@ -7,7 +7,6 @@ use std::time::Instant;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
 use domain::id::SessionId;
-use domain::identity::Identity;
 use domain::turn::TurnEnd;
 use engine::Dispatcher;
 
@@ -15,8 +14,8 @@ use super::state::State;
 
 /// The errand of a sub-agent, and the turn that is told its end.
 pub(super) struct SubagentContext {
+    /// The hooks of the turn above.
     pub(super) hooks: Dispatcher,
-    pub(super) above: Identity,
     pub(super) state: Arc<Mutex<State>>,
     pub(super) start: SubagentStart,
     pub(super) session: SessionId,
@@ -39,7 +38,7 @@ impl SubagentContext {
             (None, None, TurnStatus::Completed) => end.reply.clone(),
             (None, None, TurnStatus::Error | TurnStatus::Aborted) => "it was stopped".to_owned(),
         };
-        self.hooks.tell(&self.above, RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status: end.status });
+        self.hooks.tell(RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status: end.status });
         let stop = ObservedEvent::SubagentStop {
             start: Box::new(self.start.clone()),
             session_id: self.session.clone(),
@@ -49,6 +48,6 @@ impl SubagentContext {
             denials,
             duration: self.begun.elapsed(),
         };
-        self.hooks.tell(&self.above, stop);
+        self.hooks.tell(stop);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pintle::approval::{ApprovalStanding, ApprovalState, QuestionPlan, plan};
 use pintle::checkpoint::ObservedEvent;
-use pintle::message::{Role, Message};
+use pintle::message::{Message, Role};
 use pintle::prelude::*;
 use pintle::record::EventRecord;
 use pintle::store::{ApprovalQuery, ApprovalStore, RecordQuery, RecordStore, StoreError, StoredEvent};

@@ -3,7 +3,7 @@
 use pintle::prelude::*;
 
 async fn show(turn: &Turn, call: Call) {
-    turn.after_tool(call, Output::ok("it ran, honestly")).await;
+    turn.after_tool(call, Output::ok("it ran, honestly")).await; //~ no method named `after_tool` found
 }
 
 fn main() {}

@@ -3,7 +3,7 @@
 use pintle::prelude::*;
 
 fn hook(_at: &AfterTool) -> Verdict<AfterTool> {
-    Verdict::deny("too late")
+    Verdict::deny("too late") //~ type mismatch resolving `<AfterTool as Checkpoint>::Deny == Reason`
 }
 
 fn main() {}

@@ -4,7 +4,7 @@
 use pintle::prelude::*;
 
 async fn run<X: Executor>(turn: &Turn, call: Call, tool: &X) -> Result<(), Stop<X::Error>> {
-    turn.call(call, tool).await?;
+    turn.call(call, tool).await?; //~ unused `pintle::Done` that must be used
     Ok(())
 }
 

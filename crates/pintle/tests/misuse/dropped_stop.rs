@@ -4,7 +4,7 @@
 use pintle::prelude::*;
 
 async fn run<X: Executor>(turn: &Turn, call: Call, tool: &X) {
-    turn.call(call, tool).await;
+    turn.call(call, tool).await; //~ unused `Result` that must be used
 }
 
 fn main() {}

@@ -3,7 +3,7 @@
 use pintle::prelude::*;
 
 async fn run(tool: &impl Executor, call: Call, cancel: &Cancel) {
-    drop(tool.execute(call, cancel).await);
+    drop(tool.execute(call, cancel).await); //~ mismatched types
 }
 
 fn main() {}

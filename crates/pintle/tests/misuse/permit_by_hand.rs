@@ -3,7 +3,7 @@
 use pintle::prelude::*;
 
 fn permit(call: Call) -> Permit {
-    Permit { call }
+    Permit { call } //~ cannot construct `pintle::Permit` with struct literal syntax due to private fields
 }
 
 fn main() {}

@@ -2,9 +2,8 @@
 
 use pintle::prelude::*;
 
-fn steal(mut turn: Turn, globex: &Tenant) -> Turn {
-    turn.who.tenant_id = globex.id().into();
-    turn
+fn steal(turn: &Turn, globex: &Tenant) {
+    turn.identity().tenant_id = globex.id().into(); //~ cannot assign to `turn.identity().tenant_id`
 }
 
 fn main() {}

@@ -9,8 +9,8 @@ use domain::checkpoint::{BeforeTool, CheckpointKind, Reply, Subject};
 use domain::hook::INTERCEPTOR_TIMEOUT;
 use domain::id::EventId;
 use domain::verdict::Verdict;
+use engine::Dispatcher;
 use engine::handler::{HookCall, WireCache};
-use engine::{Dispatcher, TurnCx};
 
 use crate::against::Target;
 use crate::child::Answers;
@@ -25,7 +25,6 @@ const ID: u64 = 10_000;
 
 /// One question about such a call, put to a hook without its chain.
 struct Question {
-    cx: TurnCx,
     event_id: EventId,
     asked: BeforeTool,
 }
@@ -33,20 +32,20 @@ struct Question {
 impl Question {
     fn new() -> anyhow::Result<Self> {
         let asked = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
-        Ok(Self { cx: turn(), event_id: EventId::fresh(), asked })
+        Ok(Self { event_id: EventId::fresh(), asked })
     }
 
     /// Asks the first hook, which must answer `continue`. The question is written as JSON anew.
     async fn put_to(&self, hooks: &Dispatcher) -> anyhow::Result<()> {
         let call = HookCall {
             event_id: &self.event_id,
-            who: &self.cx.who,
+            who: hooks.who(),
             subject: Subject::BeforeTool(&self.asked),
             timeout: INTERCEPTOR_TIMEOUT,
             budget: INTERCEPTOR_TIMEOUT,
             again: false,
-            cancel: &self.cx.cancel,
-            known: &*self.cx.known,
+            cancel: hooks.cancel(),
+            known: &**hooks.known(),
             wire: &WireCache::default(),
         };
         let reply = hooks.set().handler(0).ask(call).await.heard.map_err(|fault| anyhow!("the hook {fault}"))?;
@@ -60,7 +59,7 @@ impl Question {
 fn line() -> anyhow::Result<Vec<u8>> {
     let asked = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
     let subject = Subject::BeforeTool(&asked);
-    let params = wire::params(&EventId::fresh(), jiff::Timestamp::now(), &turn().who, subject);
+    let params = wire::params(&EventId::fresh(), jiff::Timestamp::now(), &turn(), subject);
     let method = wire::method(CheckpointKind::BeforeTool).context("process hooks act at before_tool")?;
     Ok([frame::request_head(ID, method), params, frame::FRAME_TAIL.to_vec()].concat())
 }
@@ -87,7 +86,7 @@ const WARM_UP: usize = 50;
 
 fn one_asks(stage: &Stage, times: usize) -> anyhow::Result<Duration> {
     let engine = stage.process("before_tool", Answers::Continue)?;
-    let hooks = engine.dispatcher();
+    let hooks = engine.dispatcher(turn());
     let took = stage.run(async move {
         let question = Question::new()?;
         for _ in 0..WARM_UP {
@@ -105,15 +104,15 @@ fn one_asks(stage: &Stage, times: usize) -> anyhow::Result<Duration> {
 
 fn one_checks(stage: &Stage, times: usize) -> anyhow::Result<Duration> {
     let engine = stage.process("before_tool", Answers::Continue)?;
-    let hooks = engine.dispatcher();
+    let hooks = engine.dispatcher(turn());
     let took = stage.run(async move {
-        let (cx, mut subject) = (turn(), BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None });
+        let mut subject = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
         for _ in 0..WARM_UP {
-            subject = pass(&hooks, &cx, subject).await?;
+            subject = pass(&hooks, subject).await?;
         }
         let start = Instant::now();
         for _ in 0..times {
-            subject = pass(&hooks, &cx, subject).await?;
+            subject = pass(&hooks, subject).await?;
         }
         Ok(start.elapsed())
     });
@@ -163,7 +162,7 @@ const CALLERS: usize = 64;
 pub(crate) fn many_callers(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     const TIMES: usize = CALLERS * 300;
     let engine = stage.process("before_tool", Answers::Continue)?;
-    let hooks = Arc::new(engine.dispatcher());
+    let hooks = Arc::new(engine.dispatcher(turn()));
     let mut ask = |times: usize| {
         let each = times.div_ceil(CALLERS);
         let hooks = hooks.clone();
@@ -184,9 +183,9 @@ pub(crate) fn many_callers(stage: &Stage, report: &mut Report) -> anyhow::Result
         all_at_once(stage, times, move || {
             let hooks = hooks.clone();
             async move {
-                let (cx, mut subject) = (turn(), BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None });
+                let mut subject = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
                 for _ in 0..each {
-                    subject = pass(&hooks, &cx, subject).await?;
+                    subject = pass(&hooks, subject).await?;
                 }
                 Ok(())
             }

@@ -38,7 +38,7 @@ pub(crate) fn one_hook(stage: &Stage, report: &mut Report, kib: usize) -> anyhow
     let conversation: Conversation = Arc::new(messages(kib << 10)?);
     for (answers, said) in [(Answers::Continue, "continue"), (Answers::Echo, "the whole request back")] {
         let engine = stage.process("before_llm", answers)?;
-        let hooks = Arc::new(engine.dispatcher());
+        let hooks = Arc::new(engine.dispatcher(turn()));
         let mut ours = |times| stage.run(check_often(hooks.clone(), conversation.clone(), times));
         let mut again = |times| stage.run(check_again(hooks.clone(), conversation.clone(), times));
         let children = children(stage, answers, 1)?;
@@ -69,7 +69,7 @@ pub(crate) fn five_hooks(stage: &Stage, report: &mut Report) -> anyhow::Result<(
         };
         (0..HOOKS).map(mount).collect()
     })?;
-    let hooks = Arc::new(engine.dispatcher());
+    let hooks = Arc::new(engine.dispatcher(turn()));
     let mut ours = |times| stage.run(check_often(hooks.clone(), conversation.clone(), times));
     let children = children(stage, Answers::Continue, HOOKS)?;
     let typed = typed(&conversation)?;
@@ -84,12 +84,11 @@ pub(crate) fn five_hooks(stage: &Stage, report: &mut Report) -> anyhow::Result<(
 
 /// Asks about messages that were never written before; making them is not counted.
 async fn check_often(hooks: Arc<Dispatcher>, conversation: Conversation, times: usize) -> anyhow::Result<Duration> {
-    let cx = turn();
     let mut took = Duration::ZERO;
     for _ in 0..times {
         let subject = BeforeLlm::new(request(&conversation));
         let start = Instant::now();
-        let (subject, ruling) = hooks.check(&cx, subject).await;
+        let (subject, ruling) = hooks.check(subject).await;
         took += start.elapsed();
         ensure!(matches!(ruling, Ruling::Proceed), "the request did not pass: {ruling:?}");
         ensure!(subject.request.messages.len() == conversation.len(), "the request lost messages");
@@ -99,13 +98,12 @@ async fn check_often(hooks: Arc<Dispatcher>, conversation: Conversation, times: 
 
 /// Asks about the same messages time after time.
 async fn check_again(hooks: Arc<Dispatcher>, conversation: Conversation, times: usize) -> anyhow::Result<Duration> {
-    let cx = turn();
     let mut subject = BeforeLlm::new(request(&conversation));
-    subject = hooks.check(&cx, subject).await.0;
+    subject = hooks.check(subject).await.0;
     let mut took = Duration::ZERO;
     for _ in 0..times {
         let start = Instant::now();
-        let (left, ruling) = hooks.check(&cx, subject).await;
+        let (left, ruling) = hooks.check(subject).await;
         took += start.elapsed();
         ensure!(matches!(ruling, Ruling::Proceed), "the request did not pass: {ruling:?}");
         subject = left;
@@ -133,7 +131,7 @@ async fn exchange_often(children: Children, typed: Arc<Request>, times: usize) -
 /// The params that a hook is sent, as the floor's types.
 fn typed(conversation: &[Message]) -> anyhow::Result<Arc<Request>> {
     let asked = BeforeLlm::new(request(conversation));
-    let params = wire::params(&EventId::fresh(), jiff::Timestamp::now(), &turn().who, Subject::BeforeLlm(&asked));
+    let params = wire::params(&EventId::fresh(), jiff::Timestamp::now(), &turn(), Subject::BeforeLlm(&asked));
     let typed = Request::of(&params)?;
     let sent = [frame::request_head(ID, METHOD), params, frame::FRAME_TAIL.to_vec()].concat();
     ensure!(line(ID, METHOD, &typed)?.len() == sent.len(), "the floor does not send what a hook is sent");

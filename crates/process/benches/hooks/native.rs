@@ -7,7 +7,7 @@ use anyhow::ensure;
 use domain::checkpoint::{BeforeTool, CheckpointKind};
 use domain::ruling::Ruling;
 use domain::verdict::Verdict;
-use engine::{Clearance, Dispatcher, Engine, HookCx, Mount, NativeAnswer, NativeHook, TurnCx, async_trait};
+use engine::{Clearance, Dispatcher, Engine, HookCx, Mount, NativeAnswer, NativeHook, async_trait};
 
 use crate::allocations;
 use crate::report::{Report, shown};
@@ -24,10 +24,10 @@ const ARGUMENT_BYTES: usize = 200;
 pub(crate) fn no_hooks(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     const TIMES: usize = 50_000;
     let engine = stage.engine(|_| Ok(Vec::new()))?;
-    let (hooks, cx) = (engine.dispatcher(), turn());
+    let hooks = engine.dispatcher(turn());
     let mut allocated = 0;
     let mut side = |times| {
-        let (took, made) = check_often(stage, &hooks, &cx, times)?;
+        let (took, made) = check_often(stage, &hooks, times)?;
         allocated += made;
         Ok(took)
     };
@@ -39,12 +39,12 @@ pub(crate) fn no_hooks(stage: &Stage, report: &mut Report) -> anyhow::Result<()>
 }
 
 /// Checks `times` times; the time, and how many allocations were made.
-fn check_often(stage: &Stage, hooks: &Dispatcher, cx: &TurnCx, times: usize) -> anyhow::Result<(Duration, u64)> {
+fn check_often(stage: &Stage, hooks: &Dispatcher, times: usize) -> anyhow::Result<(Duration, u64)> {
     let mut subject = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
     stage.runtime.block_on(async {
         let (start, before) = (Instant::now(), allocations::made());
         for _ in 0..times {
-            let (left, ruling) = hooks.check(cx, subject).await;
+            let (left, ruling) = hooks.check(subject).await;
             ensure!(matches!(ruling, Ruling::Proceed), "nobody could refuse");
             subject = left;
         }
@@ -79,14 +79,14 @@ fn ten(engine: &Engine) -> anyhow::Result<Vec<Mount>> {
 pub(crate) fn ten_hooks(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     const TIMES: usize = 500;
     let engine = stage.engine(ten)?;
-    let hooks = Arc::new(engine.dispatcher());
+    let hooks = Arc::new(engine.dispatcher(turn()));
     let mut check = |times| {
         let hooks = hooks.clone();
         stage.run(async move {
-            let (cx, mut subject) = (turn(), BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None });
+            let mut subject = BeforeTool { call: call(ARGUMENT_BYTES)?, owner: None };
             let start = Instant::now();
             for _ in 0..times {
-                subject = pass(&hooks, &cx, subject).await?;
+                subject = pass(&hooks, subject).await?;
             }
             Ok(start.elapsed())
         })
@@ -94,11 +94,10 @@ pub(crate) fn ten_hooks(stage: &Stage, report: &mut Report) -> anyhow::Result<()
     let mut clear = |times| {
         let hooks = hooks.clone();
         stage.run(async move {
-            let (cx, call) = (turn(), call(ARGUMENT_BYTES)?);
-            let calls = vec![call; times];
+            let calls = vec![call(ARGUMENT_BYTES)?; times];
             let start = Instant::now();
             for call in calls {
-                let cleared = hooks.clear(&cx, call).await;
+                let cleared = hooks.clear(call).await;
                 ensure!(matches!(cleared, Clearance::Run(..)), "the call was not cleared: {cleared:?}");
             }
             Ok(start.elapsed())

@@ -9,7 +9,7 @@ use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::json;
 use domain::tool::ToolCall;
-use engine::{Dispatcher, Engine, Mount, NullStore, TurnCx};
+use engine::{Dispatcher, Engine, Mount, NullStore};
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
@@ -77,9 +77,9 @@ pub(crate) fn process_hook(engine: &Engine, name: &str, stage: &str, answers: An
     Ok(pintle_process::mount_entry(engine, name, &entry, Path::new("."))?)
 }
 
-/// What all questions of one turn have in common.
-pub(crate) fn turn() -> TurnCx {
-    TurnCx::new(Identity { iteration: 3, ..Identity::top("main", "cli:direct", TurnId::fresh()) })
+/// The turn that all questions belong to.
+pub(crate) fn turn() -> Identity {
+    Identity { iteration: 3, ..Identity::top("main", "cli:direct", TurnId::fresh()) }
 }
 
 /// A call of a tool with arguments of `bytes` bytes.
@@ -89,8 +89,8 @@ pub(crate) fn call(bytes: usize) -> anyhow::Result<ToolCall> {
 }
 
 /// Asks about `subject`, which must pass, and hands it back.
-pub(crate) async fn pass(hooks: &Dispatcher, cx: &TurnCx, subject: BeforeTool) -> anyhow::Result<BeforeTool> {
-    let (subject, ruling) = hooks.check(cx, subject).await;
+pub(crate) async fn pass(hooks: &Dispatcher, subject: BeforeTool) -> anyhow::Result<BeforeTool> {
+    let (subject, ruling) = hooks.check(subject).await;
     ensure!(matches!(ruling, domain::ruling::Ruling::Proceed), "the call did not pass: {ruling:?}");
     Ok(subject)
 }

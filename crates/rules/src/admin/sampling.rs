@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{AgentInfo, CheckpointKind, ObservedEvent, PreToolUse, SubagentStart, UserPromptSubmit};
+use domain::checkpoint::{AgentInfo, ObservedEvent, PreToolUse, SubagentStart, UserPromptSubmit};
 use domain::id::AgentId;
 use domain::json::{Object, Value};
 use domain::llm::Usage;
-use domain::rule::Rule;
+use domain::rule::{Rule, RuleEvent};
 use domain::tool::{ToolCall, ToolOutput};
 
 use super::AdminError;
@@ -70,20 +70,20 @@ impl Sample {
     pub(super) fn event(&self, hook: &Rule, agent: &AgentId, known: &dyn AgentInfo) -> Event {
         let text = self.raw_input.clone().unwrap_or_default();
         let took = Duration::ZERO;
-        match hook.event {
-            CheckpointKind::UserPromptSubmit => Event::Prompt(UserPromptSubmit::first(text)),
-            CheckpointKind::SubagentStart => Event::Subagent(self.start(agent, known)),
-            CheckpointKind::SessionStart => Event::Told(ObservedEvent::SessionStart),
-            CheckpointKind::PostToolUse => Event::Told(ObservedEvent::PostToolUse {
+        match RuleEvent::at(hook.event) {
+            Some(RuleEvent::UserPromptSubmit) => Event::Prompt(UserPromptSubmit::first(text)),
+            Some(RuleEvent::SubagentStart) => Event::Subagent(self.start(agent, known)),
+            Some(RuleEvent::SessionStart) => Event::Told(ObservedEvent::SessionStart),
+            Some(RuleEvent::PostToolUse) => Event::Told(ObservedEvent::PostToolUse {
                 call: self.call(known),
                 output: ToolOutput::ok(""),
                 duration: took,
                 substituted: false,
             }),
-            CheckpointKind::Stop => {
+            Some(RuleEvent::Stop) => {
                 Event::Told(ObservedEvent::Stop { reply: text, iterations: 1, usage: Usage::default(), duration: took })
             }
-            CheckpointKind::SubagentStop => Event::Told(ObservedEvent::SubagentStop {
+            Some(RuleEvent::SubagentStop) => Event::Told(ObservedEvent::SubagentStop {
                 start: Box::new(self.start(agent, known)),
                 session_id: "".into(),
                 status: TurnStatus::Completed,
@@ -93,18 +93,7 @@ impl Sample {
                 duration: took,
             }),
             // The others are no events of rules.
-            CheckpointKind::PreToolUse
-            | CheckpointKind::BeforeLlm
-            | CheckpointKind::AfterLlm
-            | CheckpointKind::BeforeTool
-            | CheckpointKind::ApproveTool
-            | CheckpointKind::AfterTool
-            | CheckpointKind::AfterUserInput
-            | CheckpointKind::BeforePlanning
-            | CheckpointKind::BeforeEachAgent
-            | CheckpointKind::BeforeFirstAgent
-            | CheckpointKind::AfterToolCall
-            | CheckpointKind::Runtime => Event::Tool(PreToolUse { call: self.call(known) }),
+            Some(RuleEvent::PreToolUse) | None => Event::Tool(PreToolUse { call: self.call(known) }),
         }
     }
 

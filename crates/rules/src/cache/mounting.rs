@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::condition;
-use crate::record::{self, CommandConfig, HttpConfig, OnInjection, PromptConfig, ScriptConfig};
-use crate::reply;
+use crate::record;
 use domain::checkpoint::CheckpointKind;
 use domain::condition::Condition;
 use domain::fault::Fault;
 use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
 use domain::id::{AgentId, HookName, agent_uuid};
 use domain::matcher::{Matcher, RespondTools};
-use domain::rule::{Fallback, HandlerType, HookScope, Rights, Rule, RuleDetails, Source};
+use domain::rule::{Fallback, HookScope, Rights, Rule, RuleDetails, Source};
 
 use crate::handler::{RuleHandler, RuleRunner, RuleServices};
 use engine::hook_set::{Mounted, NullHandler};
@@ -37,7 +36,7 @@ pub fn mount(row: &Rule, agents: &[AgentId], parts: &Arc<RuleServices>) -> Mount
         text => condition::compile(text).map_err(|why| hold(condition_failed(why))).ok(),
     };
     let condition = condition.map(|compiled| Arc::new(compiled) as Arc<dyn Condition>);
-    let runs = match runs(row) {
+    let runs = match RuleRunner::of(row) {
         Ok(runs) => Some(runs),
         Err(refused) => {
             hold(Fault::CannotStart { detail: refused.message });
@@ -131,38 +130,7 @@ pub(crate) fn handler(
     hook: Arc<Hook>,
     parts: &Arc<RuleServices>,
 ) -> Result<Arc<RuleHandler>, record::RecordError> {
-    Ok(RuleHandler::new(hook, runs(row)?, parts.clone()))
-}
-
-/// How a row is run.
-fn runs(row: &Rule) -> Result<RuleRunner, record::RecordError> {
-    Ok(match row.handler_type {
-        HandlerType::Command => {
-            let CommandConfig { command, allowed_env_vars, cwd } = CommandConfig::of(&row.config)?;
-            RuleRunner::Command { command, allowed_env_vars, cwd: cwd.unwrap_or_default() }
-        }
-        HandlerType::Http => {
-            let secrets = record::secrets(row);
-            let HttpConfig { url, headers, signing_secret, strict, .. } = HttpConfig::of(&row.config)?;
-            let of_header = |path: &String| path.strip_prefix("config.headers.").map(str::to_owned);
-            let secret_headers = secrets.iter().filter_map(of_header).collect();
-            RuleRunner::Http { url, headers, secret_headers, signing_secret, strict }
-        }
-        HandlerType::Prompt => {
-            let config = PromptConfig::of(&row.config)?;
-            RuleRunner::Prompt {
-                template: config.prompt_template.into(),
-                model: config.model,
-                provider: config.provider,
-                max_per_turn: config.max_invocations_per_turn,
-                on_injection: match config.on_injection {
-                    OnInjection::Block => reply::InjectionEffect::Block,
-                    OnInjection::Ignore => reply::InjectionEffect::Ignore,
-                },
-            }
-        }
-        HandlerType::Script => RuleRunner::Script { source: ScriptConfig::of(&row.config)?.source.into() },
-    })
+    Ok(RuleHandler::new(hook, RuleRunner::of(row)?, parts.clone()))
 }
 
 /// The rules that are in force while no rules could ever be read: every gate is shut.

@@ -1,10 +1,9 @@
 //! From what a handler said to what a chain takes.
 
 use crate::reply::{self, CurrentInput, Decision, HandlerReply, InputShape, ReplyFault, Rewrite};
-use domain::checkpoint::{PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit};
+use domain::checkpoint::{PreToolUse, Reply, RuleSubject, SubagentStart, Subject, UserPromptSubmit};
 use domain::fault::{Direction, Fault, FaultKind, ProtocolBreach};
 use domain::json::Object;
-use domain::rule::HandlerType;
 use domain::verdict::{ParsedVerdict as HeardAt, Reason, Verdict};
 
 /// An answer that was read, and how its rewrite is written.
@@ -48,14 +47,6 @@ impl From<ReplyFault> for Failure {
     }
 }
 
-/// How the rewrites of a kind of handler are written.
-pub(crate) fn shape(handler: HandlerType) -> InputShape {
-    match handler {
-        HandlerType::Script => InputShape::Parts,
-        HandlerType::Command | HandlerType::Http | HandlerType::Prompt => InputShape::Whole,
-    }
-}
-
 /// The tool and the input that a judge is shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ShownInput<'a> {
@@ -65,17 +56,12 @@ pub(crate) struct ShownInput<'a> {
 
 /// The part of a subject that a judge is shown: never the message of the user.
 pub(crate) fn facts<'a>(subject: &Subject<'a>) -> ShownInput<'a> {
-    match subject {
-        Subject::PreToolUse(gate) => ShownInput { tool: &gate.call.tool, input: Some(&gate.call.arguments) },
-        Subject::SubagentStart(start) => {
+    match subject.of_rules() {
+        Some(RuleSubject::PreToolUse(gate)) => ShownInput { tool: &gate.call.tool, input: Some(&gate.call.arguments) },
+        Some(RuleSubject::SubagentStart(start)) => {
             ShownInput { tool: start.call.as_ref().map_or("", |call| &call.tool), input: Some(&start.input) }
         }
-        Subject::UserPromptSubmit(_)
-        | Subject::BeforeLlm(_)
-        | Subject::AfterLlm(_)
-        | Subject::BeforeTool(_)
-        | Subject::ApproveTool(_)
-        | Subject::AfterTool(_) => ShownInput::default(),
+        Some(RuleSubject::UserPromptSubmit(_)) | None => ShownInput::default(),
     }
 }
 
@@ -87,8 +73,8 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
     let ReadAnswer { said, shape } = answer;
     let HandlerReply { decision, reason, context, updated_input, .. } = said;
     let reason = Reason::new(reason.as_deref().unwrap_or_default());
-    match subject {
-        Subject::PreToolUse(gate) => {
+    match subject.of_rules() {
+        Some(RuleSubject::PreToolUse(gate)) => {
             let current = CurrentInput::Input(&gate.call.arguments);
             let rewrite = match reply::rewrite(updated_input, current, shape)? {
                 Some(Rewrite::Input(input)) => Some(Box::new(input)),
@@ -101,7 +87,7 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
             };
             Ok(Reply::PreToolUse(HeardAt::<PreToolUse> { rewrite, context, ..verdict.into() }))
         }
-        Subject::UserPromptSubmit(submitted) => {
+        Some(RuleSubject::UserPromptSubmit(submitted)) => {
             let current = CurrentInput::Prompt(&submitted.prompt);
             let rewrite = match reply::rewrite(updated_input, current, shape)? {
                 Some(Rewrite::Prompt(text)) => Some(Box::new(text)),
@@ -110,15 +96,11 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
             let verdict = lets_pass(decision, reason);
             Ok(Reply::UserPromptSubmit(HeardAt::<UserPromptSubmit> { rewrite, context, ..verdict.into() }))
         }
-        Subject::SubagentStart(_) => {
+        Some(RuleSubject::SubagentStart(_)) => {
             let verdict = lets_pass(decision, reason);
             Ok(Reply::SubagentStart(HeardAt::<SubagentStart> { context, ..verdict.into() }))
         }
-        Subject::BeforeLlm(_)
-        | Subject::AfterLlm(_)
-        | Subject::BeforeTool(_)
-        | Subject::ApproveTool(_)
-        | Subject::AfterTool(_) => Err(ReplyFault::Unreadable("stored hooks are not asked here".into())),
+        None => Err(ReplyFault::Unreadable("stored hooks are not asked here".into())),
     }
 }
 

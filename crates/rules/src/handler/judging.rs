@@ -144,14 +144,12 @@ impl RuleQuestion<'_> {
     fn cache_key(&self) -> [u8; 32] {
         let input = self.facts.input.map_or(Value::Null, |input| Value::Object(input.clone()));
         // An unsaved hook has no version that its settings would change.
-        let settings = match &self.about.runs {
-            RuleRunner::Prompt { template, model, provider, on_injection, .. } if self.about.version() == 0 => {
-                domain::json::json!([template, model, provider, *on_injection == reply::InjectionEffect::Block])
-            }
-            RuleRunner::Prompt { .. }
-            | RuleRunner::Command { .. }
-            | RuleRunner::Http { .. }
-            | RuleRunner::Script { .. } => Value::Null,
+        let settings = if self.about.version() == 0
+            && let RuleRunner::Prompt { template, model, provider, on_injection, .. } = &self.about.runs
+        {
+            domain::json::json!([template, model, provider, *on_injection == reply::InjectionEffect::Block])
+        } else {
+            Value::Null
         };
         let key = domain::json::json!([
             self.who.tenant_id,

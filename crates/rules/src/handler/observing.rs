@@ -116,6 +116,14 @@ impl What {
     }
 }
 
+/// A job of the store's, at its last attempt or before the next one.
+struct KeptJob<'a> {
+    outbox: &'a Outbox,
+    lease: Lease,
+    about: &'a BoundRule,
+    telling: &'a Telling,
+}
+
 impl ObserverPool {
     /// A pool whose executions go to `executions`. Its work belongs to `tasks`.
     pub fn new(limits: PoolLimits, executions: Arc<dyn ExecutionStore>, tasks: TaskTracker) -> Arc<Self> {
@@ -348,16 +356,13 @@ impl ObserverPool {
             return;
         };
         account.retry = lease.retries();
-        self.settle((outbox, lease), (&about, &telling), record(&about, &telling, outcome, account)).await;
+        let kept = KeptJob { outbox, lease, about: &about, telling: &telling };
+        self.settle(kept, record(&about, &telling, outcome, account)).await;
     }
 
     /// Keeps what came of an attempt: a row if it was the last one, else when the next one is due.
-    async fn settle(
-        &self,
-        (outbox, lease): (&Outbox, Lease),
-        (about, telling): (&BoundRule, &Telling),
-        record: Record,
-    ) {
+    async fn settle(&self, kept: KeptJob<'_>, record: Record) {
+        let KeptJob { outbox, lease, about, telling } = kept;
         let lease = match &record.outcome {
             // This process ends; the next one does it.
             HookOutcome::Failed { fault, .. } if fault.kind() == FaultKind::Cancelled => return,

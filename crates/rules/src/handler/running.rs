@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::payload::for_script;
-use crate::reply::{self, Exit};
+use crate::record::{CommandConfig, HandlerConfig, HttpConfig, OnInjection, RecordError, secrets};
+use crate::reply::{self, Exit, InputShape};
 use bytes::Bytes;
 use domain::account::{Account, RewriteOutcome};
 use domain::checkpoint::CheckpointKind;
@@ -13,12 +14,13 @@ use domain::fault::{Direction, Fault, ProtocolBreach};
 use domain::id::EventId;
 use domain::identity::Identity;
 use domain::json::Value;
+use domain::rule::Rule;
 use domain::shell::ShellFacts;
 use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Failure, ReadAnswer, ShownInput, shape};
+use super::answer::{Failure, ReadAnswer, ShownInput};
 use super::{BoundRule, ScriptCall, ScriptFailure};
 use crate::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
 use engine::deadlines::Elapsed;
@@ -82,6 +84,44 @@ pub enum RuleRunner {
     },
 }
 
+impl RuleRunner {
+    /// How a row is run.
+    ///
+    /// # Errors
+    /// What is wrong with its config.
+    pub(crate) fn of(row: &Rule) -> Result<Self, RecordError> {
+        Ok(match HandlerConfig::of(row.handler_type, &row.config)? {
+            HandlerConfig::Command(CommandConfig { command, allowed_env_vars, cwd }) => {
+                Self::Command { command, allowed_env_vars, cwd: cwd.unwrap_or_default() }
+            }
+            HandlerConfig::Http(HttpConfig { url, headers, signing_secret, strict, .. }) => {
+                let of_header = |path: &String| path.strip_prefix("config.headers.").map(str::to_owned);
+                let secret_headers = secrets(row).iter().filter_map(of_header).collect();
+                Self::Http { url, headers, secret_headers, signing_secret, strict }
+            }
+            HandlerConfig::Prompt(config) => Self::Prompt {
+                template: config.prompt_template.into(),
+                model: config.model,
+                provider: config.provider,
+                max_per_turn: config.max_invocations_per_turn,
+                on_injection: match config.on_injection {
+                    OnInjection::Block => reply::InjectionEffect::Block,
+                    OnInjection::Ignore => reply::InjectionEffect::Ignore,
+                },
+            },
+            HandlerConfig::Script(config) => Self::Script { source: config.source.into() },
+        })
+    }
+
+    /// How its rewrites are written.
+    fn shape(&self) -> InputShape {
+        match self {
+            Self::Script { .. } => InputShape::Parts,
+            Self::Command { .. } | Self::Http { .. } | Self::Prompt { .. } => InputShape::Whole,
+        }
+    }
+}
+
 /// One question to one rule.
 pub struct RuleQuestion<'a> {
     pub(crate) about: &'a Arc<BoundRule>,
@@ -113,7 +153,7 @@ impl RuleQuestion<'_> {
             self.note_dropped(said, &mut account);
         }
         let decision = said.as_ref().ok().map(|said| said.decision);
-        let shape = shape(self.about.handler());
+        let shape = self.about.runs.shape();
         let said = said.and_then(|said| take(ReadAnswer { said, shape }));
         self.trace(began.elapsed(), decision, said.as_ref().err());
         RunResult { said, account }

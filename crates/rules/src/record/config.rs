@@ -5,8 +5,8 @@ use std::fmt;
 use domain::json::{Object, Value};
 use domain::rule::HandlerType;
 
-use super::RecordError;
 use super::typed::{Kind, Members, Place, typed};
+use super::{MAX_COMMAND_BYTES, MAX_TEMPLATE_BYTES, RecordError};
 
 /// The model of a judge unless the record names one. Source: the published format of rules.
 pub const DEFAULT_MODEL: &str = "haiku";
@@ -16,28 +16,65 @@ pub const DEFAULT_INVOCATIONS: u32 = 5;
 /// Most that a record may say: a turn with more calls than this has another problem.
 pub const MAX_INVOCATIONS: u32 = 100;
 
+/// What is known of every record with a handler of one type. A new type says here what it has of it.
+pub(super) struct HandlerTraits {
+    /// The members that `config` may have.
+    pub(super) members: Members<'static>,
+    /// The member whose text row 6 bounds, and its bound in bytes. The size of a script belongs to row 3.
+    pub(super) bounded: Option<(&'static str, usize)>,
+    /// Whether it has the rights of the host.
+    pub(super) acts_as_host: bool,
+    /// Whether each run costs money, so that a record has to say when it is wanted.
+    pub(super) costs_money: bool,
+    /// Whether secrets stand in its `config`: in its headers and as what signs requests.
+    pub(super) has_secrets: bool,
+}
+
+impl HandlerTraits {
+    const NONE: Self =
+        Self { members: &[], bounded: None, acts_as_host: false, costs_money: false, has_secrets: false };
+
+    pub(super) fn of(handler: HandlerType) -> Self {
+        match handler {
+            HandlerType::Command => Self {
+                members: &[("command", Kind::Text), ("allowed_env_vars", Kind::Texts), ("cwd", Kind::Text)],
+                bounded: Some(("command", MAX_COMMAND_BYTES)),
+                acts_as_host: true,
+                ..Self::NONE
+            },
+            HandlerType::Http => Self {
+                members: &[
+                    ("url", Kind::Text),
+                    ("headers", Kind::TextMap),
+                    ("secret_headers", Kind::Texts),
+                    ("strict", Kind::Flag),
+                    ("signing_secret", Kind::Text),
+                    ("method", Kind::Post),
+                    ("body_template", Kind::Ignored),
+                ],
+                has_secrets: true,
+                ..Self::NONE
+            },
+            HandlerType::Prompt => Self {
+                members: &[
+                    ("prompt_template", Kind::Text),
+                    ("model", Kind::Text),
+                    ("max_invocations_per_turn", Kind::Integer),
+                    ("provider", Kind::Text),
+                    ("on_injection", Kind::Text),
+                ],
+                bounded: Some(("prompt_template", MAX_TEMPLATE_BYTES)),
+                costs_money: true,
+                ..Self::NONE
+            },
+            HandlerType::Script => Self { members: &[("source", Kind::Text)], ..Self::NONE },
+        }
+    }
+}
+
 /// The members that `config` may have.
 pub(super) fn members_of(handler: HandlerType) -> Members<'static> {
-    match handler {
-        HandlerType::Command => &[("command", Kind::Text), ("allowed_env_vars", Kind::Texts), ("cwd", Kind::Text)],
-        HandlerType::Http => &[
-            ("url", Kind::Text),
-            ("headers", Kind::TextMap),
-            ("secret_headers", Kind::Texts),
-            ("strict", Kind::Flag),
-            ("signing_secret", Kind::Text),
-            ("method", Kind::Post),
-            ("body_template", Kind::Ignored),
-        ],
-        HandlerType::Prompt => &[
-            ("prompt_template", Kind::Text),
-            ("model", Kind::Text),
-            ("max_invocations_per_turn", Kind::Integer),
-            ("provider", Kind::Text),
-            ("on_injection", Kind::Text),
-        ],
-        HandlerType::Script => &[("source", Kind::Text)],
-    }
+    HandlerTraits::of(handler).members
 }
 
 /// The settings of a handler of any kind.
@@ -59,11 +96,40 @@ impl HandlerConfig {
     /// # Errors
     /// What is wrong with them.
     pub fn of(handler: HandlerType, config: &Object) -> Result<Self, RecordError> {
+        Self::complete(handler, &typed(config, members_of(handler), Place::Config)?)
+    }
+
+    /// The settings in an object whose members have the right types.
+    pub(super) fn complete(handler: HandlerType, config: &Object) -> Result<Self, RecordError> {
         match handler {
-            HandlerType::Command => CommandConfig::of(config).map(Self::Command),
-            HandlerType::Http => HttpConfig::of(config).map(Self::Http),
-            HandlerType::Prompt => PromptConfig::of(config).map(Self::Prompt),
-            HandlerType::Script => ScriptConfig::of(config).map(Self::Script),
+            HandlerType::Command => CommandConfig::complete(config).map(Self::Command),
+            HandlerType::Http => HttpConfig::complete(config).map(Self::Http),
+            HandlerType::Prompt => PromptConfig::complete(config).map(Self::Prompt),
+            HandlerType::Script => ScriptConfig::complete(config).map(Self::Script),
+        }
+    }
+
+    /// The script that has to compile, if it has one.
+    pub fn script(&self) -> Option<&str> {
+        match self {
+            Self::Script(config) => Some(&config.source),
+            Self::Command(_) | Self::Http(_) | Self::Prompt(_) => None,
+        }
+    }
+
+    /// The request whose address, headers and secrets have to be good, if it sends one.
+    pub fn request(&self) -> Option<&HttpConfig> {
+        match self {
+            Self::Http(config) => Some(config),
+            Self::Command(_) | Self::Prompt(_) | Self::Script(_) => None,
+        }
+    }
+
+    /// Whether it needs a language model.
+    pub fn asks_model(&self) -> bool {
+        match self {
+            Self::Prompt(_) => true,
+            Self::Command(_) | Self::Http(_) | Self::Script(_) => false,
         }
     }
 }
@@ -80,16 +146,8 @@ pub struct CommandConfig {
 }
 
 impl CommandConfig {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, RecordError> {
-        Self::complete(&typed(config, members_of(HandlerType::Command), Place::Config)?)
-    }
-
     /// The configuration of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
+    fn complete(config: &Object) -> Result<Self, RecordError> {
         let command = text(config, "command");
         if command.trim().is_empty() {
             return Err(RecordError::hook("command handler: missing 'command' in config"));
@@ -129,16 +187,8 @@ impl fmt::Debug for HttpConfig {
 }
 
 impl HttpConfig {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, RecordError> {
-        Self::complete(&typed(config, members_of(HandlerType::Http), Place::Config)?)
-    }
-
     /// The configuration of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
+    fn complete(config: &Object) -> Result<Self, RecordError> {
         let url = text(config, "url");
         if url.trim().is_empty() {
             return Err(RecordError::hook("http handler: missing 'url' in config"));
@@ -182,16 +232,8 @@ pub struct PromptConfig {
 }
 
 impl PromptConfig {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, RecordError> {
-        Self::complete(&typed(config, members_of(HandlerType::Prompt), Place::Config)?)
-    }
-
     /// The configuration of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
+    fn complete(config: &Object) -> Result<Self, RecordError> {
         let prompt_template = text(config, "prompt_template");
         if prompt_template.trim().is_empty() {
             return Err(RecordError::hook("prompt handler requires non-empty prompt_template"));
@@ -240,16 +282,8 @@ pub struct ScriptConfig {
 }
 
 impl ScriptConfig {
-    /// Reads them.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn of(config: &Object) -> Result<Self, RecordError> {
-        Self::complete(&typed(config, members_of(HandlerType::Script), Place::Config)?)
-    }
-
     /// The configuration of an object whose members have the right types.
-    pub(super) fn complete(config: &Object) -> Result<Self, RecordError> {
+    fn complete(config: &Object) -> Result<Self, RecordError> {
         let source = text(config, "source");
         if source.trim().is_empty() {
             return Err(RecordError::hook("script handler requires non-empty config.source"));

@@ -6,7 +6,7 @@ use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
 use domain::rule::{Edition, HandlerType, Rule};
 
-use super::config::{CommandConfig, HttpConfig, PromptConfig, ScriptConfig};
+use super::config::{HandlerConfig, HandlerTraits, HttpConfig};
 use super::draft::Draft;
 use super::secret::vet;
 use super::setting::Setting;
@@ -26,14 +26,14 @@ pub fn allowed(hook: &Rule, edition: Edition) -> Result<(), RecordError> {
 /// # Errors
 /// Why not.
 pub fn allowed_for(handler: HandlerType, tenant: &TenantId, edition: Edition) -> Result<(), RecordError> {
-    match handler {
-        HandlerType::Http | HandlerType::Prompt | HandlerType::Script => Ok(()),
-        HandlerType::Command if edition == Edition::Lite && is_operators(tenant) => Ok(()),
-        HandlerType::Command => Err(RecordError::hook("command handler not allowed: hook.command_disabled_standard")),
+    // What has the rights of the host is for those who operate it.
+    if !HandlerTraits::of(handler).acts_as_host || (edition == Edition::Lite && is_operators(tenant)) {
+        return Ok(());
     }
+    let word = handler.word();
+    Err(RecordError::hook(format!("{word} handler not allowed: hook.{word}_disabled_standard")))
 }
 
-/// Commands have the rights of the host, so they are for those who operate it.
 fn is_operators(tenant: &TenantId) -> bool {
     [DEFAULT_TENANT, SENTINEL_TENANT].contains(&tenant.as_str())
 }
@@ -52,20 +52,18 @@ pub(super) fn handler(
     };
     allowed_for(handler, tenant, setting.record_context.edition)?;
     let config = draft.object("config");
-    match handler {
-        HandlerType::Command => drop(CommandConfig::complete(&config)?),
-        HandlerType::Http => http(&HttpConfig::complete(&config)?, tenant, setting)?,
-        HandlerType::Prompt => {
-            if draft.text("matcher").is_empty() && draft.text("if_expr").is_empty() {
-                return Err(RecordError::hook("prompt handler requires a matcher or if_expr (runaway-cost guard)"));
-            }
-            drop(PromptConfig::complete(&config)?);
-        }
-        HandlerType::Script => {
-            let script = ScriptConfig::complete(&config)?;
-            let wrong = |why| RecordError::hook(format!("script compile error: {why}"));
-            (setting.record_context.checks.script)(&script.source).map_err(wrong)?;
-        }
+    let is_narrow = !draft.text("matcher").is_empty() || !draft.text("if_expr").is_empty();
+    if HandlerTraits::of(handler).costs_money && !is_narrow {
+        let message = format!("{word} handler requires a matcher or if_expr (runaway-cost guard)");
+        return Err(RecordError::hook(message));
+    }
+    let read = HandlerConfig::complete(handler, &config)?;
+    if let Some(request) = read.request() {
+        http(request, tenant, setting)?;
+    }
+    if let Some(source) = read.script() {
+        let wrong = |why| RecordError::hook(format!("script compile error: {why}"));
+        (setting.record_context.checks.script)(source).map_err(wrong)?;
     }
     Ok((handler, config))
 }

@@ -7,12 +7,13 @@ use domain::json::Object;
 use domain::matcher::Matcher;
 use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
 
+use super::config::HandlerTraits;
 use super::draft::Draft;
 use super::handler::handler;
 use super::setting::{NO_MASTER, Setting};
 use super::{
-    DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_COMMAND_BYTES, MAX_HOOKS, MAX_NAME_CHARS, MAX_TEMPLATE_BYTES,
-    MAX_TIMEOUT_MS, RecordContext, RecordError, RecordErrorCode, ValidRecord, quoted, scope, warning,
+    DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_HOOKS, MAX_NAME_CHARS, MAX_TIMEOUT_MS, RecordContext, RecordError,
+    RecordErrorCode, ValidRecord, quoted, scope, warning,
 };
 use crate::condition::{compile, compile_matcher};
 
@@ -138,11 +139,8 @@ fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object
     };
     let bytes = |name: &str| config.get(name).and_then(domain::json::Value::as_str).map_or(0, str::len);
     within("name", draft.text("name").chars().count(), MAX_NAME_CHARS, "characters")?;
-    match handler {
-        HandlerType::Prompt => within("prompt_template", bytes("prompt_template"), MAX_TEMPLATE_BYTES, "bytes")?,
-        HandlerType::Command => within("command", bytes("command"), MAX_COMMAND_BYTES, "bytes")?,
-        // The size of a script belongs to row 3.
-        HandlerType::Http | HandlerType::Script => {}
+    if let Some((member, max)) = HandlerTraits::of(handler).bounded {
+        within(member, bytes(member), max, "bytes")?;
     }
     within("agent_ids", agents.len(), MAX_AGENTS, "agents")
 }

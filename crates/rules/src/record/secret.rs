@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::json::{Object, Value, json};
 use domain::rule::{HandlerType, HookScope, Rule};
 
-use super::config::HttpConfig;
+use super::config::{HandlerTraits, HttpConfig};
 use super::{RecordError, RecordErrorCode};
 
 /// The text that stands for a secret in every answer.
@@ -73,9 +73,8 @@ pub fn shown(hook: &Rule, as_other_tenant: bool) -> Value {
 
 /// Calls `with` for each secret of `config`, whatever stands there.
 fn each(handler: HandlerType, config: &mut Object, mut with: impl FnMut(&str, &mut Value)) {
-    match handler {
-        HandlerType::Http => {}
-        HandlerType::Command | HandlerType::Prompt | HandlerType::Script => return,
+    if !HandlerTraits::of(handler).has_secrets {
+        return;
     }
     let named: Vec<String> = config
         .get("secret_headers")

@@ -9,25 +9,7 @@ use domain::rule::{Fallback, HandlerType, Rule};
 pub(super) fn of(hook: &Rule, matcher: Option<&Matcher>) -> Vec<String> {
     let event = hook.event.name();
     let mut warnings = Vec::new();
-    let without_tool = match hook.event {
-        CheckpointKind::SessionStart | CheckpointKind::UserPromptSubmit | CheckpointKind::Stop => true,
-        CheckpointKind::BeforeLlm
-        | CheckpointKind::AfterLlm
-        | CheckpointKind::BeforeTool
-        | CheckpointKind::PreToolUse
-        | CheckpointKind::ApproveTool
-        | CheckpointKind::AfterTool
-        | CheckpointKind::PostToolUse
-        | CheckpointKind::SubagentStart
-        | CheckpointKind::SubagentStop
-        | CheckpointKind::AfterUserInput
-        | CheckpointKind::BeforePlanning
-        | CheckpointKind::BeforeEachAgent
-        | CheckpointKind::BeforeFirstAgent
-        | CheckpointKind::AfterToolCall
-        | CheckpointKind::Runtime => false,
-    };
-    if without_tool && matcher.is_some_and(|matcher| !matcher.matches(&Facts::default())) {
+    if !hook.event.is_about_a_call() && matcher.is_some_and(|matcher| !matcher.matches(&Facts::default())) {
         warnings.push(format!(
             "matcher {} never matches: {event} has no tool, so the name that it is compared with is empty",
             super::quoted(&hook.matcher)

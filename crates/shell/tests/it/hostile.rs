@@ -172,11 +172,7 @@ proptest! {
     fn broken_commands_are_read(one in any::<prop::sample::Index>(), two in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), sign in "[$(){}<>|&;'\"`\\\\\n=]{0,3}", cut in any::<bool>()) {
         let seeds = seeds();
         let (first, second) = (seeds[one.index(seeds.len())], seeds[two.index(seeds.len())]);
-        let mut end = at.index(first.len() + 1);
-        while !first.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (head, tail) = first.split_at(end);
+        let (head, tail) = first.split_at(first.floor_char_boundary(at.index(first.len() + 1)));
         bounded(format!("{head}{sign}{}", if cut { second } else { tail }));
     }
 }

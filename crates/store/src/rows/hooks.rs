@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
-use domain::json::Value;
 use domain::rule::Rule;
 use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules};
 use jiff::Timestamp;
@@ -17,7 +16,7 @@ use jiff::Timestamp;
 use super::{audit, epoch, tenants};
 use crate::db::{Cell, Columns, Db, Failure, limit_of};
 use crate::evidence::Note;
-use crate::rules::{self, CREATED, DELETED, RESET, TRIPPED};
+use crate::rules::{self, CREATED, DELETED, RESET, RowChange, TRIPPED};
 use crate::{body, jsonb};
 use columns::{COLUMNS, cells, hook};
 
@@ -74,7 +73,7 @@ fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChang
             let new = rules::created(Rule::clone(hook), by.at).map_err(Failure::Said)?;
             tenants::known(db, &new.tenant_id)?;
             insert(db, &new)?;
-            lines.push(log(db, (&new, &new.tenant_id), (CREATED, rules::diff(None, Some(&new))), by)?);
+            lines.push(log(db, RowChange::of(&new, CREATED, rules::diff(None, Some(&new))), by)?);
             Ok(new.version)
         }
         RuleChange::Update { hook, if_version, action } => {
@@ -82,14 +81,14 @@ fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChang
             let old = row(db, &hook.id)?;
             let new = rules::updated(&old, Rule::clone(hook), *if_version, by.at).map_err(Failure::Said)?;
             update(db, &new)?;
-            lines.push(log(db, (&new, &new.tenant_id), (action, rules::diff(Some(&old), Some(&new))), by)?);
+            lines.push(log(db, RowChange::of(&new, action, rules::diff(Some(&old), Some(&new))), by)?);
             Ok(new.version)
         }
         RuleChange::Delete(id) => {
             let old = row(db, id)?;
             db.run("DELETE FROM agent_hooks WHERE id = ?1", &[old.id.as_str().into()])?;
             let gone = Rule { version: 0, ..old.clone() };
-            lines.push(log(db, (&gone, &old.tenant_id), (DELETED, rules::diff(Some(&old), None)), by)?);
+            lines.push(log(db, RowChange::of(&gone, DELETED, rules::diff(Some(&old), None)), by)?);
             Ok(gone.version)
         }
     }
@@ -133,15 +132,10 @@ fn forget_runs(db: &dyn Db, id: &HookId) -> Result<(), Failure> {
 }
 
 /// One line in the change log in the name of `tenant`, whom it is about.
-fn log(
-    db: &dyn Db,
-    (hook, tenant): (&Rule, &TenantId),
-    what: (&str, Value),
-    by: &Actor,
-) -> Result<LoggedChange, Failure> {
-    let line = rules::logged(hook, tenant, what, by);
+fn log(db: &dyn Db, change: RowChange<'_>, by: &Actor) -> Result<LoggedChange, Failure> {
+    let line = rules::logged(change, by);
     let diff = jsonb::kept(db.dialect(), &line.diff)
-        .map_err(|why| Failure::Said(rules::unkeepable(&format!("the change of hook `{}`", hook.id), &why)))?;
+        .map_err(|why| Failure::Said(rules::unkeepable(&format!("the change of hook `{}`", line.hook_id), &why)))?;
     db.run(
         "INSERT INTO hook_changes (id, tenant_id, hook_id, at, actor, action, version, diff) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -160,8 +154,8 @@ fn log(
 }
 
 /// The same, and an entry in the audit chain: where nothing else is to be changed.
-fn log_alone(db: &dyn Db, whose: (&Rule, &TenantId), what: (&str, Value), by: &Actor) -> Result<(), Failure> {
-    let line = log(db, whose, what, by)?;
+fn log_alone(db: &dyn Db, change: RowChange<'_>, by: &Actor) -> Result<(), Failure> {
+    let line = log(db, change, by)?;
     let (kind, data) = rules::noted(&line);
     audit::append(db, &line.tenant_id, by.at, kind, data)
 }
@@ -201,7 +195,7 @@ pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> R
 fn trip_row(db: &dyn Db, old: &Rule, by: &Actor) -> Result<bool, Failure> {
     let Some(new) = rules::tripped(old, by.at) else { return Ok(false) };
     update(db, &new)?;
-    log_alone(db, (&new, &new.tenant_id), (TRIPPED, rules::diff(Some(old), Some(&new))), by)?;
+    log_alone(db, RowChange::of(&new, TRIPPED, rules::diff(Some(old), Some(&new))), by)?;
     Ok(true)
 }
 
@@ -219,7 +213,7 @@ fn trip_beside(db: &dyn Db, old: &Rule, tenant: &TenantId, by: &Actor) -> Result
         &[old.id.as_str().into(), tenant.as_str().into(), rules::column(by.at).into(), rules::column(by.at).into()],
     )?;
     let diff = rules::trips_diff(&before, &open_for(db, &old.id)?);
-    log_alone(db, (old, &tenant), (TRIPPED, diff), by)?;
+    log_alone(db, RowChange::of(old, TRIPPED, diff).within(&tenant), by)?;
     Ok(true)
 }
 
@@ -241,13 +235,13 @@ pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Ac
     let forgotten = forget_breakers(db, &old.id, only.as_ref())?;
     if let Some(new) = rules::closed(&old, by.at) {
         update(db, &new)?;
-        log_alone(db, (&new, &new.tenant_id), (RESET, rules::diff(Some(&old), Some(&new))), by)?;
+        log_alone(db, RowChange::of(&new, RESET, rules::diff(Some(&old), Some(&new))), by)?;
         return Ok(epoch);
     }
     let after = open_for(db, &old.id)?;
     if before != after {
         let diff = rules::trips_diff(&before, &after);
-        log_alone(db, (&old, only.as_ref().unwrap_or(&old.tenant_id)), (RESET, diff), by)?;
+        log_alone(db, RowChange::of(&old, RESET, diff).within(only.as_ref().unwrap_or(&old.tenant_id)), by)?;
     }
     if forgotten == 0 { epoch::lower(db, epoch) } else { Ok(epoch) }
 }

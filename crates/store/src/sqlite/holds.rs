@@ -29,7 +29,7 @@ fn in_use(db: &Connection, key: &SessionKey) -> Result<StoreError, Failure> {
 }
 
 /// Who has `key`, if anybody has.
-pub(super) fn held_by(db: &Connection, locks: &Locks, key: &SessionKey) -> Result<Option<String>, Failure> {
+pub(super) fn held_by(db: &dyn Db, locks: &Locks, key: &SessionKey) -> Result<Option<String>, Failure> {
     if locks.is_taken(key).map_err(Failure::Said)? { noted(db, key).map(Some) } else { Ok(None) }
 }
 

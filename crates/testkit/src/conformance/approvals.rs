@@ -3,6 +3,7 @@
 use std::thread;
 
 use domain::approval::{Approval, ApprovalStanding, ApprovalState, LIFETIME_SECONDS, PersonAnswer};
+use domain::clearing::ApprovalQuestion;
 use domain::id::{CallId, HookName, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
@@ -50,7 +51,8 @@ pub fn call(arguments: &str) -> ToolCall {
 
 /// The question `id` about `call`, asked at [`moment`] 0.
 pub fn question(id: &str, who: &Identity, call: &ToolCall) -> Approval {
-    Approval::question(id.into(), who, call, (&HookName::from("guard"), &"it deletes".into()), moment(0))
+    let question = ApprovalQuestion { call, by: &HookName::from("guard"), why: &"it deletes".into() };
+    Approval::question(id.into(), who, question, moment(0))
 }
 
 /// What a person says.

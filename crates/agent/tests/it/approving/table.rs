@@ -20,9 +20,8 @@ async fn cell(came: HooksDecision, mode: ApprovalMode, asker: Option<Arc<Says>>)
     };
     let approvals = if mode == ApprovalMode::Subagent { approvals.for_subagents() } else { approvals };
     let who = Identity::top("main", "s", TurnId::fresh());
-    let cx = TurnCx { approvals: Some(Arc::new(approvals)), ..TurnCx::new(who) };
-    let hooks = engine.dispatcher();
-    let mut clearing = Box::pin(hooks.clear(&cx, one_call()));
+    let hooks = engine.dispatcher(who).with_approvals(Some(Arc::new(approvals)));
+    let mut clearing = Box::pin(hooks.clear(one_call()));
     // An hour without an answer.
     let cleared = tokio::time::timeout(Duration::from_secs(3600), &mut clearing).await;
     let asked = present.is_some_and(|says| says.times() == 1);
@@ -70,17 +69,16 @@ async fn no_mode_makes_leave_of_a_question_that_nobody_answers() {
                 None => approvals,
             };
             let who = Identity::top("main", "s", TurnId::fresh());
-            let cx = TurnCx { approvals: Some(Arc::new(approvals)), ..TurnCx::new(who) };
-            let hooks = engine.dispatcher();
-            let cleared = tokio::time::timeout(Duration::from_secs(3600), hooks.clear(&cx, one_call())).await;
+            let hooks = engine.dispatcher(who).with_approvals(Some(Arc::new(approvals)));
+            let cleared = tokio::time::timeout(Duration::from_secs(3600), hooks.clear(one_call())).await;
             assert!(!matches!(cleared, Ok(Clearance::Run(..))), "{mode:?}, {said_no}");
         }
     }
     // Where no place for questions is set up at all, it is refused.
     let engine = Engine::new(Arc::new(NullStore), Vec::new());
     engine.replace(vec![engine.native("h", 0, Arc::new(gate(HooksDecision::Ask)))]).unwrap();
-    let cx = TurnCx::new(Identity::top("main", "s", TurnId::fresh()));
-    assert!(matches!(engine.dispatcher().clear(&cx, one_call()).await, Clearance::Refused { .. }));
+    let hooks = engine.dispatcher(Identity::top("main", "s", TurnId::fresh()));
+    assert!(matches!(hooks.clear(one_call()).await, Clearance::Refused { .. }));
 }
 
 #[tokio::test]
@@ -113,8 +111,8 @@ async fn a_question_that_cannot_be_kept_refuses() {
     engine.replace(vec![engine.native("h", 0, Arc::new(gate(HooksDecision::Ask)))]).unwrap();
     let who = Identity::top("main", "s", TurnId::fresh());
     let approvals = Some(Arc::new(Approvals::new(store.clone(), ApprovalMode::Run)));
-    let cx = TurnCx { approvals, ..TurnCx::new(who) };
-    let Clearance::Refused { text, .. } = engine.dispatcher().clear(&cx, one_call()).await else { panic!() };
+    let hooks = engine.dispatcher(who).with_approvals(approvals);
+    let Clearance::Refused { text, .. } = hooks.clear(one_call()).await else { panic!() };
     assert!(text.starts_with("Tool execution needs a person's approval, and the question could not be kept"), "{text}");
     assert!(!text.contains("secret") && store.0.load(Ordering::Relaxed) == 1, "{text}");
 }

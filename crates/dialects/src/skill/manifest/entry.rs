@@ -4,7 +4,8 @@ use domain::skill::finding::{FileRefusal, FindingCode};
 use domain::skill::{Timing, Voice};
 
 use super::{
-    AgentView, HOOKS, MAX_KEYS_NAMED, ManifestEntry, ManifestPlace, Reader, finding, quoted, shown, twice_within,
+    AgentView, HOOKS, Instead, MAX_KEYS_NAMED, ManifestEntry, ManifestPlace, Reader, finding, quoted, shown,
+    twice_within,
 };
 use crate::skill::name;
 use crate::tree::{NodeKind, TreeNode};
@@ -59,7 +60,7 @@ impl Reader<'_> {
         let whole = self.place(item.span.start, &[HOOKS, &index]);
         if !item.is_table() {
             let message = format!("an entry is to be an object, got {}", shown(item));
-            self.say_instead(FindingCode::E1, &whole, message, ("an object", shown(item)));
+            self.say_instead(FindingCode::E1, &whole, message, Instead::of("an object", shown(item)));
             return None;
         }
         if let Some((member, steps)) = twice_within(item) {
@@ -106,7 +107,7 @@ impl Reader<'_> {
             let names = missing.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
             let got = item.members().iter().map(|member| member.key.as_str()).take(MAX_KEYS_NAMED).collect::<Vec<_>>();
             let message = format!("the entry lacks {names}; it is skipped");
-            self.say_instead(FindingCode::E2, whole, message, (&missing.join(", "), got.join(", ")));
+            self.say_instead(FindingCode::E2, whole, message, Instead::of(&missing.join(", "), got.join(", ")));
         }
     }
 
@@ -137,7 +138,7 @@ impl Reader<'_> {
         };
         let message = format!("`{key}` is to be {expected}, got {}", shown(node));
         let place = self.of(at, key);
-        self.say_instead(FindingCode::E3, &place, message, (expected, shown(node)));
+        self.say_instead(FindingCode::E3, &place, message, Instead::of(expected, shown(node)));
         None
     }
 
@@ -158,11 +159,11 @@ impl Reader<'_> {
         let expected = "1 to 128 characters without control characters";
         if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
             let message = format!("`name` is to have {expected}, got {}", quoted(name));
-            return self.say_instead(FindingCode::E4, &place, message, (expected, quoted(name)));
+            return self.say_instead(FindingCode::E4, &place, message, Instead::of(expected, quoted(name)));
         }
         if names.iter().any(|before| before == name) {
             let message = format!("the name {name:?} is taken by an entry before this one, which stays");
-            return self.say_instead(FindingCode::E5, &place, message, ("a name of its own", quoted(name)));
+            return self.say_instead(FindingCode::E5, &place, message, Instead::of("a name of its own", quoted(name)));
         }
         names.push(name.to_owned());
     }
@@ -175,14 +176,14 @@ impl Reader<'_> {
             FindingCode::E8,
             &place,
             message,
-            ("the name of a .md file in hooks/", FileRefusal::Name.word().into()),
+            Instead::of("the name of a .md file in hooks/", FileRefusal::Name.word().into()),
         );
     }
 
     fn timing(&mut self, at: &NumberedEntry<'_>, word: &str) -> Option<Timing> {
         let known = Timing::ALL.into_iter().find(|timing| timing.word() == word);
         if known.is_none() {
-            self.unknown_word(FindingCode::E6, (at, "timing"), word, &Timing::ALL.map(Timing::word));
+            self.unknown_word(FindingCode::E6, &self.of(at, "timing"), word, &Timing::ALL.map(Timing::word));
         }
         known
     }
@@ -192,17 +193,17 @@ impl Reader<'_> {
             "system" => Some(Voice::System),
             "user" => Some(Voice::User),
             _ => {
-                self.unknown_word(FindingCode::E7, (at, "role"), word, &ROLES);
+                self.unknown_word(FindingCode::E7, &self.of(at, "role"), word, &ROLES);
                 None
             }
         }
     }
 
-    fn unknown_word(&mut self, code: FindingCode, (at, key): (&NumberedEntry<'_>, &str), word: &str, known: &[&str]) {
-        let place = self.of(at, key);
+    fn unknown_word(&mut self, code: FindingCode, place: &ManifestPlace, word: &str, known: &[&str]) {
+        let key = place.pointer.rsplit('/').next().unwrap_or_default();
         let list = known.join(", ");
         let message = format!("there is no {key} {}; expected one of {list}", quoted(word));
-        let mut found = finding(self.manifest_context, code, &place, message).instead(list, quoted(word));
+        let mut found = finding(self.manifest_context, code, place, message).instead(list, quoted(word));
         found.nearest = nearest(word, known.iter().copied()).or_else(|| begun(word, known)).map(str::to_owned);
         self.found.push(found);
     }
@@ -228,7 +229,7 @@ impl Reader<'_> {
             NodeKind::List(items) => return self.filter_members(at, items),
             NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::Text(_) | NodeKind::Foreign(_) | NodeKind::Table(_) => {
                 let message = format!("`tool_filter` is to be an array of names of tools, got {}", shown(node));
-                self.say_instead(FindingCode::E9, &place, message, ("an array of strings", shown(node)));
+                self.say_instead(FindingCode::E9, &place, message, Instead::of("an array of strings", shown(node)));
             }
         }
         Vec::new()
@@ -249,7 +250,7 @@ impl Reader<'_> {
                     let place = self.place(item.span.start, &[HOOKS, at.number, FILTER, &number.to_string()]);
                     let message =
                         format!("`tool_filter` is to hold names of tools, got {}; the entry is skipped", shown(item));
-                    self.say_instead(FindingCode::E9, &place, message, ("the name of a tool", shown(item)));
+                    self.say_instead(FindingCode::E9, &place, message, Instead::of("the name of a tool", shown(item)));
                     return Vec::new();
                 }
             }
@@ -309,7 +310,7 @@ impl Reader<'_> {
                 FindingCode::W10,
                 &place,
                 message.into(),
-                ("flow = \"planned\"", "flow = \"direct\"".into()),
+                Instead::of("flow = \"planned\"", "flow = \"direct\"".into()),
             );
         }
     }

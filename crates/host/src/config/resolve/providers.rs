@@ -11,10 +11,7 @@ use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::raw::{RawCapabilities, RawPlacement, RawProvider};
 use crate::config::{Config, ProviderConfig, ProviderConfigKind};
-use providers::ToolMode;
-
-/// The words that `kind` takes.
-const KINDS: [&str; 3] = ["openai", "anthropic", "scripted"];
+use providers::{ToolMode, WireKind};
 
 /// The words that `tool_mode` takes.
 const TOOL_MODES: [&str; 2] = ["native", "json_schema"];
@@ -55,7 +52,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
 
 fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<EntryProblem>> {
     let mut problems = Vec::new();
-    let kind = raw.kind.as_deref();
+    let wire = raw.kind.as_deref().and_then(WireKind::named);
     let base_url = raw.base_url.as_deref().and_then(|url| read_url(url).map_err(|why| problems.push(why)).ok());
     if raw.api_key_env.as_deref().is_some_and(|name| !is_variable(name)) {
         // What stands there may be the key itself, so it is not repeated.
@@ -73,19 +70,14 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<EntryPro
             ToolMode::Native
         }
     };
-    problems.extend(misplaced(raw, kind));
+    problems.extend(wire.map(|wire| misplaced(raw, wire)).unwrap_or_default());
     let takes = raw.capabilities.as_ref().map(overrides).unwrap_or_else(|| Ok(Overrides::default()));
     let takes = takes.map_err(|problem| problems.push(problem)).unwrap_or_default();
-    let kind = match (kind, &raw.script) {
-        (Some("openai"), _) => Ok(ProviderConfigKind::OpenAi { base_url, tool_mode }),
-        (Some("anthropic"), _) => Ok(ProviderConfigKind::Anthropic { base_url }),
-        (Some("scripted"), Some(script)) => Ok(ProviderConfigKind::Scripted { script: layer.folder.join(script) }),
-        (Some("scripted"), None) => Err(EntryProblem::new(&["script"], "script is required: the file of replies")),
-        (Some(word), _) => {
-            let message = format!("unsupported kind \"{word}\", expected {}", KINDS.join(", "));
-            Err(EntryProblem::new(&["kind"], message).meant(word, KINDS))
-        }
-        (None, _) => Err(EntryProblem::new(&["kind"], format!("kind is required: {}", KINDS.join(", ")))),
+    let kind = match (wire, &raw.script) {
+        (Some(wire), _) if wire.has_server() => Ok(ProviderConfigKind::Server { wire, base_url, tool_mode }),
+        (Some(_), Some(script)) => Ok(ProviderConfigKind::Scripted { script: layer.folder.join(script) }),
+        (Some(_), None) => Err(EntryProblem::new(&["script"], "script is required: the file of replies")),
+        (None, _) => Err(no_kind(raw.kind.as_deref())),
     };
     match kind {
         Ok(kind) if problems.is_empty() => {
@@ -98,6 +90,18 @@ fn read(raw: &RawProvider, layer: &Layer) -> Result<ProviderConfig, Vec<EntryPro
             problems.push(problem);
             Err(problems)
         }
+    }
+}
+
+/// The word for the kind is missing, or none.
+fn no_kind(word: Option<&str>) -> EntryProblem {
+    let words = WireKind::words().collect::<Vec<_>>().join(", ");
+    match word {
+        Some(word) => {
+            let message = format!("unsupported kind \"{word}\", expected {words}");
+            EntryProblem::new(&["kind"], message).meant(word, WireKind::words())
+        }
+        None => EntryProblem::new(&["kind"], format!("kind is required: {words}")),
     }
 }
 
@@ -137,14 +141,14 @@ fn word<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result<T, EntryProb
 }
 
 /// Keys that would have no effect on a provider of this kind.
-fn misplaced(raw: &RawProvider, kind: Option<&str>) -> Vec<EntryProblem> {
-    let Some(kind) = kind.filter(|kind| KINDS.contains(kind)) else { return Vec::new() };
+fn misplaced(raw: &RawProvider, wire: WireKind) -> Vec<EntryProblem> {
+    let (kind, has_server) = (wire.word(), wire.has_server());
     let set = [
-        ("base_url", raw.base_url.is_some(), kind == "scripted"),
-        ("api_key_env", raw.api_key_env.is_some(), kind == "scripted"),
-        ("tool_mode", raw.tool_mode.is_some(), kind != "openai"),
-        ("script", raw.script.is_some(), kind != "scripted"),
-        ("capabilities", raw.capabilities.is_some(), kind == "scripted"),
+        ("base_url", raw.base_url.is_some(), !has_server),
+        ("api_key_env", raw.api_key_env.is_some(), !has_server),
+        ("tool_mode", raw.tool_mode.is_some(), !wire.has_tool_modes()),
+        ("script", raw.script.is_some(), has_server),
+        ("capabilities", raw.capabilities.is_some(), !has_server),
     ];
     set.iter()
         .filter(|(_, set, misplaced)| *set && *misplaced)
@@ -171,12 +175,10 @@ fn is_variable(name: &str) -> bool {
 }
 
 impl ProviderConfigKind {
-    /// Whether its models see images, as far as one can tell without asking: those of the vendors do, those of any
-    /// other server often do not and then refuse the whole request.
+    /// Whether its models see images, as far as one can tell without asking.
     pub(in crate::config) fn sees(&self) -> bool {
         match self {
-            Self::OpenAi { base_url, tool_mode } => base_url.is_none() && *tool_mode == ToolMode::Native,
-            Self::Anthropic { .. } => true,
+            Self::Server { wire, base_url, tool_mode } => wire.sees(base_url.is_none(), *tool_mode),
             Self::Scripted { .. } => false,
         }
     }
@@ -187,7 +189,7 @@ impl ProviderConfig {
     pub fn script(&self) -> Option<&PathBuf> {
         match &self.kind {
             ProviderConfigKind::Scripted { script } => Some(script),
-            ProviderConfigKind::OpenAi { .. } | ProviderConfigKind::Anthropic { .. } => None,
+            ProviderConfigKind::Server { .. } => None,
         }
     }
 }

@@ -9,7 +9,7 @@ use domain::hook::Hook;
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::verdict::VerdictKind;
-use engine::{Dispatcher, TurnCx};
+use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
 use crate::timeline::time;
@@ -62,12 +62,11 @@ impl Reachable<'_> {
 
     /// Asks every hook that may bring tools for them.
     async fn ask(&self) -> BTreeSet<String> {
-        let cx = TurnCx::new(identity());
         let set = self.dispatcher.set();
         let hooks = set.roster().hooks();
         let asked = hooks.iter().map(|hook| {
             let request = request(CANARY.to_owned(), CANARY.to_owned());
-            brought(self.dispatcher, &cx, hook, request)
+            brought(self.dispatcher, hook, request)
         });
         futures_util::future::join_all(asked).await.into_iter().flatten().collect()
     }

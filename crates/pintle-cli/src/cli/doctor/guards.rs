@@ -1,40 +1,30 @@
 //! Guards, proven: a call of the canary travels the whole way to each of them and its answer the whole way back.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Instant;
 
 use agent::tools::BUILTIN;
-use domain::checkpoint::{
-    ApproveTool, AskedKind, BeforeTool, Checkpoint as _, CheckpointKind, PreToolUse, SubagentStart, Subject,
-    UserPromptSubmit,
-};
+use domain::checkpoint::{AskedKind, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
 use domain::fault::Fault;
 use domain::hook::{Hook, HookState};
 use domain::json::Object;
 use domain::record::{HookOutcome, Record};
 use domain::tool::ToolCall;
 use domain::verdict::VerdictKind;
-use engine::{Dispatcher, TurnCx};
+use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
+use super::super::question::{Question, QuestionTexts};
 use super::canary::{CANARY, Reachable, answered, identity};
 use super::{Check, State, stored};
 use host::config::trust::is_changed;
 use host::host::Host;
 
-/// The checkpoints at which a hook is a guard, if its own configuration names them.
-const GUARDED: [CheckpointKind; 5] = [
-    CheckpointKind::UserPromptSubmit,
-    CheckpointKind::BeforeTool,
-    CheckpointKind::PreToolUse,
-    CheckpointKind::ApproveTool,
-    CheckpointKind::SubagentStart,
-];
-
 /// Checks every hook. The records are those of the canaries.
 pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
     let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
-    let dispatcher = host.engine.dispatcher();
+    let dispatcher = host.engine.dispatcher(identity());
     let mut hooks = dispatcher.set().roster().hooks().to_vec();
     // Names of rules need not be unique, and they need more than others; they come by themselves.
     hooks.retain(|hook| hook.stored.is_none());
@@ -49,7 +39,7 @@ pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
 
 /// Hooks that another one may keep from being asked.
 pub(super) fn shadows(host: &Host) -> Vec<Check> {
-    let dispatcher = host.engine.dispatcher();
+    let dispatcher = host.engine.dispatcher(identity());
     let servers = host.server_tools();
     let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
     let set = dispatcher.set();
@@ -62,10 +52,15 @@ pub(super) fn shadows(host: &Host) -> Vec<Check> {
     told.collect()
 }
 
-/// Where a hook guards: the stages that its configuration names itself.
+/// Where a hook guards: the stages that its configuration names itself, of those that its fault shuts.
 fn guarded(hook: &Hook) -> Vec<CheckpointKind> {
+    let shuts = |row: &&CheckpointRow| match row.duty {
+        Duty::Gate | Duty::Approver => true,
+        Duty::Rewriter => row.kind == CheckpointKind::BeforeTool,
+        Duty::Observer | Duty::Injector => false,
+    };
     let own = |kind: &CheckpointKind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired);
-    GUARDED.into_iter().filter(own).collect()
+    CHECKPOINTS.iter().filter(shuts).map(|row| row.kind).filter(own).collect()
 }
 
 async fn check(tools: &Reachable<'_>, hook: &Hook, down: Option<&Fault>) -> (Check, Vec<Record>) {
@@ -138,16 +133,9 @@ async fn canaries(
 
 async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
-    let cx = TurnCx::new(identity());
-    let ask = async |subject: Subject<'_>| dispatcher.probe(&cx, &hook.name, subject).await;
-    let reply = match kind.asked() {
-        Some(AskedKind::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
-        Some(AskedKind::PreToolUse) => ask(PreToolUse { call }.subject()).await,
-        Some(AskedKind::ApproveTool) => ask(ApproveTool { call }.subject()).await,
-        Some(AskedKind::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
-        Some(AskedKind::BeforeLlm | AskedKind::AfterLlm | AskedKind::BeforeTool | AskedKind::AfterTool) | None => {
-            ask(BeforeTool { call, owner: None }.subject()).await
-        }
-    };
+    let says = QuestionTexts { model: CANARY.to_owned(), text: CANARY.to_owned(), agent: CANARY.into() };
+    let asked = kind.asked().unwrap_or(AskedKind::BeforeTool);
+    let Ok(question) = Question::at(asked, says, || Ok::<_, Infallible>(call));
+    let reply = dispatcher.probe(&hook.name, question.subject()).await;
     reply.map(|reply| reply.word())
 }

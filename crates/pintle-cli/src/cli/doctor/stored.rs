@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use agent::tools::{DELEGATE, SPAWN};
 use domain::checkpoint::{
-    AskedKind, Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject,
-    UserPromptSubmit,
+    Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit,
 };
 use domain::fault::Fault;
 use domain::hook::{Hook, HookState, Scope};
@@ -14,13 +13,14 @@ use domain::id::{AgentId, EventId, TenantId};
 use domain::identity::Identity;
 use domain::json::Object;
 use domain::record::{HookOutcome, Record};
-use domain::rule::{HandlerType, HookScope, Rule, Source};
+use domain::rule::{HookScope, Rule, RuleEvent, Source};
 use domain::tool::ToolCall;
 use domain::verdict::VerdictKind;
-use engine::TurnCx;
+use engine::AsNamed;
 use engine::handler::{HookCall, WireCache};
 use engine::hook_set::Mounted;
-use rules::record;
+use rules::record::{self, HandlerConfig};
+use tokio_util::sync::CancellationToken;
 
 use super::canary::{CANARY, Reachable, answered, identity};
 use super::{Check, State};
@@ -126,15 +126,13 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Unproven> {
     for path in record::secrets(row) {
         secret(one, &path, |text| parts.vault.open(&row.id, &row.tenant_id, &path, text))?;
     }
-    match row.handler_type {
-        HandlerType::Script => {
-            let source = row.config.get("source").and_then(domain::json::Value::as_str).unwrap_or_default();
-            parts.scripts.check(source).await.map_err(|why| ("script", why))
-        }
-        HandlerType::Prompt if parts.evaluator.is_none() => {
-            Err(("judge", "no provider is configured, so no model can judge".to_owned()))
-        }
-        HandlerType::Command | HandlerType::Http | HandlerType::Prompt => Ok(()),
+    let config = HandlerConfig::of(row.handler_type, &row.config).map_err(|wrong| ("configuration", wrong.message))?;
+    if config.asks_model() && parts.evaluator.is_none() {
+        return Err(("judge", "no provider is configured, so no model can judge".to_owned()));
+    }
+    match config.script() {
+        Some(source) => parts.scripts.check(source).await.map_err(|why| ("script", why)),
+        None => Ok(()),
     }
 }
 
@@ -176,34 +174,33 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Un
 
 async fn ask(one: &InForce, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
     let hook = &one.mounted.hook;
-    let cx = TurnCx::new(who(one));
+    let (who, cancel) = (who(one), CancellationToken::new());
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
     let timeout = hook.stages.get(kind).map(|stage| stage.timeout).unwrap_or_default();
     let ask = async |subject: Subject<'_>| -> Result<Reply, Fault> {
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
         let call = HookCall {
             event_id: &event_id,
-            who: &cx.who,
+            who: &who,
             subject,
             timeout,
             budget: timeout,
             again: false,
-            cancel: &cx.cancel,
-            known: &*cx.known,
+            cancel: &cancel,
+            known: &AsNamed,
             wire: &wire,
         };
         one.mounted.handler.ask(call).await.heard
     };
-    let reply = match kind.asked() {
-        Some(AskedKind::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
-        Some(AskedKind::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
+    let reply = match RuleEvent::at(kind) {
+        Some(RuleEvent::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
+        Some(RuleEvent::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
         Some(
-            AskedKind::BeforeLlm
-            | AskedKind::AfterLlm
-            | AskedKind::BeforeTool
-            | AskedKind::PreToolUse
-            | AskedKind::ApproveTool
-            | AskedKind::AfterTool,
+            RuleEvent::SessionStart
+            | RuleEvent::PreToolUse
+            | RuleEvent::PostToolUse
+            | RuleEvent::SubagentStop
+            | RuleEvent::Stop,
         )
         | None => ask(PreToolUse { call }.subject()).await,
     };
@@ -228,22 +225,21 @@ async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), String> {
     let hook: &Arc<Hook> = &one.mounted.hook;
     let Some(matcher) = &hook.matcher else { return Ok(()) };
     let about = |name: &str| hook.matches(&Facts::of_tool(name));
-    match one.row.event.asked() {
-        Some(AskedKind::UserPromptSubmit) if about("") => Ok(()),
-        Some(AskedKind::UserPromptSubmit) => {
+    match RuleEvent::at(one.row.event) {
+        Some(RuleEvent::UserPromptSubmit) if about("") => Ok(()),
+        Some(RuleEvent::UserPromptSubmit) => {
             Err(format!("`{}` never matches: a message of the user has no tool", matcher.pattern()))
         }
-        Some(AskedKind::SubagentStart) if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
-        Some(AskedKind::SubagentStart) => {
+        Some(RuleEvent::SubagentStart) if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
+        Some(RuleEvent::SubagentStart) => {
             Err(format!("`{}` never matches: sub-agents begin by `{DELEGATE}` or `{SPAWN}`", matcher.pattern()))
         }
         Some(
-            AskedKind::BeforeLlm
-            | AskedKind::AfterLlm
-            | AskedKind::BeforeTool
-            | AskedKind::PreToolUse
-            | AskedKind::ApproveTool
-            | AskedKind::AfterTool,
+            RuleEvent::SessionStart
+            | RuleEvent::PreToolUse
+            | RuleEvent::PostToolUse
+            | RuleEvent::SubagentStop
+            | RuleEvent::Stop,
         )
         | None => tools.reached_by(hook).await,
     }

@@ -15,10 +15,11 @@ use domain::hook::HookState;
 use domain::id::{HookName, TurnId};
 use domain::identity::Identity;
 use domain::ruling::Ruling;
-use engine::TurnCx;
+use engine::Dispatcher;
 
 use self::answer::{Answer, TestOutcome};
-use self::question::Question;
+use self::question::TestQuestion;
+use super::super::question::Question;
 use super::super::{Global, terminal};
 use crate::error::CliError;
 use host::config::{LoadedHook, trust};
@@ -70,7 +71,7 @@ pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
         return rule::saved((global, args), (env, loaded), named);
     };
     must_be_armed(&found)?;
-    let question = Question::new(args, &found.hook, &loaded.config)?;
+    let question = TestQuestion::new(args, &found.hook, &loaded.config)?;
     // Only this hook is started, and nothing is kept of it.
     loaded.config.hooks.retain(|other| other.hook.name == found.hook.name);
     loaded.config.keep_nothing();
@@ -115,7 +116,7 @@ fn is_changed(found: &LoadedHook) -> bool {
 }
 
 /// Waits for the hook and asks it.
-async fn put(host: &Host, found: &LoadedHook, question: Question) -> TestOutcome {
+async fn put(host: &Host, found: &LoadedHook, question: TestQuestion) -> TestOutcome {
     let event = question.event();
     if let Err(fault) = trust::before_spawn(found.seal.as_ref())() {
         return TestOutcome::fault(event, Fault::CannotStart { detail: fault });
@@ -125,15 +126,19 @@ async fn put(host: &Host, found: &LoadedHook, question: Question) -> TestOutcome
         return TestOutcome { stderr: stderr(host), ..TestOutcome::fault(event, fault) };
     }
     let mut came = match question {
-        Question::UserPromptSubmit(asked) => ask::<UserPromptSubmit>(host, found, asked, |_| None).await,
-        Question::BeforeLlm(asked) => ask::<BeforeLlm>(host, found, asked, |_| None).await,
-        Question::AfterLlm(asked) => ask::<AfterLlm>(host, found, asked, |_| None).await,
-        Question::BeforeTool(asked) => ask_about_call(host, found, asked).await,
-        Question::PreToolUse(asked) => ask::<PreToolUse>(host, found, asked, question_to_human).await,
-        Question::ApproveTool(asked) => ask::<ApproveTool>(host, found, asked, |_| None).await,
-        Question::AfterTool(asked) => ask::<AfterTool>(host, found, asked, |_| None).await,
-        Question::SubagentStart(asked) => ask::<SubagentStart>(host, found, asked, |_| None).await,
-        Question::Told(event) => tell(host, found, event).await,
+        TestQuestion::Asked(Question::UserPromptSubmit(asked)) => {
+            ask::<UserPromptSubmit>(host, found, asked, |_| None).await
+        }
+        TestQuestion::Asked(Question::BeforeLlm(asked)) => ask::<BeforeLlm>(host, found, asked, |_| None).await,
+        TestQuestion::Asked(Question::AfterLlm(asked)) => ask::<AfterLlm>(host, found, asked, |_| None).await,
+        TestQuestion::Asked(Question::BeforeTool(asked)) => ask_about_call(host, found, asked).await,
+        TestQuestion::Asked(Question::PreToolUse(asked)) => {
+            ask::<PreToolUse>(host, found, asked, question_to_human).await
+        }
+        TestQuestion::Asked(Question::ApproveTool(asked)) => ask::<ApproveTool>(host, found, asked, |_| None).await,
+        TestQuestion::Asked(Question::AfterTool(asked)) => ask::<AfterTool>(host, found, asked, |_| None).await,
+        TestQuestion::Asked(Question::SubagentStart(asked)) => ask::<SubagentStart>(host, found, asked, |_| None).await,
+        TestQuestion::Told(event) => tell(host, found, event).await,
     };
     came.stderr = stderr(host);
     came
@@ -142,17 +147,17 @@ async fn put(host: &Host, found: &LoadedHook, question: Question) -> TestOutcome
 /// Asks about a call. A hook that brings the tool is asked as its owner, as in a turn: before the model call it is
 /// asked for its tools.
 async fn ask_about_call(host: &Host, found: &LoadedHook, mut asked: BeforeTool) -> TestOutcome {
-    let mut cx = TurnCx::new(identity());
+    let mut hooks = host.engine.dispatcher(identity());
     if !BUILTIN.contains(&asked.call.raw_tool.as_str()) {
         let offer = request(question::MODEL.to_owned(), question::TEXT.to_owned());
-        let tools = brought(&host.engine.dispatcher(), &cx, &found.hook, offer).await;
+        let tools = brought(&hooks, &found.hook, offer).await;
         if tools.contains(&asked.call.raw_tool) {
             asked.call.tool.clone_from(&asked.call.raw_tool);
             asked.owner = Some(found.hook.name.clone());
         }
-        cx.known = Arc::new(Owned { by: found.hook.name.clone(), tools });
+        hooks.set_known(Arc::new(Owned { by: found.hook.name.clone(), tools }));
     }
-    ask_in(&cx, host, found, asked, substitute).await
+    ask_in(&hooks, found, asked, substitute).await
 }
 
 /// Every name of a tool or model is taken as it is; some tools are brought by one hook.
@@ -181,17 +186,16 @@ async fn ask<C: Checkpoint>(
     subject: C,
     note: impl Fn(&Ruling<C>) -> Option<String>,
 ) -> TestOutcome {
-    ask_in(&TurnCx::new(identity()), host, found, subject, note).await
+    ask_in(&host.engine.dispatcher(identity()), found, subject, note).await
 }
 
 async fn ask_in<C: Checkpoint>(
-    cx: &TurnCx,
-    host: &Host,
+    hooks: &Dispatcher,
     found: &LoadedHook,
     subject: C,
     note: impl Fn(&Ruling<C>) -> Option<String>,
 ) -> TestOutcome {
-    let trial = host.engine.dispatcher().try_hook(cx, &found.hook.name, subject).await;
+    let trial = hooks.try_hook(&found.hook.name, subject).await;
     match trial.and_then(|heard| heard.record.clone().map(|record| (heard, record))) {
         Some((heard, record)) => TestOutcome {
             note: note(&heard.ruling),
@@ -209,7 +213,7 @@ async fn ask_in<C: Checkpoint>(
 /// Tells the hook, and sees whether it was written before the hook was closed.
 async fn tell(host: &Host, found: &LoadedHook, event: RuntimeEvent) -> TestOutcome {
     let kind = event.kind();
-    host.engine.dispatcher().tell(&identity(), event);
+    host.engine.dispatcher(identity()).tell(event);
     host.close().await;
     let running = host.running();
     let dropped =

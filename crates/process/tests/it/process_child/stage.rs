@@ -16,7 +16,7 @@ use domain::identity::Identity;
 use domain::json::json;
 use domain::tool::ToolCall;
 use domain::verdict::{ParsedVerdict, Verdict};
-use engine::TurnCx;
+use engine::AsNamed;
 use engine::handler::{Handler as _, HookCall, WireCache};
 use pintle_process::hook::{ProcessHook, ProcessSpec};
 use tokio::io::AsyncReadExt as _;
@@ -145,7 +145,7 @@ pub(super) async fn ask_until(
         budget: timeout,
         again: false,
         cancel,
-        known: &*TurnCx::new(who.clone()).known,
+        known: &AsNamed,
         wire: &WireCache::default(),
     };
     hook.ask(call).await.heard

@@ -107,18 +107,14 @@ impl Default for TestResult {
 
 /// The input that a reply wants to put in the place of its subject, and the context that it wants the model to read.
 pub(super) fn proposed(reply: &Reply) -> (Option<Value>, Option<String>) {
-    match reply {
-        Reply::PreToolUse(heard) => (heard.rewrite.as_deref().cloned().map(Value::Object), heard.context.clone()),
-        Reply::UserPromptSubmit(heard) => {
-            (heard.rewrite.as_deref().map(|text| json!({ "rawInput": text })), heard.context.clone())
-        }
-        Reply::SubagentStart(heard) => (None, heard.context.clone()),
-        Reply::BeforeLlm(_)
-        | Reply::AfterLlm(_)
-        | Reply::BeforeTool(_)
-        | Reply::ApproveTool(_)
-        | Reply::AfterTool(_) => (None, None),
-    }
+    let input = if let Reply::PreToolUse(heard) = reply {
+        heard.rewrite.as_deref().cloned().map(Value::Object)
+    } else if let Reply::UserPromptSubmit(heard) = reply {
+        heard.rewrite.as_deref().map(|text| json!({ "rawInput": text }))
+    } else {
+        None
+    };
+    (input, reply.context().map(str::to_owned))
 }
 
 impl TestResult {

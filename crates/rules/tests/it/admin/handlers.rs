@@ -27,7 +27,7 @@ impl Stage {
         let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
         let output = ToolOutput::ok("done");
         let what = ObservedEvent::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
-        self.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
+        self.engine.dispatcher(who).tell(what);
     }
 
     /// The rows so far, oldest first.

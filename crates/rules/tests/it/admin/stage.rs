@@ -14,7 +14,7 @@ use domain::rule::Edition;
 use domain::store::{RuleStore as _, Tenant};
 use domain::tool::ToolCall;
 use egress::{Allow, Egress, KeepAlive};
-use engine::{Clock, Engine, NullStore, TurnCx};
+use engine::{Clock, Engine, NullStore};
 use futures_util::future::BoxFuture;
 use pintle_rules::admin::{Caller, CallerRole, RuleAdmin, RuleAdminServices, SealingVault, UnknownAgent};
 use pintle_rules::cache::RuleCache;
@@ -217,9 +217,9 @@ impl Stage {
         use domain::checkpoint::PreToolUse;
         use domain::ruling::Ruling;
         let who = Identity { tenant_id: TenantId::from(tenant), ..Identity::top("main", "s", TurnId::fresh()) };
-        let hooks = self.engine.dispatcher_for(&who.tenant_id);
+        let hooks = self.engine.dispatcher(who);
         let call = ToolCall { id: "c1".into(), tool: tool.into(), raw_tool: tool.into(), arguments: Object::new() };
-        let (_, ruling) = hooks.check(&TurnCx::new(who), PreToolUse { call }).await;
+        let (_, ruling) = hooks.check(PreToolUse { call }).await;
         match ruling {
             Ruling::Proceed => "allow".into(),
             Ruling::Deny(denied) => format!("block: {}", denied.reason),

@@ -13,7 +13,7 @@ use domain::rule::{HandlerType, Rule};
 use domain::ruling::Ruling;
 use domain::store::{BudgetStore as _, RuleChange};
 use domain::tool::ToolCall;
-use engine::{Clock as _, TurnCx, domain};
+use engine::{Clock as _, domain};
 use futures_util::future::BoxFuture;
 use pintle_rules::handler::{Evaluator, JudgeChoice, Judgement};
 use pintle_rules::judge::JudgeQuestion;
@@ -90,7 +90,7 @@ async fn gate(host: &Host, turn: &TurnId, command: &str) -> String {
     let who = Identity::top("main", "s", turn.clone());
     let arguments = Object::from_iter([("cmd".to_owned(), json!(command))]);
     let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments };
-    match host.engine.dispatcher().check(&TurnCx::new(who), PreToolUse { call }).await.1 {
+    match host.engine.dispatcher(who).check(PreToolUse { call }).await.1 {
         Ruling::Proceed => "allow".into(),
         Ruling::Deny(denied) => denied.reason.to_string(),
         Ruling::Ask { .. } | Ruling::Respond { .. } | Ruling::Abort(_) => "something else".into(),

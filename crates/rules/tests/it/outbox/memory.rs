@@ -100,7 +100,7 @@ async fn a_row_says_what_it_was_about_whether_its_hook_was_told_or_not() {
     let output = ToolOutput::ok("done");
     let who = Identity::top("main", "s", TurnId::fresh());
     let what = ObservedEvent::PostToolUse { call, output, duration: Duration::ZERO, substituted: false };
-    host.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
+    host.engine.dispatcher(who.clone()).tell(what);
     sleep(secs(100)).await;
     let mut rows: Vec<_> = world.rows().into_iter().map(|row| (row.hook_name, row.decision, row.input_hash)).collect();
     rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -157,7 +157,7 @@ async fn a_turn_waits_no_longer_for_room_for_many_than_for_one() {
     let who = Identity::top("main", "s", TurnId::fresh());
     let waited = async || {
         let began = tokio::time::Instant::now();
-        host.engine.dispatcher_for(&who.tenant_id).room(&who, CheckpointKind::Stop).await;
+        host.engine.dispatcher(who.clone()).room(CheckpointKind::Stop).await;
         began.elapsed()
     };
     assert_eq!(waited().await, Duration::ZERO);

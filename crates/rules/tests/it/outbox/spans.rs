@@ -12,7 +12,7 @@ use domain::rule::{Fallback, Rule};
 use domain::ruling::Ruling;
 use domain::store::RuleChange;
 use domain::tool::ToolCall;
-use engine::{TurnCx, domain};
+use engine::domain;
 use tokio::time::sleep;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -70,7 +70,7 @@ const NAMES: [&str; 5] = ["span", "status", "decision", "error", "tenant"];
 
 async fn gate(host: &Host, who: &Identity) {
     let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
-    let (_, ruling) = host.engine.dispatcher().check(&TurnCx::new(who.clone()), PreToolUse { call }).await;
+    let (_, ruling) = host.engine.dispatcher(who.clone()).check(PreToolUse { call }).await;
     assert!(matches!(ruling, Ruling::Deny(_)));
 }
 

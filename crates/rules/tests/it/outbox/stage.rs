@@ -377,7 +377,7 @@ impl Host {
             usage: Usage::default(),
             duration: Duration::ZERO,
         };
-        self.engine.dispatcher_for(&who.tenant_id).tell(&who, what);
+        self.engine.dispatcher(who).tell(what);
     }
 
     /// Ends the process as its end should be. Says how long that took, in seconds.

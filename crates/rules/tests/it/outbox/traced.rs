@@ -11,7 +11,7 @@ use domain::rule::Rule;
 use domain::span::{AttributeValue, Span, SpanKey};
 use domain::store::RuleChange;
 use domain::tool::ToolCall;
-use engine::{Clearance, Telemetry, TurnCx, domain};
+use engine::{Clearance, Telemetry, domain};
 use pintle_rules::handler::{ATTEMPTS, PoolLimits};
 use tokio::time::sleep;
 
@@ -110,7 +110,7 @@ async fn what_the_end_of_the_host_stops_is_counted_and_told() {
 
 async fn cleared(host: &Host, who: &Identity) {
     let call = ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
-    let clearance = host.engine.dispatcher().clear(&TurnCx::new(who.clone()), call).await;
+    let clearance = host.engine.dispatcher(who.clone()).clear(call).await;
     assert!(matches!(clearance, Clearance::Run(..)), "{clearance:?}");
 }
 
@@ -129,14 +129,14 @@ async fn a_gate_is_told_below_its_call_and_a_test_is_not() {
     let call = PreToolUse {
         call: ToolCall { id: "c1".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() },
     };
-    drop(host.engine.dispatcher().check(&TurnCx::new(who.clone()), call).await);
+    drop(host.engine.dispatcher(who.clone()).check(call).await);
     let skipped = RuntimeEvent::ToolExecSkipped {
         tool: "exec".into(),
         reason: "no".into(),
         tool_call_id: "c1".into(),
         hook: None,
     };
-    host.engine.dispatcher().tell(&who, skipped);
+    host.engine.dispatcher(who.clone()).tell(skipped);
     host.engine.evidence().tracer().unwrap().finish();
     let spans = host.told.spans.lock().unwrap().clone();
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::breaker::BreakerRun;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
-use domain::json::Value;
 use domain::rule::Rule;
 use domain::store::{
     Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, RuleChangeResult, StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
-use crate::rules::{self, Account, CREATED, DELETED, RESET, TRIPPED, moment};
+use crate::rules::{self, Account, CREATED, DELETED, RESET, RowChange, TRIPPED, moment};
 
 /// Most lines of the change log that are held, of all hooks; the oldest go first.
 const MAX_LINES: usize = 16_384;
@@ -135,14 +134,14 @@ impl RuleTransaction {
                     return Err(rules::hook_taken(&new.id));
                 }
                 let diff = rules::diff(None, Some(&new));
-                self.log((&new, &new.tenant_id), (CREATED, diff), by);
+                self.log(RowChange::of(&new, CREATED, diff), by);
                 Ok(self.put(new))
             }
             RuleChange::Update { hook, if_version, action } => {
                 known(tenants, &hook.tenant_id)?;
                 let old = self.row(&hook.id)?;
                 let new = rules::updated(&old, *hook, if_version, by.at)?;
-                self.log((&new, &new.tenant_id), (action, rules::diff(Some(&old), Some(&new))), by);
+                self.log(RowChange::of(&new, action, rules::diff(Some(&old), Some(&new))), by);
                 Ok(self.put(new))
             }
             RuleChange::Delete(id) => {
@@ -150,7 +149,7 @@ impl RuleTransaction {
                 self.close(&old.id);
                 self.hooks.remove(&old.id);
                 let gone = Rule { version: 0, ..old.clone() };
-                self.log((&gone, &old.tenant_id), (DELETED, rules::diff(Some(&old), None)), by);
+                self.log(RowChange::of(&gone, DELETED, rules::diff(Some(&old), None)), by);
                 Ok(gone.version)
             }
         }
@@ -173,7 +172,7 @@ impl RuleTransaction {
         if rules::trips_itself(&old) {
             self.runs.remove(&old.id);
             let Some(new) = rules::tripped(&old, by.at) else { return Ok(self.epoch) };
-            self.log((&new, &new.tenant_id), (TRIPPED, rules::diff(Some(&old), Some(&new))), by);
+            self.log(RowChange::of(&new, TRIPPED, rules::diff(Some(&old), Some(&new))), by);
             self.put(new);
         } else {
             let tenant = tenant_id(tenant)?;
@@ -184,7 +183,7 @@ impl RuleTransaction {
             }
             self.trips.entry(old.id.clone()).or_default().insert(tenant.clone(), moment(by.at));
             let diff = rules::trips_diff(&before, &self.open_for(&old.id));
-            self.log((&old, &tenant), (TRIPPED, diff), by);
+            self.log(RowChange::of(&old, TRIPPED, diff).within(&tenant), by);
         }
         self.epoch += 1;
         Ok(self.epoch)
@@ -206,11 +205,11 @@ impl RuleTransaction {
             }
         }
         if let Some(new) = rules::closed(&old, by.at) {
-            self.log((&new, &new.tenant_id), (RESET, rules::diff(Some(&old), Some(&new))), by);
+            self.log(RowChange::of(&new, RESET, rules::diff(Some(&old), Some(&new))), by);
             self.put(new);
         } else if open {
             let diff = rules::trips_diff(&before, &self.open_for(&old.id));
-            self.log((&old, only.as_ref().unwrap_or(&old.tenant_id)), (RESET, diff), by);
+            self.log(RowChange::of(&old, RESET, diff).within(only.as_ref().unwrap_or(&old.tenant_id)), by);
         } else if !counted {
             return Ok(self.epoch);
         }
@@ -242,8 +241,8 @@ impl RuleTransaction {
     }
 
     /// One line in the change log in the name of `tenant`, whom it is about.
-    fn log(&mut self, (hook, tenant): (&Rule, &TenantId), what: (&str, Value), by: &Actor) {
-        self.lines.push(rules::logged(hook, tenant, what, by));
+    fn log(&mut self, change: RowChange<'_>, by: &Actor) {
+        self.lines.push(rules::logged(change, by));
     }
 }
 

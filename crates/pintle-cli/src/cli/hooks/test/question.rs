@@ -1,23 +1,18 @@
 //! The synthetic event: what is asked, made of the flags and of what the hook is about.
 
-use std::time::Duration;
-
 use agent::tools::{BUILTIN, canonical_builtin};
 use domain::checkpoint::runtime::{InterruptKind, RUNTIME_KINDS, RetryReason, TurnStatus};
-use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, PreToolUse,
-    RuntimeEvent, RuntimeKind, SubagentStart, UserPromptSubmit,
-};
+use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, RuntimeEvent, RuntimeKind};
 use domain::hook::Hook;
 use domain::json::{Object, Value, parse};
-use domain::llm::LlmReply;
 use domain::nearest::nearest;
-use domain::tool::{ToolCall, ToolOutput};
+use domain::tool::ToolCall;
 
+use super::super::super::question::{Question, QuestionTexts, TOOK};
 use super::TestArgs;
 use crate::error::CliError;
 use host::config::Config;
-use host::tool_names::{is_about, request};
+use host::tool_names::is_about;
 
 /// The id of the synthetic call.
 const CALL_ID: &str = "test_1";
@@ -31,23 +26,13 @@ pub(super) const TEXT: &str = "hello";
 /// The model of the synthetic event, if the agent has none.
 pub(super) const MODEL: &str = "test/model";
 
-/// How long the synthetic work took: anything that is not zero.
-const TOOK: Duration = Duration::from_millis(15);
-
 /// What the hook is asked or told.
-pub(super) enum Question {
-    UserPromptSubmit(UserPromptSubmit),
-    BeforeLlm(BeforeLlm),
-    AfterLlm(AfterLlm),
-    BeforeTool(BeforeTool),
-    PreToolUse(PreToolUse),
-    ApproveTool(ApproveTool),
-    AfterTool(AfterTool),
-    SubagentStart(SubagentStart),
+pub(super) enum TestQuestion {
+    Asked(Question),
     Told(RuntimeEvent),
 }
 
-impl Question {
+impl TestQuestion {
     /// The question that `args` ask for.
     ///
     /// # Errors
@@ -66,52 +51,29 @@ impl Question {
         }
         let model = config.agent(None).ok().and_then(|agent| agent.model.as_ref()).map(|named| named.text.clone());
         let model = model.unwrap_or_else(|| MODEL.to_owned());
-        Ok(match kind {
-            CheckpointKind::UserPromptSubmit => Self::UserPromptSubmit(UserPromptSubmit::first(text)),
-            CheckpointKind::BeforeLlm => Self::BeforeLlm(BeforeLlm::new(request(model, text))),
-            CheckpointKind::AfterLlm => Self::AfterLlm(AfterLlm { model, response: LlmReply::text(text) }),
-            CheckpointKind::BeforeTool => Self::BeforeTool(BeforeTool { call: call(args, hook)?, owner: None }),
-            CheckpointKind::PreToolUse => Self::PreToolUse(PreToolUse { call: call(args, hook)? }),
-            CheckpointKind::ApproveTool => Self::ApproveTool(ApproveTool { call: call(args, hook)? }),
-            CheckpointKind::AfterTool => {
-                let (call, result) = (call(args, hook)?, ToolOutput::ok(text));
-                Self::AfterTool(AfterTool { call, result, duration: TOOK })
-            }
-            CheckpointKind::Runtime => {
-                let first = hook.events.as_ref().and_then(|kinds| kinds.first().copied());
-                return told(first.unwrap_or(RuntimeKind::TurnStart), hook, &text, args);
-            }
-            CheckpointKind::SubagentStart => {
+        match (kind.asked(), kind.duty()) {
+            (Some(asked), _) => {
                 let agent = config.agents.keys().next().map_or("main", String::as_str).into();
-                Self::SubagentStart(SubagentStart::new(agent, text, 1, None))
+                let says = QuestionTexts { model, text, agent };
+                Question::at(asked, says, || call(args, hook)).map(Self::Asked)
             }
-            CheckpointKind::SessionStart
-            | CheckpointKind::PostToolUse
-            | CheckpointKind::SubagentStop
-            | CheckpointKind::Stop => {
-                return Err(CliError::usage(format!("`{}` only tells, and only native hooks", kind.name())));
+            (None, _) if kind == CheckpointKind::Runtime => {
+                let first = hook.events.as_ref().and_then(|kinds| kinds.first().copied());
+                told(first.unwrap_or(RuntimeKind::TurnStart), hook, &text, args)
             }
-            CheckpointKind::AfterUserInput
-            | CheckpointKind::BeforePlanning
-            | CheckpointKind::BeforeEachAgent
-            | CheckpointKind::BeforeFirstAgent
-            | CheckpointKind::AfterToolCall => {
-                return Err(CliError::usage(format!("`{}` takes texts of skills, and asks nobody", kind.name())));
+            (None, Duty::Injector) => {
+                Err(CliError::usage(format!("`{}` takes texts of skills, and asks nobody", kind.name())))
             }
-        })
+            (None, Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Approver) => {
+                Err(CliError::usage(format!("`{}` only tells, and only native hooks", kind.name())))
+            }
+        }
     }
 
     /// The event's name.
     pub(super) fn event(&self) -> &'static str {
         match self {
-            Self::UserPromptSubmit(_) => CheckpointKind::UserPromptSubmit.name(),
-            Self::BeforeLlm(_) => CheckpointKind::BeforeLlm.name(),
-            Self::AfterLlm(_) => CheckpointKind::AfterLlm.name(),
-            Self::BeforeTool(_) => CheckpointKind::BeforeTool.name(),
-            Self::PreToolUse(_) => CheckpointKind::PreToolUse.name(),
-            Self::ApproveTool(_) => CheckpointKind::ApproveTool.name(),
-            Self::AfterTool(_) => CheckpointKind::AfterTool.name(),
-            Self::SubagentStart(_) => CheckpointKind::SubagentStart.name(),
+            Self::Asked(question) => question.subject().kind().name(),
             Self::Told(event) => event.kind().name(),
         }
     }
@@ -162,7 +124,7 @@ pub(super) fn arguments(input: Option<&str>) -> Result<Object, CliError> {
 }
 
 /// A notice of `kind`, if the hook is told of it and this version sends it.
-fn told(kind: RuntimeKind, hook: &Hook, text: &str, args: &TestArgs) -> Result<Question, CliError> {
+fn told(kind: RuntimeKind, hook: &Hook, text: &str, args: &TestArgs) -> Result<TestQuestion, CliError> {
     let wanted = hook.events.as_ref().is_none_or(|kinds| kinds.contains(&kind));
     if hook.stages.get(CheckpointKind::Runtime).is_none() || !wanted {
         return Err(elsewhere(hook, kind.name()));
@@ -170,7 +132,7 @@ fn told(kind: RuntimeKind, hook: &Hook, text: &str, args: &TestArgs) -> Result<Q
     let call = call(args, hook)?;
     let event = sample(kind, text, call)
         .ok_or_else(|| CliError::usage(format!("--event: this version never sends `{}`", kind.name())))?;
-    Ok(Question::Told(event))
+    Ok(TestQuestion::Told(event))
 }
 
 fn sample(kind: RuntimeKind, text: &str, call: ToolCall) -> Option<RuntimeEvent> {

@@ -1,0 +1,67 @@
+//! What a database is to the ports beyond its SQL: how one reads, writes and hands over there, and who holds a session.
+
+use std::fmt;
+
+use domain::store::{
+    IdleStore, NullSubscription, OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError,
+};
+
+use crate::db::{Db, Failure};
+use crate::room::Rooms;
+use crate::rows::batch::Batch;
+use crate::rows::sessions::HeldBy;
+use crate::sealing::StoreKeys;
+
+/// A store in a database. The ports are written once for all of them.
+pub struct SqlStore<D>(pub(crate) D);
+
+impl<D: fmt::Debug> fmt::Debug for SqlStore<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A database of one kind. What waits, blocks.
+pub(crate) trait Database: Send + Sync {
+    /// Reads, out of a transaction.
+    fn read<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError>;
+
+    /// Reads what is evidence even of a database that was deleted meanwhile.
+    fn list<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.read(work)
+    }
+
+    /// Reads in several statements what is true at one moment.
+    fn read_at_once<T>(&self, work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError>;
+
+    /// Does `work` in one transaction, once more if it stood in the way of another one, and waits for it.
+    fn write<T>(&self, work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError>;
+
+    /// Hands a batch to the writer. Never blocks.
+    fn hand_over(&self, batch: Batch);
+
+    /// The room for what is on its way to the writer.
+    fn rooms(&self) -> &Rooms;
+
+    /// The keys that values are sealed with.
+    fn sealing(&self) -> &StoreKeys;
+
+    /// The store, if whoever waits for a record may write it in their own thread now.
+    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
+        None
+    }
+
+    /// Takes a session for this process.
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError>;
+
+    /// Who holds a session at the moment at which it is asked.
+    fn held_by(&self, db: &dyn Db, key: &SessionKey) -> Result<Option<String>, Failure>;
+
+    /// Who holds which session, to be asked for many of them.
+    fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure>;
+
+    /// Calls `heard` when rules change, as far as the database tells.
+    fn listen(&self, _heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        Box::new(NullSubscription)
+    }
+}

@@ -1,0 +1,221 @@
+//! The ports of every store in a database: which transaction of [`rows`](crate::rows) answers which method, and how it
+//! is run.
+
+use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
+use domain::audit::{AuditCheckpoint, AuditEntry};
+use domain::breaker::BreakerRun;
+use domain::execution::Execution;
+use domain::id::{HookId, TenantId};
+use domain::record::EventRecord;
+use domain::rule::Rule;
+use domain::session::JournalEntry;
+use domain::store::{
+    Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
+    JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Room,
+    RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionRow,
+    SessionStore, StoreError, StoredEvent, StoredRules, Tenant,
+};
+use jiff::Timestamp;
+
+use crate::database::{Database, SqlStore};
+use crate::evidence::opened;
+use crate::rows::batch::Batch;
+use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
+use crate::timing::HookTiming;
+
+/// How long hooks took, over the newest `limit` events of `store` that are no tests. Blocks.
+pub(crate) fn hook_timings<D: Database>(store: &SqlStore<D>, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
+    store.0.list(|db| records::hook_timings(db, limit))
+}
+
+impl<D: Database> RecordStore for SqlStore<D> {
+    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
+        self.0.hand_over(Batch::records(records, done));
+    }
+
+    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
+        self.0.hand_over(Batch::records(records, done).patient(Some(room)));
+    }
+
+    fn room(&self, records: &[EventRecord]) -> RoomSoon {
+        self.0.rooms().soon(records)
+    }
+
+    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
+        self.0.idle()
+    }
+
+    fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        self.0.list(|db| records::find(db, query))
+    }
+}
+
+impl<D: Database> SessionStore for SqlStore<D> {
+    fn append(&self, append: JournalAppend, done: OnKept) {
+        self.0.hand_over(Batch::append(append, done));
+    }
+
+    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
+        self.0.hold(key)
+    }
+
+    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
+        self.0.read(|db| journal::read(db, key))
+    }
+
+    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
+        self.0.read(|db| sessions::list(db, tenant, &*self.0.holders(db)?))
+    }
+
+    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        // Each time it is asked: by then nobody takes a session any more.
+        self.0.write(|db| sessions::delete(db, key, &|member| self.0.held_by(db, member)))
+    }
+}
+
+impl<D: Database> ApprovalStore for SqlStore<D> {
+    fn ask(&self, question: Approval, now: Timestamp) -> Result<ApprovalStanding, StoreError> {
+        self.0.write(|db| approvals::ask(db, question.clone(), now))
+    }
+
+    fn answer(&self, id: &str, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
+        self.0.write(|db| approvals::answer(db, id, said.clone(), now))
+    }
+
+    fn use_up(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|db| approvals::use_up(db, id, now))
+    }
+
+    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        self.0.read(|db| approvals::by_id(db, id))
+    }
+
+    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
+        self.0.read(|db| approvals::newest(db, query))
+    }
+}
+
+impl<D: Database> RuleStore for SqlStore<D> {
+    fn rules(&self) -> Result<StoredRules, StoreError> {
+        self.0.read_at_once(|db| hooks::rules(db))
+    }
+
+    fn epoch(&self) -> Result<u64, StoreError> {
+        self.0.read(|db| epoch::now(db))
+    }
+
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        self.0.listen(heard)
+    }
+
+    fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {
+        self.0.read(|db| hooks::by_id(db, id))
+    }
+
+    fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
+        self.0.write(|db| hooks::change(db, &changes, by))
+    }
+
+    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+        self.0.read(|db| hooks::changes(db, id, limit))
+    }
+
+    fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
+        self.0.write(|db| hooks::trip(db, id, tenant, by))
+    }
+
+    fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
+        self.0.write(|db| hooks::reset(db, id, tenant, by))
+    }
+
+    fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|db| hooks::keep_run(db, id, tenant, run, now))
+    }
+
+    fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
+        self.0.read(|db| tenants::all(db))
+    }
+
+    fn add_tenant(&self, tenant: &Tenant) -> Result<(), StoreError> {
+        self.0.write(|db| tenants::add(db, tenant))
+    }
+}
+
+impl<D: Database> BudgetStore for SqlStore<D> {
+    fn budget(&self, tenant: &TenantId, now: Timestamp) -> Result<Budget, StoreError> {
+        self.0.write(|db| budgets::budget(db, tenant, now))
+    }
+
+    fn reserve(&self, tenant: &TenantId, tokens: u64, now: Timestamp) -> Result<bool, StoreError> {
+        self.0.write(|db| budgets::reserve(db, tenant, tokens, now))
+    }
+
+    fn settle(&self, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), StoreError> {
+        self.0.write(|db| budgets::settle(db, tenant, delta, now))
+    }
+
+    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
+        self.0.write(|db| budgets::set(db, tenant, total, now))
+    }
+}
+
+impl<D: Database> OutboxStore for SqlStore<D> {
+    fn enqueue(&self, jobs: Vec<OutboxJob>, done: OnKept) {
+        self.0.hand_over(Batch::jobs(jobs, done));
+    }
+
+    fn take_due(&self, now: Timestamp, until: Timestamp, limit: usize) -> Result<Vec<OutboxJob>, StoreError> {
+        let taken = self.0.write(|db| outbox::take_due(db, (now, until), limit))?;
+        Ok(outbox::opened(taken, self.0.sealing()))
+    }
+
+    fn finish(&self, id: &str) -> Result<(), StoreError> {
+        self.0.write(|db| outbox::finish(db, id))
+    }
+
+    fn try_again(&self, id: &str, attempts: u32, next_at: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|db| outbox::try_again(db, id, attempts, next_at))
+    }
+}
+
+impl<D: Database> ExecutionStore for SqlStore<D> {
+    fn keep_executions(&self, executions: Vec<Execution>, done: OnKept) {
+        self.0.hand_over(Batch::executions(executions, done).patient(None));
+    }
+
+    fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError> {
+        self.0.list(|db| executions::list(db, query))
+    }
+
+    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
+        let found = self.0.list(|db| executions::by_id(db, id))?;
+        found.map(|(execution, detail)| opened(execution, detail, self.0.sealing())).transpose()
+    }
+
+    fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.0.write(|db| executions::forget(db, rows_before, details_before, limit))
+    }
+}
+
+impl<D: Database> AuditStore for SqlStore<D> {
+    fn audit_entries(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
+        self.0.list(|db| audit::entries(db, tenant, from_seq, limit))
+    }
+
+    fn checkpoints(&self, tenant: &TenantId, from_seq: u64, limit: usize) -> Result<Vec<AuditCheckpoint>, StoreError> {
+        self.0.list(|db| audit::checkpoints(db, tenant, from_seq, limit))
+    }
+
+    fn last_checkpoint(&self, tenant: &TenantId) -> Result<Option<AuditCheckpoint>, StoreError> {
+        self.0.list(|db| audit::last_checkpoint(db, tenant))
+    }
+
+    fn audited(&self) -> Result<Vec<TenantId>, StoreError> {
+        self.0.list(|db| audit::audited(db))
+    }
+
+    fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        let Some(last) = self.0.list(|db| audit::cut_at(db, tenant, before))? else { return Ok(0) };
+        self.0.write(|db| audit::cut_some(db, tenant, last, limit))
+    }
+}
