@@ -17,8 +17,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Puts questions to a person who is there.
 pub trait Ui: Send + Sync + 'static {
-    /// Their answer; `None` when they do not want to say now: the call is parked then, and others may still answer.
-    /// Dropped when somebody else was faster.
+    /// Returns the answer, or `None` to leave the question open: the call is parked then, and others may still answer.
+    /// There is no time limit; the future is dropped when another answer arrives or the turn is cancelled.
     fn ask<'a>(&'a self, question: &'a Approval) -> Fut<'a, Option<PersonAnswer>>;
 }
 
@@ -78,7 +78,8 @@ impl Approvals {
         answered
     }
 
-    /// Waits until the question `id` waits for nobody any more, and says what became of it.
+    /// Waits until the question `id` is answered, used, void or expired (24 hours), and returns it. Looks at the store
+    /// twice a second for answers of other processes.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or the store cannot be read.

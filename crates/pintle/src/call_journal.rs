@@ -95,17 +95,14 @@ impl CallJournal for CallFolder {
             Err(TryLockError::Error(error)) => return Err(unavailable(error)),
         }
         let mut line = Line { file, folder: self.0.clone(), used: false };
-        let mut text = String::new();
-        line.file.read_to_string(&mut text).map_err(unavailable)?;
-        Ok(match text.split_once('\n') {
-            None => CallStanding::Here(Box::new(line)),
-            Some((_, "")) => CallStanding::Unknown,
-            // A result that was cut off by a crash is none.
-            Some((_, result)) => match serde_json::from_str(result) {
-                Ok(output) => CallStanding::Finished(output),
-                Err(_cut_off) => CallStanding::Unknown,
-            },
-        })
+        // Not as text: a crash may have cut a letter in two.
+        let mut bytes = Vec::new();
+        line.file.read_to_end(&mut bytes).map_err(unavailable)?;
+        let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+            return Ok(CallStanding::Here(Box::new(line)));
+        };
+        // A result that was cut off by a crash is none, and neither is one that was not begun.
+        Ok(serde_json::from_slice(&bytes[end + 1..]).map_or(CallStanding::Unknown, CallStanding::Finished))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What runs a tool.
+//! The trait of the host's tools.
 
 use domain::tool::ToolOutput;
 use engine::Permit;
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 ///
 /// It takes nothing but a [`Permit`], so no call site can pass the hooks by.
 pub trait Executor: Sync {
-    /// What went wrong on the host's side. What the model is to read of a failure is a result: `Output::error`.
+    /// An error of the host. The model reads only that the tool failed; to tell it more, return `Output::error`.
     type Error: Send;
 
     /// Whether it runs `tool`. A permit for another tool never reaches [`Executor::execute`], not even if a hook made

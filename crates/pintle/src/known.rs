@@ -1,4 +1,4 @@
-//! What hooks may rely on about a host.
+//! Tools and agents as hooks see them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

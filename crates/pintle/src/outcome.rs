@@ -1,4 +1,4 @@
-//! What comes of a prompt, of a model call, of a tool call, of a turn.
+//! Results of prompts, model calls and tool calls.
 
 use std::convert::Infallible;
 
@@ -51,7 +51,7 @@ pub struct Done {
     pub kept: bool,
 }
 
-/// Why there is no result. Each is an answer that the loop must act on.
+/// Why a call has no result. Handle every variant.
 #[derive(Debug)]
 #[must_use = "a stop that nobody reads is a gate that nobody closes"]
 #[non_exhaustive]
@@ -64,7 +64,7 @@ pub enum Stop<E = Infallible> {
     Aborted(Aborted),
     /// The turn was cancelled before every hook had said something.
     Cancelled,
-    /// The host's own failure.
+    /// The error that the executor or `send` returned.
     Own(E),
 }
 

@@ -97,7 +97,7 @@ pub enum AddError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "what is left may still act"]
 pub struct Left {
-    /// Tasks of hooks that did not end in time.
+    /// Tasks of hooks, children and what looks after rules that did not end in time.
     pub tasks: usize,
     /// Calls whose hooks or tools did not end in time.
     pub calls: usize,
@@ -178,7 +178,8 @@ impl Pintle {
         self.add(self.0.engine.native(name, 0, observing(observer)))
     }
 
-    /// Sets who puts questions to a person here. Without one, a call that a person must decide is parked.
+    /// Sets who puts questions to a person here. It is asked only where the stores have a place for questions: without
+    /// such a place every ask refuses; with a place and nobody to ask, the call is parked.
     pub fn ui(&self, ui: impl Ui) {
         *self.0.ui.write().unwrap_or_else(PoisonError::into_inner) = Some(asking(ui));
     }
@@ -194,14 +195,15 @@ impl Pintle {
     /// The handle of the tenant called `name`. The tenant `default` is always there.
     ///
     /// # Errors
-    /// Nobody made it known.
+    /// It was not added.
     pub fn tenant(&self, name: &str) -> Result<Tenant, UnknownTenant> {
         let known = self.0.tenant(name);
         known.map(|id| Tenant::new(self.0.clone(), id)).ok_or_else(|| UnknownTenant(name.to_owned()))
     }
 
     /// Cancels every turn, ends every hook within its own bounds, and waits for calls and hooks, at most `within`. Calls
-    /// that are made afterwards do not run. Children are gone afterwards, also those of turns that somebody still holds.
+    /// that are made afterwards do not run. Where [`Left::tasks`] is 0 every child has ended, also those of turns that
+    /// somebody still holds; allow 5 seconds where there are children.
     pub async fn close(&self, within: Duration) -> Left {
         self.0.stop();
         let calls = tokio::time::timeout(within, self.0.calls.wait());

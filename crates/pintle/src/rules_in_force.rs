@@ -80,13 +80,21 @@ impl RulesInForce {
     /// The tenant that is called so, or has this id.
     pub(crate) fn tenant(&self, name: &str) -> Option<TenantId> {
         let rules = self.rule_cache.rules();
-        let found = rules.tenants.iter().find(|row| row.slug == name || row.id.as_str() == name);
-        found.map(|row| row.id.clone())
+        // Nobody lives in the tenant of rules for everybody.
+        let mut tenants = rules.tenants.iter().filter(|row| row.id != TenantId::sentinel());
+        tenants.find(|row| row.slug == name || row.id.as_str() == name).map(|row| row.id.clone())
+    }
+
+    /// The tenant that is called so: somebody's name that is another one's id leads to nobody.
+    fn called(&self, slug: &str) -> Option<TenantId> {
+        let rules = self.rule_cache.rules();
+        let mut tenants = rules.tenants.iter().filter(|row| row.id != TenantId::sentinel());
+        tenants.find(|row| row.slug == slug).map(|row| row.id.clone())
     }
 
     /// Writes a new tenant. Blocks.
     pub(crate) fn add_tenant(&self, name: &str) -> Result<TenantId, StoreError> {
-        if let Some(known) = self.tenant(name) {
+        if let Some(known) = self.called(name) {
             return Ok(known);
         }
         let id = TenantId::new(uuid::Uuid::now_v7().to_string());

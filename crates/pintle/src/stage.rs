@@ -16,8 +16,10 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A hook at the checkpoint `C`. What it may answer there is what [`Verdict<C>`] can hold.
 ///
-/// A closure that looks at the subject and answers at once is one. A panic or an overrun deadline is a fault of that
-/// call; what a fault becomes is the checkpoint's rule: a gate stays shut.
+/// A closure that looks at the subject and answers at once is one. It runs in the calling task and cannot be interrupted:
+/// what waits or blocks belongs into a type with this trait. An answer may take 5 seconds, an approver's 60. A panic or an
+/// overrun deadline is a fault: `user_prompt_submit`, `before_tool`, `pre_tool_use`, `approve_tool` and `subagent_start`
+/// refuse then; at `before_llm`, `after_llm` and `after_tool` the value passes unchanged, and the fault is recorded.
 pub trait HookAt<C: Checkpoint>: Send + Sync + 'static {
     /// Says what becomes of `at`.
     fn answer<'a>(&'a self, cx: &'a HookCx<'a>, at: &'a C) -> Fut<'a, Verdict<C>>;
@@ -35,7 +37,8 @@ where
 
 /// Hears what happened and answers nothing.
 pub trait Observer: Send + Sync + 'static {
-    /// Something happened.
+    /// Called once for each notice, in order, with half a second for it. At most 1,024 notices wait; more are dropped and
+    /// recorded as dropped.
     fn hear<'a>(&'a self, notice: &'a Notice) -> Fut<'a, ()>;
 }
 

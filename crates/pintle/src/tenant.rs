@@ -1,4 +1,4 @@
-//! What one tenant may reach.
+//! The handle of one tenant.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ impl Tenant {
         Self { host, id }
     }
 
-    /// Its id.
+    /// The id that stands in records, questions and permits. With stored rules it is a UUID; without, the name, but for
+    /// `default`, whose id is always a UUID.
     pub fn id(&self) -> &str {
         self.id.as_str()
     }

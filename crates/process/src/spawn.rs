@@ -1,7 +1,7 @@
 //! Starts a child: directly, in a group of its own, with three descriptors, and bound to the host's life.
 //!
 //! The parent-death signal fires when the thread that started the child ends. So children that may live long are
-//! started by one thread that lives as long as the host; those that are soon over keep their thread (`bond.rs`).
+//! started by one thread that lives as long as the host; those that are soon over keep their thread (`thread_hold.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

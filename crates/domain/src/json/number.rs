@@ -36,6 +36,7 @@ enum Digits {
 
 impl Number {
     /// The number that `digits` are; they follow the grammar of JSON.
+    #[inline]
     pub(super) fn of(digits: &str) -> Self {
         match memchr::memchr2(b'e', b'E', digits.as_bytes()).map(|at| digits.split_at(at)) {
             Some((mantissa, exponent)) if !exponent.starts_with("e+") && !exponent.starts_with("e-") => {
@@ -47,6 +48,7 @@ impl Number {
         }
     }
 
+    #[inline]
     fn verbatim(digits: &str) -> Self {
         let mut bytes = [0; INLINE];
         match bytes.get_mut(..digits.len()) {
@@ -89,6 +91,7 @@ impl Number {
     }
 
     /// The nearest double, if there is one.
+    #[inline]
     pub fn as_f64(&self) -> Option<f64> {
         self.as_str().parse().ok().filter(|float: &f64| float.is_finite())
     }
@@ -119,6 +122,7 @@ impl Number {
     }
 
     /// The number as a type of the machine, if that writes the very same digits.
+    #[inline]
     pub(super) fn plain(&self) -> Option<Plain> {
         let digits = self.as_str();
         if digits == "-0" {
@@ -191,6 +195,7 @@ impl std::str::FromStr for Number {
 }
 
 /// Where the number ends that begins at `at`; `None` if it is none. What follows it is not looked at.
+#[inline]
 pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     let digits = |from: usize| {
         let len = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -13,11 +13,13 @@ pub type Iter<'a> = indexmap::map::Iter<'a, String, Value>;
 
 impl Object {
     /// An object without members.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// An object without members that has room for `members`.
+    #[inline]
     pub fn with_capacity(members: usize) -> Self {
         Self(IndexMap::with_capacity(members))
     }
@@ -41,6 +43,7 @@ impl Object {
     }
 
     /// The value of `name`, to change it.
+    #[inline]
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
         self.0.get_mut(name)
     }
@@ -52,26 +55,31 @@ impl Object {
     }
 
     /// Puts `value` under `name`, at the end or in the place of the old value, which is returned.
+    #[inline]
     pub fn insert(&mut self, name: String, value: Value) -> Option<Value> {
         self.0.insert(name, value)
     }
 
     /// The place of `name`, whether taken or not.
+    #[inline]
     pub fn entry(&mut self, name: impl Into<String>) -> Entry<'_, String, Value> {
         self.0.entry(name.into())
     }
 
     /// Takes the member `name` out; the others keep their order.
+    #[inline]
     pub fn shift_remove(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }
 
     /// Takes out all members for which `keep` says no.
+    #[inline]
     pub fn retain(&mut self, keep: impl FnMut(&String, &mut Value) -> bool) {
         self.0.retain(keep);
     }
 
     /// Takes out all members.
+    #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -83,6 +91,7 @@ impl Object {
     }
 
     /// The members, to change their values.
+    #[inline]
     pub fn iter_mut(&mut self) -> indexmap::map::IterMut<'_, String, Value> {
         self.0.iter_mut()
     }
@@ -100,12 +109,14 @@ impl Object {
     }
 
     /// The values, to change them.
+    #[inline]
     pub fn values_mut(&mut self) -> indexmap::map::ValuesMut<'_, String, Value> {
         self.0.values_mut()
     }
 }
 
 impl fmt::Debug for Object {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -115,6 +126,7 @@ impl IntoIterator for Object {
     type Item = (String, Value);
     type IntoIter = indexmap::map::IntoIter<String, Value>;
 
+    #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
     }
@@ -124,6 +136,7 @@ impl<'a> IntoIterator for &'a Object {
     type Item = (&'a String, &'a Value);
     type IntoIter = Iter<'a>;
 
+    #[inline]
     fn into_iter(self) -> Iter<'a> {
         self.0.iter()
     }
@@ -133,24 +146,28 @@ impl<'a> IntoIterator for &'a mut Object {
     type Item = (&'a String, &'a mut Value);
     type IntoIter = indexmap::map::IterMut<'a, String, Value>;
 
+    #[inline]
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter_mut()
     }
 }
 
 impl FromIterator<(String, Value)> for Object {
+    #[inline]
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(members: I) -> Self {
         Self(members.into_iter().collect())
     }
 }
 
 impl Extend<(String, Value)> for Object {
+    #[inline]
     fn extend<I: IntoIterator<Item = (String, Value)>>(&mut self, members: I) {
         self.0.extend(members);
     }
 }
 
 impl<const N: usize> From<[(String, Value); N]> for Object {
+    #[inline]
     fn from(members: [(String, Value); N]) -> Self {
         Self(members.into())
     }
@@ -160,6 +177,7 @@ impl ops::Index<&str> for Object {
     type Output = Value;
 
     /// The value of a member that has to be there; it panics where it is not.
+    #[inline]
     fn index(&self, name: &str) -> &Value {
         &self.0[name]
     }
@@ -167,6 +185,7 @@ impl ops::Index<&str> for Object {
 
 impl ops::IndexMut<&str> for Object {
     /// The value of a member that has to be there; it panics where it is not.
+    #[inline]
     fn index_mut(&mut self, name: &str) -> &mut Value {
         &mut self.0[name]
     }

@@ -169,7 +169,8 @@ impl Dispatcher {
         let clearance = self.clear(call).await;
         let Clearance::Run(permit, gate_notes) = clearance else { return clearance };
         if permit.approval().is_some() {
-            // A person said yes in the meantime: that is the answer.
+            // A person said yes in the meantime: that is the answer, and nothing is open.
+            open.remove(&permit.digest().to_string());
             return Clearance::Run(permit, gate_notes);
         }
         let rewritten = gate_notes.rewritten;

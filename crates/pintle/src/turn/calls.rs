@@ -50,11 +50,18 @@ impl Turn {
     /// A call that [`Stop::Parked`] is made again with the same turn and call id, in another process if need be: once
     /// its question is answered it runs, once.
     ///
+    /// Do not drop the future: the tool would be dropped half-way. To stop it, set [`Turn::cancel`] and wait.
+    ///
     /// # Errors
-    /// It did not run, or its result reaches nobody; or `tool` failed.
+    /// [`Stop::Refused`]: it did not run, or it `ran` and its result is withheld; [`Stop::Parked`], [`Stop::Aborted`],
+    /// [`Stop::Cancelled`]; [`Stop::Own`]: the error of `tool`.
+    ///
+    /// # Panics
+    /// With the panic of `tool`, after hooks and observers have seen it as a failed result.
     pub async fn call<X: Executor>(&self, call: ToolCall, tool: &X) -> Result<Done, Stop<X::Error>> {
-        self.go_on()?;
+        // Counted first: whoever closes the host either waits for it, or it goes no further.
         let _at_work = self.host.calls.token();
+        self.go_on()?;
         if !self.is_run_by(&call.tool, tool) {
             // Nobody may answer for a tool that a hook brought but its owner.
             let refusal = Refusal { by: self.owner(&call.tool), ..Refusal::of_call(not_found(&call.tool), call) };
@@ -71,6 +78,11 @@ impl Turn {
                 return Ok(done);
             }
         };
+        // Another call of the turn may have stopped it while this one was cleared, or somebody cancelled it.
+        if let Err(stop) = self.go_on() {
+            drop(self.not_run::<X::Error>(permit.into_call(), stop.text(), gate_notes.rewritten));
+            return Err(stop);
+        }
         // A hook may have put another tool in its place, and the permit is for that one.
         if !self.is_run_by(&permit.call().tool, tool) {
             let text = format!("hooks changed the tool to \"{}\", which does not run here", permit.call().tool);
@@ -104,8 +116,9 @@ impl Turn {
     /// # Errors
     /// It has no result.
     pub async fn call_owned(&self, call: ToolCall) -> Result<Done, Stop> {
-        self.go_on()?;
+        // Counted first: whoever closes the host either waits for it, or it goes no further.
         let _at_work = self.host.calls.token();
+        self.go_on()?;
         let (mut kept, call) = match self.look_up(call).await? {
             Noted::Open(kept, call) => (kept, call),
             Noted::Done(done) => return Ok(done),
@@ -133,7 +146,7 @@ impl Turn {
         let call = permit.call().clone();
         self.at(Some(&call.id)).tell_started(&call, None);
         let began = Instant::now();
-        let result = AssertUnwindSafe(tool.execute(permit, self.cancel())).catch_unwind().await;
+        let result = AssertUnwindSafe(async { tool.execute(permit, self.cancel()).await }).catch_unwind().await;
         let took = began.elapsed();
         let (output, failure) = match result {
             Ok(Ok(output)) => (output, None),
@@ -252,12 +265,16 @@ impl Turn {
         match opened {
             Ok(Ok(CallStanding::Here(open))) => Ok(Noted::Open(Some(Noting(Some(open))), call)),
             Ok(Ok(CallStanding::Finished(output))) => {
+                self.state().open.waiting.remove(&call.id);
                 Ok(Noted::Done(Done { call, output, by: None, notes: Vec::new(), rewritten: false, kept: true }))
             }
             Ok(Ok(CallStanding::AtWork)) => Err(self.passed_over(Refusal::of_call(AT_WORK, call))),
             Ok(Ok(CallStanding::Unknown)) => {
                 let lost = ToolExecution::new(&call.tool, Some(OUTCOME_UNKNOWN));
-                self.state().open.executions.push(lost);
+                let mut state = self.state();
+                state.open.waiting.remove(&call.id);
+                state.open.executions.push(lost);
+                drop(state);
                 Err(Stop::Refused(Box::new(Refusal { ran: true, ..Refusal::of_call(OUTCOME_UNKNOWN, call) })))
             }
             Ok(Err(error)) => {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pintle::prelude::*;
 use pintle::store::StoreError;
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 use crate::host::{TOOLS, Till, memory, open, refund, turn};
 
@@ -185,4 +185,40 @@ async fn an_answer_needs_a_question() {
     let approvals = open().tenant("default").unwrap().approvals().unwrap();
     assert!(matches!(approvals.answer("nothing", answer(true)), Err(StoreError::NotFound(_))));
     assert!(matches!(approvals.answered("nothing").await, Err(StoreError::NotFound(_))));
+}
+
+/// Says yes when it is let.
+#[derive(Clone, Default)]
+struct SaysLater(Arc<(Notify, Notify)>);
+
+impl Ui for SaysLater {
+    fn ask<'a>(&'a self, _question: &'a Approval) -> Fut<'a, Option<Answer>> {
+        let (asked, go) = &*self.0;
+        Box::pin(async move {
+            asked.notify_one();
+            go.notified().await;
+            Some(answer(true))
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_allows_does_not_run_in_a_turn_that_was_stopped_meanwhile() {
+    let pintle = open();
+    asking(&pintle);
+    let stops = |at: &BeforeTool| match at.call.id.as_str() {
+        "c2" => Verdict::abort_turn("enough"),
+        _ => Verdict::Continue,
+    };
+    pintle.hook("stops", "refund", stops).unwrap();
+    let person = SaysLater::default();
+    pintle.ui(person.clone());
+    let (turn, till) = (turn(&pintle), Till::default());
+    let (first, ()) = tokio::join!(turn.call(refund("c1"), &till), async {
+        person.0.0.notified().await;
+        assert!(matches!(turn.call(refund("c2"), &till).await, Err(Stop::Aborted(_))));
+        person.0.1.notify_one();
+    });
+    assert!(matches!(first, Err(Stop::Aborted(_))), "{first:?}");
+    assert_eq!(till.runs(), 0);
 }

@@ -94,6 +94,12 @@ async fn a_refused_call_can_be_made_again_and_a_result_that_was_cut_off_is_none(
         panic!("it ran");
     };
     assert!(lost.ran && till.runs() == 1);
+    // Also where the crash cut a letter in two.
+    std::fs::write(&file, b"used\n{\"for_llm\":\"Gr\xc3").unwrap();
+    let Err(Stop::Refused(lost)) = the_turn(&open(folder.path()), &id).call(refund("c1"), &till).await else {
+        panic!("it ran");
+    };
+    assert!(lost.ran && till.runs() == 1, "{lost:?}");
 }
 
 #[tokio::test]

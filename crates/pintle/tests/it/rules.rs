@@ -77,6 +77,9 @@ async fn tenants_come_from_the_store_and_their_rules_are_their_own() {
     let pintle = open(keep(folder.path()).judged_by(Never));
     assert!(pintle.tenant("acme").is_err());
     let acme = pintle.add_tenant("acme").unwrap();
+    // Nobody lives where the rules for everybody stand, and a name is nobody's id.
+    assert!(pintle.tenant("global").is_err());
+    assert_ne!(pintle.add_tenant(acme.id()).unwrap().id(), acme.id());
     assert_eq!(pintle.tenant("acme").unwrap().id(), acme.id());
     assert_eq!(open(keep(folder.path())).tenant("acme").unwrap().id(), acme.id(), "every host knows it");
     let judged = json!({
