@@ -370,7 +370,11 @@ mod tests {
         fn it_takes_what_serde_json_takes(text in texts()) {
             let (ours, stock) = (parse(&text), serde_json::from_str::<serde_json::Value>(&text));
             match (&ours, &stock) {
-                (Ok(ours), Ok(stock)) => prop_assert_eq!(&serde_json::Value::from(ours.clone()), stock),
+                // Read by serde_json both times: of long numbers it does not find the nearest double, which is not ours to
+                // repeat.
+                (Ok(ours), Ok(stock)) => {
+                    prop_assert_eq!(&serde_json::from_str::<serde_json::Value>(&ours.to_string()).unwrap(), stock)
+                }
                 // Numbers beyond the doubles are numbers here.
                 (Ok(_), Err(error)) => prop_assert!(error.to_string().starts_with("number out of range")),
                 (Err(why), Ok(_)) => prop_assert!(false, "{}", why),
