@@ -87,19 +87,19 @@ impl Approvals {
         Self { asker, ..Self::new(store, mode) }
     }
 
-    /// The same, with a person there.
+    /// Sets the person who is there.
     #[must_use]
     pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
         Self { asker: Some(asker), ..self }
     }
 
-    /// The same, by another clock.
+    /// Sets the clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// The same, for turns of sub-agents.
+    /// These questions for turns of sub-agents: where nobody is there to ask, a call is refused, not parked.
     #[must_use]
     pub fn for_subagents(&self) -> Self {
         Self { mode: ApprovalMode::Subagent, ..self.clone() }

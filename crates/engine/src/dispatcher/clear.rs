@@ -19,7 +19,7 @@ use crate::permit::Permit;
 /// The refusal of a call whose clearing could not be written down.
 pub const NOT_RECORDED: &str = "audit record could not be written";
 
-/// What is recorded of a call whose question is open still, though no hook asks it any more.
+/// The record of a call whose question is still open, though no hook asks it any more.
 const NOT_ANSWERED: &str = "a person was asked about this call and has not answered";
 
 /// The outcome for one tool call.
@@ -164,7 +164,7 @@ impl Dispatcher {
     }
 
     /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
-    /// a no stays a no, and a question stays open, also when no hook asks any more.
+    /// a no stays a no, and a question stays open, also when no hook asks any more. An entry that was used is removed.
     pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
         let clearance = self.clear(call).await;
         let Clearance::Run(permit, gate_notes) = clearance else { return clearance };

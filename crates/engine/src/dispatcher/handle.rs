@@ -12,7 +12,7 @@ use crate::approvals::Approvals;
 use crate::evidence::Evidence;
 use crate::live_rules::CurrentSet;
 
-/// What is known of an agent whose host resolves tools and models by itself: every name is taken as it is, and no hook
+/// The knowledge about an agent whose host resolves tools and models by itself: every name is taken as it is, and no hook
 /// owns a tool.
 pub struct AsNamed;
 

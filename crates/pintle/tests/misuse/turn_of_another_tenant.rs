@@ -3,7 +3,7 @@
 use pintle::prelude::*;
 
 fn steal(turn: &Turn, globex: &Tenant) {
-    turn.identity().tenant_id = globex.id().into(); //~ cannot assign to `turn.identity().tenant_id`
+    turn.identity().tenant_id = globex.id().into(); //~ cannot assign to data in a `&` reference
 }
 
 fn main() {}
