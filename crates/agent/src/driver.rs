@@ -46,7 +46,7 @@ use front_end::FrontEndInput;
 use report::nobody_said;
 pub use report::{TurnEnding, TurnReport};
 pub use runner::{AgentRegistry, MAX_CHILDREN, Runner};
-pub use subturns::{MAX_DEPTH, SUBTURN_TIME};
+pub use subturns::SUBTURN_TIME;
 use turn_env::TurnEnv;
 use work::{Work, WorkExit};
 

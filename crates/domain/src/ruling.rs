@@ -76,6 +76,11 @@ impl Denied {
         }
     }
 
+    /// The text that the agent reads which wanted to delegate to `agent`.
+    pub fn of_delegation(&self, agent: &str) -> String {
+        format!("delegation to \"{agent}\" blocked by hook policy: {}", self.because())
+    }
+
     fn phrase(&self, head: &str) -> String {
         if self.ground == DenialGround::Fault {
             format!("{head}: {}", self.reason)

@@ -48,7 +48,7 @@ pub enum PintleStoreError {
     /// The URL names no store, or the store cannot be used.
     #[error("{0}")]
     Store(String),
-    /// The key is none.
+    /// The key is not 32 bytes in hex or base64.
     #[error("{0}")]
     Key(String),
     /// The program that was to run scripts does not.
@@ -146,7 +146,9 @@ impl PintleStore {
         let sealing = StoreKeys { keyring: Some(keyring.clone()), signing: None };
         let kept = store::open_with(&self.url, &self.folder, durability, sealing);
         let kept = Arc::new(kept.map_err(|error| PintleStoreError::Store(error.to_string()))?);
-        let commands = self.commands.unwrap_or(!self.url.starts_with("postgres"));
+        // Named one by one: a kind of store that comes later runs no commands until somebody says so.
+        let is_own = ["sqlite:", "memory:"].iter().any(|scheme| self.url.starts_with(scheme));
+        let commands = self.commands.unwrap_or(is_own);
         let source = RuleSource {
             store: kept.clone(),
             keyring,

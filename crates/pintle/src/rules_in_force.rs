@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::checkpoint::AgentInfo;
-use domain::id::{AgentId, HookName, TenantId, agent_uuid};
+use domain::id::{AgentId, TenantId, agent_uuid};
 use domain::llm::LlmRequest;
 use domain::store::{RuleStore as _, StoreError, Tenant as TenantRow};
 use engine::Engine;
 use futures_util::future::BoxFuture;
 use rule_runtime::{AdminSettings, RuntimeSettings};
-use rules::admin::RuleAdmin;
+use rules::admin::{RuleAdmin, UnknownAgent};
 use rules::cache::{AgentNames, RuleCache};
 use rules::handler::{CommandEnv, Evaluator, JudgeChoice, JudgeSettings, Judgement, PoolLimits, RuleServices};
 use rules::judge::JudgeQuestion;
@@ -60,7 +59,9 @@ impl RulesInForce {
         read?;
         let settings = AdminSettings {
             agents,
-            known_of: Arc::new(|tenant, agent| Arc::new(AgentUuid(agent_uuid(tenant, agent.as_str())))),
+            known_of: Arc::new(|tenant, agent| {
+                Arc::new(UnknownAgent { agent_uuid: agent_uuid(tenant, agent.as_str()) })
+            }),
             // Whoever has a tenant's handle is the host itself.
             owns_session: Arc::new(|_, _| true),
             egress: source.egress.clone(),
@@ -140,26 +141,5 @@ impl Evaluator for Judging {
             let request = LlmRequest { model: wanted.model.to_owned(), ..question.to(&model) };
             Ok(Judgement { reply: self.0.judge(request).await?, model })
         })
-    }
-}
-
-/// The knowledge about an agent for a test of its rules.
-struct AgentUuid(String);
-
-impl AgentInfo for AgentUuid {
-    fn tool(&self, name: &str) -> Option<String> {
-        Some(name.to_owned())
-    }
-
-    fn model(&self, _model: &str) -> bool {
-        true
-    }
-
-    fn owner(&self, _name: &str) -> Option<HookName> {
-        None
-    }
-
-    fn agent_uuid(&self) -> &str {
-        &self.0
     }
 }

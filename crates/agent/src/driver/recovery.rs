@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::subagent_start::MAX_SUBAGENT_DEPTH;
 use domain::checkpoint::{ObservedEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::message::{Message, Role};
@@ -15,7 +16,7 @@ use engine::Dispatcher;
 
 use super::messages::now;
 use super::runner::Runner;
-use super::subturns::{MAX_DEPTH, result_message, tell_stop};
+use super::subturns::{result_message, tell_stop};
 use super::turn_env::TurnEnv;
 use crate::conversation::Conversation;
 use crate::tools::SPAWN;
@@ -183,7 +184,8 @@ fn left(
             Session::fold(journal).queue().iter().filter(|it| it.from != MessageSender::Person).cloned().collect();
     }
     // Nobody was let begin below that: a store that says so is not to be followed for ever.
-    let children = rows.iter().filter(|row| depth < MAX_DEPTH && row.parent.as_deref() == Some(key.session.as_str()));
+    let children =
+        rows.iter().filter(|row| depth < MAX_SUBAGENT_DEPTH && row.parent.as_deref() == Some(key.session.as_str()));
     for row in children {
         let child = SessionKey { tenant: key.tenant.clone(), session: SessionId::from(row.session_id.as_str()) };
         let entries = store.journal(&child)?;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
-use domain::checkpoint::{CheckpointKind, ObservedEvent, RuntimeEvent, SubagentStart};
+use domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::message::{Message, Role};
-use domain::ruling::{Denied, Ruling};
+use domain::ruling::Ruling;
 use domain::tool::ToolOutput;
 use domain::turn::{MessageSender, WaitingMessage};
 use domain::verdict::AbortScope;
@@ -25,13 +25,8 @@ use crate::conversation::Conversation;
 use crate::tools::{DELEGATE, SPAWN};
 use crate::user_output::SubagentOutput;
 
-/// How deep sub-agents may stand below the agent that a person talks to. Source: lifecycle, rules' loop depth.
-pub const MAX_DEPTH: u8 = 3;
 /// How long a sub-agent may work: a long errand, and a bound for one that goes round in circles.
 pub const SUBTURN_TIME: Duration = Duration::from_secs(15 * 60);
-
-/// The refusal of a sub-agent that would stand too deep.
-const TOO_DEEP: &str = "sub-agents may stand at most 3 levels below the first agent";
 
 pub(super) fn is_subagent_tool(name: &str) -> bool {
     [DELEGATE, SPAWN].contains(&name)
@@ -128,19 +123,15 @@ impl SubagentContext {
             let names = registry.names().collect::<Vec<_>>().join(", ");
             return Err(SubagentResult::failed(format!("there is no agent `{name}`; the agents: {names}")));
         }
-        let (agent, depth) = (AgentId::from(name), self.hooks.who().depth + 1);
-        if depth > MAX_DEPTH {
-            tracing::warn!(agent = name, depth, "security.hook.loop_depth_exceeded");
-            self.hooks.refused(CheckpointKind::SubagentStart, TOO_DEEP);
-            return Err(SubagentResult::denied(name, TOO_DEEP.into()));
-        }
+        let agent = AgentId::from(name);
+        let start = self.hooks.subagent(agent.clone(), &text, Some(permit.call().clone()));
+        let start = start.map_err(|too_deep| SubagentResult::denied(name, too_deep.into()))?;
         let slot = registry.slot().ok_or_else(|| {
             SubagentResult::failed(format!("{MAX_CHILDREN} sub-agents work already; wait until one of them is done"))
         })?;
-        let start = SubagentStart::new(agent.clone(), text.clone(), depth, Some(permit.call().clone()));
         let start = match self.hooks.check(start).await {
             (start, Ruling::Proceed) => start,
-            (_, Ruling::Deny(denied)) => return Err(SubagentResult::denied(name, blocked(name, &denied))),
+            (_, Ruling::Deny(denied)) => return Err(SubagentResult::denied(name, denied.of_delegation(name))),
             (_, Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. }) => match never {},
             (_, Ruling::Abort(aborted)) => return Err(SubagentResult::denied(name, aborted.text())),
         };
@@ -333,11 +324,6 @@ impl Drop for StartedSubagent {
 pub(super) fn tell_stop(hooks: &Dispatcher, agent: &AgentId, status: TurnStatus, stop: ObservedEvent) {
     hooks.tell(RuntimeEvent::SubturnEnd { agent_id: agent.to_string(), status });
     hooks.tell(stop);
-}
-
-/// The refusal of a sub-agent by its gates.
-fn blocked(agent: &str, denied: &Denied) -> String {
-    format!("delegation to \"{agent}\" blocked by hook policy: {}", denied.because())
 }
 
 pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> RuntimeEvent {

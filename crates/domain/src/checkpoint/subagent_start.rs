@@ -7,6 +7,12 @@ use crate::json::Object;
 use crate::reason::{Never, Reason};
 use crate::tool::ToolCall;
 
+/// The depth at which a sub-agent may stand below the agent that a person talks to. Source: lifecycle, rules' loop depth.
+pub const MAX_SUBAGENT_DEPTH: u8 = 3;
+
+/// The refusal of a sub-agent that would stand too deep.
+pub const TOO_DEEP: &str = "sub-agents may stand at most 3 levels below the first agent";
+
 /// A sub-agent before it begins.
 ///
 /// # Example

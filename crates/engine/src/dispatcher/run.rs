@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use domain::chain::Note;
+use domain::checkpoint::subagent_start::{MAX_SUBAGENT_DEPTH, TOO_DEEP};
 use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{
-    AfterTool, Checkpoint, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent, UserPromptSubmit,
+    AfterTool, Checkpoint, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent, SubagentStart, UserPromptSubmit,
 };
-use domain::id::HookName;
+use domain::id::{AgentId, HookName};
 use domain::ruling::{Aborted, DenialGround, Denied, Ruling};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Never;
@@ -75,6 +76,20 @@ impl Dispatcher {
             Ruling::Abort(aborted) => Err(Stopped::Aborted(aborted)),
             Ruling::Respond { with: never, .. } | Ruling::Ask { why: never, .. } => match never {},
         }
+    }
+
+    /// The sub-agent that is to begin for this turn, before its gates.
+    ///
+    /// # Errors
+    /// It would stand too deep: that is logged and recorded, and these are the words for whoever wanted it.
+    pub fn subagent(&self, agent: AgentId, task: &str, call: Option<ToolCall>) -> Result<SubagentStart, &'static str> {
+        let depth = self.who.depth + 1;
+        if depth > MAX_SUBAGENT_DEPTH {
+            tracing::warn!(agent = agent.as_str(), depth, "security.hook.loop_depth_exceeded");
+            self.refused(CheckpointKind::SubagentStart, TOO_DEEP);
+            return Err(TOO_DEEP);
+        }
+        Ok(SubagentStart::new(agent, task, depth, call))
     }
 
     /// Shows the result of a call that ran to the hooks that may change it. If it reaches nobody, a text stands in its

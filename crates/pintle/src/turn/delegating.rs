@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use domain::checkpoint::{CheckpointKind, RuntimeEvent, SubagentStart};
+use domain::checkpoint::{RuntimeEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
 use domain::tool::ToolCall;
@@ -14,11 +14,6 @@ use super::Turn;
 use super::subagent::SubagentContext;
 use crate::outcome::{Refusal, Stop};
 
-/// How deep sub-agents may stand below the agent that a person talks to. Source: lifecycle, agent hooks' loop depth.
-const MAX_DEPTH: u8 = 3;
-/// The refusal of a sub-agent that would stand too deep.
-const TOO_DEEP: &str = "sub-agents may stand at most 3 levels below the first agent";
-
 impl Turn {
     /// Lets `agent` begin `task` as the turn `id`, as `call` of a model wants it if one does. What comes back is its
     /// turn: one level deeper, in a session of its own, stopped with this one. Its [`Turn::begin`] takes the task.
@@ -27,18 +22,13 @@ impl Turn {
     /// It does not begin: gates refuse it, it would stand too deep, or this turn is over.
     pub async fn delegate(&self, agent: &str, task: &str, call: Option<&ToolCall>, id: TurnId) -> Result<Self, Stop> {
         self.go_on()?;
-        let depth = self.identity().depth + 1;
         let hooks = self.at(call.map(|call| &call.id));
-        if depth > MAX_DEPTH {
-            hooks.refused(CheckpointKind::SubagentStart, TOO_DEEP);
-            return Err(self.not_begun(agent, Refusal::new(TOO_DEEP, None)));
-        }
-        let start = SubagentStart::new(AgentId::from(agent), task, depth, call.cloned());
+        let start = hooks.subagent(AgentId::from(agent), task, call.cloned());
+        let start = start.map_err(|too_deep| self.not_begun(agent, Refusal::new(too_deep, None)))?;
         match hooks.pass(start).await {
             Ok(start) => Ok(self.child(start, id)),
             Err((_, Stopped::Denied(denied))) => {
-                let text = format!("delegation to \"{agent}\" blocked by hook policy: {}", denied.because());
-                Err(self.not_begun(agent, Refusal::new(text, Some(denied.by))))
+                Err(self.not_begun(agent, Refusal::new(denied.of_delegation(agent), Some(denied.by))))
             }
             Err((_, Stopped::Aborted(aborted))) => Err(self.aborted(aborted)),
             Err((_, Stopped::Cancelled)) => Err(self.cut_off()),

@@ -52,6 +52,12 @@ enum FieldType {
     Switch,
 }
 
+/// A word that stands at a key.
+struct MemberWord<'a> {
+    key: &'a str,
+    word: &'a str,
+}
+
 impl Reader<'_> {
     /// The entry with this number, if it is good. `names` are those of the entries before it.
     pub(super) fn entry(&mut self, number: usize, item: &TreeNode, names: &mut Vec<String>) -> Option<ManifestEntry> {
@@ -183,7 +189,7 @@ impl Reader<'_> {
     fn timing(&mut self, at: &NumberedEntry<'_>, word: &str) -> Option<Timing> {
         let known = Timing::ALL.into_iter().find(|timing| timing.word() == word);
         if known.is_none() {
-            self.unknown_word(FindingCode::E6, &self.of(at, "timing"), word, &Timing::ALL.map(Timing::word));
+            self.unknown_word(FindingCode::E6, at, MemberWord { key: "timing", word }, &Timing::ALL.map(Timing::word));
         }
         known
     }
@@ -193,14 +199,15 @@ impl Reader<'_> {
             "system" => Some(Voice::System),
             "user" => Some(Voice::User),
             _ => {
-                self.unknown_word(FindingCode::E7, &self.of(at, "role"), word, &ROLES);
+                self.unknown_word(FindingCode::E7, at, MemberWord { key: "role", word }, &ROLES);
                 None
             }
         }
     }
 
-    fn unknown_word(&mut self, code: FindingCode, place: &ManifestPlace, word: &str, known: &[&str]) {
-        let key = place.pointer.rsplit('/').next().unwrap_or_default();
+    fn unknown_word(&mut self, code: FindingCode, at: &NumberedEntry<'_>, member: MemberWord<'_>, known: &[&str]) {
+        let MemberWord { key, word } = member;
+        let place = &self.of(at, key);
         let list = known.join(", ");
         let message = format!("there is no {key} {}; expected one of {list}", quoted(word));
         let mut found = finding(self.manifest_context, code, place, message).instead(list, quoted(word));
