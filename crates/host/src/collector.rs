@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 use domain::hook::HookState;
 use domain::id::TenantId;
 use domain::measure::{BREAKERS_OPEN, BUDGET_LEFT, EVIDENCE_LOST, Labels, MAX_TENANTS, Metric, MetricRows};
-use domain::store::BudgetStore as _;
 use engine::evidence::Evidence;
 use engine::live_rules::{LiveRules, RulesByTenant};
 use engine::{Engine, Tracer};
@@ -27,7 +26,7 @@ struct Sources {
     live: Weak<LiveRules>,
     evidence: Weak<Evidence>,
     pool: Weak<ObserverPool>,
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
 }
 
 impl Collector {
@@ -55,7 +54,7 @@ impl Collector {
     }
 
     /// Lets what `engine`, `store` and `parts` know be told with the numbers.
-    pub fn measure(&self, (engine, store): (&Engine, &Arc<Store>), parts: &RuleServices) {
+    pub fn measure(&self, (engine, store): (&Engine, &Arc<dyn Store>), parts: &RuleServices) {
         let sources = Sources {
             live: Arc::downgrade(engine.live()),
             evidence: Arc::downgrade(engine.evidence()),

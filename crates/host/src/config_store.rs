@@ -12,7 +12,7 @@ use crate::error::HostError;
 ///
 /// # Errors
 /// It cannot be opened.
-pub fn open_store(config: &Config) -> Result<Arc<Store>, HostError> {
+pub fn open_store(config: &Config) -> Result<Arc<dyn Store>, HostError> {
     open_store_with(config, StoreKeys::default())
 }
 
@@ -20,21 +20,19 @@ pub fn open_store(config: &Config) -> Result<Arc<Store>, HostError> {
 ///
 /// # Errors
 /// It cannot be opened.
-pub(crate) fn open_store_with(config: &Config, sealing: StoreKeys) -> Result<Arc<Store>, HostError> {
+pub(crate) fn open_store_with(config: &Config, sealing: StoreKeys) -> Result<Arc<dyn Store>, HostError> {
     if let Some(why) = config.bad_store() {
         return Err(HostError::usage(format!("there is no store: {why}")));
     }
-    store::open_with(&config.store_url, &config.home, config.durability, sealing).map(Arc::new).map_err(|error| {
-        match error {
-            store::StoreOpenError::Url(_) | store::StoreOpenError::Schema { .. } => {
-                HostError::usage(format!("store.url: {error}"))
-            }
-            store::StoreOpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
-                HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
-            }
-            store::StoreOpenError::Store(
-                StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
-            ) => HostError::failed(error.to_string()),
+    store::open_with(&config.store_url, &config.home, config.durability, sealing).map_err(|error| match error {
+        store::StoreOpenError::Url(_) | store::StoreOpenError::Schema { .. } => {
+            HostError::usage(format!("store.url: {error}"))
         }
+        store::StoreOpenError::Store(StoreError::Unavailable(_)) if config.store_url.starts_with("sqlite:") => {
+            HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
+        }
+        store::StoreOpenError::Store(
+            StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
+        ) => HostError::failed(error.to_string()),
     })
 }

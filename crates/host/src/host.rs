@@ -56,7 +56,7 @@ pub struct Host {
     /// The hooks.
     pub engine: Arc<Engine>,
     /// The records, the sessions and the approvals.
-    pub store: Arc<Store>,
+    pub store: Arc<dyn Store>,
     /// Where persons are asked.
     pub approvals: Arc<Approvals>,
     env: Env,

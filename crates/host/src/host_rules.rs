@@ -12,7 +12,7 @@ use domain::id::{AgentId, HookName, TenantId};
 use domain::json::Object;
 use domain::rule::{Edition, Rule};
 use domain::shell::ShellFacts;
-use domain::store::{RuleStore as _, StoreError, StoredRules};
+use domain::store::{StoreError, StoredRules};
 use egress::Egress;
 use engine::Engine;
 use rule_runtime::{AdminSettings, KeyringVault, RuntimeSettings};
@@ -56,7 +56,7 @@ pub struct HostRules {
     rule_env: RuleEnvironment,
     parts: Arc<RuleServices>,
     rule_cache: Arc<RuleCache>,
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
     rule_admin: RuleAdmin,
     /// The problems of rules, a line each.
     pub diagnostics: Vec<String>,
@@ -84,7 +84,7 @@ impl HostRules {
     pub fn open(
         rule_env: RuleEnvironment,
         (loaded, env): (&Loaded, &Env),
-        (engine, store): (&Engine, &Arc<Store>),
+        (engine, store): (&Engine, &Arc<dyn Store>),
     ) -> Self {
         let config = &loaded.config;
         let judges = ModelJudges::new(config, BTreeMap::new(), |name, provider| provider_spec(env, name, provider));
@@ -280,7 +280,7 @@ impl RuleEnvironment {
     ///
     /// # Errors
     /// The store cannot be opened.
-    pub fn open_store(&self, config: &Config) -> Result<Arc<Store>, HostError> {
+    pub fn open_store(&self, config: &Config) -> Result<Arc<dyn Store>, HostError> {
         let signing = match config.store_url.as_str() {
             IN_MEMORY => None,
             _ => SigningKey::open_or_create(&config.home)
@@ -291,7 +291,7 @@ impl RuleEnvironment {
     }
 
     /// Does something with the rules of the files of `config`.
-    fn syncing<T>(&self, config: &Config, store: &Arc<Store>, work: impl FnOnce(&RuleSync<'_>) -> T) -> T {
+    fn syncing<T>(&self, config: &Config, store: &Arc<dyn Store>, work: impl FnOnce(&RuleSync<'_>) -> T) -> T {
         let sealed = KeyringVault(self.keyring.clone());
         let agents = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
         work(&RuleSync { config, edition: self.edition, store: &**store, sealed: &sealed, agents })
@@ -300,7 +300,7 @@ impl RuleEnvironment {
     fn rule_admin(
         &self,
         config: &Config,
-        (store, rule_cache, parts, agents): (&Arc<Store>, &Arc<RuleCache>, &Arc<RuleServices>, AgentNames),
+        (store, rule_cache, parts, agents): (&Arc<dyn Store>, &Arc<RuleCache>, &Arc<RuleServices>, AgentNames),
     ) -> RuleAdmin {
         let workspaces = self.workspaces.clone();
         let settings = AdminSettings {
@@ -322,7 +322,7 @@ impl RuleEnvironment {
     pub fn parts(
         &self,
         (config, env): (&Config, &Env),
-        (engine, store): (&Engine, &Arc<Store>),
+        (engine, store): (&Engine, &Arc<dyn Store>),
         evaluator: Option<Arc<dyn Evaluator>>,
     ) -> Arc<RuleServices> {
         let hooks = &config.agent_hooks;

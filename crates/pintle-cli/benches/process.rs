@@ -147,9 +147,8 @@ fn memory_kib(pid: u32) -> anyhow::Result<(u64, u64)> {
 fn commit(report: &mut Report, home: &Path) -> anyhow::Result<()> {
     const TIMES: usize = 300;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let opened = |url: &str, durability| {
-        store::open(url, home, durability).map(Arc::new).with_context(|| format!("`{url}` does not open"))
-    };
+    let opened =
+        |url: &str, durability| store::open(url, home, durability).with_context(|| format!("`{url}` does not open"));
     let forgets: Arc<dyn RecordStore> = Arc::new(NullStore);
     let mut forgotten = |times| clear_often(&runtime, &forgets, times);
     let with_the_system: Arc<dyn RecordStore> = opened("sqlite://system.db", Durability::Commit)?;

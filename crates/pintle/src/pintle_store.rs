@@ -145,7 +145,7 @@ impl PintleStore {
         let durability = if self.durable { Durability::BeforeEffect } else { Durability::Commit };
         let sealing = StoreKeys { keyring: Some(keyring.clone()), signing: None };
         let kept = store::open_with(&self.url, &self.folder, durability, sealing);
-        let kept = Arc::new(kept.map_err(|error| PintleStoreError::Store(error.to_string()))?);
+        let kept = kept.map_err(|error| PintleStoreError::Store(error.to_string()))?;
         // Named one by one: a kind of store that comes later runs no commands until somebody says so.
         let is_own = ["sqlite:", "memory:"].iter().any(|scheme| self.url.starts_with(scheme));
         let commands = self.commands.unwrap_or(is_own);
@@ -158,7 +158,7 @@ impl PintleStore {
             egress: Egress::new(allowed),
             judge: self.judge,
         };
-        Ok(Stores { rules: Some(Arc::new(source)), ..Stores::from(kept) })
+        Ok(Stores { rules: Some(Arc::new(source)), ..Stores::records(kept.clone()).with_approvals(kept) })
     }
 }
 

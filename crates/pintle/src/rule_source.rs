@@ -20,7 +20,7 @@ pub trait Judge: Send + Sync + 'static {
 
 /// The source of the rules of a host that is to be opened.
 pub(crate) struct RuleSource {
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) edition: Edition,
     pub(crate) folder: PathBuf,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::id::{AgentId, TenantId, agent_uuid};
 use domain::llm::LlmRequest;
-use domain::store::{RuleStore as _, StoreError, Tenant as TenantRow};
+use domain::store::{StoreError, Tenant as TenantRow};
 use engine::Engine;
 use futures_util::future::BoxFuture;
 use rule_runtime::{AdminSettings, RuntimeSettings};
@@ -23,7 +23,7 @@ const THE_JUDGE: &str = "host";
 
 /// The rules of one host, in force.
 pub(crate) struct RulesInForce {
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
     rule_cache: Arc<RuleCache>,
     services: Arc<RuleServices>,
     rule_admin: RuleAdmin,

@@ -49,7 +49,7 @@ pub struct RuntimeSettings {
 pub fn services(
     settings: RuntimeSettings,
     engine: &Engine,
-    store: &Arc<Store>,
+    store: &Arc<dyn Store>,
     keyring: &Arc<Keyring>,
 ) -> Arc<RuleServices> {
     let tasks = engine.tasks().clone();
@@ -94,7 +94,7 @@ pub struct AdminSettings {
 /// The place where the rules of `store` are managed that `rule_cache` keeps in force.
 pub fn rule_admin(
     settings: AdminSettings,
-    store: &Arc<Store>,
+    store: &Arc<dyn Store>,
     keyring: &Arc<Keyring>,
     rule_cache: &Arc<RuleCache>,
     services: &Arc<RuleServices>,

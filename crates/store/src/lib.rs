@@ -8,9 +8,7 @@ mod body;
 pub mod database;
 mod db;
 mod evidence;
-mod executions;
 pub mod foreign;
-mod hooks;
 mod jsonb;
 pub mod keyring;
 pub mod memory;
@@ -28,17 +26,20 @@ mod sealing;
 pub mod sqlite;
 pub mod timing;
 
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
-use domain::id::TenantId;
-use domain::record::EventRecord;
-use domain::session::JournalEntry;
+use domain::json::Object;
+use domain::rule::Rule;
 use domain::store::{
-    ApprovalQuery, ApprovalStore, IdleStore, JournalAppend, OnKept, RecordQuery, RecordStore, Room, RoomSoon,
-    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent,
+    ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionStore,
+    StoreError,
 };
 use serde::Deserialize;
+
+use keyring::Keyring;
+use rows::rotation::{RotationBatch, SealedColumn};
 
 pub use body::MAX_BODY_BYTES;
 pub use memory::Memory;
@@ -59,15 +60,43 @@ pub enum Durability {
     BeforeEffect,
 }
 
-/// A store of one of the known kinds.
-#[derive(Debug)]
-pub enum Store {
-    /// A file.
-    Sqlite(Sqlite),
-    /// A database of a server.
-    Postgres(Postgres),
-    /// Gone with the process.
-    Memory(Memory),
+/// A store of any kind: all that the product keeps, behind one handle.
+pub trait Store:
+    RecordStore
+    + SessionStore
+    + ApprovalStore
+    + RuleStore
+    + BudgetStore
+    + OutboxStore
+    + ExecutionStore
+    + AuditStore
+    + fmt::Debug
+{
+    /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError>;
+
+    /// Seals at most `limit` values of `what` with the key of `keyring` that seals now, of rows after `after`, in one
+    /// transaction. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn rotate(
+        &self,
+        what: SealedColumn,
+        keyring: &Keyring,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RotationBatch, StoreError>;
+
+    /// Writes `config`, which says the same in other ciphertexts, into the row of `before`, unless somebody changed it
+    /// meanwhile, and says whether it did. The version and the history of the rule stay. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError>;
 }
 
 /// Why a store could not be opened.
@@ -96,7 +125,7 @@ pub enum StoreOpenError {
 ///
 /// # Errors
 /// The URL is unknown, or the store cannot be used as it is.
-pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, StoreOpenError> {
+pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Arc<dyn Store>, StoreOpenError> {
     open_with(url, home, durability, StoreKeys::default())
 }
 
@@ -104,14 +133,17 @@ pub fn open(url: &str, home: &Path, durability: Durability) -> Result<Store, Sto
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_with(url: &str, home: &Path, durability: Durability, sealing: StoreKeys) -> Result<Store, StoreOpenError> {
+pub fn open_with(
+    url: &str,
+    home: &Path,
+    durability: Durability,
+    sealing: StoreKeys,
+) -> Result<Arc<dyn Store>, StoreOpenError> {
     match url.split_once(':') {
-        Some(("memory", "")) => Ok(Store::Memory(Memory::with_sealing(sealing))),
+        Some(("memory", "")) => Ok(Arc::new(Memory::with_sealing(sealing))),
         Some(("memory", rest)) => Err(StoreOpenError::Url(format!("nothing may follow `memory:`, got `{rest}`"))),
-        Some(("sqlite", rest)) => {
-            Ok(Store::Sqlite(Sqlite::open_with(&home.join(sqlite_file(rest)?), durability, sealing)?))
-        }
-        Some(("postgres" | "postgresql", _)) => Ok(Store::Postgres(Postgres::open_with(url, durability, sealing)?)),
+        Some(("sqlite", rest)) => Ok(Arc::new(Sqlite::open_with(&home.join(sqlite_file(rest)?), durability, sealing)?)),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(Postgres::open_with(url, durability, sealing)?)),
         // The rest of a foreign URL may hold a password, so only its scheme is repeated.
         Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
         None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
@@ -147,110 +179,6 @@ fn sqlite_file(rest: &str) -> Result<&str, StoreOpenError> {
         return Err(StoreOpenError::Url(format!("`sqlite://{file}` has options, and there are none")));
     }
     Ok(file)
-}
-
-impl Store {
-    /// How long hooks took, over the newest `limit` events that are no tests.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        match self {
-            Self::Sqlite(store) => store.hook_timings(limit),
-            Self::Postgres(store) => store.hook_timings(limit),
-            Self::Memory(store) => Ok(store.hook_timings(limit)),
-        }
-    }
-
-    fn records(&self) -> &dyn RecordStore {
-        match self {
-            Self::Sqlite(store) => store,
-            Self::Postgres(store) => store,
-            Self::Memory(store) => store,
-        }
-    }
-
-    fn conversations(&self) -> &dyn SessionStore {
-        match self {
-            Self::Sqlite(store) => store,
-            Self::Postgres(store) => store,
-            Self::Memory(store) => store,
-        }
-    }
-
-    fn questions(&self) -> &dyn ApprovalStore {
-        match self {
-            Self::Sqlite(store) => store,
-            Self::Postgres(store) => store,
-            Self::Memory(store) => store,
-        }
-    }
-}
-
-impl RecordStore for Store {
-    fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
-        self.records().keep(records, done);
-    }
-
-    fn keep_patiently(&self, records: Vec<EventRecord>, room: Room, done: OnKept) {
-        self.records().keep_patiently(records, room, done);
-    }
-
-    fn room(&self, records: &[EventRecord]) -> RoomSoon {
-        self.records().room(records)
-    }
-
-    fn idle(&self) -> Option<Box<dyn IdleStore + '_>> {
-        self.records().idle()
-    }
-
-    fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        self.records().find(query)
-    }
-}
-
-impl SessionStore for Store {
-    fn append(&self, append: JournalAppend, done: OnKept) {
-        self.conversations().append(append, done);
-    }
-
-    fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
-        self.conversations().hold(key)
-    }
-
-    fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
-        self.conversations().journal(key)
-    }
-
-    fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
-        self.conversations().sessions(tenant)
-    }
-
-    fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.conversations().delete(key)
-    }
-}
-
-impl ApprovalStore for Store {
-    fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {
-        self.questions().ask(question, now)
-    }
-
-    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        self.questions().answer(id, said, now)
-    }
-
-    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
-        self.questions().use_up(id, now)
-    }
-
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        self.questions().approval(id)
-    }
-
-    fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
-        self.questions().approvals(query)
-    }
 }
 
 #[cfg(test)]
@@ -289,6 +217,6 @@ mod tests {
         let file = other.path().join("abs.db");
         drop(open(&format!("sqlite://{}", file.display()), home.path(), Durability::BeforeEffect).unwrap());
         assert!(file.is_file());
-        assert!(matches!(open("memory:", home.path(), Durability::Commit), Ok(Store::Memory(_))));
+        assert!(open("memory:", home.path(), Durability::Commit).is_ok());
     }
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::id::TenantId;
+use domain::json::Object;
 use domain::record::EventRecord;
+use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionRow,
@@ -20,6 +22,9 @@ use history::History;
 use hooks::RuleTables;
 use state::{Held, MemoryState};
 
+use crate::Store;
+use crate::keyring::Keyring;
+use crate::rows::rotation::{RotationBatch, SealedColumn};
 use crate::sealing::StoreKeys;
 use crate::timing::{HookTiming, Timings};
 
@@ -53,16 +58,6 @@ impl Memory {
         Self { history: Mutex::new(History::new(sealing)), ..Self::default() }
     }
 
-    /// How long hooks took, over the newest `limit` events that are no tests.
-    pub fn hook_timings(&self, limit: usize) -> Vec<HookTiming> {
-        let mut timings = Timings::default();
-        for event in self.history().events.iter().rev().filter(|event| !event.who.is_test).take(limit) {
-            let event = StoredEvent::from(event);
-            timings.add(&event.at, event.hooks);
-        }
-        timings.finish()
-    }
-
     fn history(&self) -> MutexGuard<'_, History> {
         // A panic elsewhere leaves whole events behind, never half ones.
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
@@ -74,6 +69,26 @@ impl Memory {
 
     fn push(&self, records: Vec<EventRecord>) {
         self.history().push(records);
+    }
+}
+
+impl Store for Memory {
+    fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
+        let mut timings = Timings::default();
+        for event in self.history().events.iter().rev().filter(|event| !event.who.is_test).take(limit) {
+            let event = StoredEvent::from(event);
+            timings.add(&event.at, event.hooks);
+        }
+        Ok(timings.finish())
+    }
+
+    /// What it has is sealed with the key of this process, or not at all, and goes with it.
+    fn rotate(&self, _: SealedColumn, _: &Keyring, _: Option<&str>, _: usize) -> Result<RotationBatch, StoreError> {
+        Ok(RotationBatch::default())
+    }
+
+    fn rotate_config(&self, _: &Rule, _: &Object) -> Result<bool, StoreError> {
+        Err(StoreError::Unavailable("rows in memory go with their process; nothing is rotated there".into()))
     }
 }
 

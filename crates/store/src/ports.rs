@@ -1,11 +1,14 @@
 //! The ports of every store in a database: which transaction of [`rows`](crate::rows) answers which method, and how it
 //! is run.
 
+use std::fmt;
+
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::breaker::BreakerRun;
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId};
+use domain::json::Object;
 use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
@@ -17,15 +20,33 @@ use domain::store::{
 };
 use jiff::Timestamp;
 
+use crate::Store;
 use crate::database::{Database, SqlStore};
 use crate::evidence::opened;
+use crate::keyring::Keyring;
 use crate::rows::batch::Batch;
+use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
 use crate::timing::HookTiming;
 
-/// How long hooks took, over the newest `limit` events of `store` that are no tests. Blocks.
-pub(crate) fn hook_timings<D: Database>(store: &SqlStore<D>, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-    store.0.list(|db| records::hook_timings(db, limit))
+impl<D: Database + fmt::Debug> Store for SqlStore<D> {
+    fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
+        self.0.list(|db| records::hook_timings(db, limit))
+    }
+
+    fn rotate(
+        &self,
+        what: SealedColumn,
+        keyring: &Keyring,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RotationBatch, StoreError> {
+        self.0.write(|db| rotation::column(db, what, keyring, (after, limit)))
+    }
+
+    fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
+        self.0.write(|db| rotation::config(db, before, config))
+    }
 }
 
 impl<D: Database> RecordStore for SqlStore<D> {

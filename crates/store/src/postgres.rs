@@ -40,8 +40,7 @@ use crate::rows::batch::Batch;
 use crate::rows::group::is_awaited_by;
 use crate::rows::sessions::HeldBy;
 use crate::sealing::StoreKeys;
-use crate::timing::HookTiming;
-use crate::{Durability, StoreOpenError, ports};
+use crate::{Durability, StoreOpenError};
 use base::Base;
 use holds::Holds;
 use target::Target;
@@ -101,14 +100,6 @@ impl Postgres {
     /// Host, port and database, without user and password.
     pub fn name(&self) -> &str {
         self.0.base.target.name()
-    }
-
-    /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        ports::hook_timings(self, limit)
     }
 }
 

@@ -2,71 +2,27 @@
 //!
 //! What is under that key already is passed over, so a rotation that was broken off goes on where it was.
 
-use domain::json::Object;
-use domain::rule::Rule;
-use domain::store::StoreError;
-
-use crate::Store;
-use crate::database::Database as _;
-use crate::keyring::Keyring;
-use crate::rows::rotation;
 pub use crate::rows::rotation::{RotationBatch, SealedColumn, UnopenedValue};
-
-impl Store {
-    /// Seals at most `limit` values of `what` with the key of `keyring` that seals now, of rows after `after`, in one
-    /// transaction. Blocks.
-    ///
-    /// # Errors
-    /// The store cannot do it.
-    pub fn rotate(
-        &self,
-        what: SealedColumn,
-        keyring: &Keyring,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RotationBatch, StoreError> {
-        match self {
-            Self::Sqlite(store) => store.0.write(|db| rotation::column(db, what, keyring, (after, limit))),
-            Self::Postgres(store) => store.0.write(|db| rotation::column(db, what, keyring, (after, limit))),
-            // What it has is sealed with the key of this process, or not at all, and goes with it.
-            Self::Memory(_) => Ok(RotationBatch::default()),
-        }
-    }
-
-    /// Writes `config`, which says the same in other ciphertexts, into the row of `before`, unless somebody changed it
-    /// meanwhile. Says whether it did. The version and the history of the hook stay. Blocks.
-    ///
-    /// # Errors
-    /// The store cannot do it.
-    pub fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
-        match self {
-            Self::Sqlite(store) => store.0.write(|db| rotation::config(db, before, config)),
-            Self::Postgres(store) => store.0.write(|db| rotation::config(db, before, config)),
-            Self::Memory(_) => {
-                Err(StoreError::Unavailable("rows in memory go with their process; nothing is rotated there".into()))
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
     use std::path::Path;
+    use std::sync::Arc;
     use std::sync::mpsc::channel;
 
     use domain::breaker::BreakerPolicy;
     use domain::checkpoint::CheckpointKind;
     use domain::id::{HookId, TenantId};
-    use domain::json::json;
-    use domain::rule::{Fallback, HandlerType, HookScope, Source};
-    use domain::store::{Actor, OutboxJob, OutboxStore as _, RuleChange, RuleStore as _};
+    use domain::json::{Object, json};
+    use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+    use domain::store::{Actor, OutboxJob, RuleChange};
     use jiff::Timestamp;
     use testkit::postgres::Server;
 
     use super::*;
-    use crate::keyring::KeySource;
-    use crate::{Durability, StoreKeys, open_with};
+    use crate::keyring::{KeySource, Keyring};
+    use crate::{Durability, Store, StoreKeys, open_with};
 
     const OLD: &str = "0000000000000000000000000000000000000000000000000000000000000001";
     const NEW: &str = "0000000000000000000000000000000000000000000000000000000000000002";
@@ -80,7 +36,7 @@ mod tests {
         Keyring::open(&source).unwrap()
     }
 
-    fn opened(url: &str, home: &Path, keyring: Keyring) -> Store {
+    fn opened(url: &str, home: &Path, keyring: Keyring) -> Arc<dyn Store> {
         let sealing = StoreKeys { keyring: Some(keyring.into()), signing: None };
         open_with(url, home, Durability::Commit, sealing).unwrap()
     }
@@ -97,14 +53,14 @@ mod tests {
         }
     }
 
-    fn enqueue(store: &Store, jobs: Vec<OutboxJob>) {
+    fn enqueue(store: &dyn Store, jobs: Vec<OutboxJob>) {
         let (say, hear) = channel();
         store.enqueue(jobs, Box::new(move |done| say.send(done).unwrap()));
         hear.recv().unwrap().unwrap();
     }
 
     fn check(url: &str, home: &Path) {
-        enqueue(&opened(url, home, keyring(OLD, None)), (1..=5).map(job).collect());
+        enqueue(&*opened(url, home, keyring(OLD, None)), (1..=5).map(job).collect());
         let both = keyring(NEW, Some(OLD));
         let store = opened(url, home, keyring(NEW, None));
         let first = store.rotate(SealedColumn::Jobs, &both, None, 2).unwrap();

@@ -26,6 +26,7 @@ pub use domain::store::MAX_PATCH_BYTES;
 pub use crate::room::QUEUE_BATCHES;
 pub use crate::rows::batch::MAX_GROUP_BATCHES;
 
+use crate::Durability;
 use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};
 use crate::room::Rooms;
@@ -33,8 +34,6 @@ use crate::rows::batch::{Batch, Traffic};
 use crate::rows::group::is_awaited_by;
 use crate::rows::sessions::HeldBy;
 use crate::sealing::StoreKeys;
-use crate::timing::HookTiming;
-use crate::{Durability, ports};
 use file::Place;
 use locks::Locks;
 use writer::Writer;
@@ -112,14 +111,6 @@ impl Sqlite {
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.0.path
-    }
-
-    /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        ports::hook_timings(self, limit)
     }
 }
 

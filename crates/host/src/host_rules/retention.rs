@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::store::{AuditStore as _, ExecutionStore as _, StoreError};
+use domain::store::StoreError;
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 use tokio::sync::watch;
@@ -47,13 +47,13 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Forgets what is too old, some at a time, until it is cancelled. Other terms count at once.
 pub(super) async fn forget_old(
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
     mut terms: watch::Receiver<RetentionTerms>,
     cancel: CancellationToken,
 ) {
     loop {
         let (forgetful, terms_now) = (store.clone(), *terms.borrow_and_update());
-        let forgotten = tokio::task::spawn_blocking(move || forget_some(&forgetful, terms_now, Timestamp::now()));
+        let forgotten = tokio::task::spawn_blocking(move || forget_some(&*forgetful, terms_now, Timestamp::now()));
         let Ok(more) = forgotten.await else { return };
         let pause = if more { PAUSE } else { FORGET_EVERY };
         tokio::select! {
@@ -66,7 +66,7 @@ pub(super) async fn forget_old(
 }
 
 /// Forgets some of what is too old at `now`. Says whether there may be more. What fails is tried again later.
-fn forget_some(store: &Store, terms: RetentionTerms, now: Timestamp) -> bool {
+fn forget_some(store: &dyn Store, terms: RetentionTerms, now: Timestamp) -> bool {
     let executions = store.forget(before(now, terms.rows), before(now, terms.details), FORGET_ROWS);
     let more = said("executions", executions) >= FORGET_ROWS;
     let cut = cut_some(store, before(now, terms.audit));
@@ -74,7 +74,7 @@ fn forget_some(store: &Store, terms: RetentionTerms, now: Timestamp) -> bool {
 }
 
 /// Cuts some of every chain. Says how many rows went.
-fn cut_some(store: &Store, before: Timestamp) -> Result<usize, StoreError> {
+fn cut_some(store: &dyn Store, before: Timestamp) -> Result<usize, StoreError> {
     let mut gone = 0;
     for tenant in store.audited()? {
         let rows = store.forget_audit(&tenant, before, CUT_ROWS)?;
@@ -127,19 +127,19 @@ mod tests {
     }
 
     /// A store that signs, with so many rows of today.
-    fn filled(url: &str, home: &Path, rows: u64) -> Arc<Store> {
+    fn filled(url: &str, home: &Path, rows: u64) -> Arc<dyn Store> {
         let signing = Some(Arc::new(SigningKey::open_or_create(home).unwrap()));
-        let store = Arc::new(open_with(url, home, Durability::Commit, StoreKeys { keyring: None, signing }).unwrap());
-        keep(&store, rows);
+        let store = open_with(url, home, Durability::Commit, StoreKeys { keyring: None, signing }).unwrap();
+        keep(&*store, rows);
         store
     }
 
-    fn keep(store: &Store, rows: u64) {
+    fn keep(store: &dyn Store, rows: u64) {
         let now = Timestamp::now();
         keep_executions(store, (0..rows).map(|_| execution(now)).collect()).unwrap();
     }
 
-    fn verified(store: &Store, home: &Path) -> VerifyReport {
+    fn verified(store: &dyn Store, home: &Path) -> VerifyReport {
         let keys = PublicKeys::parse(&std::fs::read_to_string(home.join(PUBLIC_KEY_FILE)).unwrap()).unwrap();
         let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
         let mut verifier = Verifier::new(&check);
@@ -149,7 +149,7 @@ mod tests {
         verifier.finish()
     }
 
-    fn executions(store: &Store) -> usize {
+    fn executions(store: &dyn Store) -> usize {
         let everything = ExecutionQuery { limit: 9999, ..ExecutionQuery::default() };
         store.executions(&everything).unwrap().len()
     }
@@ -159,20 +159,24 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = filled(url, home.path(), ROWS);
         let in_days = |days: i64| Timestamp::now() + SignedDuration::from_hours(24 * days);
-        let all = |terms: RetentionTerms, now: Timestamp| while forget_some(&store, terms, now) {};
+        let all = |terms: RetentionTerms, now: Timestamp| while forget_some(&*store, terms, now) {};
 
         all(terms(None, None), in_days(89));
-        assert_eq!((executions(&store), verified(&store, home.path()).tenants[0].rows), (ROWS as usize, ROWS), "{url}");
+        assert_eq!(
+            (executions(&*store), verified(&*store, home.path()).tenants[0].rows),
+            (ROWS as usize, ROWS),
+            "{url}"
+        );
 
         // The chain is kept for longer than what it tells of.
         all(terms(None, Some(200)), in_days(91));
-        assert_eq!((executions(&store), verified(&store, home.path()).tenants[0].rows), (0, ROWS), "{url}");
+        assert_eq!((executions(&*store), verified(&*store, home.path()).tenants[0].rows), (0, ROWS), "{url}");
 
         let last = store.last_checkpoint(&TenantId::default_tenant()).unwrap().unwrap();
-        assert!(forget_some(&store, terms(None, None), in_days(91)), "{url}: not all at once");
+        assert!(forget_some(&*store, terms(None, None), in_days(91)), "{url}: not all at once");
         all(terms(None, None), in_days(91));
-        keep(&store, 3);
-        let report = verified(&store, home.path());
+        keep(&*store, 3);
+        let report = verified(&*store, home.path());
         assert!(report.is_intact(), "{url}: {report}");
         let chain = &report.tenants[0];
         assert_eq!((chain.anchor, chain.rows), (Some(last.seq), ROWS + 3 - last.seq), "{url}: {report}");
@@ -188,7 +192,7 @@ mod tests {
     #[tokio::test]
     async fn other_terms_count_at_once() {
         let home = tempfile::tempdir().unwrap();
-        let store = Arc::new(open_with("memory:", home.path(), Durability::Commit, StoreKeys::default()).unwrap());
+        let store = open_with("memory:", home.path(), Durability::Commit, StoreKeys::default()).unwrap();
         let old = Timestamp::now() - SignedDuration::from_hours(24 * 60);
         keep_executions(&*store, vec![execution(old), execution(Timestamp::now())]).unwrap();
         let (say, terms_now) = watch::channel(terms(None, None));
@@ -197,10 +201,10 @@ mod tests {
         let forgetting = tasks.spawn(forget_old(store.clone(), terms_now, cancel));
         say.send(terms(Some(61), None)).unwrap();
         say.send(terms(Some(59), None)).unwrap();
-        while executions(&store) == 2 {
+        while executions(&*store) == 2 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(executions(&store), 1);
+        assert_eq!(executions(&*store), 1);
         drop(say);
         forgetting.await.unwrap();
     }
@@ -212,7 +216,7 @@ mod tests {
         assert_eq!(before(Timestamp::now(), terms.audit), Timestamp::UNIX_EPOCH);
         let home = tempfile::tempdir().unwrap();
         let store = filled("sqlite://pintle.db", home.path(), 3);
-        assert!(!forget_some(&store, terms, Timestamp::now()));
-        assert_eq!(executions(&store), 3);
+        assert!(!forget_some(&*store, terms, Timestamp::now()));
+        assert_eq!(executions(&*store), 3);
     }
 }

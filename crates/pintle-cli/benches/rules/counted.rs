@@ -18,12 +18,12 @@ use store::Store;
 
 /// A store that counts its questions: everything but the records that are handed over to be written.
 pub(crate) struct Counted {
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
     questions: AtomicUsize,
 }
 
 impl Counted {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store, questions: AtomicUsize::new(0) }
     }
 
@@ -32,9 +32,9 @@ impl Counted {
         self.questions.load(Ordering::SeqCst)
     }
 
-    fn asked(&self) -> &Store {
+    fn asked(&self) -> &dyn Store {
         self.questions.fetch_add(1, Ordering::SeqCst);
-        &self.store
+        &*self.store
     }
 
     /// Waits until everything is written that was handed over, and sees that nothing was lost.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use domain::id::AgentId;
 use domain::rule::Rule;
-use domain::store::{Actor, RecordStore, RuleChange, RuleStore as _};
+use domain::store::{Actor, RecordStore, RuleChange};
 use egress::{Egress, KeepAlive, Resolver};
 use engine::{Dispatcher, Engine, NullStore};
 use host::config::{Env, LoadOptions, load};

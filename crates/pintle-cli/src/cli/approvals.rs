@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::json::Object;
-use domain::store::{ApprovalQuery, ApprovalStore as _, StoreError};
+use domain::store::{ApprovalQuery, StoreError};
 use similar::{ChangeTag, TextDiff};
 use store::Store;
 
@@ -142,7 +142,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     }
     let store = opened(global)?;
     let now = jiff::Timestamp::now();
-    let approval = find(&store, &args.id)?;
+    let approval = find(&*store, &args.id)?;
     terminal::say(&whole(&approval))?;
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer(&approval.id, said, now).map_err(failed)?;
@@ -158,7 +158,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
 }
 
 /// The approval whose id is `id` or begins with it.
-fn find(store: &Store, id: &str) -> Result<Approval, CliError> {
+fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
     if let Some(exact) = store.approval(id).map_err(failed)? {
         return Ok(exact);
     }
@@ -227,7 +227,7 @@ pub(super) fn person() -> String {
     }
 }
 
-fn opened(global: &Global) -> Result<std::sync::Arc<Store>, CliError> {
+fn opened(global: &Global) -> Result<std::sync::Arc<dyn Store>, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     Ok(open_store(&loaded.config)?)
 }

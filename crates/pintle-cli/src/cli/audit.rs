@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use clap::Subcommand;
 use domain::id::TenantId;
 use domain::nearest::nearest;
-use domain::store::{AuditStore as _, RuleStore as _, StoreError};
+use domain::store::StoreError;
 use store::Store;
 
 use super::Global;
@@ -49,7 +49,7 @@ struct ChainOf {
 }
 
 /// The chains of `store`; only that of the tenant `slug` if one is named. A tenant that is gone has its chain still.
-fn chains(store: &Store, slug: Option<&str>) -> Result<Vec<ChainOf>, CliError> {
+fn chains(store: &dyn Store, slug: Option<&str>) -> Result<Vec<ChainOf>, CliError> {
     let tenants = store.tenants().map_err(failed)?;
     let mut found: Vec<ChainOf> =
         tenants.into_iter().map(|tenant| ChainOf { tenant: tenant.id, slug: tenant.slug }).collect();

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT};
 use domain::json::json;
-use domain::store::{Budget, BudgetStore as _, RuleStore as _, Tenant};
+use domain::store::{Budget, Tenant};
 use store::Store;
 
 use super::audit::{failed, no_tenant};
@@ -56,12 +56,12 @@ pub(super) fn run(global: &Global, command: BudgetCommand) -> Result<u8, CliErro
     let now = jiff::Timestamp::now();
     let (tenant, budget, as_json) = match command {
         BudgetCommand::Get(GetArgs { tenant, json }) => {
-            let tenant = named(&store, tenant.as_deref())?;
+            let tenant = named(&*store, tenant.as_deref())?;
             let budget = store.budget(&tenant.id, now).map_err(failed)?;
             (tenant, budget, json)
         }
         BudgetCommand::Set(SetArgs { total, tenant, json }) => {
-            let tenant = named(&store, tenant.as_deref())?;
+            let tenant = named(&*store, tenant.as_deref())?;
             let budget = store.set_budget(&tenant.id, total, now).map_err(failed)?;
             (tenant, budget, json)
         }
@@ -72,7 +72,7 @@ pub(super) fn run(global: &Global, command: BudgetCommand) -> Result<u8, CliErro
 }
 
 /// The tenant with this slug or id; without one the default tenant. Nobody lives in that of global hooks.
-fn named(store: &Store, slug: Option<&str>) -> Result<Tenant, CliError> {
+fn named(store: &dyn Store, slug: Option<&str>) -> Result<Tenant, CliError> {
     let mut tenants = store.tenants().map_err(failed)?;
     tenants.retain(|tenant| tenant.id.as_str() != SENTINEL_TENANT);
     let slug = slug.unwrap_or("default");

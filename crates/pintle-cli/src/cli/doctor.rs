@@ -122,15 +122,15 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
 }
 
 /// Everything that takes a running host.
-async fn examine(host: &Host, env: &Env, store: Result<Arc<Store>, host::HostError>) -> Vec<Check> {
+async fn examine(host: &Host, env: &Env, store: Result<Arc<dyn Store>, host::HostError>) -> Vec<Check> {
     // Guards may be about the tools of MCP servers, so those come first.
     let servers = servers::reach(host).await;
     let (mut checks, canaries) = guards::prove(host).await;
     checks.extend(guards::shadows(host));
     checks.extend(records::rules(host));
     let config = &host.loaded.config;
-    let chains = store.as_ref().ok().map(|store| records::audit(config, store));
-    let meters = store.as_ref().ok().map(|store| meters::meters(host, store)).unwrap_or_default();
+    let chains = store.as_ref().ok().map(|store| records::audit(config, &**store));
+    let meters = store.as_ref().ok().map(|store| meters::meters(host, &**store)).unwrap_or_default();
     checks.push(surroundings::store(host, store, canaries).await);
     checks.extend(chains);
     checks.extend(meters);

@@ -15,7 +15,7 @@ use domain::id::{SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value};
 use domain::message::CallPart;
-use domain::store::{ApprovalQuery, ApprovalStore as _, StoreError};
+use domain::store::{ApprovalQuery, StoreError};
 use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
 use mcp::{OfferedTool, ToolSource};
@@ -130,7 +130,7 @@ impl ToolSource for CallQueue {
 struct CallWorker {
     runner: Runner,
     media: Option<Arc<MediaStore>>,
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
     stop: CancellationToken,
 }
 
@@ -168,7 +168,7 @@ impl CallWorker {
         };
         if cancel.is_cancelled() {
             let (store, key) = (self.store.clone(), key.clone());
-            let withdrawing = tokio::task::spawn_blocking(move || withdraw(&store, &key));
+            let withdrawing = tokio::task::spawn_blocking(move || withdraw(&*store, &key));
             if let Err(error) = withdrawing.await.map_err(|error| error.to_string()).flatten() {
                 tracing::warn!("what was asked for a call that is withdrawn still waits: {error}");
             }
@@ -182,7 +182,7 @@ impl CallWorker {
 }
 
 /// Answers what still waits in the session `key`, for whose calls nobody waits any more.
-fn withdraw(store: &Store, key: &SessionId) -> Result<(), String> {
+fn withdraw(store: &dyn Store, key: &SessionId) -> Result<(), String> {
     let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(|error| error.to_string())?;
     for one in waiting.iter().filter(|one| one.session_id == *key) {
         let said =

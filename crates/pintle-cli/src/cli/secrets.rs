@@ -2,7 +2,6 @@
 
 use clap::{Args, Subcommand};
 use domain::rule::Rule;
-use domain::store::RuleStore as _;
 use rules::record;
 use serde::Serialize;
 use store::Store;
@@ -53,9 +52,9 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
     };
     let store = open_store(&loaded.config)?;
     let mut rotation = Rotation { kid: kid.to_owned(), ..Rotation::default() };
-    rotation.hooks(&store, &keyring)?;
-    rotation.details = rotation.column(&store, &keyring, SealedColumn::Details)?;
-    rotation.jobs = rotation.column(&store, &keyring, SealedColumn::Jobs)?;
+    rotation.hooks(&*store, &keyring)?;
+    rotation.details = rotation.column(&*store, &keyring, SealedColumn::Details)?;
+    rotation.jobs = rotation.column(&*store, &keyring, SealedColumn::Jobs)?;
     terminal::say(&if args.json { rotation.json()? } else { rotation.plain() })?;
     if rotation.failed == 0 {
         return Ok(0);
@@ -96,7 +95,7 @@ struct Rotation {
 }
 
 impl Rotation {
-    fn hooks(&mut self, store: &Store, keyring: &Keyring) -> Result<(), CliError> {
+    fn hooks(&mut self, store: &dyn Store, keyring: &Keyring) -> Result<(), CliError> {
         for hook in store.rules().map_err(failed)?.hooks {
             self.hook(store, keyring, hook)?;
         }
@@ -104,7 +103,7 @@ impl Rotation {
     }
 
     /// One hook. Whoever changes it meanwhile may do so, and it is looked at once more.
-    fn hook(&mut self, store: &Store, keyring: &Keyring, hook: Rule) -> Result<(), CliError> {
+    fn hook(&mut self, store: &dyn Store, keyring: &Keyring, hook: Rule) -> Result<(), CliError> {
         let mut now = Some(hook);
         for _ in 0..TRIES {
             let Some(hook) = now else { return Ok(()) };
@@ -122,7 +121,7 @@ impl Rotation {
         Err(CliError::failed(format!("hook \"{label}\" is changed all the time; run this again")))
     }
 
-    fn column(&mut self, store: &Store, keyring: &Keyring, what: SealedColumn) -> Result<Count, CliError> {
+    fn column(&mut self, store: &dyn Store, keyring: &Keyring, what: SealedColumn) -> Result<Count, CliError> {
         let (mut count, mut after) = (Count::default(), None);
         loop {
             let batch = store.rotate(what, keyring, after.as_deref(), BATCH).map_err(failed)?;

@@ -9,7 +9,7 @@ use agent::{Conversation, TurnReport};
 use anstyle::{AnsiColor, Style};
 use domain::approval::Approval;
 use domain::id::{SessionId, TenantId};
-use domain::store::{SessionStore as _, StoreError};
+use domain::store::StoreError;
 use domain::verdict::AbortScope;
 use engine::Watcher;
 

@@ -8,7 +8,7 @@ use domain::approval::{Approval, ApprovalMode};
 use domain::id::SessionId;
 use domain::nearest::nearest;
 use domain::session::Session;
-use domain::store::{ApprovalQuery, ApprovalStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, SessionRow, StoreError};
 use store::Store;
 
 use super::session::{self, tenant};
@@ -190,7 +190,7 @@ fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
 }
 
 /// The session under `key`.
-fn find(store: &Arc<Store>, key: &str) -> Result<SessionRow, CliError> {
+fn find(store: &Arc<dyn Store>, key: &str) -> Result<SessionRow, CliError> {
     let rows = store.sessions(&tenant()).map_err(failed)?;
     if let Some(row) = rows.iter().find(|row| row.session_id == key) {
         return Ok(row.clone());
@@ -209,7 +209,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, CliError> {
     Ok(format!("{text}\n"))
 }
 
-fn opened(global: &Global) -> Result<Arc<Store>, CliError> {
+fn opened(global: &Global) -> Result<Arc<dyn Store>, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     Ok(open_store(&loaded.config)?)
 }

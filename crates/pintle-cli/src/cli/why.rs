@@ -6,7 +6,7 @@ use clap::Args;
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::hook::Family;
 use domain::nearest::nearest;
-use domain::store::{RecordQuery, RecordStore as _, StoredEvent, StoredRecord};
+use domain::store::{RecordQuery, StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use store::Store;
 use unicode_width::UnicodeWidthStr as _;
@@ -69,8 +69,8 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let store = open_store(&loaded.config)?;
     let tool = args.tool.as_deref();
     let mut events = match &args.event {
-        Some(id) => vec![one_event(&store, id, tool)?],
-        None => newest::events(&store, tool)?,
+        Some(id) => vec![one_event(&*store, id, tool)?],
+        None => newest::events(&*store, tool)?,
     };
     observed::fill(&*store, &mut events)?;
     let everything = global.verbose > 0;
@@ -112,7 +112,7 @@ fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everythi
 }
 
 /// The event whose id is `id` or begins with it.
-fn one_event(store: &Store, id: &str, tool: Option<&str>) -> Result<StoredEvent, CliError> {
+fn one_event(store: &dyn Store, id: &str, tool: Option<&str>) -> Result<StoredEvent, CliError> {
     if id.is_empty() {
         return Err(
             CliError::usage("EVENT_ID is empty").hint("`pintle why` shows the newest turn, with its events' ids")
@@ -148,7 +148,7 @@ fn candidate(event: &StoredEvent) -> String {
     format!("{}  {}{tool}, {}", event.event_id, event.event, event.at)
 }
 
-fn find(store: &Store, query: &RecordQuery) -> Result<Vec<StoredEvent>, CliError> {
+fn find(store: &dyn Store, query: &RecordQuery) -> Result<Vec<StoredEvent>, CliError> {
     store.find(query).map_err(|error| CliError::failed(error.to_string()))
 }
 

@@ -5,7 +5,6 @@ use domain::clearing::ApprovalQuestion;
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::Object;
-use domain::store::ApprovalStore as _;
 use domain::tool::ToolCall;
 
 use super::env::{PINTLE, Seen, TestEnv};

@@ -8,7 +8,6 @@ use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::Object;
 use domain::rule::{Decision, HandlerType};
-use domain::store::{AuditStore as _, ExecutionStore as _};
 use jiff::Timestamp;
 use store::keyring::signing::SigningKey;
 use store::{Durability, StoreKeys, open_with};

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use domain::audit::{AuditKind, Verifier};
 use domain::id::TenantId;
 use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason, Session};
-use domain::store::{AuditStore as _, RecordQuery, RecordStore as _, SessionKey, SessionStore as _};
+use domain::store::{RecordQuery, SessionKey};
 use domain::turn::{Fact, OUTCOME_UNKNOWN};
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
@@ -144,7 +144,7 @@ impl Life<'_> {
         self.check()
     }
 
-    fn store(&self) -> store::Store {
+    fn store(&self) -> Arc<dyn store::Store> {
         store::open("sqlite://pintle.db", &self.home(), store::Durability::Commit).unwrap()
     }
 
@@ -159,7 +159,7 @@ impl Life<'_> {
             JournalEntry::Turn(Fact::Used { digest, .. }) => Some(digest.clone()),
             JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
         });
-        let (used, decided) = (used.collect::<Vec<_>>(), self.decided(&store));
+        let (used, decided) = (used.collect::<Vec<_>>(), self.decided(&*store));
         for digest in &used {
             // A kill between the decision and the use has it decided twice.
             assert!(decided.contains(digest), "life {}: {digest} was never decided: {decided:?}", self.number);
@@ -167,7 +167,7 @@ impl Life<'_> {
     }
 
     /// The permits of the decisions in the audit chains, which are whole.
-    fn decided(&self, store: &store::Store) -> Vec<String> {
+    fn decided(&self, store: &dyn store::Store) -> Vec<String> {
         let keys = std::fs::read_to_string(self.home().join(PUBLIC_KEY_FILE)).unwrap_or_default();
         let keys = PublicKeys::parse(&keys).unwrap_or_default();
         let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
@@ -280,7 +280,7 @@ fn survives(durability: &str, rules: &str) {
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"All done.\n"[..]));
     whole.done(&["run", "--quiet", "--session", "s", "again"], &[0]);
     whole.check();
-    assert_eq!(whole.decided(&whole.store()).len(), WORDS.len(), "one decision for each call");
+    assert_eq!(whole.decided(&*whole.store()).len(), WORDS.len(), "one decision for each call");
     // Several run at once, each slower than one alone.
     let mut random = fastrand::Rng::with_seed(seed);
     let moments: Vec<Duration> = (0..LIVES).map(|_| length.mul_f64(random.f64() * 1.5)).collect();

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use domain::id::TenantId;
 use domain::json::{Value, json};
 use domain::session::JournalEntry;
-use domain::store::{SessionKey, SessionStore as _};
+use domain::store::SessionKey;
 use domain::turn::Fact;
 use testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;

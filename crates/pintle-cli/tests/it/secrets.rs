@@ -1,6 +1,6 @@
 //! `pintle secrets rotate`.
 
-use domain::store::{Actor, RuleChange, RuleStore as _};
+use domain::store::{Actor, RuleChange};
 use store::{Durability, open};
 
 use super::env::{Seen, TestEnv};

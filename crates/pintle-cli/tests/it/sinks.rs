@@ -6,7 +6,7 @@ use domain::id::{TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Value, json};
 use domain::session::JournalEntry;
-use domain::store::{SessionKey, SessionStore as _};
+use domain::store::SessionKey;
 use domain::tool::{Digest, ToolCall};
 use domain::turn::Fact;
 use jiff::Timestamp;

@@ -3,7 +3,6 @@
 use domain::checkpoint::CheckpointKind;
 use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling, RecordLines};
-use domain::store::RecordStore as _;
 use domain::verdict::VerdictKind;
 
 use super::env::{PINTLE, TestEnv};

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use pintle_store::keyring::signing::{PublicKeys, SigningKey};
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
-use pintle_store::{Durability, Memory, Postgres, Sqlite, Store, StoreKeys, room};
+use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys, room};
 use rusqlite::Connection;
 use testkit::conformance::audit::{audit, chain, cleared, findings, verified};
 use testkit::conformance::executions::{EvidenceStore, all, executions, failed, ran, said};
@@ -145,11 +145,6 @@ fn memory_keeps_evidence() {
     executions_outlive_their_hooks_by_way_of_ports(&store);
     let store = fresh();
     audit(&store, &|id| make_hook(&store, id), &|kid, message, signature| keys.verify(kid, message, signature));
-    let url = pintle_store::open_with("memory:", folder.path(), Durability::Commit, sealing(folder.path())).unwrap();
-    executions(&url, &|id| match &url {
-        Store::Memory(store) => make_hook(store, id),
-        Store::Sqlite(_) | Store::Postgres(_) => panic!("{url:?}"),
-    });
 }
 
 /// The same whichever store it is.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use domain::id::TurnId;
 use domain::store::{RecordQuery, RecordStore, StoreError};
-use pintle_store::{Durability, Sqlite};
+use pintle_store::{Durability, Sqlite, Store as _};
 use rusqlite::Connection;
 use testkit::conformance::store::{event, keep};
 

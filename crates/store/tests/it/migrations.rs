@@ -1,11 +1,12 @@
 //! The schema in both databases: up, down and up again, and what becomes of rows on the way.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use domain::approval::{Approval, ApprovalStanding, ApprovalState};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionKey, SessionStore};
+use domain::store::{RecordQuery, SessionKey};
 use domain::tool::ToolCall;
 use pintle_store::{Durability, Store, migrate_to};
 use rusqlite::Connection;
@@ -29,7 +30,7 @@ impl Database<'_> {
         migrate_to(&self.url, Path::new("/"), to).unwrap();
     }
 
-    fn open(&self) -> Store {
+    fn open(&self) -> Arc<dyn Store> {
         pintle_store::open(&self.url, Path::new("/"), Durability::Commit).unwrap()
     }
 
@@ -139,8 +140,8 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
         let forged = Approval { digest: "00".into(), ..question("forged", &before, &another) };
         let store = database.open();
         let key = SessionKey { tenant: before.tenant_id.clone(), session: before.session_id.clone() };
-        appended(&store, append_of(&key, vec![begun(&before.turn_id, "hello"), queued("x")]));
-        keep(&store, vec![domain::record::EventRecord { who: before.clone(), ..event(&before.turn_id) }]).unwrap();
+        appended(&*store, append_of(&key, vec![begun(&before.turn_id, "hello"), queued("x")]));
+        keep(&*store, vec![domain::record::EventRecord { who: before.clone(), ..event(&before.turn_id) }]).unwrap();
         store.ask(old.clone(), moment(0)).unwrap();
         store.answer("old", said(true), moment(1)).unwrap();
         store.ask(forged.clone(), moment(0)).unwrap();

@@ -10,7 +10,7 @@ use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
-use pintle_store::{Durability, Postgres, Store};
+use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{approvals, call, moment, question, said};
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
 use testkit::conformance::store::{event, keep, records};
@@ -44,14 +44,14 @@ fn postgres_passes_the_suites() {
     for durability in [Durability::Commit, Durability::BeforeEffect] {
         let url = server.fresh_database();
         let store = pintle_store::open(&url, Path::new("nowhere"), durability).unwrap();
-        records(&store);
-        approvals(&store);
-        sessions(&store);
+        records(&*store);
+        approvals(&*store);
+        sessions(&*store);
         drop(store);
         // Another one finds what the first left.
         assert!(count(&open(&url)) > 100);
     }
-    timings(&Store::Postgres(open(&server.fresh_database())));
+    timings(&open(&server.fresh_database()));
     says_what_memory_says(&open(&server.fresh_database()), 0, SEQUENCES);
     durability_is_how_a_commit_is_synced(&server);
     it_can_be_called_from_inside_a_runtime(&server);

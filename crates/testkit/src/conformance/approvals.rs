@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 ///
 /// # Panics
 /// The store does not do what it has to.
-pub fn approvals<S: ApprovalStore>(store: &S) {
+pub fn approvals<S: ApprovalStore + ?Sized>(store: &S) {
     assert_eq!(store.approvals(&ApprovalQuery::newest(usize::MAX)), Ok(Vec::new()), "the suite needs an empty store");
     a_question_comes_back_whole(store);
     the_same_call_does_not_ask_twice(store);
@@ -71,15 +71,21 @@ fn somebody() -> Identity {
 }
 
 /// Asks about the call `{"n":NUMBER}`, with a fresh id that begins with `id`.
-fn ask<S: ApprovalStore>(store: &S, id: &str, who: &Identity, number: u32) -> ApprovalStanding {
+fn ask<S: ApprovalStore + ?Sized>(store: &S, id: &str, who: &Identity, number: u32) -> ApprovalStanding {
     ask_at(store, id, who, &call(&format!(r#"{{"n":{number}}}"#)), 0)
 }
 
-fn ask_at<S: ApprovalStore>(store: &S, id: &str, who: &Identity, call: &ToolCall, seconds: i64) -> ApprovalStanding {
+fn ask_at<S: ApprovalStore + ?Sized>(
+    store: &S,
+    id: &str,
+    who: &Identity,
+    call: &ToolCall,
+    seconds: i64,
+) -> ApprovalStanding {
     store.ask(question(id, who, call), moment(seconds)).expect("it can be asked")
 }
 
-fn state<S: ApprovalStore>(store: &S, id: &str) -> ApprovalState {
+fn state<S: ApprovalStore + ?Sized>(store: &S, id: &str) -> ApprovalState {
     store.approval(id).expect("it can be read").expect("it is there").state
 }
 
@@ -90,7 +96,7 @@ fn conflict<T: std::fmt::Debug>(how: Result<T, StoreError>) -> String {
     }
 }
 
-fn a_question_comes_back_whole<S: ApprovalStore>(store: &S) {
+fn a_question_comes_back_whole<S: ApprovalStore + ?Sized>(store: &S) {
     let nested = format!("{}1{}", "[".repeat(json::MAX_DEPTH - 1), "]".repeat(json::MAX_DEPTH - 1));
     for (i, arguments) in [
         r#"{"amount":12345678901234567890.10,"huge":1e400,"tiny":-0.0,"one":1.0}"#.to_owned(),
@@ -121,14 +127,14 @@ fn a_question_comes_back_whole<S: ApprovalStore>(store: &S) {
     assert_eq!(store.approval("whole-"), Ok(None), "an id is found whole");
 }
 
-fn the_same_call_does_not_ask_twice<S: ApprovalStore>(store: &S) {
+fn the_same_call_does_not_ask_twice<S: ApprovalStore + ?Sized>(store: &S) {
     let who = somebody();
     let first = ask(store, "twice-a", &who, 1);
     assert_eq!(ask(store, "twice-b", &who, 1), first, "the first question waits");
     assert_eq!(store.approval("twice-b"), Ok(None), "the second is not kept");
 }
 
-fn an_approval_is_used_once<S: ApprovalStore>(store: &S) {
+fn an_approval_is_used_once<S: ApprovalStore + ?Sized>(store: &S) {
     let who = somebody();
     ask(store, "once-a", &who, 1);
     let waiting = conflict(store.use_up("once-a", moment(0)));
@@ -149,7 +155,7 @@ fn an_approval_is_used_once<S: ApprovalStore>(store: &S) {
     assert!(matches!(store.use_up("once", moment(2)), Err(StoreError::NotFound(_))), "an id is used whole");
 }
 
-fn a_refusal_stands<S: ApprovalStore>(store: &S) {
+fn a_refusal_stands<S: ApprovalStore + ?Sized>(store: &S) {
     let who = somebody();
     ask(store, "no-a", &who, 1);
     store.answer("no-a", said(false), moment(1)).expect("it waits");
@@ -161,7 +167,7 @@ fn a_refusal_stands<S: ApprovalStore>(store: &S) {
     assert_eq!(state(store, "no-a"), ApprovalState::Refused);
 }
 
-fn time_passes<S: ApprovalStore>(store: &S) {
+fn time_passes<S: ApprovalStore + ?Sized>(store: &S) {
     let (who, same) = (somebody(), call(r#"{"n":1}"#));
     ask(store, "late-a", &who, 1);
     let in_time = ask_at(store, "late-b", &who, &same, LIFETIME_SECONDS - 1);
@@ -179,7 +185,7 @@ fn time_passes<S: ApprovalStore>(store: &S) {
     assert_eq!(store.use_up("late-a", moment(LIFETIME_SECONDS - 1)), Ok(()));
 }
 
-fn a_changed_call_is_a_new_question<S: ApprovalStore>(store: &S) {
+fn a_changed_call_is_a_new_question<S: ApprovalStore + ?Sized>(store: &S) {
     let who = somebody();
     ask(store, "change-a", &who, 1);
     store.answer("change-a", said(true), moment(1)).expect("it waits");
@@ -198,7 +204,7 @@ fn a_changed_call_is_a_new_question<S: ApprovalStore>(store: &S) {
     assert_eq!(state(store, "change-b"), ApprovalState::Void);
 }
 
-fn only_the_same_call_of_the_model_counts<S: ApprovalStore>(store: &S) {
+fn only_the_same_call_of_the_model_counts<S: ApprovalStore + ?Sized>(store: &S) {
     let who = somebody();
     ask(store, "apart", &who, 1);
     store.answer("apart", said(true), moment(0)).expect("it waits");
@@ -216,7 +222,7 @@ fn only_the_same_call_of_the_model_counts<S: ApprovalStore>(store: &S) {
     assert_eq!(state(store, "apart"), ApprovalState::Approved, "the others' questions do not touch it");
 }
 
-fn the_first_answer_stands<S: ApprovalStore>(store: &S) {
+fn the_first_answer_stands<S: ApprovalStore + ?Sized>(store: &S) {
     ask(store, "first", &somebody(), 1);
     let first = store.answer("first", said(true), moment(1)).expect("it waits");
     let other = PersonAnswer { approve: false, by: "bob".into(), note: "no!".into() };
@@ -225,7 +231,7 @@ fn the_first_answer_stands<S: ApprovalStore>(store: &S) {
     assert_eq!(store.approval("first"), Ok(Some(first)), "the second answer changes nothing");
 }
 
-fn an_id_may_be_cut_short<S: ApprovalStore>(store: &S) {
+fn an_id_may_be_cut_short<S: ApprovalStore + ?Sized>(store: &S) {
     for id in ["cut%1-a", "cut%1-b", "cut%2", "cut%2-longer", "cuz\u{10ffff}"] {
         ask(store, id, &somebody(), 1);
     }
@@ -241,7 +247,7 @@ fn an_id_may_be_cut_short<S: ApprovalStore>(store: &S) {
     assert_eq!(state(store, "cut%1-a"), ApprovalState::Waiting);
 }
 
-fn an_id_is_given_once<S: ApprovalStore>(store: &S) {
+fn an_id_is_given_once<S: ApprovalStore + ?Sized>(store: &S) {
     let (first, second) = (somebody(), somebody());
     ask(store, "given", &first, 1);
     let before = store.approval("given");
@@ -252,7 +258,7 @@ fn an_id_is_given_once<S: ApprovalStore>(store: &S) {
     assert_eq!(store.approval("given"), before);
 }
 
-fn the_newest_are_listed<S: ApprovalStore>(store: &S) {
+fn the_newest_are_listed<S: ApprovalStore + ?Sized>(store: &S) {
     // The order of ids must not matter.
     for id in ["list-c", "list-a", "list-d", "list-b"] {
         ask(store, id, &somebody(), 1);
@@ -278,7 +284,7 @@ fn the_newest_are_listed<S: ApprovalStore>(store: &S) {
     assert_eq!(waiting, []);
 }
 
-fn one_of_many_wins<S: ApprovalStore>(store: &S) {
+fn one_of_many_wins<S: ApprovalStore + ?Sized>(store: &S) {
     let tries = 8;
     let who = somebody();
     // All come with the same question: one of theirs is kept.

@@ -105,7 +105,7 @@ fn of_event(store: &dyn EvidenceStore, event: &EventRecord) -> Vec<Execution> {
 ///
 /// # Panics
 /// The store forgot to say.
-pub fn keep_executions(store: &dyn EvidenceStore, executions: Vec<Execution>) -> Result<(), StoreError> {
+pub fn keep_executions(store: &dyn ExecutionStore, executions: Vec<Execution>) -> Result<(), StoreError> {
     let (said, heard) = channel();
     store.keep_executions(executions, Box::new(move |how| said.send(how).expect("the test waits for it")));
     heard.recv().expect("`done` is called")

@@ -24,7 +24,7 @@ use super::store::event;
 ///
 /// # Panics
 /// The store does not do what it has to.
-pub fn sessions<S: SessionStore + ApprovalStore + RecordStore>(store: &S) {
+pub fn sessions<S: SessionStore + ApprovalStore + RecordStore + ?Sized>(store: &S) {
     assert_eq!(rows(store, DEFAULT_TENANT), [], "the suite needs an empty store");
     entries::a_journal_comes_back_whole(store);
     entries::what_gates_replaced_goes_once_a_call_is_settled(store);
@@ -72,7 +72,7 @@ pub fn queued(text: &str) -> JournalEntry {
 }
 
 /// Hands `append` over; the answer comes through what is returned.
-pub fn hand_over<S: SessionStore>(store: &S, append: JournalAppend) -> Receiver<Result<(), StoreError>> {
+pub fn hand_over<S: SessionStore + ?Sized>(store: &S, append: JournalAppend) -> Receiver<Result<(), StoreError>> {
     let (say, hear) = channel();
     // Whoever does not listen does not want to know.
     store.append(append, Box::new(move |how| drop(say.send(how))));
@@ -83,7 +83,7 @@ pub fn hand_over<S: SessionStore>(store: &S, append: JournalAppend) -> Receiver<
 ///
 /// # Panics
 /// The store does not keep it.
-pub fn appended<S: SessionStore>(store: &S, append: JournalAppend) {
+pub fn appended<S: SessionStore + ?Sized>(store: &S, append: JournalAppend) {
     hand_over(store, append).recv().expect("`done` is called").expect("it is kept");
 }
 
@@ -91,26 +91,26 @@ fn waiting(text: &str) -> WaitingMessage {
     WaitingMessage { message: Message::text(Role::User, text).into(), from: MessageSender::Person, notes: Vec::new() }
 }
 
-fn journal<S: SessionStore>(store: &S, key: &SessionKey) -> Vec<JournalEntry> {
+fn journal<S: SessionStore + ?Sized>(store: &S, key: &SessionKey) -> Vec<JournalEntry> {
     store.journal(key).expect("it can be read")
 }
 
-fn rows<S: SessionStore>(store: &S, tenant: &str) -> Vec<SessionRow> {
+fn rows<S: SessionStore + ?Sized>(store: &S, tenant: &str) -> Vec<SessionRow> {
     store.sessions(&TenantId::from(tenant)).expect("it can be read")
 }
 
-fn row<S: SessionStore>(store: &S, key: &SessionKey) -> SessionRow {
+fn row<S: SessionStore + ?Sized>(store: &S, key: &SessionKey) -> SessionRow {
     let found = rows(store, key.tenant.as_str()).into_iter().find(|row| row.session_id == key.session.as_str());
     found.expect("it is listed")
 }
 
 /// A session with one turn that has ended.
-fn used<S: SessionStore>(store: &S, key: &SessionKey, parent: Option<&str>) {
+fn used<S: SessionStore + ?Sized>(store: &S, key: &SessionKey, parent: Option<&str>) {
     let append = append_of(key, vec![begun(&TurnId::fresh(), "hello"), ended()]);
     appended(store, JournalAppend { parent: parent.map(SessionId::from), ..append });
 }
 
-fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
+fn entries_stand_in_the_order_of_the_calls<S: SessionStore + ?Sized>(store: &S) {
     let (one, two) = (key(DEFAULT_TENANT, "order-1"), key(DEFAULT_TENANT, "order-2"));
     let numbered = |n: usize| (0..3).map(|i| queued(&format!("{n}.{i}"))).collect::<Vec<_>>();
     let answers: Vec<_> = (0..50)
@@ -122,7 +122,7 @@ fn entries_stand_in_the_order_of_the_calls<S: SessionStore>(store: &S) {
     assert_eq!(journal(store, &two), expected);
 }
 
-fn many_may_append_at_once<S: SessionStore>(store: &S) {
+fn many_may_append_at_once<S: SessionStore + ?Sized>(store: &S) {
     let shared = key(DEFAULT_TENANT, "many");
     let (writers, each) = (4, 25);
     thread::scope(|scope| {
@@ -153,7 +153,7 @@ fn many_may_append_at_once<S: SessionStore>(store: &S) {
     }
 }
 
-fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
+fn a_row_tells_of_its_journal<S: SessionStore + ?Sized>(store: &S) {
     let key = key("rows", "row");
     let (first, second) = (TurnId::fresh(), TurnId::fresh());
     let opened = || JournalEntry::Opened { by: "pid 1".into() };
@@ -209,7 +209,7 @@ fn a_row_tells_of_its_journal<S: SessionStore>(store: &S) {
     assert_eq!(row(store, &long).title, format!("{}…", "é".repeat(79)), "the first prompt that says anything");
 }
 
-fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore>(store: &S) {
+fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore + ?Sized>(store: &S) {
     let who = Identity { session_id: "killed".into(), ..Identity::top("main", "", TurnId::fresh()) };
     let key = key_of(&who);
     let opened = || JournalEntry::Opened { by: "pid 1".into() };
@@ -226,7 +226,7 @@ fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore>(store
     assert_eq!(question.state, ApprovalState::Void, "nobody comes back to a turn that another one followed");
 }
 
-fn the_session_used_last_is_first<S: SessionStore>(store: &S) {
+fn the_session_used_last_is_first<S: SessionStore + ?Sized>(store: &S) {
     let at = |session: &str, seconds| {
         let append = append_of(&key("use", session), vec![queued("x")]);
         appended(store, JournalAppend { at: moment(seconds), ..append });
@@ -245,7 +245,7 @@ fn the_session_used_last_is_first<S: SessionStore>(store: &S) {
     assert_eq!(listed(), ["a", "d", "c"]);
 }
 
-fn tenants_do_not_see_each_other<S: SessionStore>(store: &S) {
+fn tenants_do_not_see_each_other<S: SessionStore + ?Sized>(store: &S) {
     // Written behind each other, the names of both are the same.
     let (ours, theirs) = (key("ten", "ant"), key("te", "nant"));
     appended(store, append_of(&ours, vec![queued("ours")]));
@@ -259,7 +259,7 @@ fn tenants_do_not_see_each_other<S: SessionStore>(store: &S) {
     assert_eq!(row(store, &theirs).session_id, "nant");
 }
 
-fn records_are_kept_with_their_entries<S: SessionStore + RecordStore>(store: &S) {
+fn records_are_kept_with_their_entries<S: SessionStore + RecordStore + ?Sized>(store: &S) {
     let (key, turn) = (key(DEFAULT_TENANT, "records"), TurnId::fresh());
     let records = vec![event(&turn), event(&turn)];
     appended(store, JournalAppend { records: records.clone(), ..append_of(&key, vec![queued("x")]) });
@@ -271,7 +271,7 @@ fn records_are_kept_with_their_entries<S: SessionStore + RecordStore>(store: &S)
     assert_eq!(journal(store, &key), [queued("x")]);
 }
 
-fn nothing_makes_no_session<S: SessionStore + RecordStore>(store: &S) {
+fn nothing_makes_no_session<S: SessionStore + RecordStore + ?Sized>(store: &S) {
     let (key, record) = (key("nothing", "s"), event(&TurnId::fresh()));
     let event_id = Some(record.event_id.to_string());
     appended(store, JournalAppend { records: vec![record], ..append_of(&key, Vec::new()) });
@@ -280,7 +280,7 @@ fn nothing_makes_no_session<S: SessionStore + RecordStore>(store: &S) {
     assert_eq!(found.len(), 1, "its records are kept all the same");
 }
 
-fn a_session_is_held_by_one<S: SessionStore>(store: &S) {
+fn a_session_is_held_by_one<S: SessionStore + ?Sized>(store: &S) {
     let (mine, other) = (key("hold", "mine \"1\""), key("hold", "other"));
     let me = format!("process {}", std::process::id());
     let held = store.hold(&mine).expect("nobody has it, and it need not have begun");
@@ -305,17 +305,17 @@ fn a_session_is_held_by_one<S: SessionStore>(store: &S) {
 }
 
 /// Asks about a call of its own in the turn of `who`, and says the id.
-fn ask<S: ApprovalStore>(store: &S, who: &Identity, id: &str) -> String {
+fn ask<S: ApprovalStore + ?Sized>(store: &S, who: &Identity, id: &str) -> String {
     let call = ToolCall { id: CallId::from(id), ..call("{}") };
     store.ask(question(id, who, &call), moment(0)).expect("it can be asked");
     id.to_owned()
 }
 
-fn found<S: ApprovalStore>(store: &S, id: &str) -> Option<Approval> {
+fn found<S: ApprovalStore + ?Sized>(store: &S, id: &str) -> Option<Approval> {
     store.approval(id).expect("it can be read")
 }
 
-fn a_deleted_session_is_gone<S: SessionStore + ApprovalStore>(store: &S) {
+fn a_deleted_session_is_gone<S: SessionStore + ApprovalStore + ?Sized>(store: &S) {
     let tenant = "gone";
     let (top, other) = (key(tenant, "top"), key(tenant, "other"));
     assert_eq!(store.delete(&top), Ok(false), "there is none");
@@ -353,7 +353,7 @@ fn a_deleted_session_is_gone<S: SessionStore + ApprovalStore>(store: &S) {
     assert_eq!(row(store, &top).turns, 0, "a new one of that name knows nothing of the old");
 }
 
-fn a_session_in_use_is_not_deleted<S: SessionStore>(store: &S) {
+fn a_session_in_use_is_not_deleted<S: SessionStore + ?Sized>(store: &S) {
     let (top, child) = (key("in use", "top"), key("in use", "child"));
     used(store, &top, None);
     used(store, &child, Some("top"));
@@ -370,7 +370,7 @@ fn a_session_in_use_is_not_deleted<S: SessionStore>(store: &S) {
     assert_eq!(store.delete(&top), Ok(true));
 }
 
-fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore>(store: &S) {
+fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore + ?Sized>(store: &S) {
     let turn = TurnId::fresh();
     let who = Identity { session_id: "questions".into(), ..Identity::top("main", "", turn.clone()) };
     let elsewhere = Identity { session_id: "questions elsewhere".into(), ..who.clone() };

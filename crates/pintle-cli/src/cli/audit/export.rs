@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, args: &ExportArgs) -> Result<u8, CliError> {
     }
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
-    let chains = chains(&store, args.tenant.as_deref())?;
+    let chains = chains(&*store, args.tenant.as_deref())?;
     let mut export = Export { store: &*store, since: args.since, until: args.until, rows: 0, points: 0 };
     let mut all = |out: &mut dyn Write| -> Result<(), CliError> {
         for chain in &chains {

@@ -9,7 +9,7 @@ use clap::Args;
 use domain::audit::{AuditEntry, AuditKind};
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{AuditStore, RuleStore as _};
+use domain::store::AuditStore;
 use store::Store;
 
 use super::range::{Pages, head};
@@ -55,7 +55,7 @@ pub struct TailArgs {
 pub(super) fn run(global: &Global, args: &TailArgs) -> Result<u8, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
-    let mut tail = Tail { store: &store, args, next: BTreeMap::new() };
+    let mut tail = Tail { store: &*store, args, next: BTreeMap::new() };
     let mut out = anstream::stdout();
     if !tail.newest(&mut out)? || !args.follow {
         return Ok(0);
@@ -70,7 +70,7 @@ pub(super) fn run(global: &Global, args: &TailArgs) -> Result<u8, CliError> {
 }
 
 struct Tail<'a> {
-    store: &'a Store,
+    store: &'a dyn Store,
     args: &'a TailArgs,
     /// The entry that comes next in each chain that was seen.
     next: BTreeMap<TenantId, u64>,

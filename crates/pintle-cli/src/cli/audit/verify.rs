@@ -114,7 +114,7 @@ fn of_store(global: &Global, args: &VerifyArgs) -> Result<VerifyReport, CliError
     let store = open_store(&loaded.config)?;
     let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
     let mut verifier = Verifier::new(&check);
-    let chains = chains(&store, None)?;
+    let chains = chains(&*store, None)?;
     for chain in &chains {
         feed(&*store, &chain.tenant, &mut verifier)?;
     }

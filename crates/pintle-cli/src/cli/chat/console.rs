@@ -44,7 +44,7 @@ pub(super) struct ChatConsole {
     pub(super) screen: Arc<Screen>,
     input: Input,
     stops: Stops,
-    store: Arc<Store>,
+    store: Arc<dyn Store>,
     questions: Questions,
     /// Questions without an answer; the first one is shown.
     asked: VecDeque<Question>,
@@ -60,7 +60,7 @@ pub(super) struct ChatConsole {
 }
 
 impl ChatConsole {
-    pub(super) fn new(screen: Arc<Screen>, input: Input, stops: Stops, asking: (Arc<Store>, Questions)) -> Self {
+    pub(super) fn new(screen: Arc<Screen>, input: Input, stops: Stops, asking: (Arc<dyn Store>, Questions)) -> Self {
         Self {
             screen,
             input,

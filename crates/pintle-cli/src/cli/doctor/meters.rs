@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::execution::QUEUE_FULL;
 use domain::id::TenantId;
 use domain::rule::{Decision, HandlerType, HookScope};
-use domain::store::{Budget, BudgetStore as _, ExecutionQuery, ExecutionStore, StoreError, StoredRules};
+use domain::store::{Budget, ExecutionQuery, ExecutionStore, StoreError, StoredRules};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 
@@ -19,7 +19,7 @@ const DROPPED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 const MAX_FAULTS: usize = 1000;
 
 /// What is left of budgets, and what was dropped.
-pub(super) fn meters(host: &Host, store: &Store) -> Vec<Check> {
+pub(super) fn meters(host: &Host, store: &dyn Store) -> Vec<Check> {
     let now = Timestamp::now();
     let rules = host.host_rules.rule_cache().rules();
     let budgets = judged(&rules).into_iter().map(|tenant| {
@@ -128,11 +128,11 @@ mod tests {
         };
         let no_room = || HookOutcome::NotRun(NotRun::Dropped);
         let store = store::open("memory:", Path::new("nowhere"), Durability::Commit).unwrap();
-        assert_eq!(dropped(&store, now), Ok(None));
-        keep_executions(&store, vec![row(failed(), ago(1)), row(no_room(), ago(25))]).unwrap();
-        assert_eq!(dropped(&store, now), Ok(None));
-        keep_executions(&store, vec![row(no_room(), ago(23)), row(no_room(), ago(1))]).unwrap();
-        assert_eq!(dropped(&store, now), Ok(Some(2)));
+        assert_eq!(dropped(&*store, now), Ok(None));
+        keep_executions(&*store, vec![row(failed(), ago(1)), row(no_room(), ago(25))]).unwrap();
+        assert_eq!(dropped(&*store, now), Ok(None));
+        keep_executions(&*store, vec![row(no_room(), ago(23)), row(no_room(), ago(1))]).unwrap();
+        assert_eq!(dropped(&*store, now), Ok(Some(2)));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What rules and their record stand on: folders with rules, keys, the audit chain.
 
 use domain::audit::Proof;
-use domain::store::AuditStore;
 use store::Store;
 use store::keyring::signing::PUBLIC_KEY_FILE;
 
@@ -47,7 +46,7 @@ pub(super) fn encryption(config: &Config, env: &Env) -> Check {
 }
 
 /// The key that signs the audit chain, and its last signatures.
-pub(super) fn audit(config: &Config, store: &Store) -> Check {
+pub(super) fn audit(config: &Config, store: &dyn Store) -> Check {
     let check = |state: State, message: String| Check::new("audit", "", state, message);
     let file = config.home.join(PUBLIC_KEY_FILE);
     if !file.is_file() {
@@ -69,7 +68,7 @@ pub(super) fn audit(config: &Config, store: &Store) -> Check {
 }
 
 /// Checks the last signature of every chain. Says how many there are.
-fn signatures(store: &Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Result<usize, String> {
+fn signatures(store: &dyn Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Result<usize, String> {
     let said = |error: domain::store::StoreError| error.to_string();
     let mut signed = 0;
     for tenant in store.audited().map_err(said)? {

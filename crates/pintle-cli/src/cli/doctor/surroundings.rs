@@ -8,7 +8,7 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::EventId;
 use domain::record::{EventRecord, EventRuling, Record};
 use domain::skill::finding::Severity;
-use domain::store::{RecordQuery, RecordStore as _};
+use domain::store::RecordQuery;
 use domain::verdict::VerdictKind;
 use store::Store;
 use tokio::sync::oneshot;
@@ -68,7 +68,11 @@ pub(super) fn skills(loaded: &Loaded) -> Vec<Check> {
 }
 
 /// Writes the record of the canaries and reads it again.
-pub(super) async fn store(host: &Host, opened: Result<Arc<Store>, host::HostError>, canaries: Vec<Record>) -> Check {
+pub(super) async fn store(
+    host: &Host,
+    opened: Result<Arc<dyn Store>, host::HostError>,
+    canaries: Vec<Record>,
+) -> Check {
     let kept = match opened {
         Ok(store) => keep(store, canaries).await,
         Err(error) => Err(error.message),
@@ -79,7 +83,7 @@ pub(super) async fn store(host: &Host, opened: Result<Arc<Store>, host::HostErro
     }
 }
 
-async fn keep(store: Arc<Store>, hooks: Vec<Record>) -> Result<(), String> {
+async fn keep(store: Arc<dyn Store>, hooks: Vec<Record>) -> Result<(), String> {
     let event_id = EventId::fresh();
     let record = EventRecord {
         event_id: event_id.clone(),

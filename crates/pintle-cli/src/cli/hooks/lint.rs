@@ -13,7 +13,7 @@ use dialects::process::config::{MemberPart, ProcessEntry};
 use domain::checkpoint::CheckpointKind;
 use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, TenantId};
-use domain::store::{RuleStore as _, StoredRules, Tenant};
+use domain::store::{StoredRules, Tenant};
 use store::Store;
 
 use super::super::{Global, terminal};
@@ -114,7 +114,7 @@ fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
 }
 
 /// The store, if there is one already: looking for mistakes makes none.
-fn known_store(config: &Config) -> Option<Arc<Store>> {
+fn known_store(config: &Config) -> Option<Arc<dyn Store>> {
     let file = config.store_url.strip_prefix("sqlite://").map(|file| config.home.join(file));
     if file.is_some_and(|file| !file.is_file()) { None } else { open_store(config).ok() }
 }

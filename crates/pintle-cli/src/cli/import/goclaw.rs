@@ -3,7 +3,7 @@
 use clap::Args;
 use domain::json::json;
 use domain::rule::Rule;
-use domain::store::{Actor, RuleChange, RuleStore as _};
+use domain::store::{Actor, RuleChange};
 use egress::Egress;
 use jiff::Timestamp;
 

@@ -87,13 +87,13 @@ fn dry(loaded: &Loaded, args: &ExplainArgs) -> Result<Shown, CliError> {
 
 fn replayed(config: &Config, id: Option<&str>, agent: Option<&str>) -> Result<Shown, CliError> {
     let store = open_store(config)?;
-    let FoundTurn { row, recorded } = journal::find(&store, id, agent)?;
+    let FoundTurn { row, recorded } = journal::find(&*store, id, agent)?;
     let stage = match config.agents.get(&row.agent_id) {
         Some(agent) => Stage::of(config, agent)?.recorded(),
         None => Stage::gone(&row.agent_id),
     };
     let mut went = Rehearsal::new(&stage.settings, stage.offered.clone(), stage.skills.clone()).replay(&recorded);
-    journal::note_rewriters(&store, recorded.turn_id.as_str(), &mut went.calls)?;
+    journal::note_rewriters(&*store, recorded.turn_id.as_str(), &mut went.calls)?;
     let mut stage = stage;
     if went.unknown > 0 {
         stage.notes.push(format!("the journal does not give the messages of {} more model calls", went.unknown));

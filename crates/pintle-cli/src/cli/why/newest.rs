@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::store::{RecordQuery, SessionRow, SessionStore as _, StoredEvent};
+use domain::store::{RecordQuery, SessionRow, StoredEvent};
 use store::Store;
 
 use super::{MAX_EVENTS, find, is_about};
@@ -10,7 +10,7 @@ use crate::cli::session::tenant;
 use crate::error::CliError;
 
 /// The events of the newest turn, then those of each of its sub-agents' turns; those about `tool` if one is named.
-pub(super) fn events(store: &Store, tool: Option<&str>) -> Result<Vec<StoredEvent>, CliError> {
+pub(super) fn events(store: &dyn Store, tool: Option<&str>) -> Result<Vec<StoredEvent>, CliError> {
     let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::default() };
     let newest = find(store, &query)?;
     let Some(last) = newest.last() else {

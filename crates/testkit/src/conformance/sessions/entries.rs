@@ -105,7 +105,7 @@ fn every_entry() -> Vec<JournalEntry> {
     entries
 }
 
-pub(super) fn a_journal_comes_back_whole<S: SessionStore>(store: &S) {
+pub(super) fn a_journal_comes_back_whole<S: SessionStore + ?Sized>(store: &S) {
     let key = key(DEFAULT_TENANT, "whole");
     assert_eq!(journal(store, &key), [], "there is none yet");
     let entries = every_entry();
@@ -137,7 +137,7 @@ fn used_as(place: usize, command: &str) -> JournalEntry {
     JournalEntry::Turn(Fact::Used { place, read_only: false, tool: "exec".into(), digest: "00ff".into(), rewritten })
 }
 
-pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore>(store: &S) {
+pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore + ?Sized>(store: &S) {
     let (key, other) = (key(DEFAULT_TENANT, "settled"), key(DEFAULT_TENANT, "settled-not"));
     let kept = |key: &SessionKey| serde_json::to_string(&journal(store, key)).expect("it is JSON");
     let holds = |key: &SessionKey| ["secret-0", "secret-1"].map(|secret| kept(key).contains(secret));
@@ -171,7 +171,7 @@ pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore>(s
     [key, other].iter().for_each(|key| assert_eq!(store.delete(key), Ok(true)));
 }
 
-pub(super) fn hostile_entries_are_only_entries<S: SessionStore>(store: &S) {
+pub(super) fn hostile_entries_are_only_entries<S: SessionStore + ?Sized>(store: &S) {
     let nested = format!("{}1{}", "[".repeat(json::MAX_DEPTH), "]".repeat(json::MAX_DEPTH));
     let deepest = json::parse(&nested).expect("as deep as is read from outside");
     let part = CallPart { extra_content: Some(deepest.clone()), ..CallPart::new("", "", "{\u{0}") };

@@ -4,7 +4,7 @@ use agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{SessionId, TurnId};
 use domain::session::JournalEntry;
-use domain::store::{RecordQuery, RecordStore as _, SessionKey, SessionRow, SessionStore as _, StoreError};
+use domain::store::{RecordQuery, SessionKey, SessionRow, StoreError};
 use domain::turn::Fact;
 use store::Store;
 
@@ -26,7 +26,7 @@ pub(super) struct FoundTurn {
 
 /// The turn whose id is `id` or begins with it; without it the newest one that is no sub-agent's. With `agent` only
 /// turns of that agent count.
-pub(super) fn find(store: &Store, id: Option<&str>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
+pub(super) fn find(store: &dyn Store, id: Option<&str>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
     let rows = store.sessions(&tenant()).map_err(failed)?;
     let rows = rows.into_iter().filter(|row| agent.is_none_or(|agent| row.agent_id == agent));
     match id {
@@ -36,7 +36,11 @@ pub(super) fn find(store: &Store, id: Option<&str>, agent: Option<&str>) -> Resu
     }
 }
 
-fn newest(store: &Store, rows: impl Iterator<Item = SessionRow>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
+fn newest(
+    store: &dyn Store,
+    rows: impl Iterator<Item = SessionRow>,
+    agent: Option<&str>,
+) -> Result<FoundTurn, CliError> {
     for row in rows {
         let entries = journal(store, &row)?;
         let last = turns(&entries).last().cloned();
@@ -48,7 +52,7 @@ fn newest(store: &Store, rows: impl Iterator<Item = SessionRow>, agent: Option<&
     Err(CliError::failed(format!("there is no record of any turn{of}")).hint("work one: `pintle run \"hello\"`"))
 }
 
-fn named(store: &Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<FoundTurn, CliError> {
+fn named(store: &dyn Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<FoundTurn, CliError> {
     let mut found: Vec<(SessionRow, TurnId)> = Vec::new();
     for row in rows {
         let entries = journal(store, &row)?;
@@ -85,13 +89,13 @@ fn turns(entries: &[JournalEntry]) -> impl Iterator<Item = &TurnId> {
     })
 }
 
-fn journal(store: &Store, row: &SessionRow) -> Result<Vec<JournalEntry>, CliError> {
+fn journal(store: &dyn Store, row: &SessionRow) -> Result<Vec<JournalEntry>, CliError> {
     let session = SessionId::from(row.session_id.as_str());
     store.journal(&SessionKey { tenant: tenant(), session }).map_err(failed)
 }
 
 /// Notes in the calls of the turn `turn` which hooks changed their requests, as far as that is in the record.
-pub(super) fn note_rewriters(store: &Store, turn: &str, calls: &mut [ModelCall]) -> Result<(), CliError> {
+pub(super) fn note_rewriters(store: &dyn Store, turn: &str, calls: &mut [ModelCall]) -> Result<(), CliError> {
     let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::default() };
     let events = store.find(&query).map_err(failed)?;
     let asked = events.iter().filter(|event| event.turn_id == turn && event.event == CheckpointKind::BeforeLlm.name());
