@@ -15,7 +15,7 @@ mod hash;
 mod redact;
 
 pub use hash::input_hash;
-pub use redact::{MAX_TEXT_CHARS, redacted};
+pub use redact::{MAX_TEXT_CHARS, masked, redacted};
 
 /// One execution. Its JSON, without the detail, is what the audit chain keeps of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ impl Execution {
             event: record.checkpoint,
             tool_name: event.tool.as_deref().map(|tool| cut(tool, MAX_TEXT_CHARS)),
             tool_call_id: who.tool_call_id.as_ref().map(|id| cut(id.as_str(), MAX_CALL_CHARS)),
-            input_hash: Some(input_hash(event.tool.as_deref().unwrap_or_default(), event.input.as_ref())),
+            input_hash: Some(input_hash(event.tool.as_deref().unwrap_or_default(), event.input.as_deref())),
             decision: ended.decision,
             reason: ended.reason.map(|reason| redacted(&reason)),
             duration_ms: ended.took_ms,

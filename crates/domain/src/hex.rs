@@ -12,9 +12,26 @@ pub fn hex(bytes: &[u8]) -> String {
     digits
 }
 
+/// The bytes whose lower-case hexadecimal digits `digits` are; nothing if they are none.
+pub fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let value = |digit: &u8| DIGITS.iter().position(|known| known == digit);
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(value(high)? * 16 + value(low)?).ok(),
+        _ => None,
+    };
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_come_back_as_bytes() {
+        assert_eq!(unhex("000fa5ff"), Some(vec![0, 0x0f, 0xa5, 0xff]));
+        assert_eq!(unhex(""), Some(vec![]));
+        assert_eq!([unhex("0"), unhex("0g"), unhex("0A"), unhex("é0")], [const { None }; 4]);
+    }
 
     #[test]
     fn every_byte_takes_two_digits() {

@@ -38,12 +38,21 @@ pub struct EventRecord {
     pub who: Identity,
     /// The tool it is about, if any.
     pub tool: Option<String>,
-    /// The arguments of that tool as the last hook left them, where the record of a rule needs them.
-    pub input: Option<Object>,
+    /// The arguments of that tool as the last hook left them, where the record of a rule or of a decision needs them.
+    /// Shared by the records of one clearing.
+    pub input: Option<Arc<Object>>,
     /// The ruling that the loop followed after the whole chain.
     pub ruling: EventRuling,
     /// One line for every hook that is registered for the checkpoint, in running order.
     pub hooks: RecordLines,
+}
+
+impl EventRecord {
+    /// Whether it says what became of a call: it has the permit, the answer that came in the tool's place, or the
+    /// refusal.
+    pub fn decides(&self) -> bool {
+        self.ruling.permit.is_some() || self.ruling.substituted || self.ruling.stops()
+    }
 }
 
 /// The ruling on a whole event.
@@ -60,6 +69,14 @@ pub struct EventRuling {
 }
 
 impl EventRuling {
+    /// Whether it stopped something, or left it to a person.
+    pub fn stops(&self) -> bool {
+        match self.word {
+            VerdictKind::Ask | VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => true,
+            VerdictKind::Inject | VerdictKind::Continue | VerdictKind::Modify | VerdictKind::Respond => false,
+        }
+    }
+
     /// A ruling with nothing but its word.
     pub fn word(word: VerdictKind) -> Self {
         Self { word, text: None, permit: None, substituted: false }

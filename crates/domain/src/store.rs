@@ -12,9 +12,11 @@ use crate::json::Value;
 use crate::record::EventRecord;
 use crate::session::JournalEntry;
 
+mod call;
 mod hooks;
 mod row;
 
+pub use call::{MAX_CALL_BYTES, StoredCall};
 pub use hooks::{
     Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
     OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
@@ -87,10 +89,22 @@ pub struct RecordQuery {
     pub tenant: Option<TenantId>,
     /// One event by its id, or by the beginning of it.
     pub event_id: Option<String>,
+    /// Events of the turns whose ids begin with this.
+    pub turn: Option<String>,
+    /// Events about the call of a model with this id, in whichever turns there was one.
+    pub call: Option<String>,
+    /// Events of the newest turn of the session with this id that is not a test.
+    pub session: Option<String>,
     /// Events about this tool, canonical or raw.
     pub tool: Option<String>,
+    /// Events at which a hook of this name is registered.
+    pub hook: Option<String>,
     /// Events of the newest turn that is not a test.
     pub last_turn: bool,
+    /// Only events that refused something, or left it to a person.
+    pub refused: bool,
+    /// Only events that are not older than this.
+    pub since: Option<jiff::Timestamp>,
     /// At most this many, the newest.
     pub limit: usize,
 }
@@ -134,8 +148,33 @@ pub struct StoredEvent {
     pub permit: Option<String>,
     /// Whether the result came from a hook in the tool's place.
     pub substituted: bool,
+    /// The call that the ruling decided on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<StoredCall>,
     /// One line for every registered hook, in running order.
     pub hooks: Vec<StoredRecord>,
+}
+
+/// A turn in a listing. This is also its JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredTurn {
+    /// Which turn.
+    pub turn_id: String,
+    /// The tenant that owns it.
+    pub tenant_id: String,
+    /// The conversation.
+    pub session_id: String,
+    /// The agent whose turn it is.
+    pub agent_id: String,
+    /// The time of its first record: RFC 3339, UTC.
+    pub began: String,
+    /// The beginning of its prompt, on one line, as long as its conversation is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The number of calls of tools that hooks were asked about.
+    pub calls: u64,
+    /// The number of prompts, calls and texts that were refused, or left to a person.
+    pub refused: u64,
 }
 
 /// The record that was kept of one hook at one event. This is also its JSON in listings.

@@ -99,7 +99,8 @@ impl Dispatcher {
         self.tell_faults(&concluded.records);
         self.current.live.count(&self.who, &set, &concluded.records);
         let event = self.blank(ids.of(C::KIND), C::KIND);
-        let input = concluded.subject.facts().input.filter(|_| has_stored(&concluded.records)).cloned();
+        let is_kept = has_stored(&concluded.records) || ruled.stops();
+        let input = concluded.subject.facts().input.filter(|_| is_kept).cloned().map(Arc::new);
         let events = vec![EventRecord { tool, input, ruling: ruled, hooks: concluded.records, ..event }];
         self.evidence.concluded(began, &events);
         self.evidence.keep(events).await;
@@ -153,7 +154,7 @@ impl Dispatcher {
             kind: matches!(notice.what, ObservedEvent::Runtime(_)).then(|| notice.what.name()),
             tool: facts.tool.map(|(tool, _)| tool.to_owned()),
             // The row of a hook that was not told has the same hash as those of hooks that were.
-            input: facts.input.filter(|_| has_stored(&hooks)).cloned(),
+            input: facts.input.filter(|_| has_stored(&hooks)).cloned().map(Arc::new),
             hooks,
             ..self.blank(notice.event_id.clone(), kind)
         }];

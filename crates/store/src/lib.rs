@@ -30,12 +30,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::id::TenantId;
 use domain::json::Object;
 use domain::rule::Rule;
 use domain::store::{
     ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionStore,
-    StoreError,
+    StoreError, StoredTurn,
 };
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use keyring::Keyring;
@@ -77,6 +79,24 @@ pub trait Store:
     /// # Errors
     /// The store cannot be read.
     fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError>;
+
+    /// The newest `limit` turns that are no tests and began no earlier than `since`, newest first. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn turns(
+        &self,
+        tenant: Option<&TenantId>,
+        since: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTurn>, StoreError>;
+
+    /// Forgets at most `limit` events that are older than `before`, the oldest first, and what only they used. Says how
+    /// many. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 
     /// Seals at most `limit` values of `what` with the key of `keyring` that seals now, of rows after `after`, in one
     /// transaction. Blocks.

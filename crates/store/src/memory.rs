@@ -15,8 +15,10 @@ use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent,
+    SessionStore, StoreError, StoredEvent, StoredTurn,
 };
+
+use jiff::Timestamp;
 
 use history::History;
 use hooks::RuleTables;
@@ -82,6 +84,21 @@ impl Store for Memory {
         Ok(timings.finish())
     }
 
+    fn turns(
+        &self,
+        tenant: Option<&TenantId>,
+        since: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTurn>, StoreError> {
+        // The conversations first, as whoever appends takes them.
+        let memory = self.memory();
+        Ok(self.history().turns(tenant, since, limit, |key, turn| memory.prompt(key, turn)))
+    }
+
+    fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        Ok(self.history().forget_events(before, limit))
+    }
+
     /// What it has is sealed with the key of this process, or not at all, and goes with it.
     fn rotate(&self, _: SealedColumn, _: &Keyring, _: Option<&str>, _: usize) -> Result<RotationBatch, StoreError> {
         Ok(RotationBatch::default())
@@ -104,11 +121,24 @@ impl RecordStore for Memory {
         let ours = |event: &&EventRecord| query.tenant.as_ref().is_none_or(|tenant| event.who.tenant_id == *tenant);
         let last = events.iter().rev().filter(ours).find(|event| !event.who.is_test);
         let last_turn = last.map(|event| &event.who.turn_id);
+        let of_session = query.session.as_ref().map(|session| history.last_turn_of(session));
         let wanted = |event: &&EventRecord| {
+            let who = &event.who;
             ours(event)
                 && query.event_id.as_ref().is_none_or(|id| event.event_id.as_str().starts_with(id.as_str()))
+                && query.turn.as_ref().is_none_or(|turn| who.turn_id.as_str().starts_with(turn.as_str()))
+                && query
+                    .call
+                    .as_ref()
+                    .is_none_or(|call| who.tool_call_id.as_ref().is_some_and(|id| id.as_str() == call))
+                && of_session
+                    .as_ref()
+                    .is_none_or(|owner| owner.as_ref().is_some_and(|owner| history::is_one_turn(owner, who)))
                 && query.tool.as_ref().is_none_or(|tool| event.tool.as_ref() == Some(tool))
-                && (!query.last_turn || (!event.who.is_test && Some(&event.who.turn_id) == last_turn))
+                && query.hook.as_ref().is_none_or(|hook| event.hooks.iter().any(|line| line.hook.as_str() == hook))
+                && (!query.last_turn || (!who.is_test && Some(&who.turn_id) == last_turn))
+                && (!query.refused || event.ruling.stops())
+                && query.since.is_none_or(|since| event.at >= since)
         };
         let mut found: Vec<StoredEvent> =
             events.iter().rev().filter(wanted).take(query.limit).map(StoredEvent::from).collect();

@@ -5,7 +5,7 @@
 use domain::id::DEFAULT_TENANT;
 
 use crate::db::{Db, Dialect, Failure};
-use crate::rows::approvals;
+use crate::rows::{approvals, records};
 
 /// The way through a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(51, "000051_tenants", Some(give_questions)),
     step!(52, "000052_agent_hooks", None),
     step!(53, "000053_agent_hooks_ext", None),
+    step!(54, "000054_evidence", Some(records::bring_over)),
 ];
 
 /// The number of the newest step.
@@ -121,6 +122,6 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54]);
     }
 }

@@ -16,7 +16,7 @@ use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
     JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Room,
     RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent, StoredRules, Tenant,
+    SessionStore, StoreError, StoredEvent, StoredRules, StoredTurn, Tenant,
 };
 use jiff::Timestamp;
 
@@ -32,6 +32,19 @@ use crate::timing::HookTiming;
 impl<D: Database + fmt::Debug> Store for SqlStore<D> {
     fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
         self.0.list(|db| records::hook_timings(db, limit))
+    }
+
+    fn turns(
+        &self,
+        tenant: Option<&TenantId>,
+        since: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTurn>, StoreError> {
+        self.0.list(|db| records::turns(db, tenant, since, limit))
+    }
+
+    fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.0.write(|db| records::forget(db, before, limit))
     }
 
     fn rotate(

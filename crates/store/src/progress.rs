@@ -75,7 +75,7 @@ impl Progress {
 }
 
 /// The beginning of `prompts`, on one line.
-fn title(prompts: &[KeptMessage]) -> String {
+pub(crate) fn title(prompts: &[KeptMessage]) -> String {
     let blank = |c: char| c.is_whitespace() || c.is_control();
     let words = prompts.iter().filter(|prompt| prompt.message.origin.is_empty());
     let words = words.flat_map(|prompt| prompt.message.content.split(blank)).filter(|word| !word.is_empty());

@@ -54,7 +54,7 @@ impl Rooms {
 /// About how many bytes of memory `record` holds.
 fn weight(record: &EventRecord) -> usize {
     let text = record.ruling.text.as_ref().map_or(0, String::len);
-    let input = record.input.as_ref().map_or(0, of_object);
+    let input = record.input.as_deref().map_or(0, of_object);
     FIXED_BYTES + text + input + record.hooks.whole().map(of_hook).sum::<usize>() + record.hooks.len() * LINE_BYTES
 }
 

@@ -1,5 +1,6 @@
 //! What is taken out of a text before anybody but its owner may read it.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -17,9 +18,14 @@ static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
         .expect("it is a pattern")
 });
 
+/// `text` without mail addresses, bearer tokens and keys.
+pub fn masked(text: &str) -> Cow<'_, str> {
+    SECRETS.replace_all(text, REDACTED)
+}
+
 /// `text` without mail addresses, bearer tokens and keys, then cut to [`MAX_TEXT_CHARS`].
 pub fn redacted(text: &str) -> String {
-    cut(&SECRETS.replace_all(text, REDACTED), MAX_TEXT_CHARS)
+    cut(&masked(text), MAX_TEXT_CHARS)
 }
 
 #[cfg(test)]

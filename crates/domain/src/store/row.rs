@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{FailedComparison, StoredEvent, StoredRecord};
+use super::{FailedComparison, StoredCall, StoredEvent, StoredRecord};
 use crate::json::{MAX_DEPTH, Value, depth};
 use crate::record::{Change, EventRecord, HookOutcome, NotRun, Record};
 
@@ -34,6 +34,7 @@ impl From<&EventRecord> for StoredEvent {
             text: record.ruling.text.clone(),
             permit: record.ruling.permit.map(|digest| digest.to_string()),
             substituted: record.ruling.substituted,
+            call: record.decides().then(|| record.input.as_deref().map(StoredCall::of)).flatten(),
             hooks: record.hooks.iter().map(|record| stored_hook(&record)).collect(),
         }
     }

@@ -1,6 +1,7 @@
 //! Clears tool calls: hooks first, then the person, then the record, then the permit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::approval::Approval;
@@ -146,13 +147,13 @@ impl Dispatcher {
         let rows = rows(&outcome, digest, approval, records);
         let about = outcome.call();
         let tool = about.tool.clone();
-        let input = || Some(about.arguments.clone());
-        let kept = |ClearingRow { kind, ruling, hooks }| EventRecord {
-            input: if has_stored(&hooks) { input() } else { None },
-            tool: Some(tool.clone()),
-            ruling,
-            hooks,
-            ..self.blank(ids.of(kind), kind)
+        // Nearly every clearing has a record that says what became of the call.
+        let input = Arc::new(about.arguments.clone());
+        let kept = |ClearingRow { kind, ruling, hooks }| {
+            let has_stored = has_stored(&hooks);
+            let record = EventRecord { tool: Some(tool.clone()), ruling, hooks, ..self.blank(ids.of(kind), kind) };
+            let input = (has_stored || record.decides()).then(|| input.clone());
+            EventRecord { input, ..record }
         };
         let events: Vec<EventRecord> = rows.into_iter().map(kept).collect();
         self.evidence.concluded(began, &events);

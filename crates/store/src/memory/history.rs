@@ -1,15 +1,16 @@
 //! Events, executions and audit chains as values.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut_at, due};
 use domain::execution::Execution;
 use domain::id::TenantId;
+use domain::identity::Identity;
 use domain::json::{Object, canonical};
 use domain::record::EventRecord;
-use domain::store::{ExecutionQuery, StoreError};
+use domain::store::{ExecutionQuery, SessionKey, StoreError, StoredTurn};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -162,6 +163,76 @@ impl History {
         Ok(found.into_iter().take(query.limit).cloned().collect())
     }
 
+    /// The owner of the newest turn of `session` that is not a test.
+    pub(super) fn last_turn_of(&self, session: &str) -> Option<Identity> {
+        let of_session = |event: &&EventRecord| !event.who.is_test && event.who.session_id.as_str() == session;
+        // As numbers of turns go: by the first record of each.
+        let mut newest: Option<&EventRecord> = None;
+        for event in self.events.iter().filter(of_session) {
+            if newest.is_none_or(|known| !is_one_turn(&known.who, &event.who))
+                && self.first_of(&event.who).is_some_and(|first| std::ptr::eq(first, event))
+            {
+                newest = Some(event);
+            }
+        }
+        newest.map(|event| event.who.clone())
+    }
+
+    fn first_of(&self, who: &Identity) -> Option<&EventRecord> {
+        self.events.iter().find(|event| is_one_turn(&event.who, who))
+    }
+
+    /// The newest `limit` turns that are no tests, newest first; `prompt` says how the prompt of one begins.
+    pub(super) fn turns(
+        &self,
+        tenant: Option<&TenantId>,
+        since: Option<Timestamp>,
+        limit: usize,
+        prompt: impl Fn(&SessionKey, &str) -> Option<String>,
+    ) -> Vec<StoredTurn> {
+        let mut found: Vec<(&EventRecord, BTreeSet<&str>, BTreeSet<&str>)> = Vec::new();
+        for event in self.events.iter().filter(|event| !event.who.is_test) {
+            let known = found.iter().position(|(first, ..)| is_one_turn(&first.who, &event.who));
+            let place = known.unwrap_or_else(|| {
+                found.push((event, BTreeSet::new(), BTreeSet::new()));
+                found.len() - 1
+            });
+            let call = event.who.tool_call_id.as_ref().map(|call| call.as_str());
+            found[place].1.extend(call);
+            found[place].2.extend(event.ruling.stops().then(|| call.unwrap_or_default()));
+        }
+        let wanted = |(first, ..): &&(&EventRecord, BTreeSet<&str>, BTreeSet<&str>)| {
+            tenant.is_none_or(|tenant| first.who.tenant_id == *tenant) && since.is_none_or(|since| first.at >= since)
+        };
+        let line = |(first, calls, refused): &(&EventRecord, BTreeSet<&str>, BTreeSet<&str>)| {
+            let who = &first.who;
+            let key = SessionKey { tenant: who.tenant_id.clone(), session: who.session_id.clone() };
+            StoredTurn {
+                turn_id: who.turn_id.to_string(),
+                tenant_id: who.tenant_id.to_string(),
+                session_id: who.session_id.to_string(),
+                agent_id: who.agent_id.to_string(),
+                began: first.at.to_string(),
+                prompt: prompt(&key, who.turn_id.as_str()).filter(|prompt| !prompt.is_empty()),
+                calls: calls.len() as u64,
+                refused: refused.len() as u64,
+            }
+        };
+        found.iter().rev().filter(wanted).take(limit).map(line).collect()
+    }
+
+    pub(super) fn forget_events(&mut self, before: Timestamp, limit: usize) -> usize {
+        self.trace();
+        let (mut gone, mut seen) = (0, 0);
+        self.events.retain(|event| {
+            let is_old = seen < limit && event.at < before;
+            seen += 1;
+            gone += usize::from(is_old);
+            !is_old
+        });
+        gone
+    }
+
     pub(super) fn execution(&mut self, id: &str) -> Option<ExecutionRow> {
         self.trace();
         self.executions.iter().find(|it| is_same(id, Some(&it.execution.id))).cloned()
@@ -213,6 +284,12 @@ impl History {
         let Some(first) = chain.entries.front().map(|entry| entry.seq) else { return 0 };
         cut_at(&chain.checkpoints, (first, before), limit).map_or(0, |seq| chain.cut(seq))
     }
+}
+
+/// Whether both act in one turn, as the same agent in the same session.
+pub(super) fn is_one_turn(a: &Identity, b: &Identity) -> bool {
+    (&a.turn_id, &a.session_id, &a.agent_id, &a.tenant_id, a.is_test)
+        == (&b.turn_id, &b.session_id, &b.agent_id, &b.tenant_id, b.is_test)
 }
 
 /// Whether `wanted`, however it is written, is the UUID `id`.

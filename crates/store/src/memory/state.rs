@@ -8,8 +8,9 @@ use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, 
 use domain::id::TenantId;
 use domain::session::{JournalEntry, settle};
 use domain::store::{ApprovalQuery, JournalAppend, SessionHold, SessionKey, SessionRow, StoreError};
+use domain::turn::Fact;
 
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::refusal;
 
 /// The state that one mutex guards: each method is one transaction.
@@ -91,6 +92,17 @@ impl MemoryState {
 
     pub(super) fn journal(&self, key: &SessionKey) -> Vec<JournalEntry> {
         self.sessions.get(key).map(|it| it.entries.clone()).unwrap_or_default()
+    }
+
+    /// How the prompt of a turn begins, if its conversation is kept.
+    pub(super) fn prompt(&self, key: &SessionKey, turn: &str) -> Option<String> {
+        let begun = |entry: &JournalEntry| match entry {
+            JournalEntry::Turn(Fact::Begun { turn_id, prompts, .. }) if turn_id.as_str() == turn => {
+                Some(progress::title(prompts))
+            }
+            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+        };
+        self.sessions.get(key)?.entries.iter().find_map(begun)
     }
 
     pub(super) fn sessions(&self, tenant: &TenantId) -> Vec<SessionRow> {

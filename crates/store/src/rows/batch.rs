@@ -6,13 +6,17 @@ use std::time::Instant;
 
 use domain::execution::Execution;
 use domain::record::EventRecord;
+use domain::session::JournalEntry;
 use domain::store::{JournalAppend, OnKept, OutboxJob, Room, SessionKey, StoreError};
+use domain::turn::Fact;
 
 use super::audit::{self, Sealer};
 use super::journal::Lines;
-use super::{executions, outbox, records};
+use super::records::{self, TurnOwner};
+use super::{executions, outbox};
 use crate::db::{Db, Dialect, Failure, Statement};
 use crate::evidence::{ExecutionRow, Note, executed, traces};
+use crate::progress;
 use crate::sealing::StoreKeys;
 
 /// Most batches that share a commit. Enough to make the cost of a commit vanish, few enough that the first of them
@@ -163,8 +167,9 @@ impl Rows {
         dialect: Dialect,
     ) -> Result<Self, StoreError> {
         let mut rows = Self { lines: None, statements: Vec::new(), notes: Vec::new(), tried: false };
-        for (event, traces) in records.iter().zip(traces(records, sealing)?) {
-            rows.statements.push(records::insert(event.into()));
+        let inserts = records::inserts(records.iter().map(Into::into));
+        for (inserts, traces) in inserts.into_iter().zip(traces(records, sealing)?) {
+            rows.statements.extend(inserts);
             traces.executions.into_iter().for_each(|executed| rows.state(executed, dialect));
             rows.notes.extend(traces.decision.map(|note| Pending { note, statement: None }));
         }
@@ -173,8 +178,10 @@ impl Rows {
 
     /// Puts a batch into words. What is left of it is whom to tell.
     pub(super) fn of(batch: &mut Batch, sealing: &StoreKeys, dialect: Dialect) -> Result<Self, StoreError> {
+        let prompts = batch.append.as_ref().map(prompts).unwrap_or_default();
         let lines = batch.append.take().map(Lines::of).transpose()?;
         let mut rows = Self { lines, ..Self::of_records(&std::mem::take(&mut batch.records), sealing, dialect)? };
+        rows.statements.extend(prompts);
         for execution in std::mem::take(&mut batch.executions) {
             rows.state(executed(execution, sealing)?, dialect);
         }
@@ -197,10 +204,7 @@ impl Rows {
     /// Whether an earlier transaction wrote them, all at once: then the first of them is there. An execution that is
     /// there already is passed over anyway.
     fn are_there(&self, db: &dyn Db) -> Result<bool, Failure> {
-        match self.statements.first() {
-            Some(first) if self.tried => records::is_there(db, first),
-            Some(_) | None => Ok(false),
-        }
+        if self.tried { records::is_there(db, &self.statements) } else { Ok(false) }
     }
 
     fn state(&mut self, executed: ExecutionRow, dialect: Dialect) {
@@ -221,6 +225,24 @@ impl Rows {
         let is_new = |pending: &&Pending| pending.statement.is_none_or(|statement| touched[statement] > 0);
         self.notes.iter().filter(is_new).map(|pending| &pending.note)
     }
+}
+
+/// The statements that keep how the prompts of the turns begin that begin in `append`.
+fn prompts(append: &JournalAppend) -> Vec<Statement<'static>> {
+    let begun = |entry: &JournalEntry| match entry {
+        JournalEntry::Turn(Fact::Begun { turn_id, prompts, .. }) => {
+            let owner = TurnOwner {
+                tenant: append.key.tenant.as_str(),
+                agent: append.agent.as_str(),
+                session: append.key.session.as_str(),
+                turn: turn_id.as_str(),
+                is_test: false,
+            };
+            Some(owner.prompted(append.at, progress::title(prompts)))
+        }
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+    };
+    append.entries.iter().filter_map(begun).collect()
 }
 
 /// Writes batches within one transaction; says for each whether it was refused by a rule, which leaves the others
@@ -255,6 +277,7 @@ pub(crate) fn insert_all(
     let mut notes = Vec::with_capacity(taken.len());
     for rows in taken {
         let (own, others) = touched.split_at(rows.statements.len());
+        records::all_written(&rows.statements, own)?;
         notes.extend(rows.new_notes(own));
         touched = others;
     }

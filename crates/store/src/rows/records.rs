@@ -1,134 +1,509 @@
-//! Events: keeping and listing them.
+//! Events: keeping, finding and forgetting them.
+//!
+//! What the events of a turn have in common is a row of `turns`, what hooks had in common at many events is a row of
+//! `hook_sets`. Both are written by whoever needs them first, and found by a digest of what they say.
 
-use domain::store::{RecordQuery, StoredEvent};
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::hex::{hex, unhex};
+use domain::id::TenantId;
+use domain::store::{RecordQuery, StoreError, StoredEvent, StoredRecord, StoredTurn};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 use crate::body;
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
 use crate::timing::{HookTiming, Timings};
 
-const COLUMNS: &str = "event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, iteration, \
-                       tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks";
+mod before;
+pub(crate) mod ids;
+mod parts;
 
-const INSERT: &str = "INSERT INTO events (event_id, at, event, checkpoint, tenant_id, agent_id, session_id, turn_id, \
-                      iteration, tool_call_id, tool, is_test, ruling, text, permit, substituted, hooks) \
-                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+pub(crate) use before::bring_over;
 
-/// The statement that keeps `event`.
-pub(crate) fn insert(event: StoredEvent) -> Statement<'static> {
-    let hooks = serde_json::to_string(&event.hooks).expect("strings, numbers and JSON values are plain JSON");
+const TURN: &str = "INSERT INTO turns (key, turn_id, tenant_id, agent_id, session_id, is_test, began) \
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (key) DO NOTHING";
+
+const PROMPT: &str = "INSERT INTO turns (key, turn_id, tenant_id, agent_id, session_id, is_test, began, prompt) \
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key) DO UPDATE SET prompt = excluded.prompt";
+
+const SET: &str = "INSERT INTO hook_sets (digest, hooks, last_used) VALUES (?1, ?2, ?3) \
+                   ON CONFLICT (digest) DO UPDATE SET last_used = excluded.last_used \
+                   WHERE hook_sets.last_used < excluded.last_used";
+
+const EVENT: &str = "INSERT INTO events (event_id, checkpoint, turn, at, event, iteration, tool_call_id, tool, ruling, \
+                     text, permit, substituted, call, hooks, details) VALUES (?1, ?2, \
+                     (SELECT number FROM turns WHERE key = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+                     (SELECT number FROM hook_sets WHERE digest = ?14), ?15)";
+
+/// The rulings that stopped something, or left it to a person; written as the index has it.
+const STOPS: &str = "ruling IN ('ask', 'deny', 'abort_turn', 'hard_abort')";
+
+/// Events with everything that is said of them elsewhere. The order of the tables is the order of looking.
+const FOUND: &str = "SELECT e.seq, e.event_id, e.at, e.event, e.checkpoint, t.tenant_id, t.agent_id, t.session_id, \
+                     t.turn_id, e.iteration, e.tool_call_id, e.tool, t.is_test, e.ruling, e.text, e.permit, \
+                     e.substituted, e.call, s.hooks, e.details \
+                     FROM events e CROSS JOIN turns t CROSS JOIN hook_sets s \
+                     WHERE t.number = e.turn AND s.number = e.hooks";
+
+/// The most turns that one question is about.
+const MAX_TURNS: usize = 1000;
+
+/// The bytes of a digest that tell rows of a dictionary apart.
+const KEY_BYTES: usize = 16;
+
+const DAY_NANOS: i64 = 86_400 * 1_000_000_000;
+
+/// The statements that keep `events`, those of one transaction.
+pub(crate) fn inserts(events: impl Iterator<Item = StoredEvent>) -> Vec<Vec<Statement<'static>>> {
+    let mut known = BTreeSet::new();
+    events.map(|event| insert(event, &mut known)).collect()
+}
+
+/// The statements that keep `event`; `known` are the keys of the rows that stand there by then.
+fn insert(event: StoredEvent, known: &mut BTreeSet<[u8; KEY_BYTES]>) -> Vec<Statement<'static>> {
+    let at = nanos(&event.at);
+    let mut statements = Vec::with_capacity(3);
+    let who = TurnOwner {
+        tenant: &event.tenant_id,
+        agent: &event.agent_id,
+        session: &event.session_id,
+        turn: &event.turn_id,
+        is_test: event.is_test,
+    };
+    let turn = who.key();
+    if known.insert(turn) {
+        statements.push(Statement::new(TURN, who.cells(at)));
+    }
+    let (hooks, details) = parts::split(event.hooks);
+    let set = key([hooks.as_bytes()]);
+    if known.insert(set) {
+        let cells = vec![blob(&set), hooks.into(), at.div_euclid(DAY_NANOS).into()];
+        statements.push(Statement::new(SET, cells));
+    }
+    let call = event.call.map(|call| serde_json::to_string(&call).expect("JSON values are plain JSON"));
     let cells = vec![
-        event.event_id.into(),
-        event.at.into(),
-        event.event.into(),
-        event.checkpoint.into(),
-        event.tenant_id.into(),
-        event.agent_id.into(),
-        event.session_id.into(),
-        event.turn_id.into(),
+        Cell::Bytes(ids::bytes_of(&event.event_id).into()),
+        event.checkpoint.clone().into(),
+        blob(&turn),
+        at.into(),
+        (event.event != event.checkpoint).then_some(event.event).into(),
         event.iteration.into(),
         event.tool_call_id.into(),
         event.tool.into(),
-        event.is_test.into(),
         event.ruling.into(),
         event.text.into(),
-        event.permit.into(),
+        event.permit.map_or(Cell::Null, |permit| Cell::Bytes(permit_bytes(&permit).into())),
         event.substituted.into(),
-        hooks.into(),
+        call.into(),
+        blob(&set),
+        details.into(),
     ];
-    Statement::new(INSERT, cells)
+    statements.push(Statement::new(EVENT, cells));
+    statements
 }
 
-/// Whether the event that `statement` keeps is there already. `false` for what keeps no event.
-pub(crate) fn is_there(db: &dyn Db, statement: &Statement<'_>) -> Result<bool, Failure> {
-    let (INSERT, [event_id, _at, _event, checkpoint, ..]) = (statement.sql, statement.cells.as_slice()) else {
-        return Ok(false);
-    };
+/// Who acts in a turn, and in which.
+pub(crate) struct TurnOwner<'a> {
+    pub(crate) tenant: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) turn: &'a str,
+    pub(crate) is_test: bool,
+}
+
+impl TurnOwner<'_> {
+    fn key(&self) -> [u8; KEY_BYTES] {
+        let is_test = [u8::from(self.is_test)];
+        key([self.tenant, self.agent, self.session, self.turn].map(str::as_bytes).into_iter().chain([&is_test[..]]))
+    }
+
+    fn cells(&self, began: i64) -> Vec<Cell<'static>> {
+        vec![
+            blob(&self.key()),
+            Cell::Bytes(ids::bytes_of(self.turn).into()),
+            self.tenant.to_owned().into(),
+            self.agent.to_owned().into(),
+            self.session.to_owned().into(),
+            self.is_test.into(),
+            began.into(),
+        ]
+    }
+
+    /// The statement that keeps how its prompt begins.
+    pub(crate) fn prompted(&self, at: Timestamp, prompt: String) -> Statement<'static> {
+        let mut cells = self.cells(nanos_of(at));
+        cells.push(prompt.into());
+        Statement::new(PROMPT, cells)
+    }
+}
+
+/// Tells what `parts` say from all that others say.
+fn key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; KEY_BYTES] {
+    let mut sha = Sha256::new();
+    for part in parts {
+        sha.update((part.len() as u64).to_be_bytes());
+        sha.update(part);
+    }
+    let digest: [u8; 32] = sha.finalize().into();
+    *digest.first_chunk().expect("16 of 32 bytes")
+}
+
+fn blob(bytes: &[u8]) -> Cell<'static> {
+    Cell::Bytes(bytes.to_vec().into())
+}
+
+/// A moment of the kept form. One that nobody can read is the beginning of time: it was written by somebody else.
+fn nanos(at: &str) -> i64 {
+    at.parse().map_or(0, nanos_of)
+}
+
+fn nanos_of(at: Timestamp) -> i64 {
+    let nanos = at.as_nanosecond();
+    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+}
+
+fn permit_bytes(permit: &str) -> Vec<u8> {
+    unhex(permit).unwrap_or_else(|| permit.as_bytes().to_vec())
+}
+
+/// Whether the event that one of `statements` keeps is there already. `false` where they keep none.
+pub(crate) fn is_there(db: &dyn Db, statements: &[Statement<'_>]) -> Result<bool, Failure> {
+    let event = statements.iter().find(|statement| statement.sql == EVENT);
+    let Some([event_id, checkpoint, ..]) = event.map(|event| event.cells.as_slice()) else { return Ok(false) };
     // By the index that each database has.
     let sql = match db.dialect() {
-        Dialect::Sqlite => "SELECT event_id FROM events WHERE event_id = ?1 AND checkpoint = ?2",
+        Dialect::Sqlite => "SELECT seq FROM events WHERE event_id = ?1 AND checkpoint = ?2",
         Dialect::Postgres => {
-            "SELECT event_id FROM events WHERE left(event_id, 64) = left(?1, 64) AND event_id = ?1 AND checkpoint = ?2"
+            "SELECT seq FROM events WHERE substring(event_id from 1 for 64) = substring(?1::bytea from 1 for 64) \
+             AND event_id = ?1 AND checkpoint = ?2"
         }
     };
-    Ok(!db.all(sql, &[event_id.clone(), checkpoint.clone()], |_| Ok(()))?.is_empty())
+    let found = db.all(sql, &[event_id.clone(), checkpoint.clone()], |row| row.int("seq"))?;
+    Ok(!found.is_empty())
+}
+
+/// Whether each statement that keeps an event touched its row. A trigger of somebody else's may have swallowed it.
+///
+/// # Errors
+/// One did not: nothing of the transaction may count.
+pub(crate) fn all_written(statements: &[Statement<'_>], touched: &[u64]) -> Result<(), Failure> {
+    let swallowed = |(statement, touched): (&Statement<'_>, &u64)| statement.sql == EVENT && *touched != 1;
+    match statements.iter().zip(touched).any(swallowed) {
+        true => Err(Failure::Said(StoreError::Corrupt(
+            "the database took the record of an event and wrote no row; look for triggers on the table `events`".into(),
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// The events that `query` asks for, newest last.
 pub(crate) fn find(db: &dyn Db, query: &RecordQuery) -> Result<Vec<StoredEvent>, Failure> {
-    let (sql, cells) = select(db.dialect(), query);
-    let mut events = db.all(&sql, &cells, event)?;
-    events.reverse();
-    Ok(events)
+    let mut wanted = Wanted::default();
+    if let Some(tenant) = &query.tenant {
+        wanted.is("t.tenant_id = ", tenant.as_str().into());
+    }
+    if let Some(turns) = turns_of(db, query)? {
+        let turns: Vec<String> = turns.iter().map(i64::to_string).collect();
+        wanted.conditions.push(match turns.is_empty() {
+            true => "FALSE".to_owned(),
+            false => format!("e.turn IN ({})", turns.join(", ")),
+        });
+    }
+    if let Some(call) = &query.call {
+        wanted.is("e.tool_call_id = ", call.into());
+    }
+    if let Some(tool) = &query.tool {
+        wanted.is("e.tool = ", tool.into());
+    }
+    if query.refused {
+        wanted.conditions.push(format!("e.{STOPS}"));
+    }
+    if let Some(since) = query.since {
+        let since = nanos_of(since);
+        wanted.is("e.seq >= ", first_since(db, since)?.into());
+        wanted.is("e.at >= ", since.into());
+    }
+    if let Some(hook) = &query.hook {
+        let name = serde_json::to_string(hook).expect("a text is plain JSON");
+        let function = match db.dialect() {
+            Dialect::Sqlite => "instr",
+            Dialect::Postgres => "strpos",
+        };
+        wanted.cells.push(format!("\"hook\":{name},").into());
+        wanted.conditions.push(format!(
+            "e.hooks IN (SELECT number FROM hook_sets WHERE {function}(hooks, ?{}) > 0)",
+            wanted.cells.len()
+        ));
+    }
+    let Some(prefix) = &query.event_id else {
+        let mut found = wanted.all(db, "e.seq", query.limit)?;
+        found.reverse();
+        return Ok(found.into_iter().map(|(_, event)| event).collect());
+    };
+    // Each by its index: ids of version 7 stand in the order of time, so the last ones are the newest.
+    let id = indexed(db.dialect(), "e.event_id");
+    let mut found = Vec::new();
+    for range in ids::ranges(prefix) {
+        let mut ranged = wanted.clone();
+        ranged.is(&format!("{id} >= "), Cell::Bytes(range.first.into()));
+        ranged.is(&format!("{id} <= "), Cell::Bytes(range.last.into()));
+        found.extend(ranged.all(db, &format!("{id} DESC, e.seq"), query.limit)?);
+    }
+    found.retain(|(_, event)| event.event_id.starts_with(prefix.as_str()));
+    found.sort_by_key(|(seq, _)| *seq);
+    let rest = found.len().saturating_sub(query.limit);
+    Ok(found.into_iter().skip(rest).map(|(_, event)| event).collect())
+}
+
+/// `column`, as far as there is an index of it.
+fn indexed(dialect: Dialect, column: &str) -> String {
+    match dialect {
+        Dialect::Sqlite => column.to_owned(),
+        Dialect::Postgres => format!("substring({column} from 1 for {})", ids::INDEXED_BYTES),
+    }
+}
+
+/// Only the conditions that are asked for, so that each can use its index.
+#[derive(Clone, Default)]
+struct Wanted<'a> {
+    conditions: Vec<String>,
+    cells: Vec<Cell<'a>>,
+}
+
+impl<'a> Wanted<'a> {
+    fn is(&mut self, condition: &str, cell: Cell<'a>) {
+        self.cells.push(cell);
+        self.conditions.push(format!("{condition}?{}", self.cells.len()));
+    }
+
+    fn joined(&self) -> String {
+        self.conditions.iter().map(|condition| format!(" AND {condition}")).collect()
+    }
+
+    /// The last by `order`, with their places, last first.
+    fn all(mut self, db: &dyn Db, order: &str, limit: usize) -> Result<Vec<(i64, StoredEvent)>, Failure> {
+        let conditions = self.joined();
+        self.cells.push(limit_of(limit).into());
+        let sql = format!("{FOUND}{conditions} ORDER BY {order} DESC LIMIT ?{}", self.cells.len());
+        db.all(&sql, &self.cells, |row| Ok((row.int("seq")?, event(row)?)))
+    }
+}
+
+/// The turns that a query is about; `None` if it is about any.
+fn turns_of(db: &dyn Db, query: &RecordQuery) -> Result<Option<Vec<i64>>, Failure> {
+    let mut asked: Option<BTreeSet<i64>> = None;
+    let mut only = |turns: Vec<i64>| {
+        let turns: BTreeSet<i64> = turns.into_iter().collect();
+        asked = Some(match asked.take() {
+            Some(before) => before.intersection(&turns).copied().collect(),
+            None => turns,
+        });
+    };
+    if query.last_turn {
+        only(last_turn(db, query.tenant.as_ref())?);
+    }
+    if let Some(prefix) = &query.turn {
+        only(turns_named(db, prefix)?);
+    }
+    if let Some(session) = &query.session {
+        let sql = "SELECT number FROM turns WHERE session_id = ?1 AND NOT is_test ORDER BY number DESC LIMIT 1";
+        only(db.all(sql, &[session.into()], |row| row.int("number"))?);
+    }
+    Ok(asked.map(|turns| turns.into_iter().collect()))
+}
+
+fn turns_named(db: &dyn Db, prefix: &str) -> Result<Vec<i64>, Failure> {
+    let id = indexed(db.dialect(), "turn_id");
+    let mut found = Vec::new();
+    for range in ids::ranges(prefix) {
+        let sql =
+            format!("SELECT number, turn_id FROM turns WHERE {id} >= ?1 AND {id} <= ?2 ORDER BY {id} DESC LIMIT ?3");
+        let cells = [Cell::Bytes(range.first.into()), Cell::Bytes(range.last.into()), limit_of(MAX_TURNS).into()];
+        found.extend(db.all(&sql, &cells, |row| Ok((row.int("number")?, id_in(row, "turn_id")?)))?);
+    }
+    Ok(found.into_iter().filter(|(_, turn)| turn.starts_with(prefix)).map(|(number, _)| number).collect())
+}
+
+/// The rows of the newest turn that is not a test.
+fn last_turn(db: &dyn Db, tenant: Option<&TenantId>) -> Result<Vec<i64>, Failure> {
+    let mut wanted = Wanted::default();
+    if let Some(tenant) = tenant {
+        wanted.is("t.tenant_id = ", tenant.as_str().into());
+    }
+    let conditions = wanted.joined();
+    let sql = format!(
+        "SELECT t.turn_id FROM events e CROSS JOIN turns t WHERE t.number = e.turn AND NOT t.is_test{conditions} \
+         ORDER BY e.seq DESC LIMIT 1"
+    );
+    let Some(turn) = db.one(&sql, &wanted.cells, |row| id_in(row, "turn_id"))? else { return Ok(Vec::new()) };
+    let mut rows = Wanted { conditions: vec!["NOT t.is_test".into()], ..Wanted::default() };
+    let mut bytes = ids::bytes_of(&turn);
+    if db.dialect() == Dialect::Postgres {
+        bytes.truncate(ids::INDEXED_BYTES);
+    }
+    rows.is(&format!("{} = ", indexed(db.dialect(), "t.turn_id")), Cell::Bytes(bytes.into()));
+    let sql = format!("SELECT t.number, t.turn_id FROM turns t WHERE TRUE{}", rows.joined());
+    let found = db.all(&sql, &rows.cells, |row| Ok((row.int("number")?, id_in(row, "turn_id")?)))?;
+    Ok(found.into_iter().filter(|(_, id)| *id == turn).map(|(number, _)| number).collect())
+}
+
+/// The first place at which events are no older than `since`, as far as clocks never went back. Looks at few rows.
+fn first_since(db: &dyn Db, since: i64) -> Result<i64, Failure> {
+    let one = |sql: &str, cells: &[Cell<'_>]| db.one(sql, cells, |row| Ok((row.int("seq")?, row.int("at")?)));
+    let Some((mut low, _)) = one("SELECT seq, at FROM events ORDER BY seq LIMIT 1", &[])? else { return Ok(0) };
+    let Some((mut high, _)) = one("SELECT seq, at FROM events ORDER BY seq DESC LIMIT 1", &[])? else { return Ok(0) };
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match one("SELECT seq, at FROM events WHERE seq >= ?1 ORDER BY seq LIMIT 1", &[middle.into()])? {
+            Some((seq, at)) if at < since => low = seq + 1,
+            Some(_) | None => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+/// The newest `limit` turns that are no tests and not older than `since`, newest first.
+pub(crate) fn turns(
+    db: &dyn Db,
+    tenant: Option<&TenantId>,
+    since: Option<Timestamp>,
+    limit: usize,
+) -> Result<Vec<StoredTurn>, Failure> {
+    let mut wanted = Wanted { conditions: vec!["NOT is_test".into()], ..Wanted::default() };
+    if let Some(tenant) = tenant {
+        wanted.is("tenant_id = ", tenant.as_str().into());
+    }
+    if let Some(since) = since {
+        wanted.is("began >= ", nanos_of(since).into());
+    }
+    let conditions = wanted.joined();
+    wanted.cells.push(limit_of(limit.min(MAX_TURNS)).into());
+    let sql = format!(
+        "SELECT number, turn_id, tenant_id, session_id, agent_id, began, prompt FROM turns \
+         WHERE TRUE{conditions} ORDER BY number DESC LIMIT ?{}",
+        wanted.cells.len()
+    );
+    let mut found = db.all(&sql, &wanted.cells, |row| {
+        let turn = StoredTurn {
+            turn_id: id_in(row, "turn_id")?,
+            tenant_id: row.string("tenant_id")?,
+            session_id: row.string("session_id")?,
+            agent_id: row.string("agent_id")?,
+            began: moment_in(row, "began")?,
+            prompt: row.maybe_string("prompt")?.filter(|prompt| !prompt.is_empty()),
+            calls: 0,
+            refused: 0,
+        };
+        Ok((row.int("number")?, turn))
+    })?;
+    let mut counts = counts(db, found.iter().map(|(number, _)| *number))?;
+    for (number, turn) in &mut found {
+        (turn.calls, turn.refused) = counts.remove(number).unwrap_or_default();
+    }
+    Ok(found.into_iter().map(|(_, turn)| turn).collect())
+}
+
+/// How many calls there were in each turn, and how much was refused.
+fn counts(db: &dyn Db, turns: impl Iterator<Item = i64>) -> Result<BTreeMap<i64, (u64, u64)>, Failure> {
+    let turns: Vec<String> = turns.map(|number| number.to_string()).collect();
+    if turns.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let sql = format!(
+        "SELECT turn, count(DISTINCT tool_call_id) AS calls, \
+         count(DISTINCT CASE WHEN {STOPS} THEN coalesce(tool_call_id, '') END) AS refused \
+         FROM events WHERE turn IN ({}) GROUP BY turn",
+        turns.join(", ")
+    );
+    let found = db.all(&sql, &[], |row| Ok((row.int("turn")?, (row.count("calls")?, row.count("refused")?))))?;
+    Ok(found.into_iter().collect())
+}
+
+/// Forgets at most `limit` of the oldest events if they are older than `before`, and once none of those is left, what
+/// only they used. Says how many events went.
+pub(crate) fn forget(db: &dyn Db, before: Timestamp, limit: usize) -> Result<usize, Failure> {
+    let before = nanos_of(before);
+    // From the oldest on, so that nothing is looked for where nothing is old.
+    let gone = db.run(
+        "DELETE FROM events WHERE seq IN (SELECT seq FROM (SELECT seq, at FROM events ORDER BY seq LIMIT ?2) AS oldest \
+         WHERE at < ?1)",
+        &[before.into(), limit_of(limit).into()],
+    )?;
+    let gone = usize::try_from(gone).unwrap_or(usize::MAX);
+    if gone < limit {
+        db.run(
+            "DELETE FROM turns WHERE began < ?1 AND number < coalesce((SELECT min(turn) FROM events), number + 1)",
+            &[before.into()],
+        )?;
+        db.run(
+            "DELETE FROM hook_sets WHERE last_used < ?1 AND number NOT IN (SELECT hooks FROM events)",
+            &[before.div_euclid(DAY_NANOS).into()],
+        )?;
+    }
+    Ok(gone)
 }
 
 /// How long hooks took, over the newest `limit` events that are no tests.
 pub(crate) fn hook_timings(db: &dyn Db, limit: usize) -> Result<Vec<HookTiming>, Failure> {
     let mut timings = Timings::default();
-    let sql = "SELECT event_id, at, hooks FROM events WHERE NOT is_test ORDER BY seq DESC LIMIT ?1";
-    db.each(sql, &[limit_of(limit).into()], &mut |row| {
-        timings.add(&row.text("at")?, body::read(&row.text("hooks")?).map_err(|why| unreadable(row, why))?);
+    let sql = format!("{FOUND} AND NOT t.is_test ORDER BY e.seq DESC LIMIT ?1");
+    db.each(&sql, &[limit_of(limit).into()], &mut |row| {
+        timings.add(&moment_in(row, "at")?, hooks_in(row)?);
         Ok(())
     })?;
     Ok(timings.finish())
 }
 
-/// Only the conditions that are asked for, so that each can use its index.
-fn select(dialect: Dialect, query: &RecordQuery) -> (String, Vec<Cell<'_>>) {
-    let mut conditions = Vec::new();
-    let mut cells = Vec::new();
-    if let Some(id) = &query.event_id {
-        // A range, not LIKE: it uses the index, and `%` in an id is only a sign.
-        conditions.push(match dialect {
-            Dialect::Sqlite => "event_id >= ?1 AND event_id < ?1 || char(1114111)".to_owned(),
-            Dialect::Postgres => "left(event_id, 64) >= left(?1, 64) AND left(event_id, 64) < left(?1, 64) || \
-                                  chr(1114111) AND starts_with(event_id, ?1)"
-                .to_owned(),
-        });
-        cells.push(id.into());
-    }
-    if let Some(tool) = &query.tool {
-        cells.push(tool.into());
-        conditions.push(format!("tool = ?{}", cells.len()));
-    }
-    let mut ours = String::new();
-    if let Some(tenant) = &query.tenant {
-        cells.push(tenant.as_str().into());
-        ours = format!(" AND tenant_id = ?{}", cells.len());
-        conditions.push(format!("tenant_id = ?{}", cells.len()));
-    }
-    if query.last_turn {
-        conditions.push(format!(
-            "NOT is_test AND turn_id = (SELECT turn_id FROM events WHERE NOT is_test{ours} ORDER BY seq DESC LIMIT 1)"
-        ));
-    }
-    let conditions = if conditions.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
-    cells.push(limit_of(query.limit).into());
-    let limit = cells.len();
-    (format!("SELECT {COLUMNS} FROM events WHERE {conditions} ORDER BY seq DESC LIMIT ?{limit}"), cells)
-}
-
 fn event(row: &dyn Columns) -> Result<StoredEvent, Failure> {
+    let checkpoint = row.string("checkpoint")?;
+    let call = row.maybe_text("call")?.map(|call| body::read(&call)).transpose();
     Ok(StoredEvent {
-        event_id: row.string("event_id")?,
-        at: row.string("at")?,
-        event: row.string("event")?,
-        checkpoint: row.string("checkpoint")?,
+        event_id: id_in(row, "event_id")?,
+        at: moment_in(row, "at")?,
+        event: row.maybe_string("event")?.unwrap_or_else(|| checkpoint.clone()),
+        checkpoint,
         tenant_id: row.string("tenant_id")?,
         agent_id: row.string("agent_id")?,
         session_id: row.string("session_id")?,
-        turn_id: row.string("turn_id")?,
+        turn_id: id_in(row, "turn_id")?,
         iteration: u32::try_from(row.int("iteration")?).unwrap_or(u32::MAX),
         tool_call_id: row.maybe_string("tool_call_id")?,
         tool: row.maybe_string("tool")?,
         is_test: row.flag("is_test")?,
         ruling: row.string("ruling")?,
         text: row.maybe_string("text")?,
-        permit: row.maybe_string("permit")?,
+        permit: row.maybe_bytes("permit")?.map(|permit| permit_text(&permit)),
         substituted: row.flag("substituted")?,
-        hooks: body::read(&row.text("hooks")?).map_err(|why| unreadable(row, why))?,
+        call: call.map_err(|why| unreadable(row, why))?,
+        hooks: hooks_in(row)?,
     })
 }
 
+fn permit_text(permit: &[u8]) -> String {
+    match str::from_utf8(permit) {
+        // A digest that is text by accident is still one.
+        Ok(text) if permit.len() != 32 => text.to_owned(),
+        Ok(_) | Err(_) => hex(permit),
+    }
+}
+
+fn hooks_in(row: &dyn Columns) -> Result<Vec<StoredRecord>, Failure> {
+    parts::joined(&row.text("hooks")?, row.maybe_text("details")?.as_deref()).map_err(|why| unreadable(row, why))
+}
+
+fn id_in(row: &dyn Columns, column: &str) -> Result<String, Failure> {
+    let bytes = row.maybe_bytes(column)?.unwrap_or_default();
+    ids::id_of(&bytes).map_err(|why| Failure::Foreign { what: format!("column `{column}`"), why })
+}
+
+fn moment_in(row: &dyn Columns, column: &str) -> Result<String, Failure> {
+    let nanos = row.int(column)?;
+    let at = Timestamp::from_nanosecond(nanos.into());
+    at.map(|at| at.to_string())
+        .map_err(|why| Failure::Foreign { what: format!("column `{column}`"), why: why.to_string() })
+}
+
 fn unreadable(row: &dyn Columns, why: String) -> Failure {
-    Failure::Foreign { what: format!("event `{}`", row.string("event_id").unwrap_or_default()), why }
+    Failure::Foreign { what: format!("event `{}`", id_in(row, "event_id").unwrap_or_default()), why }
 }

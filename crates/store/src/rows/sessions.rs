@@ -19,11 +19,12 @@ const FAMILY: &str = "WITH RECURSIVE family (session_id) AS (\
 
 /// The statements for what goes with a session, in this order. The first changes nothing: it waits for whoever appends
 /// right now, so that what they append goes too.
-const GONE: [&str; 5] = [
+const GONE: [&str; 6] = [
     "UPDATE sessions SET turns = turns WHERE tenant_id = ?1 AND session_id = ?2",
     "DELETE FROM journal WHERE session IN (SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2)",
     "DELETE FROM approvals WHERE tenant_id = ?1 AND session_id = ?2",
     "DELETE FROM holders WHERE tenant_id = ?1 AND session_id = ?2",
+    "UPDATE turns SET prompt = NULL WHERE tenant_id = ?1 AND session_id = ?2 AND prompt IS NOT NULL",
     "DELETE FROM sessions WHERE tenant_id = ?1 AND session_id = ?2",
 ];
 

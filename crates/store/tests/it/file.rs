@@ -72,7 +72,7 @@ fn a_row_that_somebody_changed_is_named() {
         ("[{", "EOF while parsing an object at line 1 column 2".to_owned()),
         (&*"[".repeat(100_000), "nested deeper than 520 levels".to_owned()),
     ] {
-        Connection::open(store.path()).unwrap().execute("UPDATE events SET hooks = ?1", [hooks]).unwrap();
+        Connection::open(store.path()).unwrap().execute("UPDATE hook_sets SET hooks = ?1", [hooks]).unwrap();
         let file = store.path().display();
         let expected = StoreError::Corrupt(format!(
             "event `{}` in `{file}`: {why}; somebody else changed the file",
@@ -91,7 +91,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&file).unwrap();
     let why = format!(
-        "`{}` was written by a newer Pintle: it has schema 99, this program knows 53; update the program, or name \
+        "`{}` was written by a newer Pintle: it has schema 99, this program knows 54; update the program, or name \
          another file in `store.url`",
         file.display()
     );

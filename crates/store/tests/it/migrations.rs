@@ -2,22 +2,25 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::approval::{Approval, ApprovalStanding, ApprovalState};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::store::{RecordQuery, SessionKey};
+use domain::record::{EventRecord, EventRuling, HookOutcome, NotRun};
+use domain::store::{RecordQuery, SessionKey, StoredTurn};
 use domain::tool::ToolCall;
-use pintle_store::{Durability, Store, migrate_to};
+use domain::verdict::VerdictKind;
+use pintle_store::{Durability, Memory, Store, migrate_to};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use testkit::conformance::approvals::{call, moment, question, said};
 use testkit::conformance::sessions::{append_of, appended, begun, queued};
-use testkit::conformance::store::{event, keep};
+use testkit::conformance::store::{event, hook as hook_line, keep};
 use testkit::postgres::Server;
 
 /// The schemas that there are.
-const NUMBERS: [u32; 6] = [0, 1, 2, 51, 52, 53];
+const NUMBERS: [u32; 7] = [0, 1, 2, 51, 52, 53, 54];
 
 /// A database of one kind, looked at from outside.
 struct Database<'a> {
@@ -101,7 +104,7 @@ fn a_schema_goes_up_and_down_and_up_again() {
             database.migrate(*number);
             assert_eq!(&database.schema(), schema, "down to {number}");
         }
-        database.migrate(53);
+        database.migrate(54);
         assert_eq!(Some(&database.schema()), schemas.last(), "up in one go");
         database.migrate(2);
         drop(database.open());
@@ -115,7 +118,7 @@ fn a_schema_goes_up_and_down_and_up_again() {
 #[test]
 fn an_unknown_schema_is_named() {
     for (url, number, why) in [
-        ("sqlite://x.db", 3, "there is no schema 3; expected one of 0, 1, 2, 51, 52, 53"),
+        ("sqlite://x.db", 3, "there is no schema 3; expected one of 0, 1, 2, 51, 52, 53, 54"),
         ("memory:", 2, "store url: `memory:` has no schema; expected "),
         ("x", 2, "store url: `x` has no scheme; expected "),
     ] {
@@ -141,7 +144,7 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
         let store = database.open();
         let key = SessionKey { tenant: before.tenant_id.clone(), session: before.session_id.clone() };
         appended(&*store, append_of(&key, vec![begun(&before.turn_id, "hello"), queued("x")]));
-        keep(&*store, vec![domain::record::EventRecord { who: before.clone(), ..event(&before.turn_id) }]).unwrap();
+        keep(&*store, vec![EventRecord { who: before.clone(), ..event(&before.turn_id) }]).unwrap();
         store.ask(old.clone(), moment(0)).unwrap();
         store.answer("old", said(true), moment(1)).unwrap();
         store.ask(forged.clone(), moment(0)).unwrap();
@@ -263,4 +266,98 @@ fn a_budget_knows_what_remains() {
         database.tell(&format!("DELETE FROM tenants WHERE id = '{DEFAULT_TENANT}'")).unwrap();
         assert_eq!(database.ask("SELECT count(*) FROM tenant_hook_budget"), "0", "it goes with its tenant");
     });
+}
+
+/// An event with a hook of everything that is kept, and one without anything.
+fn told(turn: &TurnId) -> Vec<EventRecord> {
+    let took = Duration::from_micros(812);
+    let said = HookOutcome::Said { word: VerdictKind::Deny, reason: Some("no".into()), took };
+    let hooks = vec![hook_line("guard", said), hook_line("other", HookOutcome::NotRun(NotRun::Disabled))];
+    vec![EventRecord { hooks: hooks.into(), tool: Some("exec".into()), ..event(turn) }, event(turn)]
+}
+
+#[test]
+fn events_of_before_come_over_and_back_with_nothing_lost() {
+    in_both(|database| {
+        let (first, second) = (TurnId::fresh(), TurnId::from("no uuid"));
+        let store = database.open();
+        for _ in 0..300 {
+            keep(&*store, told(&first)).unwrap();
+        }
+        keep(&*store, told(&second)).unwrap();
+        let all = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+        let before = store.find(&all).unwrap();
+        drop(store);
+        database.migrate(53);
+        assert_eq!(database.ask("SELECT count(*) FROM events"), before.len().to_string());
+        let broken = "UPDATE events SET hooks = '[{' WHERE seq = (SELECT max(seq) FROM events)";
+        database.tell(broken).unwrap();
+        let store = database.open();
+        let mut after = store.find(&all).unwrap();
+        let kept = after.pop().unwrap().hooks;
+        assert_eq!(kept[0].reason.as_deref(), Some("unreadable"), "one row does not shut the store");
+        assert_eq!(kept[0].warnings[1], "[{", "and is not lost");
+        assert_eq!(after, before[..before.len() - 1]);
+    });
+}
+
+#[test]
+fn the_old_are_forgotten_and_what_only_they_used() {
+    in_both(|database| {
+        let store = database.open();
+        let now: jiff::Timestamp = "2027-01-01T00:00:00Z".parse().unwrap();
+        let (old, young) = (TurnId::fresh(), TurnId::fresh());
+        for _ in 0..5 {
+            keep(&*store, told(&old)).unwrap();
+        }
+        let fresh = EventRecord { at: now, ..event(&young) };
+        keep(&*store, vec![fresh.clone()]).unwrap();
+        assert_eq!(store.forget_events(moment(0), 4), Ok(0), "nothing is that old");
+        assert_eq!(store.forget_events(now, 4), Ok(4), "some at a time");
+        assert_eq!(store.forget_events(now, 100), Ok(6), "and no more than are old");
+        assert_eq!(store.forget_events(now, 100), Ok(0));
+        let left = store.find(&RecordQuery { limit: 99, ..RecordQuery::default() }).unwrap();
+        assert_eq!(left.iter().map(|event| &*event.event_id).collect::<Vec<_>>(), [fresh.event_id.as_str()]);
+        assert_eq!(database.ask("SELECT count(*) FROM turns"), "1");
+        assert_eq!(database.ask("SELECT hooks FROM hook_sets"), "[]");
+    });
+}
+
+#[test]
+fn turns_are_listed_with_what_was_asked_and_refused() {
+    in_both(|database| {
+        for store in [database.open(), Arc::new(Memory::new())] {
+            let (first, second) = (TurnId::fresh(), TurnId::fresh());
+            let who = |turn: &TurnId| Identity::top("main", "s", turn.clone());
+            let key = SessionKey { tenant: who(&first).tenant_id, session: who(&first).session_id };
+            let about = |turn: &TurnId, call: &str, word| EventRecord {
+                who: who(turn).for_call(&call.into()),
+                ruling: EventRuling::word(word),
+                ..event(turn)
+            };
+            appended(&*store, append_of(&key, vec![begun(&first, "tidy\n  up")]));
+            let calls = [("a", VerdictKind::Deny), ("a", VerdictKind::Deny), ("b", VerdictKind::Continue)];
+            keep(&*store, calls.map(|(call, word)| about(&first, call, word)).into()).unwrap();
+            keep(&*store, vec![EventRecord { who: who(&second), ..event(&second) }]).unwrap();
+            let line = |turn: &StoredTurn| (turn.turn_id.clone(), turn.prompt.clone(), turn.calls, turn.refused);
+            let listed = |limit| store.turns(None, None, limit).unwrap().iter().map(line).collect::<Vec<_>>();
+            let expected = [(second.to_string(), None, 0, 0), (first.to_string(), Some("tidy up".to_owned()), 2, 1)];
+            assert_eq!(listed(9), expected);
+            assert_eq!(listed(1), expected[..1]);
+            assert_eq!(store.turns(Some(&TenantId::from("other")), None, 9), Ok(vec![]));
+            assert_eq!(store.turns(None, Some("2030-01-01T00:00:00Z".parse().unwrap()), 9), Ok(vec![]));
+            store.delete(&key).unwrap();
+            assert_eq!(listed(9)[1].1, None, "a prompt goes with its session");
+        }
+    });
+}
+
+#[test]
+fn a_record_that_a_trigger_swallows_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database { url: format!("sqlite://{}", folder.path().join("pintle.db").display()), server: None };
+    drop(database.open());
+    database.tell("CREATE TRIGGER t BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END").unwrap();
+    let said = keep(&*database.open(), told(&TurnId::fresh())).unwrap_err().to_string();
+    assert!(said.contains("took the record of an event and wrote no row"), "{said}");
 }

@@ -161,8 +161,8 @@ fn a_row_that_somebody_changed_is_named(server: &Server) {
     keep(&store, vec![event(&who.turn_id)]).unwrap();
     server.execute(
         &url,
-        "UPDATE journal SET body = '\"later\"'; UPDATE approvals SET state = 'maybe'; UPDATE events SET hooks = '[{', \
-         event_id = 'e'",
+        "UPDATE journal SET body = '\"later\"'; UPDATE approvals SET state = 'maybe'; UPDATE hook_sets SET hooks = '[{'; \
+         UPDATE events SET event_id = '\\x0165'",
     );
     let foreign = |what: &str, why: &str| {
         StoreError::Corrupt(format!("{what} in `{}`: {why}; somebody else changed the row", store.name()))
@@ -216,7 +216,7 @@ fn what_cannot_be_used_is_named_without_the_password() {
     let newer = server.fresh_database();
     drop(open(&newer));
     server.execute(&newer, "UPDATE pintle_schema SET number = 99");
-    assert!(refused(&newer).contains("was written by a newer Pintle: it has schema 99, this program knows 53; update"));
+    assert!(refused(&newer).contains("was written by a newer Pintle: it has schema 99, this program knows 54; update"));
 
     server.kill();
     let gone = refused(&at("pintle:sesame", &database));

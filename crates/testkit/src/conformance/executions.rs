@@ -123,7 +123,7 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
     let mut event = ran(&id, failed());
     event.who.tool_call_id = Some("call_1".into());
     event.who.trace_id = "trace-1".into();
-    event.input = Some(Object::from_iter([("cmd".to_owned(), "ls".into())]));
+    event.input = Some(Arc::new(Object::from_iter([("cmd".to_owned(), "ls".into())])));
     let detail = format!("Bearer 12345678 in {}", "a long story ".repeat(100));
     event.hooks.whole_mut().next().expect("it has a line").account = Some(Box::new(Account {
         detail: Some(detail.clone()),

@@ -31,6 +31,9 @@ pub fn records(store: &dyn RecordStore) {
     an_id_may_be_cut_short(store);
     a_tool_selects_its_events(store);
     the_last_turn_is_never_a_test(store);
+    turns_calls_sessions_and_hooks_select_their_events(store);
+    refusals_and_times_select_their_events(store);
+    the_call_that_a_ruling_decided_on_comes_back(store);
     hostile_text_is_only_text(store);
     deep_and_huge_changes_stay_readable(store);
     many_may_keep_at_once(store);
@@ -152,6 +155,7 @@ fn an_event_comes_back_whole(store: &dyn RecordStore) {
         text: None,
         permit: None,
         substituted: false,
+        call: None,
         hooks: Vec::new(),
     };
     assert_eq!(find(store, &by_id(&told.event_id)), std::slice::from_ref(&common));
@@ -343,6 +347,103 @@ fn the_last_turn_is_never_a_test(store: &dyn RecordStore) {
     assert_eq!(last(elsewhere), [], "every condition has to hold");
 }
 
+fn turns_calls_sessions_and_hooks_select_their_events(store: &dyn RecordStore) {
+    let (first, second) = (TurnId::fresh(), TurnId::fresh());
+    let in_session = |turn: &TurnId, session: &str| EventRecord {
+        who: Identity::top("selected", session, turn.clone()),
+        ..event(turn)
+    };
+    let of_call = |call: &str| EventRecord {
+        who: Identity::top("selected", "s-2", second.clone()).for_call(&CallId::from(call)),
+        ..event(&second)
+    };
+    let with_hook =
+        |name: &str| EventRecord { hooks: vec![hook(name, HookOutcome::Told)].into(), ..in_session(&first, "s-1") };
+    let mut test = in_session(&TurnId::fresh(), "s-2");
+    test.who.is_test = true;
+    let events = [
+        in_session(&first, "s-1"),
+        with_hook("selected"),
+        with_hook("selected \" too"),
+        of_call("call-a"),
+        of_call("call-b"),
+        of_call("call-a"),
+        test,
+    ];
+    kept(store, &events);
+    let check = |query: RecordQuery, wanted: &[usize]| {
+        let wanted: Vec<&str> = wanted.iter().map(|i| events[*i].event_id.as_str()).collect();
+        assert_eq!(ids(&find(store, &RecordQuery { limit: 99, ..query.clone() })), wanted, "{query:?}");
+    };
+    let none = RecordQuery::default;
+    check(RecordQuery { turn: Some(first.to_string()), ..none() }, &[0, 1, 2]);
+    check(RecordQuery { turn: Some(second.as_str()[..30].to_owned()), ..none() }, &[3, 4, 5]);
+    check(RecordQuery { turn: Some("no such turn".into()), ..none() }, &[]);
+    check(RecordQuery { call: Some("call-a".into()), ..none() }, &[3, 5]);
+    check(RecordQuery { call: Some("call".into()), ..none() }, &[]);
+    check(RecordQuery { session: Some("s-1".into()), ..none() }, &[0, 1, 2]);
+    check(RecordQuery { session: Some("s-2".into()), ..none() }, &[3, 4, 5]);
+    check(RecordQuery { session: Some("s-2".into()), call: Some("call-b".into()), ..none() }, &[4]);
+    check(RecordQuery { session: Some("s-1".into()), turn: Some(second.to_string()), ..none() }, &[]);
+    check(RecordQuery { session: Some("s".into()), ..none() }, &[]);
+    check(RecordQuery { hook: Some("selected".into()), ..none() }, &[1]);
+    check(RecordQuery { hook: Some("selected \" too".into()), ..none() }, &[2]);
+    check(RecordQuery { hook: Some("select".into()), ..none() }, &[]);
+}
+
+fn refusals_and_times_select_their_events(store: &dyn RecordStore) {
+    let turn = TurnId::fresh();
+    let at = |text: &str, word: VerdictKind| EventRecord {
+        at: text.parse().expect("RFC 3339"),
+        ruling: EventRuling::word(word),
+        ..event(&turn)
+    };
+    let words = [
+        (VerdictKind::Continue, false),
+        (VerdictKind::Deny, true),
+        (VerdictKind::Ask, true),
+        (VerdictKind::Modify, false),
+        (VerdictKind::AbortTurn, true),
+        (VerdictKind::HardAbort, true),
+        (VerdictKind::Respond, false),
+        (VerdictKind::Inject, false),
+    ];
+    let events: Vec<EventRecord> =
+        words.iter().enumerate().map(|(i, (word, _))| at(&format!("2027-01-02T03:04:0{i}.5Z"), *word)).collect();
+    kept(store, &events);
+    let of_turn = RecordQuery { turn: Some(turn.to_string()), limit: 99, ..RecordQuery::default() };
+    let refused = find(store, &RecordQuery { refused: true, ..of_turn.clone() });
+    let wanted: Vec<&str> =
+        events.iter().zip(words).filter(|(_, (_, stops))| *stops).map(|(event, _)| event.event_id.as_str()).collect();
+    assert_eq!(ids(&refused), wanted);
+    let newest = find(store, &RecordQuery { refused: true, limit: 1, ..RecordQuery::default() });
+    assert_eq!(ids(&newest), [events[5].event_id.as_str()]);
+    let since = |text: &str| {
+        let query = RecordQuery { since: Some(text.parse().expect("RFC 3339")), ..of_turn.clone() };
+        find(store, &query).len()
+    };
+    assert_eq!(since("2027-01-02T03:04:05.5Z"), 3, "the moment itself counts");
+    assert_eq!(since("2027-01-02T03:04:05.500000001Z"), 2);
+    assert_eq!(since("2020-01-01T00:00:00Z"), 8);
+    assert_eq!(since("2030-01-01T00:00:00Z"), 0);
+}
+
+fn the_call_that_a_ruling_decided_on_comes_back(store: &dyn RecordStore) {
+    let arguments = json::parse(r#"{"to":"ann@example.org","n":1.10}"#).expect("JSON");
+    let input = arguments.as_object().cloned().map(std::sync::Arc::new);
+    let decided = |word, input| EventRecord {
+        input,
+        tool: Some("mail".into()),
+        ruling: EventRuling::word(word),
+        ..event(&TurnId::fresh())
+    };
+    let events = [decided(VerdictKind::Deny, input.clone()), decided(VerdictKind::Continue, input)];
+    kept(store, &events);
+    let call = |i: usize| find(store, &by_id(&events[i].event_id)).pop().expect("it was kept").call;
+    assert_eq!(call(0).map(|call| call.line()).as_deref(), Some(r#"{"to":"[REDACTED]","n":1.10}"#));
+    assert_eq!(call(1), None, "nothing was decided there");
+}
+
 fn hostile_text_is_only_text(store: &dyn RecordStore) {
     let texts = ["'); DROP TABLE events; --", "nul \0 and \u{1b}[2J", "\u{10ffff}\u{202e}", "", &"€".repeat(400_000)];
     for text in texts {
@@ -354,7 +455,8 @@ fn hostile_text_is_only_text(store: &dyn RecordStore) {
             vec![hook(text, HookOutcome::Said { word: VerdictKind::Continue, reason: Some(text.into()), took })].into();
         kept(store, std::slice::from_ref(&hostile));
         let query = RecordQuery { last_turn: true, tool: Some(text.into()), ..by_id(&hostile.event_id) };
-        let found = find(store, &query).pop().expect("it is found by the same text");
+        let found =
+            find(store, &query).pop().unwrap_or_else(|| panic!("{:?} is found by the same text", text.get(..20)));
         let ruled = found.text.as_deref();
         let hook = &found.hooks[0];
         assert_eq!((found.turn_id.as_str(), ruled, hook.hook.as_str()), (text, Some(text), text));

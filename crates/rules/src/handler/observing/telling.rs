@@ -1,5 +1,7 @@
 //! What one hook is told: enough to run it and to record it, now or after a restart.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use domain::checkpoint::{CheckpointKind, Notice};
 use domain::id::{AgentId, CallId, EventId, SessionId, TenantId, TraceId, TurnId};
@@ -71,7 +73,7 @@ impl Telling {
             kind: None,
             who: self.who.clone(),
             tool: self.tool.clone(),
-            input: self.input.clone(),
+            input: self.input.clone().map(Arc::new),
             ruling: EventRuling::word(VerdictKind::Continue),
             hooks: RecordLines::default(),
         }

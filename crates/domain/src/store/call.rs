@@ -1,0 +1,105 @@
+//! The call that a ruling decided on, as it is kept: without secrets, and no longer than a person reads.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::execution::masked;
+use crate::hex::hex;
+use crate::json::{MAX_DEPTH, Object, Value, depth};
+
+/// The longest arguments that are kept whole, in bytes of JSON.
+pub const MAX_CALL_BYTES: usize = 2048;
+
+/// The arguments of a call as the gates left them, without mail addresses, tokens and keys. This is also their JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoredCall {
+    /// The arguments, where they take at most [`MAX_CALL_BYTES`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// The beginning of longer ones, as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning: Option<String>,
+    /// The bytes that the longer ones take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
+    /// The SHA-256 of the longer ones, in hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl StoredCall {
+    /// What is kept of `arguments`.
+    pub fn of(arguments: &Object) -> Self {
+        let arguments = Value::Object(without_secrets(arguments));
+        let text = arguments.to_string();
+        if text.len() <= MAX_CALL_BYTES && depth(text.as_bytes()) <= MAX_DEPTH {
+            return Self { arguments: Some(arguments), ..Self::default() };
+        }
+        Self {
+            arguments: None,
+            beginning: Some(text[..text.floor_char_boundary(MAX_CALL_BYTES)].to_owned()),
+            bytes: Some(text.len()),
+            sha256: Some(hex(&Sha256::digest(&text))),
+        }
+    }
+
+    /// What stands for the arguments on one line: JSON, or the beginning of it and its size.
+    pub fn line(&self) -> String {
+        match (&self.arguments, &self.beginning) {
+            (Some(arguments), _) => arguments.to_string(),
+            (None, Some(beginning)) => {
+                format!("{beginning}… ({} bytes)", self.bytes.unwrap_or(beginning.len()))
+            }
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// `members` with every text in them masked; names are kept as they are.
+fn without_secrets(members: &Object) -> Object {
+    members.iter().map(|(name, value)| (name.clone(), masked_value(value))).collect()
+}
+
+fn masked_value(value: &Value) -> Value {
+    match value {
+        Value::String(text) => masked(text).into_owned().into(),
+        Value::Array(items) => items.iter().map(masked_value).collect::<Vec<_>>().into(),
+        Value::Object(members) => without_secrets(members).into(),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::json;
+
+    fn of(arguments: &Value) -> StoredCall {
+        StoredCall::of(arguments.as_object().unwrap())
+    }
+
+    #[test]
+    fn arguments_are_kept_in_their_order_without_secrets() {
+        let call = of(&json!({"to": "ann@example.org", "n": 1.50, "deep": [{"key": "sk-abcdefgh1234"}, null, true]}));
+        assert_eq!(call.line(), r#"{"to":"[REDACTED]","n":1.5,"deep":[{"key":"[REDACTED]"},null,true]}"#);
+        assert_eq!(
+            json!(call),
+            json!({"arguments": {"to": "[REDACTED]", "n": 1.5, "deep": [{"key": "[REDACTED]"}, null, true]}})
+        );
+    }
+
+    #[test]
+    fn long_arguments_are_kept_by_their_beginning_and_their_digest() {
+        let whole = of(&json!({"text": "x".repeat(MAX_CALL_BYTES - r#"{"text":""}"#.len())}));
+        assert!(whole.arguments.is_some() && whole.sha256.is_none());
+        let call = of(&json!({"text": "é".repeat(MAX_CALL_BYTES)}));
+        let text = format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_CALL_BYTES));
+        let beginning = call.beginning.clone().unwrap();
+        assert!(text.starts_with(&beginning) && (MAX_CALL_BYTES - 1..=MAX_CALL_BYTES).contains(&beginning.len()));
+        assert_eq!((call.bytes, call.sha256.as_deref()), (Some(text.len()), Some(&*hex(&Sha256::digest(&text)))));
+        assert!(call.line().ends_with(&format!("… ({} bytes)", text.len())));
+        let back: StoredCall = serde_json::from_str(&serde_json::to_string(&call).unwrap()).unwrap();
+        assert_eq!(back, call);
+    }
+}
