@@ -38,6 +38,8 @@ pub struct Account {
     pub retry: u32,
     /// The outcome of the handler's rewrite, if it sent one.
     pub rewrite: Option<RewriteOutcome>,
+    /// The reason that it gave for letting pass, which a ruling has no place for.
+    pub allowed: Option<String>,
     /// Whether the context is dropped that it wanted to add.
     pub context_dropped: bool,
 }

@@ -222,7 +222,8 @@ impl Ended {
                     VerdictKind::Ask => Decision::Ask,
                     VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => Decision::Block,
                 };
-                Some(Self { decision, reason: reason.clone(), error: None, took_ms: millis(*took) })
+                let reason = reason.clone().or_else(|| account.allowed.clone());
+                Some(Self { decision, reason, error: None, took_ms: millis(*took) })
             }
             HookOutcome::Failed { fault, took, .. } => {
                 let timed_out = fault.kind() == FaultKind::TimedOut;
@@ -282,6 +283,7 @@ fn metadata(
         }),
     );
     put("context", account.context_dropped.then(|| Value::from("dropped")));
+    put("cap", yes(matches!(account.instead, Some(NotRun::CapReached { .. }))));
     put("changed_paths", record.change.as_ref().map(|change| Value::from(change.paths())));
     members
 }

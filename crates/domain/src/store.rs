@@ -89,7 +89,7 @@ pub struct RecordQuery {
     pub tenant: Option<TenantId>,
     /// One event by its id, or by the beginning of it.
     pub event_id: Option<String>,
-    /// Events of the turns whose ids begin with this.
+    /// Events of the turns whose ids begin with this; if none does, of those that end with these digits.
     pub turn: Option<String>,
     /// Events about the call of a model with this id, in whichever turns there was one.
     pub call: Option<String>,
@@ -195,6 +195,12 @@ pub struct StoredRecord {
     /// The hook that had decided already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The condition that does not hold, or the number that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// What of its answer did not count, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
     /// The comparison that a matcher failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared: Option<FailedComparison>,

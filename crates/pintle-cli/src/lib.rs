@@ -6,3 +6,4 @@ pub mod error;
 pub mod moment;
 pub mod operator;
 pub mod timeline;
+mod turn_counts;

@@ -1,18 +1,22 @@
 //! What happens in a turn, line by line, while it happens.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use domain::hook::Family;
+use domain::id::TurnId;
 use domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use domain::store::StoredCall;
 use domain::verdict::VerdictKind;
 use engine::Watcher;
 
 use crate::clean::clean;
+use crate::turn_counts::TurnCounts;
 
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
 const MAX_SHOWN: usize = 100;
@@ -35,16 +39,23 @@ pub struct Timeline<W: std::io::Write + Send> {
     out: Mutex<W>,
     /// Whether hooks that did not run are shown too.
     everything: bool,
+    /// Of the turns that are worked.
+    counts: Mutex<BTreeMap<TurnId, TurnCounts>>,
 }
 
 impl<W: std::io::Write + Send> Timeline<W> {
     /// A timeline that writes to `out`.
     pub fn new(out: W, everything: bool) -> Self {
-        Self { out: Mutex::new(out), everything }
+        Self { out: Mutex::new(out), everything, counts: Mutex::default() }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<TurnId, TurnCounts>> {
+        // A panic elsewhere leaves counts that are low by one.
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn print(&self, text: &str) {
-        let mut out = self.out.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         // A closed terminal must not end the turn.
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             tracing::debug!("the timeline's stream is closed");
@@ -54,8 +65,19 @@ impl<W: std::io::Write + Send> Timeline<W> {
 
 impl<W: std::io::Write + Send> Watcher for Timeline<W> {
     fn noticed(&self, notice: &Notice) {
-        if let Some(line) = line_of(notice) {
-            self.print(&indented(notice.who.depth, &format!("{line}\n")));
+        let turn = &notice.who.turn_id;
+        let mut lines: Vec<String> = line_of(notice).into_iter().collect();
+        match &notice.what {
+            ObservedEvent::Stop { usage, .. } => self.counts().entry(turn.clone()).or_default().used(*usage),
+            ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }) => {
+                lines.extend(
+                    self.counts().remove(turn).and_then(|counts| counts.line(turn)).map(|line| format!("  {line}")),
+                );
+            }
+            _ => {}
+        }
+        if !lines.is_empty() {
+            self.print(&indented(notice.who.depth, &(lines.join("\n") + "\n")));
         }
     }
 
@@ -64,6 +86,12 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
             return;
         }
         let mut text = String::new();
+        let refuses = self.counts().entry(event.who.turn_id.clone()).or_default().add(event);
+        if let (true, Some(tool), Some(arguments)) = (refuses, &event.tool, &event.input) {
+            let word = if event.ruling.word == VerdictKind::Ask { "asks" } else { "refused" };
+            let call = clip(&StoredCall::of(arguments).shown());
+            let _infallible = writeln!(text, "{}", columns("✗", BAD, word, tool, &call));
+        }
         for record in &event.hooks {
             // That a text was told to nobody is news only to whoever looks for it.
             let ran = !matches!(record.outcome, HookOutcome::NotRun(_)) && event.kind != Some("hook_persisted");
@@ -201,6 +229,7 @@ pub fn not_run(why: &NotRun) -> String {
         NotRun::Decided { by } => format!("decided already by `{by}`"),
         NotRun::Untrusted => "untrusted".into(),
         NotRun::BudgetSpent => "budget spent".into(),
+        NotRun::CapReached { cap } => format!("asked {cap} times in this turn, which is as often as it may be"),
         NotRun::Dropped => "its queue was full; the event was dropped".into(),
     }
 }
@@ -248,7 +277,7 @@ fn line_of(notice: &Notice) -> Option<String> {
         }
         RuntimeEvent::TurnEnd { status, iterations, duration, .. } => {
             let (style, word) = ended(*status);
-            let rounds = many(usize::try_from(*iterations).unwrap_or(usize::MAX), "round");
+            let rounds = counted(usize::try_from(*iterations).unwrap_or(usize::MAX), "round");
             // Where several are at work, it has to be said whose turn is over.
             let whose = match notice.who.depth {
                 0 => String::new(),
@@ -261,14 +290,14 @@ fn line_of(notice: &Notice) -> Option<String> {
             DIM,
             "model",
             model,
-            &format!("{}, {}", many(*messages_count, "message"), many(*tools_count, "tool")),
+            &format!("{}, {}", counted(*messages_count, "message"), counted(*tools_count, "tool")),
         )),
         RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => Some(columns(
             "←",
             DIM,
             "model",
             "",
-            &format!("{content_len} bytes of text, {}", many(*tool_calls, "tool call")),
+            &format!("{content_len} bytes of text, {}", counted(*tool_calls, "tool call")),
         )),
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
             let wait = time(*backoff);
@@ -325,11 +354,11 @@ fn ended(status: TurnStatus) -> (Style, &'static str) {
 /// The line of an event about what stands in the conversation.
 fn line_of_conversation(event: &RuntimeEvent) -> Option<String> {
     let said = if let RuntimeEvent::ContextCompress { dropped_messages, remaining_messages, .. } = event {
-        format!("the oldest {} gave way, {remaining_messages} stay", many(*dropped_messages, "message"))
+        format!("the oldest {} gave way, {remaining_messages} stay", counted(*dropped_messages, "message"))
     } else if let RuntimeEvent::SessionSummarize { summarized_messages, summary_len, .. } = event {
-        format!("{} summarised in {summary_len} bytes", many(*summarized_messages, "message"))
+        format!("{} summarised in {summary_len} bytes", counted(*summarized_messages, "message"))
     } else if let RuntimeEvent::SteeringInjected { count, .. } = event {
-        format!("{} came in", many(*count, "message"))
+        format!("{} came in", counted(*count, "message"))
     } else if let RuntimeEvent::FollowUpQueued { content_len, .. } = event {
         format!("a result of {content_len} bytes waits for the next turn")
     } else {
@@ -349,7 +378,7 @@ fn line_of_subturn(event: &RuntimeEvent) -> Option<String> {
 }
 
 /// A number of things.
-fn many(count: usize, thing: &str) -> String {
+pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 

@@ -26,6 +26,7 @@ use state::{Held, MemoryState};
 
 use crate::Store;
 use crate::keyring::Keyring;
+use crate::rows::records::ids;
 use crate::rows::rotation::{RotationBatch, SealedColumn};
 use crate::sealing::StoreKeys;
 use crate::timing::{HookTiming, Timings};
@@ -121,12 +122,18 @@ impl RecordStore for Memory {
         let ours = |event: &&EventRecord| query.tenant.as_ref().is_none_or(|tenant| event.who.tenant_id == *tenant);
         let last = events.iter().rev().filter(ours).find(|event| !event.who.is_test);
         let last_turn = last.map(|event| &event.who.turn_id);
+        let begins = |event: &EventRecord, id: &str| event.who.turn_id.as_str().starts_with(id);
+        let turn_begins = query.turn.as_ref().is_some_and(|id| events.iter().any(|event| begins(event, id)));
+        let end = query.turn.as_deref().filter(|_| !turn_begins).and_then(ids::end_of);
         let of_session = query.session.as_ref().map(|session| history.last_turn_of(session));
         let wanted = |event: &&EventRecord| {
             let who = &event.who;
             ours(event)
                 && query.event_id.as_ref().is_none_or(|id| event.event_id.as_str().starts_with(id.as_str()))
-                && query.turn.as_ref().is_none_or(|turn| who.turn_id.as_str().starts_with(turn.as_str()))
+                && query.turn.as_ref().is_none_or(|turn| match &end {
+                    Some(end) => who.turn_id.as_str().replace('-', "").ends_with(end.as_str()),
+                    None => begins(event, turn),
+                })
                 && query
                     .call
                     .as_ref()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::checkpoint::{CheckpointKind, Duty};
+use crate::execution::masked;
 use crate::fault::{Fault, ProtocolBreach};
 use crate::hook::{Family, Hook, OnFailure};
 
@@ -22,8 +23,12 @@ pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFa
     }
 }
 
-/// The reason that a fault gives when it refuses.
+/// The reason that a fault gives when it refuses, as the model reads it: without secrets.
 pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, detail: Option<&str>) -> String {
+    masked(&whole_reason(at, hook, fault, detail)).into_owned()
+}
+
+fn whole_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, detail: Option<&str>) -> String {
     let name = &hook.name;
     match (at.duty(), hook.family, fault) {
         (Duty::Approver, _, Fault::TimedOut { .. }) => format!("tool approval hook \"{name}\" timed out"),

@@ -36,8 +36,13 @@ pub enum NotRun {
     },
     /// From a configuration that nobody accepted.
     Untrusted,
-    /// What it may cost, or how often it may be asked in a turn, is used up.
+    /// What it may cost is used up.
     BudgetSpent,
+    /// It was asked as often in this turn as it may be.
+    CapReached {
+        /// How often that is.
+        cap: u32,
+    },
     /// Its queue was full; the event was dropped and counted.
     Dropped,
 }

@@ -54,6 +54,16 @@ impl StoredCall {
             (None, None) => String::new(),
         }
     }
+
+    /// What a person reads of the call: the text, where the arguments are one text; else [`line`](Self::line).
+    pub fn shown(&self) -> String {
+        let members = self.arguments.as_ref().and_then(Value::as_object);
+        let mut texts = members.into_iter().flatten().map(|(_, value)| value.as_str());
+        match (texts.next(), texts.next()) {
+            (Some(Some(text)), None) => text.to_owned(),
+            (_, _) => self.line(),
+        }
+    }
 }
 
 /// `members` with every text in them masked; names are kept as they are.
@@ -87,6 +97,14 @@ mod tests {
             json!(call),
             json!({"arguments": {"to": "[REDACTED]", "n": 1.5, "deep": [{"key": "[REDACTED]"}, null, true]}})
         );
+    }
+
+    #[test]
+    fn a_call_with_one_text_reads_as_that_text() {
+        assert_eq!(of(&json!({"command": "git push --force"})).shown(), "git push --force");
+        assert_eq!(of(&json!({"command": "ls", "dir": "x"})).shown(), r#"{"command":"ls","dir":"x"}"#);
+        assert_eq!(of(&json!({"n": 1})).shown(), r#"{"n":1}"#);
+        assert_eq!(of(&json!({})).shown(), "{}");
     }
 
     #[test]

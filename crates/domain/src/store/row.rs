@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::{FailedComparison, StoredCall, StoredEvent, StoredRecord};
+use crate::account::{Account, RewriteOutcome};
+use crate::execution::masked;
 use crate::json::{MAX_DEPTH, Value, depth};
 use crate::record::{Change, EventRecord, HookOutcome, NotRun, Record};
 
@@ -49,6 +51,7 @@ fn stored_hook(record: &Record) -> StoredRecord {
         change: record.change.as_deref().map(patch),
         warnings: record.warnings.clone(),
         again: record.again,
+        dropped: record.account.as_deref().map(dropped).unwrap_or_default(),
         ..StoredRecord::default()
     };
     let instead = record.account.as_ref().and_then(|account| account.instead.as_ref());
@@ -57,19 +60,20 @@ fn stored_hook(record: &Record) -> StoredRecord {
         HookOutcome::Said { word: said, .. } if let Some(why) = instead => StoredRecord {
             ran: false,
             reason: Some(word(why).to_owned()),
+            value: value(why),
             verdict: Some(said.as_str().to_owned()),
             ..base
         },
         HookOutcome::Said { word, reason, took } => StoredRecord {
             verdict: Some(word.as_str().to_owned()),
-            reason: reason.clone(),
+            reason: reason.clone().or_else(|| record.account.as_ref()?.allowed.clone()),
             duration_ms: Some(millis(*took)),
             ..base
         },
         HookOutcome::Failed { fault, became, took } => StoredRecord {
             verdict: Some(became.as_str().to_owned()),
             fault: Some(fault.kind().word().to_owned()),
-            fault_detail: Some(fault.to_string()),
+            fault_detail: Some(masked(&fault.to_string()).into_owned()),
             duration_ms: Some(millis(*took)),
             ..base
         },
@@ -84,9 +88,11 @@ fn stored_hook(record: &Record) -> StoredRecord {
                 | NotRun::BreakerOpen { .. }
                 | NotRun::Untrusted
                 | NotRun::BudgetSpent
+                | NotRun::CapReached { .. }
                 | NotRun::Dropped => None,
             };
-            StoredRecord { ran: false, reason: Some(word(why).to_owned()), by, compared: compared(why), ..base }
+            let (reason, compared, value) = (Some(word(why).to_owned()), compared(why), value(why));
+            StoredRecord { ran: false, reason, by, compared, value, ..base }
         }
     }
 }
@@ -102,6 +108,7 @@ fn word(why: &NotRun) -> &'static str {
         NotRun::Decided { .. } => "decided already",
         NotRun::Untrusted => "untrusted",
         NotRun::BudgetSpent => "budget spent",
+        NotRun::CapReached { .. } => "cap reached",
         NotRun::Dropped => "dropped",
     }
 }
@@ -118,8 +125,35 @@ fn compared(why: &NotRun) -> Option<FailedComparison> {
         | NotRun::Decided { .. }
         | NotRun::Untrusted
         | NotRun::BudgetSpent
+        | NotRun::CapReached { .. }
         | NotRun::Dropped => None,
     }
+}
+
+/// What the word alone does not say.
+fn value(why: &NotRun) -> Option<String> {
+    match why {
+        NotRun::Condition { text } => Some(text.to_string()),
+        NotRun::CapReached { cap } => Some(cap.to_string()),
+        NotRun::Disabled
+        | NotRun::OutOfScope
+        | NotRun::Matcher { .. }
+        | NotRun::BreakerOpen { .. }
+        | NotRun::Decided { .. }
+        | NotRun::Untrusted
+        | NotRun::BudgetSpent
+        | NotRun::Dropped => None,
+    }
+}
+
+/// What of an answer did not count.
+fn dropped(account: &Account) -> Vec<String> {
+    let rewrite = match &account.rewrite {
+        Some(RewriteOutcome::Dropped(why)) => Some(format!("rewrite: {why}")),
+        Some(RewriteOutcome::Applied) | None => None,
+    };
+    let context = account.context_dropped.then(|| "context: nothing is added here".to_owned());
+    rewrite.into_iter().chain(context).collect()
 }
 
 /// The patch, or how long it would have been.

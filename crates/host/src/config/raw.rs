@@ -289,7 +289,7 @@ pub struct RawRules {
     pub command_env: Option<Vec<String>>,
     /// `memory` (default), or `durable`: what observers are told survives a restart, and is tried up to five times.
     pub outbox: Option<String>,
-    /// How long executions are kept, in days. Default 90.
+    /// How long events and executions are kept, in days. Default 90.
     #[schemars(range(min = 1))]
     pub retention_days: Option<u32>,
     /// How long the encrypted details of faults are kept, in days. Default 30.

@@ -32,7 +32,7 @@ impl RetentionTerms {
     }
 }
 
-/// The time that executions are kept. Source: the published format of rules.
+/// The time that executions and events are kept. Source: the published format of rules.
 const RETENTION_DAYS: u32 = 90;
 /// The time that the details of faults are kept. Source: the published format of rules.
 const DETAIL_DAYS: u32 = 30;
@@ -69,6 +69,8 @@ pub(super) async fn forget_old(
 fn forget_some(store: &dyn Store, terms: RetentionTerms, now: Timestamp) -> bool {
     let executions = store.forget(before(now, terms.rows), before(now, terms.details), FORGET_ROWS);
     let more = said("executions", executions) >= FORGET_ROWS;
+    let events = store.forget_events(before(now, terms.rows), FORGET_ROWS);
+    let more = said("events", events) >= FORGET_ROWS || more;
     let cut = cut_some(store, before(now, terms.audit));
     said("entries of the audit chain", cut) > 0 || more
 }
@@ -104,11 +106,13 @@ mod tests {
 
     use domain::audit::{CHECKPOINT_ROWS, Verifier, VerifyReport};
     use domain::execution::Execution;
-    use domain::id::{HookId, TenantId};
-    use domain::store::ExecutionQuery;
+    use domain::id::{HookId, TenantId, TurnId};
+    use domain::record::EventRecord;
+    use domain::store::{ExecutionQuery, RecordQuery};
     use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
     use store::{Durability, StoreKeys, open_with};
     use testkit::conformance::executions::{by, failed, keep_executions, ran};
+    use testkit::conformance::store::{self as conformance, event};
     use testkit::postgres::Server;
 
     use super::*;
@@ -149,6 +153,10 @@ mod tests {
         verifier.finish()
     }
 
+    fn now_in_a_turn() -> EventRecord {
+        EventRecord { at: Timestamp::now(), ..event(&TurnId::fresh()) }
+    }
+
     fn executions(store: &dyn Store) -> usize {
         let everything = ExecutionQuery { limit: 9999, ..ExecutionQuery::default() };
         store.executions(&everything).unwrap().len()
@@ -161,12 +169,19 @@ mod tests {
         let in_days = |days: i64| Timestamp::now() + SignedDuration::from_hours(24 * days);
         let all = |terms: RetentionTerms, now: Timestamp| while forget_some(&*store, terms, now) {};
 
+        conformance::keep(&*store, vec![now_in_a_turn()]).unwrap();
+        let events = || store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap().len();
+
         all(terms(None, None), in_days(89));
+        assert_eq!(events(), 1, "{url}");
         assert_eq!(
             (executions(&*store), verified(&*store, home.path()).tenants[0].rows),
             (ROWS as usize, ROWS),
             "{url}"
         );
+
+        all(terms(None, Some(200)), in_days(91));
+        assert_eq!(events(), 0, "{url}: events go with what rules did");
 
         // The chain is kept for longer than what it tells of.
         all(terms(None, Some(200)), in_days(91));

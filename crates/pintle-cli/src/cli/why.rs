@@ -1,30 +1,30 @@
-//! `pintle why`: which hooks ran or did not on an event, and exactly why.
+//! `pintle why`: what hooks refused, changed or missed, and exactly why.
 
 use agent::tools::canonical_builtin;
-use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::Family;
-use domain::nearest::nearest;
-use domain::store::{RecordQuery, StoredEvent, StoredRecord};
-use domain::verdict::VerdictKind;
+use domain::store::{RecordQuery, StoredEvent};
+use jiff::Timestamp;
 use store::Store;
-use unicode_width::UnicodeWidthStr as _;
 
 use super::{Global, terminal};
-use crate::clean::{clean, prose};
 use crate::error::CliError;
-use crate::moment::moment_of;
+use crate::moment::when;
 use host::host::{load, open_store};
 
+mod chosen;
+mod detail;
+mod list;
 mod newest;
 mod observed;
+mod summary;
+
+use chosen::Chosen;
 
 /// Most events of one turn that are shown: a long turn has some hundreds.
 const MAX_EVENTS: usize = 2000;
 
-/// Most events that are named where several may be meant.
-const MAX_CANDIDATES: usize = 3;
+/// Most refusals, or events of one hook, that are listed.
+const MAX_LISTED: usize = 20;
 
 /// The runtime event that every turn leaves.
 const TURN_END: &str = "turn_end";
@@ -32,30 +32,29 @@ const TURN_END: &str = "turn_end";
 /// Something in a history that did not come in as it was sent.
 const HISTORY_WITHHELD: &str = "history_withheld";
 
-/// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
-const NAME_COLUMNS: usize = 18;
-
-/// Most columns of that: beyond it nothing of what stands behind a name would be left of a line.
-const MAX_NAME_COLUMNS: usize = 60;
-
-/// What there is to say of a turn in which nothing was decided.
-const NOBODY_ASKED: &str = "no hook was asked in this turn";
-
-const DIM: Style = Style::new().dimmed();
-const BOLD: Style = Style::new().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const CHANGE: Style = AnsiColor::Cyan.on_default();
-
 /// Flags of `why`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct WhyArgs {
-    /// The event, or the beginning of its id
-    #[arg(value_name = "EVENT_ID", conflicts_with = "last")]
-    event: Option<String>,
-    /// The newest turn with those of its sub-agents (this is what happens without an event, too)
-    #[arg(long)]
+    /// An event, a turn, a session (its newest turn) or a call of the model; the beginning of an id of an event or a
+    /// turn, or the end of that of a turn, will do
+    #[arg(value_name = "ID", conflicts_with_all = ["last", "list", "denied"])]
+    id: Option<String>,
+    /// The newest turn with those of its sub-agents (this is what happens without an id, too)
+    #[arg(long, conflicts_with_all = ["list", "denied"])]
     last: bool,
+    /// The newest turns, a line for each
+    #[arg(long, conflicts_with_all = ["denied", "tool", "hook"])]
+    list: bool,
+    /// What was refused or left to a person, newest first
+    #[arg(long)]
+    denied: bool,
+    /// Only what is not older: a moment, a day, or how long ago, such as 2h or 3d
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only events that this hook was asked at or told of
+    #[arg(long, value_name = "NAME")]
+    hook: Option<String>,
     /// Only events about this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -64,88 +63,80 @@ pub struct WhyArgs {
     json: bool,
 }
 
+/// How events are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// A turn in a few lines.
+    Summary,
+    /// What was refused, a few lines each.
+    Refusals,
+    /// Every hook at every event.
+    Whole,
+}
+
 pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
-    let tool = args.tool.as_deref();
-    let mut events = match &args.event {
-        Some(id) => vec![one_event(&*store, id, tool)?],
-        None => newest::events(&*store, tool)?,
-    };
+    let since = args.since.as_deref().map(|since| when("--since", since, Timestamp::now())).transpose()?;
+    if args.list {
+        let turns = store.turns(None, since, MAX_LISTED).map_err(|error| CliError::failed(error.to_string()))?;
+        terminal::say(&if args.json { json_of(&turns)? } else { list::turns(&turns) })?;
+        return Ok(0);
+    }
+    let (mut events, mut shown) = events(&*store, args, since)?;
     observed::fill(&*store, &mut events)?;
-    let everything = global.verbose > 0;
-    // Events that are only told are many and say little; -v shows them.
-    let shown = |event: &&StoredEvent| {
-        args.event.is_some() || everything || event.checkpoint != "runtime" || says_something(event)
+    if shown == Shown::Summary && (global.verbose > 0 || args.tool.is_some()) {
+        shown = Shown::Whole;
+    }
+    let everything = global.verbose > 1;
+    // Events that are only told are many and say little.
+    let explains = |event: &&StoredEvent| {
+        args.id.is_some() && shown == Shown::Whole && global.verbose == 0
+            || everything
+            || event.checkpoint != "runtime"
+            || detail::says_something(event)
     };
-    let text: String = if args.json {
-        // The end of a turn is there in any case, so that a turn that asked no hook can be told from another.
-        let all = events.iter().filter(|event| shown(event) || event.event == TURN_END);
-        let all: Vec<domain::json::Value> = all.map(json).collect();
-        let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
-        format!("{text}\n")
-    } else {
-        turns(&events, shown, everything)
+    let text = match (args.json, shown) {
+        (true, _) => {
+            // The end of a turn is there in any case, so that a turn that asked no hook can be told from another.
+            let all = events.iter().filter(|event| explains(event) || event.event == TURN_END);
+            json_of(&all.map(detail::json).collect::<Vec<_>>())?
+        }
+        (false, Shown::Summary) => summary::turns(&events),
+        (false, Shown::Refusals) => list::refusals(&events),
+        (false, Shown::Whole) => detail::turns(&events, explains, everything),
     };
     terminal::say(&text)?;
     Ok(0)
 }
 
-/// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
-fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everything: bool) -> String {
-    let mut text = String::new();
-    for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
-        let explained: String = turn.iter().filter(&shown).map(|event| plain(event, everything)).collect();
-        let told = turn.iter().any(|event| !event.hooks.is_empty());
-        let said = match (explained.is_empty(), told) {
-            (false, _) => explained,
-            (true, _) if number > 0 => continue,
-            (true, false) => format!("{NOBODY_ASKED}\n"),
-            (true, true) => format!("{NOBODY_ASKED}; -v shows what hooks were told\n"),
+/// The events that are asked for, and how they are shown.
+fn events(store: &dyn Store, args: &WhyArgs, since: Option<Timestamp>) -> Result<(Vec<StoredEvent>, Shown), CliError> {
+    let tool = args.tool.as_deref();
+    if args.denied || args.hook.is_some() || since.is_some() && args.id.is_none() {
+        let query = RecordQuery {
+            refused: args.denied,
+            hook: args.hook.clone(),
+            since,
+            tool: tool.map(|tool| canonical_builtin(tool).unwrap_or(tool).to_owned()),
+            turn: args.id.clone(),
+            limit: MAX_LISTED,
+            ..RecordQuery::default()
         };
-        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-        text += gap;
-        text += &turn.last().map(head).unwrap_or_default();
-        text += &said;
+        let found = find(store, &query)?;
+        return Ok((found, if args.denied { Shown::Refusals } else { Shown::Whole }));
     }
-    text
+    let Some(id) = &args.id else { return Ok((newest::events(store, tool)?, Shown::Summary)) };
+    Ok(match chosen::by_id(store, id, tool)? {
+        Chosen::Event(event) => (vec![*event], Shown::Whole),
+        Chosen::Call(events) => (events, Shown::Whole),
+        Chosen::Turn(events) => (events, Shown::Summary),
+    })
 }
 
-/// The event whose id is `id` or begins with it.
-fn one_event(store: &dyn Store, id: &str, tool: Option<&str>) -> Result<StoredEvent, CliError> {
-    if id.is_empty() {
-        return Err(
-            CliError::usage("EVENT_ID is empty").hint("`pintle why` shows the newest turn, with its events' ids")
-        );
-    }
-    let query = RecordQuery { event_id: Some(id.to_owned()), limit: MAX_EVENTS, ..RecordQuery::default() };
-    let mut found = find(store, &query)?;
-    if let Some(exact) = found.iter().find(|event| event.event_id == id) {
-        found = vec![exact.clone()];
-    }
-    if let (Some(tool), [event]) = (tool, found.as_slice())
-        && !is_about(event, tool)
-    {
-        let about = event.tool.as_ref().map_or_else(|| "no tool".to_owned(), |about| format!("the tool `{about}`"));
-        return Err(CliError::failed(format!("the event `{}` is about {about}, not about `{tool}`", event.event_id)));
-    }
-    found.retain(|event| tool.is_none_or(|tool| is_about(event, tool)));
-    match (found.pop(), found.as_slice()) {
-        (None, _) => Err(CliError::failed(format!("there is no record of an event `{id}`"))
-            .hint("`pintle why` shows the newest turn, with its events' ids")),
-        (Some(only), []) => Ok(only),
-        (Some(newest), rest) => {
-            let several = rest.iter().rev().take(MAX_CANDIDATES - 1);
-            let error = CliError::usage(format!("`{id}` is ambiguous: {} events begin with it", rest.len() + 1));
-            Err(std::iter::once(&newest).chain(several).fold(error, |error, event| error.hint(candidate(event))))
-        }
-    }
-}
-
-/// An event as one of several that may be meant.
-fn candidate(event: &StoredEvent) -> String {
-    let tool = event.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
-    format!("{}  {}{tool}, {}", event.event_id, event.event, event.at)
+fn json_of(what: &impl serde::Serialize) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(what).map_err(|error| CliError::failed(error.to_string()))?;
+    Ok(format!("{text}\n"))
 }
 
 fn find(store: &dyn Store, query: &RecordQuery) -> Result<Vec<StoredEvent>, CliError> {
@@ -156,139 +147,7 @@ fn is_about(event: &StoredEvent, tool: &str) -> bool {
     event.tool.as_deref().is_some_and(|about| about == tool || canonical_builtin(tool) == Some(about))
 }
 
-/// Which turn it is: when, whose, and its ids.
-fn head(event: &StoredEvent) -> String {
-    format!(
-        "{BOLD}turn of {}{BOLD:#}  {}  {DIM}session {}, turn {}{DIM:#}\n\n",
-        clean(&event.agent_id),
-        moment_of(&event.at),
-        clean(&event.session_id),
-        clean(&event.turn_id),
-    )
-}
-
-/// Whether a told event has anything to explain: a drop, or a hook that it was kept from for more than its filter.
-fn says_something(event: &StoredEvent) -> bool {
-    event.hooks.iter().any(|hook| !hook.ran && hook.reason.as_deref().is_some_and(|why| why != "out of scope"))
-}
-
-/// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}]}`.
-fn json(event: &StoredEvent) -> domain::json::Value {
-    let mut head = domain::json::json!(event);
-    let hooks = head.as_object_mut().and_then(|members| members.shift_remove("hooks"));
-    domain::json::json!({ "event": head, "hooks": hooks })
-}
-
-fn plain(event: &StoredEvent, everything: bool) -> String {
-    let tool = event.tool.as_ref().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
-    let ruling = ruling(event).map(|ruling| format!("  {ruling}")).unwrap_or_default();
-    let mut lines = vec![format!(
-        "{BOLD}{}{tool}{BOLD:#}{ruling}  {DIM}round {}, event {}{DIM:#}",
-        event.event, event.iteration, event.event_id,
-    )];
-    // Never cut: this is where somebody reads what was said, word for word.
-    lines.extend(event.text.as_deref().map(|text| format!("  {}", indented(text))));
-    if let Some(permit) = &event.permit {
-        lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
-    }
-    if event.hooks.is_empty() && !is_of_the_host(event) {
-        let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
-        let nobody = if approves { "no approver is registered" } else { "no hook is told of it" };
-        lines.push(format!("  {DIM}{nobody}{DIM:#}"));
-    }
-    let width = event.hooks.iter().map(|hook| clean(&hook.hook).width()).max().unwrap_or_default();
-    for hook in &event.hooks {
-        lines.extend(hook_lines(event, hook, everything, width.clamp(NAME_COLUMNS, MAX_NAME_COLUMNS)));
-    }
-    lines.push(String::new());
-    lines.join("\n") + "\n"
-}
-
-/// A text that somebody wrote, whole; what follows its first line stands further in.
-fn indented(text: &str) -> String {
-    prose(text).trim_end().replace('\n', "\n    ")
-}
-
-/// Whether it is something that the host did with a text of its own or of a front end: no hook is ever asked there.
-fn is_of_the_host(event: &StoredEvent) -> bool {
-    let texts = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Injector);
-    event.event != event.checkpoint && (texts || event.event == HISTORY_WITHHELD)
-}
-
-/// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
-fn ruling(event: &StoredEvent) -> Option<String> {
-    if event.ruling == VerdictKind::Inject.as_str() {
-        return None;
-    }
-    let style = match event.ruling.as_str() {
-        "continue" => GOOD,
-        "modify" | "respond" => CHANGE,
-        _ => BAD,
-    };
-    let word = match (event.ruling.as_str(), event.substituted) {
-        ("continue", _) if event.permit.is_some() => "cleared",
-        ("respond", true) => "answered by a hook",
-        (word, _) => word,
-    };
-    Some(format!("{style}{word}{style:#}"))
-}
-
-/// Whether it is a text of a skill: it runs nothing, so it takes no time and says no word.
-fn is_text(hook: &StoredRecord) -> bool {
-    hook.family == Family::Skill.word()
-}
-
-fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width: usize) -> Vec<String> {
-    let took = hook.duration_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
-    let name = clean(&hook.hook);
-    let gap = " ".repeat(width.saturating_sub(name.width()));
-    let place = if is_text(hook) { format!("  {name}{gap} ") } else { format!("  {name}{gap} {:<8}", hook.family) };
-    let below = " ".repeat(2 + width + 10);
-    let mut lines = Vec::new();
-    match (&hook.fault, hook.ran) {
-        (Some(fault), _) => {
-            let became = hook.verdict.as_deref().unwrap_or_default();
-            let detail = indented(hook.fault_detail.as_deref().unwrap_or_default());
-            lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
-        }
-        (None, true) if is_text(hook) => {
-            lines.push(format!("{place} {}", indented(hook.reason.as_deref().unwrap_or_default())));
-        }
-        (None, true) => {
-            let again = if hook.again { " (asked again)" } else { "" };
-            let word = hook.verdict.as_deref().unwrap_or("told");
-            let reason = hook.reason.as_deref().map(|why| format!("  {}", indented(why))).unwrap_or_default();
-            lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
-        }
-        (None, false) => {
-            let why = clean(&not_run(event, hook));
-            lines.push(match &hook.verdict {
-                // Something else spoke in its place.
-                Some(became) => format!("{place} {BAD}not run: {why}{BAD:#} → {became}"),
-                None => format!("{place} {DIM}not run: {why}{DIM:#}"),
-            });
-        }
-    }
-    lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
-    if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
-        let patch = change.to_string();
-        let patch = if everything { clean(&patch) } else { crate::timeline::clip(&patch) };
-        lines.push(format!("{below}{CHANGE}changed{CHANGE:#} {patch}"));
-    }
-    lines
-}
-
-/// Why a hook did not run, with both sides of a comparison and the name that was probably meant.
-fn not_run(event: &StoredEvent, hook: &StoredRecord) -> String {
-    let reason = hook.reason.as_deref().unwrap_or("unknown");
-    if let Some(by) = &hook.by {
-        return format!("{reason} by `{by}`");
-    }
-    let Some(compared) = &hook.compared else { return reason.to_owned() };
-    if is_text(hook) {
-        return format!("{reason}: filter `{}`, tool `{}`", compared.pattern, compared.value);
-    }
-    let near = event.tool.as_deref().and_then(|tool| nearest(&compared.pattern, [tool]));
-    let near = near.map(|tool| format!("; did the matcher mean \"{tool}\"?")).unwrap_or_default();
-    format!("{reason}: pattern /{}/, tool `{}`{near}", compared.pattern, compared.value)
+/// Whether the event refused something, or left it to a person.
+fn stops(event: &StoredEvent) -> bool {
+    ["deny", "ask", "abort_turn", "hard_abort"].contains(&event.ruling.as_str())
 }

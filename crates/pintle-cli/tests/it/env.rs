@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 /// Runs a program on a terminal of its own and answers its question there. Arguments: the answer, the program, its
 /// arguments.
@@ -144,8 +144,13 @@ impl TestEnv {
     pub(crate) fn redact(&self, text: &str) -> String {
         let text = text.replace(&self.path("").display().to_string().trim_end_matches('/').to_string(), "[root]");
         let text = text.replace(env!("CARGO_BIN_EXE_pintle"), "[pintle]");
+        // A column of times is aligned to the right: how long something took must not move it.
+        let column = Regex::new(r" {2,}\d+(\.\d+)? (µs|ms|s)\b").unwrap();
+        let text =
+            column.replace_all(&text, |found: &Captures<'_>| format!("{:>1$}", "[time]", found[0].chars().count()));
         let rules = [
             (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
+            (r"\bpintle why [0-9a-f]{8}\b", "pintle why [id]"),
             (r#""duration_ms": [0-9.]+"#, r#""duration_ms": "[time]""#),
             (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
             (r"\b\d{4}-\d{2}-\d{2}(T[0-9:.]+Z| \d{2}:\d{2} UTC)", "[at]"),
@@ -154,9 +159,9 @@ impl TestEnv {
             (r"\bprocess \d+", "process [pid]"),
             (r"program {4}\S+", "program    [program]"),
         ];
-        rules
-            .iter()
-            .fold(text, |text, (pattern, with)| Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned())
+        rules.iter().fold(text.into_owned(), |text, (pattern, with)| {
+            Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned()
+        })
     }
 }
 

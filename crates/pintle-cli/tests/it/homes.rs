@@ -37,7 +37,7 @@ const LISTINGS: [(&str, &[&str]); 27] = [
     ("session-parked", &["sessions", "show", "parked"]),
     ("approvals", &["approvals", "list", "--all"]),
     ("approvals-json", &["approvals", "list", "--all", "--json"]),
-    ("why", &["why", "--last"]),
+    ("why", &["why", "-v", "--last"]),
     ("why-json", &["why", "--last", "--json"]),
     ("trust", &["trust"]),
     ("audit-tail", &["audit", "tail", "-n", "100"]),
@@ -110,7 +110,7 @@ fn goes_on(world: &World) {
     assert_eq!(world.out(&["run", "--quiet", "--session", "well", "one word more"]), "The old session goes on.\n");
     assert_eq!(world.work("ran-well"), "one\nlater\n");
     let why = world.out(&["why", "--tool", "exec"]);
-    let newest = world.out(&["why", "--last"]);
+    let newest = world.out(&["why", "-v", "--last"]);
     for hook in ["project-guard", "no-force-push", "service", "judge"] {
         assert!(newest.contains(hook) && why.contains(hook), "{hook} took part: {newest}");
     }

@@ -63,7 +63,7 @@ fn what_an_observer_said_or_why_it_failed_is_explained() {
         let env = with("memory", command);
         env.write("here/heard", "");
         let seen = env.pintle(&["run", "--quiet", "go"]);
-        let why = env.pintle(&["why", "--last"]).out;
+        let why = env.pintle(&["why", "-v", "--last"]).out;
         let line = why.lines().find(|line| line.contains("tells")).unwrap().trim().to_owned();
         let all: Value = serde_json::from_str(&env.raw(&["why", "--last", "--json"])).unwrap();
         let mut hooks = all.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());

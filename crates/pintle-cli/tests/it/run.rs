@@ -157,7 +157,7 @@ fn why_names_every_hook_with_what_was_compared() {
                  pair = false\nmatcher = 'listdir'\n";
     let env = scripted(&format!("{LISTS},{DONE}"), &format!("{GUARD}priority = 9\n{other}"));
     assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "All done.\n");
-    let seen = env.pintle(&["why", "--last"]);
+    let seen = env.pintle(&["why", "-v", "--last"]);
     assert_eq!((seen.code, seen.err.as_str()), (Some(0), ""));
     assert!(seen.out.contains("before_tool list_dir  deny"), "{}", seen.out);
     assert!(seen.out.contains("guard              process  deny"), "{}", seen.out);
@@ -216,7 +216,7 @@ fn a_kept_demo_can_be_asked_why() {
     let env = TestEnv::new();
     let seen = env.pintle(&["demo", "--keep", "tour"]);
     assert!(seen.out.contains("pintle why --last -c [root]/here/tour/pintle.toml"), "{}", seen.out);
-    let seen = env.pintle(&["why", "--last", "-c", "tour/pintle.toml", "--home", "tour/home"]);
+    let seen = env.pintle(&["why", "-v", "--last", "-c", "tour/pintle.toml", "--home", "tour/home"]);
     assert!(seen.out.contains("read_file  cleared"), "{}", seen.out);
     assert!(seen.out.contains("token=[hidden]"), "{}", seen.out);
     assert!(seen.out.contains("keys stay where they are") && !seen.out.contains("sk_demo"), "{}", seen.out);

@@ -93,8 +93,8 @@ fn asked_for(env: &TestEnv) -> Vec<(&'static str, String)> {
     vec![
         ("sessions show", env.pintle(&["sessions", "show", "s"]).out),
         ("sessions show --json", env.pintle(&["sessions", "show", "s", "--json"]).out),
-        ("why", env.pintle(&["why", "-v"]).out),
-        ("why --json", env.pintle(&["why", "-v", "--json"]).out),
+        ("why", env.pintle(&["why", "-vv"]).out),
+        ("why --json", env.pintle(&["why", "-vv", "--json"]).out),
         ("hooks history --json", env.pintle(&["hooks", "history", "--json"]).out),
         ("audit export", env.pintle(&["audit", "export"]).out),
         ("a process hook", text(env, "config/pintle/observed")),

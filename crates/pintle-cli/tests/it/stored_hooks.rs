@@ -84,7 +84,7 @@ fn a_stored_hook_from_its_file_to_its_work() {
     let seen = env.pintle(&["run", "--quiet", "push it"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Then not.\n"), "{}", seen.err);
     assert!(!env.path("here/ran").exists(), "a refused call runs nothing");
-    let why = env.pintle(&["why"]).out;
+    let why = env.pintle(&["why", "-v"]).out;
     // How wide the column of times is depends on how long it took.
     let words: Vec<_> = why.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for line in [

@@ -32,7 +32,7 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Done.\n"), "{seen}");
     assert!(!env.path("here/seen").exists(), "nothing of it runs");
     let why = env.pintle(&["why", "--tool", "list_dir"]);
-    insta::assert_snapshot!(why, @"
+    insta::assert_snapshot!(why, @r#"
     exit 0
     --- out
     turn of main  [at]  session cli:[id], turn [id]
@@ -41,10 +41,11 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
       guard              agent    not run: untrusted
 
     approve_tool list_dir  cleared  round 1, event [id]
+      arguments {"path":"."}
       permit sha256 [digest]
       no approver is registered
-    ");
-    let why = env.pintle(&["why", "-v"]);
+    "#);
+    let why = env.pintle(&["why", "-vv"]);
     assert!(why.out.contains("sees               agent    not run: untrusted"), "{why}");
     let strict = env.pintle(&["run", "--quiet", "--strict", "hello"]);
     assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: guard (untrusted)"), "{strict}");

@@ -50,9 +50,12 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
     --- out
     turn of main  [at]  session cli:[id], turn [id]
 
-    before_tool list_dir  deny  round 1, event [id]
+    1 call, 1 refused; 1 hook asked once, [time]
+    ✗ call 1 list_dir .
       Tool execution denied by hook: no (hook "guard")
-      guard              process  deny          [time]  no
+      before_tool, event [id]
+
+    -v shows every hook at every event; `pintle why EVENT_ID` one event
     "#);
     talks(&env);
     let after = env.pintle(&["why", "--last"]);
@@ -62,6 +65,8 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
     turn of main  [at]  session cli:[id], turn [id]
 
     no hook was asked in this turn
+
+    -v shows every hook at every event; `pintle why EVENT_ID` one event
     ");
     let json: domain::json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
     let [end] = json.as_array().unwrap().as_slice() else { panic!("one event: {json}") };
@@ -84,7 +89,7 @@ fn what_was_refused_to_a_sub_agent_belongs_to_the_turn_that_it_worked_for() {
         let done = r#"{"text": "Done.", "repeat": true}"#;
         env.write("config/pintle/replies.json", &format!("{{\"replies\": [{gives}, {looks}, {done}]}}"));
         assert_eq!(env.pintle(&["run", "--quiet", "please"]).out, "Done.\n");
-        let seen = env.pintle(&["why"]);
+        let seen = env.pintle(&["why", "-v"]);
         let (main, helper) = seen.out.split_once("\nturn of helper").unwrap_or_else(|| panic!("two turns: {seen}"));
         assert!(main.starts_with("turn of main") && main.contains(&format!("before_tool {tool}")), "{seen}");
         assert!(helper.contains("before_tool list_dir  deny") && !helper.contains("turn of"), "{seen}");
@@ -99,7 +104,7 @@ fn what_was_refused_to_a_sub_agent_belongs_to_the_turn_that_it_worked_for() {
 fn a_text_is_never_cut_and_never_moves_the_terminal() {
     let long = "because ".repeat(100);
     let env = refused(&format!("{long}\\u001b[2J"));
-    let seen = env.pintle(&["--color", "always", "why"]);
+    let seen = env.pintle(&["--color", "always", "why", "-v"]);
     assert_eq!(seen.out.matches(&long).count(), 2, "as the model read it and as the hook said it: {seen}");
     assert!(!seen.out.contains("\u{1b}[2J"), "{seen}");
 }
@@ -115,14 +120,14 @@ fn a_tool_is_found_as_the_model_wrote_it() {
     insta::assert_snapshot!(seen, @"
     exit 1
     --- err
-    error: the newest turn has no event about a tool `exec`; its tools are list_dir
+    error: the turn has no event about a tool `exec`; its tools are list_dir
     ");
     talks(&env);
     let seen = env.pintle(&["why", "--tool", "list_dir"]);
     insta::assert_snapshot!(seen, @"
     exit 1
     --- err
-    error: the newest turn has no event about a tool `list_dir`; its record names no tool
+    error: the turn has no event about a tool `list_dir`; its record names no tool
     ");
 }
 
@@ -220,7 +225,7 @@ fn texts_of_skills_and_what_was_held_back_of_a_history_are_explained() {
     env.write("config/pintle/skills/alpha/hooks/hooks.json", &format!("{{\"hooks\": [{}]}}", entries.join(", ")));
     env.write("config/pintle/skills/alpha/hooks/a.md", "text");
     insta::assert_snapshot!(env.pintle(&["run", "hello"]));
-    insta::assert_snapshot!(env.pintle(&["why"]));
+    insta::assert_snapshot!(env.pintle(&["why", "-v"]));
 
     let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
     let withheld = EventRecord {

@@ -113,6 +113,7 @@ fn fate(
             | NotRun::BreakerOpen { .. }
             | NotRun::Untrusted
             | NotRun::BudgetSpent
+            | NotRun::CapReached { .. }
             | NotRun::Dropped,
         ) => return Some("about something else".to_owned()),
         Ok(Some(fault)) => return Some(faulty(event, &fault.to_string())),

@@ -23,8 +23,8 @@ const SETTLE_TIME: Duration = Duration::from_millis(100);
 const ANSWER_TOKENS: u64 = judge::MAX_OUTPUT_TOKENS as u64;
 
 /// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
-fn refused(account: &mut Account, reason: String) -> HandlerReply {
-    (account.uncounted, account.instead) = (true, Some(NotRun::BudgetSpent));
+fn refused(account: &mut Account, why: NotRun, reason: String) -> HandlerReply {
+    (account.uncounted, account.instead) = (true, Some(why));
     HandlerReply { decision: reply::Decision::Block, reason: Some(reason), ..HandlerReply::default() }
 }
 
@@ -47,7 +47,8 @@ impl RuleQuestion<'_> {
             })?;
         let counted = !self.who.is_test;
         if counted && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
-            return Ok(refused(account, format!("max_invocations_per_turn ({max_per_turn}) reached")));
+            let cap = NotRun::CapReached { cap: *max_per_turn };
+            return Ok(refused(account, cap, format!("max_invocations_per_turn ({max_per_turn}) reached")));
         }
         let reserved = (question.bytes() as u64).div_ceil(3) + ANSWER_TOKENS;
         let began = Instant::now();
@@ -58,7 +59,7 @@ impl RuleQuestion<'_> {
             judges.not_asked(self.who.turn_id.as_str(), self.about.id().as_str());
         }
         if !fits.map_err(|_elapsed| self.timed_out())?? {
-            return Ok(refused(account, "tenant budget exceeded".into()));
+            return Ok(refused(account, NotRun::BudgetSpent, "tenant budget exceeded".into()));
         }
         let answered = self.call(question, self.timeout.saturating_sub(began.elapsed())).await;
         let spent = answered.as_ref().ok().and_then(|judged| judged.reply.usage).map(|usage| usage.total_tokens);

@@ -168,8 +168,12 @@ impl RuleQuestion<'_> {
         reply::HandlerReply { decision: said.decision.at(self.event), ..said }
     }
 
-    /// Where nothing can be changed or added, what was sent for that is dropped, and recorded.
+    /// Records what a ruling has no place for: the reason of an answer that lets pass, and, where nothing can be changed
+    /// or added, what was sent for that.
     fn note_dropped(&self, said: &reply::HandlerReply, account: &mut Account) {
+        if said.decision == reply::Decision::Allow {
+            account.allowed.clone_from(&said.reason);
+        }
         if matches!(self.event, CheckpointKind::PreToolUse | CheckpointKind::UserPromptSubmit) {
             return;
         }

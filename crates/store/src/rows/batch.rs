@@ -272,7 +272,10 @@ pub(crate) fn insert_all(
         });
     }
     let statements: Vec<_> = taken.iter().flat_map(|rows| &rows.statements).collect();
-    let touched = db.run_each(&statements)?;
+    let is_new: Vec<bool> = statements.iter().map(|statement| sealer.known.is_new(statement)).collect();
+    let new: Vec<_> = statements.iter().zip(&is_new).filter(|(_, is_new)| **is_new).map(|(it, _)| *it).collect();
+    let mut ran = db.run_each(&new)?.into_iter();
+    let touched: Vec<u64> = is_new.iter().map(|is_new| if *is_new { ran.next().unwrap_or(0) } else { 0 }).collect();
     let mut touched = touched.as_slice();
     let mut notes = Vec::with_capacity(taken.len());
     for rows in taken {

@@ -3,7 +3,7 @@
 //! What the events of a turn have in common is a row of `turns`, what hooks had in common at many events is a row of
 //! `hook_sets`. Both are written by whoever needs them first, and found by a digest of what they say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use domain::hex::{hex, unhex};
 use domain::id::TenantId;
@@ -135,6 +135,36 @@ impl TurnOwner<'_> {
         let mut cells = self.cells(nanos_of(at));
         cells.push(prompt.into());
         Statement::new(PROMPT, cells)
+    }
+}
+
+/// The most rows that a writer remembers; it starts anew then, which costs a statement a row.
+const MAX_KNOWN: usize = 10_000;
+
+/// The rows of `turns` and `hook_sets` that one writer has written, by the day: a row that events of today point at is
+/// not forgotten today.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRows(HashSet<([u8; KEY_BYTES], i64)>);
+
+impl KnownRows {
+    /// Whether `statement` has to run; from then on it is known. If its transaction comes to nothing, nothing is.
+    pub(crate) fn is_new(&mut self, statement: &Statement<'_>) -> bool {
+        let day = match (statement.sql, statement.cells.as_slice()) {
+            (TURN, [.., Cell::Int(began)]) => began.div_euclid(DAY_NANOS),
+            (SET, [.., Cell::Int(day)]) => *day,
+            _ => return true,
+        };
+        let Some(Cell::Bytes(key)) = statement.cells.first() else { return true };
+        let Some(key) = key.first_chunk::<KEY_BYTES>() else { return true };
+        if self.0.len() >= MAX_KNOWN {
+            self.0.clear();
+        }
+        self.0.insert((*key, day))
+    }
+
+    /// Knows nothing any more.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
     }
 }
 
@@ -315,14 +345,25 @@ fn turns_of(db: &dyn Db, query: &RecordQuery) -> Result<Option<Vec<i64>>, Failur
 
 fn turns_named(db: &dyn Db, prefix: &str) -> Result<Vec<i64>, Failure> {
     let id = indexed(db.dialect(), "turn_id");
-    let mut found = Vec::new();
+    let mut found: Vec<(i64, String)> = Vec::new();
     for range in ids::ranges(prefix) {
         let sql =
             format!("SELECT number, turn_id FROM turns WHERE {id} >= ?1 AND {id} <= ?2 ORDER BY {id} DESC LIMIT ?3");
         let cells = [Cell::Bytes(range.first.into()), Cell::Bytes(range.last.into()), limit_of(MAX_TURNS).into()];
         found.extend(db.all(&sql, &cells, |row| Ok((row.int("number")?, id_in(row, "turn_id")?)))?);
     }
-    Ok(found.into_iter().filter(|(_, turn)| turn.starts_with(prefix)).map(|(number, _)| number).collect())
+    found.retain(|(_, turn)| turn.starts_with(prefix));
+    if found.is_empty()
+        && let Some(end) = ids::end_of(prefix)
+    {
+        let digits = match db.dialect() {
+            Dialect::Sqlite => "lower(hex(turn_id))",
+            Dialect::Postgres => "encode(turn_id, 'hex')",
+        };
+        let sql = format!("SELECT number FROM turns WHERE {digits} LIKE '%' || ?1 ORDER BY number DESC LIMIT ?2");
+        return db.all(&sql, &[end.into(), limit_of(MAX_TURNS).into()], |row| row.int("number"));
+    }
+    Ok(found.into_iter().map(|(number, _)| number).collect())
 }
 
 /// The rows of the newest turn that is not a test.

@@ -213,7 +213,18 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
         ),
         not_run(NotRun::Disabled, "disabled"),
         not_run(NotRun::OutOfScope, "out of scope"),
-        not_run(NotRun::Condition { text: "depth > 1".into() }, "condition said no"),
+        (
+            HookOutcome::NotRun(NotRun::Condition { text: "depth > 1".into() }),
+            StoredRecord {
+                reason: Some("condition said no".into()),
+                value: Some("depth > 1".into()),
+                ..StoredRecord::default()
+            },
+        ),
+        (
+            HookOutcome::NotRun(NotRun::CapReached { cap: 3 }),
+            StoredRecord { reason: Some("cap reached".into()), value: Some("3".into()), ..StoredRecord::default() },
+        ),
         not_run(NotRun::BreakerOpen { since: "2026-01-02T03:04:05Z".into() }, "breaker open"),
         (
             HookOutcome::NotRun(NotRun::Decided { by: HookName::from("first") }),
@@ -378,6 +389,8 @@ fn turns_calls_sessions_and_hooks_select_their_events(store: &dyn RecordStore) {
     let none = RecordQuery::default;
     check(RecordQuery { turn: Some(first.to_string()), ..none() }, &[0, 1, 2]);
     check(RecordQuery { turn: Some(second.as_str()[..30].to_owned()), ..none() }, &[3, 4, 5]);
+    check(RecordQuery { turn: Some(second.as_str()[28..].to_owned()), ..none() }, &[3, 4, 5]);
+    check(RecordQuery { turn: Some(second.as_str()[20..].to_owned()), ..none() }, &[3, 4, 5]);
     check(RecordQuery { turn: Some("no such turn".into()), ..none() }, &[]);
     check(RecordQuery { call: Some("call-a".into()), ..none() }, &[3, 5]);
     check(RecordQuery { call: Some("call".into()), ..none() }, &[]);

@@ -1,11 +1,12 @@
 //! The newest turn, with those of its sub-agents: what was refused to them belongs to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use domain::store::{RecordQuery, SessionRow, StoredEvent};
 use store::Store;
 
-use super::{MAX_EVENTS, find, is_about};
+use super::chosen::of_tool;
+use super::{MAX_EVENTS, find};
 use crate::cli::session::tenant;
 use crate::error::CliError;
 
@@ -24,17 +25,7 @@ pub(super) fn events(store: &dyn Store, tool: Option<&str>) -> Result<Vec<Stored
     } else {
         newest
     };
-    let Some(tool) = tool else { return Ok(whole) };
-    let tools: BTreeSet<String> = whole.iter().filter_map(|event| event.tool.clone()).collect();
-    let about: Vec<StoredEvent> = whole.into_iter().filter(|event| is_about(event, tool)).collect();
-    if !about.is_empty() {
-        return Ok(about);
-    }
-    let about = match tools.is_empty() {
-        true => "its record names no tool".to_owned(),
-        false => format!("its tools are {}", tools.into_iter().collect::<Vec<_>>().join(", ")),
-    };
-    Err(CliError::failed(format!("the newest turn has no event about a tool `{tool}`; {about}")))
+    of_tool(whole, tool)
 }
 
 /// Of `all`, in their order: the newest turn of the session `top`, and what its sub-agents did since that began. Turn

@@ -150,7 +150,7 @@ fn five_blocks_open_a_breaker_and_a_person_closes_it() {
                [time]; matching calls are refused until an administrator re-enables it (hooks.toggle enabled=true)";
     // Also what it would have allowed.
     assert_eq!([7, 8].map(last), [off; 2]);
-    let why = env.raw(&["why", "--last"]);
+    let why = env.raw(&["why", "-v", "--last"]);
     let lines: Vec<&str> = why.lines().map(str::trim).filter(|line| line.starts_with("guard ")).collect();
     let (asked, not_asked) = lines.split_at(2);
     assert!(asked.iter().all(|line| line.contains(" deny ") && line.ends_with("not here")), "{why}");
@@ -171,7 +171,7 @@ fn a_judge_without_a_budget_is_not_asked_and_refuses() {
     whole_turn(&env, "go");
     assert_eq!(result(&model), "tool: Hook blocked: pre_tool_use: judge: tenant budget exceeded");
     assert_eq!((ran(&env).as_str(), model.requests().len()), ("", 2), "nobody judged, and nothing ran");
-    let why = env.raw(&["why", "--last"]);
+    let why = env.raw(&["why", "-v", "--last"]);
     assert!(why.contains("judge              agent    not run: budget spent → deny"), "{why}");
     let why: Value = serde_json::from_str(&env.raw(&["why", "--last", "--json"])).unwrap();
     let lines = why.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());

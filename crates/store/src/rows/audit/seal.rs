@@ -11,6 +11,7 @@ use domain::id::TenantId;
 use domain::store::StoreError;
 use jiff::Timestamp;
 
+use super::super::records::KnownRows;
 use super::{ChainGrowth, audited, head, last_signed, lock_head, number};
 use crate::db::{Db, Failure, moment};
 use crate::keyring::signing::SigningKey;
@@ -28,6 +29,8 @@ const MAX_AT_STOP: usize = 1000;
 pub(crate) struct Sealer {
     signing: Option<Arc<SigningKey>>,
     chains: HashMap<TenantId, Watched>,
+    /// What else the writer has written by now.
+    pub(crate) known: KnownRows,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +52,7 @@ impl Watched {
 impl Sealer {
     /// Signs with `signing`; without it, never.
     pub(crate) fn new(signing: Option<Arc<SigningKey>>) -> Self {
-        Self { signing, chains: HashMap::new() }
+        Self { signing, chains: HashMap::new(), known: KnownRows::default() }
     }
 
     /// Takes note of chains that have just grown, in their transaction, and signs those that are due. If the transaction
@@ -79,6 +82,7 @@ impl Sealer {
 
     /// Remembers nothing: what was noted last is not so.
     pub(crate) fn forget(&mut self) {
+        self.known.forget();
         self.chains.clear();
     }
 

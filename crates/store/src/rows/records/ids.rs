@@ -69,6 +69,16 @@ fn uuid_bounds(prefix: &str) -> Option<(Uuid, Uuid)> {
     first.to_string().starts_with(prefix).then_some((first, last))
 }
 
+/// The fewest digits at the end of a UUID that stand for it.
+const MIN_END: usize = 4;
+
+/// The digits that a UUID ends with, as somebody wrote them; nothing if no UUID ends so, or if there are few.
+pub(crate) fn end_of(text: &str) -> Option<String> {
+    let digits = text.replace('-', "");
+    let is_digit = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+    ((MIN_END..=32).contains(&digits.len()) && digits.bytes().all(is_digit)).then_some(digits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +96,12 @@ mod tests {
         for foul in [&b""[..], &[0, 1, 2], &[1, 0xff], &[2, 0]] {
             assert!(id_of(foul).is_err());
         }
+    }
+
+    #[test]
+    fn the_end_of_a_uuid_is_some_of_its_digits() {
+        assert_eq!(end_of("0000-beef").as_deref(), Some("0000beef"));
+        assert_eq!(["", "eef", "beeg", "BEEF", "%eef", &"0".repeat(33)].map(end_of), [const { None }; 6]);
     }
 
     #[test]

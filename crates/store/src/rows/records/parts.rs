@@ -32,6 +32,8 @@ struct HookTexts {
     change: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<String>,
 }
 
 /// Both halves as JSON; the second is nothing where no hook took time or said anything.
@@ -50,6 +52,7 @@ pub(super) fn split(hooks: Vec<StoredRecord>) -> (String, Option<String>) {
             fault: hook.fault_detail.take(),
             change: hook.change.take(),
             warnings: std::mem::take(&mut hook.warnings),
+            dropped: std::mem::take(&mut hook.dropped),
         };
         if texts != HookTexts::default() {
             details.at.insert(place, texts);
@@ -77,7 +80,8 @@ pub(super) fn joined(common: &str, details: Option<&str>) -> Result<Vec<StoredRe
     for (place, hook) in hooks.iter_mut().enumerate() {
         let Some(texts) = details.at.remove(&place) else { continue };
         hook.reason = texts.reason.or_else(|| hook.reason.take());
-        (hook.fault_detail, hook.change, hook.warnings) = (texts.fault, texts.change, texts.warnings);
+        (hook.fault_detail, hook.change) = (texts.fault, texts.change);
+        (hook.warnings, hook.dropped) = (texts.warnings, texts.dropped);
     }
     Ok(hooks)
 }
@@ -96,6 +100,7 @@ mod tests {
             verdict: Some("deny".into()),
             duration_ms: Some(0.812),
             warnings: vec!["w".into()],
+            dropped: vec!["context: nothing is added here".into()],
             change: Some(domain::json::json!([{"op": "remove", "path": "/x"}])),
             ..StoredRecord::default()
         };

@@ -222,6 +222,7 @@ impl Answer {
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),
             NotRun::BudgetSpent => "its budget is spent".to_owned(),
+            NotRun::CapReached { cap } => format!("it was asked {cap} times in this turn, as often as it may be"),
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),
         };
         self.not_run = Some(why);

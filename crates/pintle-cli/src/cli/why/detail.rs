@@ -1,0 +1,191 @@
+//! Every hook at every event, with all that is kept of each.
+
+use anstyle::{AnsiColor, Style};
+use domain::checkpoint::{CheckpointKind, Duty};
+use domain::hook::Family;
+use domain::nearest::nearest;
+use domain::store::{StoredEvent, StoredRecord};
+use domain::verdict::VerdictKind;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::clean::{clean, prose};
+use crate::moment::moment_of;
+
+/// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
+const NAME_COLUMNS: usize = 18;
+
+/// Most columns of that: beyond it nothing of what stands behind a name would be left of a line.
+const MAX_NAME_COLUMNS: usize = 60;
+
+/// What there is to say of a turn in which nothing was decided.
+pub(super) const NOBODY_ASKED: &str = "no hook was asked in this turn";
+
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const CHANGE: Style = AnsiColor::Cyan.on_default();
+
+/// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
+pub(super) fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everything: bool) -> String {
+    let mut text = String::new();
+    for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
+        let explained: String = turn.iter().filter(&shown).map(|event| plain(event, everything)).collect();
+        let told = turn.iter().any(|event| !event.hooks.is_empty());
+        let said = match (explained.is_empty(), told) {
+            (false, _) => explained,
+            (true, _) if number > 0 => continue,
+            (true, false) => format!("{NOBODY_ASKED}\n"),
+            (true, true) => format!("{NOBODY_ASKED}; -v shows what hooks were told\n"),
+        };
+        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+        text += gap;
+        text += &turn.last().map(head).unwrap_or_default();
+        text += &said;
+    }
+    text
+}
+
+/// Which turn it is: when, whose, and its ids.
+pub(super) fn head(event: &StoredEvent) -> String {
+    format!(
+        "{BOLD}turn of {}{BOLD:#}  {}  {DIM}session {}, turn {}{DIM:#}\n\n",
+        clean(&event.agent_id),
+        moment_of(&event.at),
+        clean(&event.session_id),
+        clean(&event.turn_id),
+    )
+}
+
+/// Whether a told event has anything to explain: a drop, or a hook that it was kept from for more than its filter.
+pub(super) fn says_something(event: &StoredEvent) -> bool {
+    event.hooks.iter().any(|hook| !hook.ran && hook.reason.as_deref().is_some_and(|why| why != "out of scope"))
+}
+
+/// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}]}`.
+pub(super) fn json(event: &StoredEvent) -> domain::json::Value {
+    let mut head = domain::json::json!(event);
+    let hooks = head.as_object_mut().and_then(|members| members.shift_remove("hooks"));
+    domain::json::json!({ "event": head, "hooks": hooks })
+}
+
+fn plain(event: &StoredEvent, everything: bool) -> String {
+    let tool = event.tool.as_ref().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
+    let ruling = ruling(event).map(|ruling| format!("  {ruling}")).unwrap_or_default();
+    let mut lines = vec![format!(
+        "{BOLD}{}{tool}{BOLD:#}{ruling}  {DIM}round {}, event {}{DIM:#}",
+        event.event, event.iteration, event.event_id,
+    )];
+    // Never cut: this is where somebody reads what was said, word for word.
+    lines.extend(event.text.as_deref().map(|text| format!("  {}", indented(text))));
+    if let Some(call) = &event.call {
+        lines.push(format!("  {DIM}arguments{DIM:#} {}", clean(&call.line())));
+    }
+    if let Some(permit) = &event.permit {
+        lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
+    }
+    if event.hooks.is_empty() && !is_of_the_host(event) {
+        let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
+        let nobody = if approves { "no approver is registered" } else { "no hook is told of it" };
+        lines.push(format!("  {DIM}{nobody}{DIM:#}"));
+    }
+    let width = event.hooks.iter().map(|hook| clean(&hook.hook).width()).max().unwrap_or_default();
+    for hook in &event.hooks {
+        lines.extend(hook_lines(event, hook, everything, width.clamp(NAME_COLUMNS, MAX_NAME_COLUMNS)));
+    }
+    lines.push(String::new());
+    lines.join("\n") + "\n"
+}
+
+/// A text that somebody wrote, whole; what follows its first line stands further in.
+pub(super) fn indented(text: &str) -> String {
+    prose(text).trim_end().replace('\n', "\n    ")
+}
+
+/// Whether it is something that the host did with a text of its own or of a front end: no hook is ever asked there.
+pub(super) fn is_of_the_host(event: &StoredEvent) -> bool {
+    let texts = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Injector);
+    event.event != event.checkpoint && (texts || event.event == super::HISTORY_WITHHELD)
+}
+
+/// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
+fn ruling(event: &StoredEvent) -> Option<String> {
+    if event.ruling == VerdictKind::Inject.as_str() {
+        return None;
+    }
+    let style = match event.ruling.as_str() {
+        "continue" => GOOD,
+        "modify" | "respond" => CHANGE,
+        _ => BAD,
+    };
+    let word = match (event.ruling.as_str(), event.substituted) {
+        ("continue", _) if event.permit.is_some() => "cleared",
+        ("respond", true) => "answered by a hook",
+        (word, _) => word,
+    };
+    Some(format!("{style}{word}{style:#}"))
+}
+
+/// Whether it is a text of a skill: it runs nothing, so it takes no time and says no word.
+pub(super) fn is_text(hook: &StoredRecord) -> bool {
+    hook.family == Family::Skill.word()
+}
+
+fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width: usize) -> Vec<String> {
+    let took = hook.duration_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
+    let name = clean(&hook.hook);
+    let gap = " ".repeat(width.saturating_sub(name.width()));
+    let place = if is_text(hook) { format!("  {name}{gap} ") } else { format!("  {name}{gap} {:<8}", hook.family) };
+    let below = " ".repeat(2 + width + 10);
+    let mut lines = Vec::new();
+    match (&hook.fault, hook.ran) {
+        (Some(fault), _) => {
+            let became = hook.verdict.as_deref().unwrap_or_default();
+            let detail = indented(hook.fault_detail.as_deref().unwrap_or_default());
+            lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
+        }
+        (None, true) if is_text(hook) => {
+            lines.push(format!("{place} {}", indented(hook.reason.as_deref().unwrap_or_default())));
+        }
+        (None, true) => {
+            let again = if hook.again { " (asked again)" } else { "" };
+            let word = hook.verdict.as_deref().unwrap_or("told");
+            let reason = hook.reason.as_deref().map(|why| format!("  {}", indented(why))).unwrap_or_default();
+            lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
+        }
+        (None, false) => {
+            let why = clean(&not_run(event, hook));
+            lines.push(match &hook.verdict {
+                // Something else spoke in its place.
+                Some(became) => format!("{place} {BAD}not run: {why}{BAD:#} → {became}"),
+                None => format!("{place} {DIM}not run: {why}{DIM:#}"),
+            });
+        }
+    }
+    lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
+    lines.extend(hook.dropped.iter().map(|what| format!("{below}dropped: {}", indented(what))));
+    if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
+        let patch = change.to_string();
+        let patch = if everything { clean(&patch) } else { crate::timeline::clip(&patch) };
+        lines.push(format!("{below}{CHANGE}changed{CHANGE:#} {patch}"));
+    }
+    lines
+}
+
+/// Why a hook did not run, with both sides of a comparison and the name that was probably meant.
+fn not_run(event: &StoredEvent, hook: &StoredRecord) -> String {
+    let reason = hook.reason.as_deref().unwrap_or("unknown");
+    if let Some(by) = &hook.by {
+        return format!("{reason} by `{by}`");
+    }
+    if let Some(value) = &hook.value {
+        return format!("{reason}: {value}");
+    }
+    let Some(compared) = &hook.compared else { return reason.to_owned() };
+    if is_text(hook) {
+        return format!("{reason}: filter `{}`, tool `{}`", compared.pattern, compared.value);
+    }
+    let near = event.tool.as_deref().and_then(|tool| nearest(&compared.pattern, [tool]));
+    let near = near.map(|tool| format!("; did the matcher mean \"{tool}\"?")).unwrap_or_default();
+    format!("{reason}: pattern /{}/, tool `{}`{near}", compared.pattern, compared.value)
+}

@@ -1,0 +1,120 @@
+//! What a turn came to, counted while it happens.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use domain::id::{CallId, HookName, TurnId};
+use domain::llm::Usage;
+use domain::record::EventRecord;
+
+use crate::timeline::{counted, time};
+
+/// The digits at the end of a turn's id by which `pintle why` finds it.
+const SHORT_ID: usize = 8;
+
+/// The counts of one turn.
+#[derive(Default)]
+pub(crate) struct TurnCounts {
+    calls: BTreeSet<CallId>,
+    refused: BTreeSet<CallId>,
+    /// Refusals that are about no call.
+    others: usize,
+    hooks: BTreeSet<HookName>,
+    took: Duration,
+    usage: Usage,
+}
+
+impl TurnCounts {
+    /// Counts `event`. Says whether it is the first that refuses what it is about, or leaves it to a person.
+    pub(crate) fn add(&mut self, event: &EventRecord) -> bool {
+        self.calls.extend(event.who.tool_call_id.clone());
+        for record in event.hooks.whole() {
+            if let Some(took) = record.took() {
+                self.hooks.insert(record.hook.clone());
+                self.took = self.took.saturating_add(took);
+            }
+        }
+        match &event.who.tool_call_id {
+            _ if !event.ruling.stops() => false,
+            Some(call) => self.refused.insert(call.clone()),
+            None => {
+                self.others += 1;
+                true
+            }
+        }
+    }
+
+    /// The tokens that the turn's models took.
+    pub(crate) fn used(&mut self, usage: Usage) {
+        self.usage = usage;
+    }
+
+    /// The counts in a line; nothing where no hook was asked, nothing refused and no token told of.
+    pub(crate) fn line(&self, turn: &TurnId) -> Option<String> {
+        if self.hooks.is_empty() && self.refused.is_empty() && self.others == 0 && self.usage.total_tokens == 0 {
+            return None;
+        }
+        let refused = match self.refused.len() + self.others {
+            0 => String::new(),
+            refused => format!(", {refused} refused (why: pintle why {})", short(turn)),
+        };
+        let hooks = match self.hooks.len() {
+            0 => String::new(),
+            hooks => format!(", {} {}", counted(hooks, "hook"), time(self.took)),
+        };
+        let tokens = match self.usage.total_tokens {
+            0 => String::new(),
+            tokens => format!(", {}", tokens_of(tokens)),
+        };
+        Some(format!("{}{refused}{hooks}{tokens}", counted(self.calls.len(), "call")))
+    }
+}
+
+/// The end of a turn's id.
+fn short(turn: &TurnId) -> String {
+    let digits: Vec<char> = turn.as_str().chars().collect();
+    crate::clean::clean(&digits[digits.len().saturating_sub(SHORT_ID)..].iter().collect::<String>())
+}
+
+/// A number of tokens as people say it: whole below a thousand, with one digit behind the point above.
+fn tokens_of(tokens: u64) -> String {
+    match tokens {
+        0..1000 => counted(usize::try_from(tokens).unwrap_or(usize::MAX), "token"),
+        1000..1_000_000 => format!("{}.{}k tokens", tokens / 1000, tokens % 1000 / 100),
+        _ => format!("{}.{}M tokens", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::record::EventRuling;
+    use domain::verdict::VerdictKind;
+    use testkit::conformance::store::{event, hook};
+
+    use super::*;
+
+    #[test]
+    fn a_turn_is_counted_by_its_calls_refusals_hooks_and_tokens() {
+        let turn = TurnId::from("0193a5b0-7000-7000-8000-00000000beef");
+        let about = |call: &str, word| EventRecord {
+            who: event(&turn).who.for_call(&call.into()),
+            ruling: EventRuling::word(word),
+            hooks: vec![hook(
+                "guard",
+                domain::record::HookOutcome::Said { word, reason: None, took: Duration::from_millis(6) },
+            )]
+            .into(),
+            ..event(&turn)
+        };
+        let mut counts = TurnCounts::default();
+        assert_eq!(counts.line(&turn), None);
+        assert!(!counts.add(&about("a", VerdictKind::Continue)));
+        assert!(counts.add(&about("b", VerdictKind::Deny)));
+        assert!(!counts.add(&about("b", VerdictKind::Deny)), "the same refusal at a later checkpoint");
+        assert_eq!(counts.line(&turn).unwrap(), "2 calls, 1 refused (why: pintle why 0000beef), 1 hook 18 ms");
+        counts.used(Usage { total_tokens: 5249, ..Usage::default() });
+        assert!(counts.line(&turn).unwrap().ends_with(", 5.2k tokens"));
+        let said = [1, 999, 1000, 999_999, 1_000_000].map(tokens_of);
+        assert_eq!(said, ["1 token", "999 tokens", "1.0k tokens", "999.9k tokens", "1.0M tokens"]);
+    }
+}
