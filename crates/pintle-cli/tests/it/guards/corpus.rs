@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::json::{Value, json};
-use domain::shell::ShellText;
+use domain::shell::{ShellKind, ShellText};
 
 use super::{Said, guards, run_in, said, sandbox};
 
@@ -44,7 +44,12 @@ impl Entry {
     }
 
     fn new(want: &str, cwd: &str, text: &str) -> Self {
-        let facts = shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE) });
+        Self::read_as(ShellKind::Bash, want, cwd, text)
+    }
+
+    /// An entry as a shell of the kind `shell` would run it.
+    fn read_as(shell: ShellKind, want: &str, cwd: &str, text: &str) -> Self {
+        let facts = shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE), shell });
         let event = json!({
             "hookEvent": "pre_tool_use",
             "toolName": "exec",
