@@ -10,6 +10,8 @@ mod hostile;
 mod judge;
 #[cfg(test)]
 mod reading;
+#[cfg(test)]
+mod real;
 
 #[cfg(test)]
 use std::path::Path;
