@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::arguments::Validator;
 pub use self::error::ToolError;
-pub use self::exec::{ExecGuard, INSIDE_EXEC, exec_helper_main};
+pub use self::exec::{ExecGuard, ExecShell, INSIDE_EXEC, exec_helper_main};
 pub use self::protected::Protected;
 use self::workspace::Workspace;
 
@@ -118,6 +118,8 @@ pub struct ToolEnv {
     pub protected: Protected,
     /// The whole environment of commands; whoever fills it leaves the secrets out.
     pub exec_env: Vec<(OsString, OsString)>,
+    /// The shell that runs commands.
+    pub exec_shell: ExecShell,
     /// The helper that confines a command before it starts; without it commands run unconfined.
     pub exec_guard: Option<ExecGuard>,
     /// What `web_fetch` may reach.
@@ -196,6 +198,7 @@ impl Tools {
             env: config.exec_env,
             guard: config.exec_guard,
             protected: config.protected,
+            shell: config.exec_shell,
         };
         let at = Place { files: workspace, exec, egress: config.egress, agents: config.agents };
         let mut tools = Self::default();
@@ -287,13 +290,13 @@ impl std::fmt::Debug for Tools {
     }
 }
 
-/// What is known of the shell text that a call of the built-in tool `name` would run in `workspace`; nothing if it runs
-/// none. For whoever has no agent at hand.
-pub fn shell_facts(name: &str, arguments: &Object, workspace: &Path) -> Option<ShellFacts> {
+/// What is known of the shell text that a call of the built-in tool `name` would let `shell` run in `workspace`;
+/// nothing if it runs none. For whoever has no agent at hand.
+pub fn shell_facts(name: &str, arguments: &Object, workspace: &Path, shell: &ExecShell) -> Option<ShellFacts> {
     if canonical_builtin(name).unwrap_or(name) != exec::NAME {
         return None;
     }
-    let text = exec::shell_text(arguments, workspace)?;
+    let text = exec::shell_text(arguments, workspace, shell.kind())?;
     Some(shell::facts(text))
 }
 
@@ -314,7 +317,7 @@ trait BuiltinTool: Send + Sync + 'static {
     /// Whether running it changes nothing.
     const READ_ONLY: bool;
 
-    fn definition() -> ToolDef;
+    fn definition(&self) -> ToolDef;
 
     /// The text that a shell would run.
     fn shell_text<'a>(&'a self, _arguments: &'a Object) -> Option<ShellText<'a>> {
@@ -331,7 +334,7 @@ struct Permitted<T> {
 }
 
 fn builtin<T: BuiltinTool>(tool: T) -> Arc<dyn Tool> {
-    Arc::new(Permitted { definition: T::definition(), tool })
+    Arc::new(Permitted { definition: tool.definition(), tool })
 }
 
 impl<T: BuiltinTool> Tool for Permitted<T> {

@@ -13,6 +13,20 @@ pub struct ShellText<'a> {
     pub cwd: &'a Path,
     /// The folder that the agent works in, absolute; what lies elsewhere is outside.
     pub workspace: &'a Path,
+    /// The shell that would run it.
+    pub shell: ShellKind,
+}
+
+/// Which shell runs a text, as far as shells read texts differently.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShellKind {
+    /// bash.
+    Bash,
+    /// dash, which many systems have as `sh`.
+    Dash,
+    /// Any other, or one that is not known: a text may do whatever one of the others would make of it.
+    #[default]
+    Unknown,
 }
 
 /// The facts about what a shell text would do, as far as reading it can tell. Its JSON is what conditions and scripts
@@ -48,7 +62,8 @@ pub struct ShellCommand {
     pub name: String,
     /// The program as it is written, then its arguments, as far as they are known.
     pub argv: Vec<String>,
-    /// Where it would run, absolute.
+    /// Where it would run, absolute; empty if that cannot be known. A command that may run in several folders stands
+    /// in the list once for each.
     pub cwd: String,
     /// The number of shells, wrappers and substitutions that the command stands in; 0 at the top.
     pub depth: u32,

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use agent::OnMissingTag;
 use agent::ask::AskGate;
+use agent::tools::ExecShell;
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
 use domain::hook::{Hook, HookState};
@@ -321,6 +322,8 @@ pub struct NamedRef {
 /// Settings of the built-in tools.
 #[derive(Clone, Debug, Default)]
 pub struct ToolsConfig {
+    /// The shell that runs commands.
+    pub exec_shell: ExecShell,
     /// Secret variables that commands see nevertheless.
     pub exec_inherit_env: Vec<String>,
     /// The addresses that `web_fetch` may reach beyond public ones.

@@ -259,6 +259,7 @@ impl Host {
             workspace: agent.workspace.clone(),
             protected: self.protected(),
             exec_env,
+            exec_shell: config.tools.exec_shell.clone(),
             exec_guard: std::env::current_exe()
                 .ok()
                 .map(|program| ExecGuard { program, args: vec![OsString::from(EXEC_COMMAND)] }),

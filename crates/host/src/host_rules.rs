@@ -6,9 +6,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agent::tools::ExecShell;
 use domain::checkpoint::AgentInfo;
 use domain::hook::Hook;
-use domain::id::{AgentId, HookName, TenantId};
+use domain::id::{AgentId, HookName};
 use domain::json::Object;
 use domain::rule::{Edition, Rule};
 use domain::shell::ShellFacts;
@@ -302,10 +303,14 @@ impl RuleEnvironment {
         config: &Config,
         (store, rule_cache, parts, agents): (&Arc<dyn Store>, &Arc<RuleCache>, &Arc<RuleServices>, AgentNames),
     ) -> RuleAdmin {
-        let workspaces = self.workspaces.clone();
+        let (workspaces, shell) = (self.workspaces.clone(), config.tools.exec_shell.clone());
         let settings = AdminSettings {
             agents,
-            known_of: Arc::new(move |tenant, agent| Arc::new(ByWorkspace::new(tenant, agent, workspaces.of(agent)))),
+            known_of: Arc::new(move |tenant, agent| {
+                let (workspace, shell) = (workspaces.of(agent), shell.clone());
+                let agent_uuid = domain::id::agent_uuid(tenant, agent.as_str());
+                Arc::new(ByWorkspace { workspace, shell, agent_uuid })
+            }),
             // Whoever manages rules from the command line is the operator of this host.
             owns_session: Arc::new(|_, _| true),
             egress: Egress::new(config.agent_hooks.http_allow.clone()),
@@ -361,13 +366,8 @@ fn named(judge: &JudgeConfig) -> Option<String> {
 /// The knowledge about an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
 struct ByWorkspace {
     workspace: PathBuf,
+    shell: ExecShell,
     agent_uuid: String,
-}
-
-impl ByWorkspace {
-    fn new(tenant: &TenantId, agent: &AgentId, workspace: PathBuf) -> Self {
-        Self { workspace, agent_uuid: domain::id::agent_uuid(tenant, agent.as_str()) }
-    }
 }
 
 impl AgentInfo for ByWorkspace {
@@ -388,7 +388,7 @@ impl AgentInfo for ByWorkspace {
     }
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
-        let facts = agent::tools::shell_facts(name, arguments, &self.workspace);
+        let facts = agent::tools::shell_facts(name, arguments, &self.workspace, &self.shell);
         Arc::new(facts.unwrap_or_default())
     }
 }

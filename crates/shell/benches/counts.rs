@@ -7,14 +7,14 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use domain::shell::{ShellFacts, ShellText};
+use domain::shell::{ShellFacts, ShellKind, ShellText};
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
 use pintle_shell::facts;
 
 fn read(text: &str) -> ShellFacts {
     let (cwd, workspace) = (Path::new("/code/app"), Path::new("/code/app"));
-    facts(ShellText { text: black_box(text), cwd, workspace })
+    facts(ShellText { text: black_box(text), cwd, workspace, shell: ShellKind::Bash })
 }
 
 /// The text, read once before: tables of programs are made by then.

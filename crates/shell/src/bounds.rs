@@ -41,3 +41,6 @@ pub(crate) const LINK_GROWTH: usize = 4096;
 
 /// Most paths in one list of the facts; as many as commands.
 pub(crate) const PATHS: usize = 1000;
+
+/// Most folders that are followed at once: four `cd` in a row, each of which may fail.
+pub(crate) const FOLDERS: usize = 16;

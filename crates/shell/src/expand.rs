@@ -16,6 +16,8 @@ pub(super) enum Got {
     Text(Field),
     /// Several fields, also in quotes.
     List(Vec<Field>),
+    /// Several fields, which are one in quotes.
+    Joined(Vec<Field>),
     /// Not known; in the facts it stands as it is written.
     Unknown(String),
 }
@@ -25,7 +27,7 @@ impl Reading<'_> {
     pub(crate) fn fields(&mut self, words: &[Word], state: &mut State) -> Vec<Field> {
         let mut fields = Vec::new();
         for word in words {
-            let expanded = match braces::expand(word) {
+            let expanded = match self.braces(word, state) {
                 Some(words) => words,
                 None => {
                     self.unknown(format!("a word becomes more than {} words", bounds::WORDS));
@@ -44,9 +46,18 @@ impl Reading<'_> {
         fields
     }
 
+    /// The words that the braces in `word` stand for; nothing if there are too many.
+    pub(crate) fn braces(&mut self, word: &Word, state: &State) -> Option<Vec<Word>> {
+        let braced = word.parts.iter().any(|part| matches!(part, Part::Plain(text) if text.contains('{')));
+        if !braced || !self.is_bash(state) {
+            return Some(vec![word.clone()]);
+        }
+        braces::expand(word)
+    }
+
     /// The one text that `word` becomes where nothing is split, as in an assignment or a redirection.
     pub(crate) fn one(&mut self, word: &Word, state: &mut State) -> Field {
-        let mut fields = Fields::new(None);
+        let mut fields = Fields::new(separators(state));
         self.parts(&word.parts, state, &mut fields, Split::Never);
         self.charge(&fields.current.text);
         let mut field = fields.current;
@@ -57,12 +68,7 @@ impl Reading<'_> {
     }
 
     fn word_fields(&mut self, word: &Word, state: &mut State, done: &mut Vec<Field>) {
-        let separators = match state.variables.get("IFS") {
-            None => Some(" \t\n".to_owned()),
-            Some(Value::Text(field)) if field.is_exact() => Some(field.text.clone()),
-            Some(_) => None,
-        };
-        let mut fields = Fields::new(separators);
+        let mut fields = Fields::new(separators(state));
         self.parts(&word.parts, state, &mut fields, Split::Bare);
         fields.close();
         for field in &fields.done {
@@ -90,11 +96,11 @@ impl Reading<'_> {
                 Part::Quoted(text) => fields.quoted(text),
                 Part::Parameter(parameter, quotes) => {
                     let got = self.parameter(parameter, state);
-                    fields.got(got, if split == Split::Never { Quotes::Double } else { *quotes });
+                    fields.expanded(got, *quotes, split);
                 }
                 Part::Command(script, quotes) => {
                     let got = self.substitution(script, state);
-                    fields.got(got, if split == Split::Never { Quotes::Double } else { *quotes });
+                    fields.expanded(got, *quotes, split);
                 }
                 Part::ProcessOut(script) => {
                     let mut inner = state.deeper();
@@ -152,6 +158,7 @@ impl Reading<'_> {
 
     fn substitution(&mut self, script: &Rc<Script>, state: &mut State) -> Got {
         let mut inner = state.deeper();
+        inner.failing.ends = false;
         match self.script(script, &mut inner) {
             Output::Known(text) => Got::Text(Field::known(text.trim_end_matches('\n'))),
             Output::Files(files) => Got::List(files),
@@ -164,6 +171,15 @@ impl Reading<'_> {
             self.expression(index, state);
         }
         self.parameter_value(parameter, state)
+    }
+}
+
+/// What parts fields, by `IFS`; nothing if that cannot be known.
+fn separators(state: &State) -> Option<String> {
+    match state.variables.get("IFS") {
+        None => Some(" \t\n".to_owned()),
+        Some(Value::Text(field)) if field.is_exact() => Some(field.text.clone()),
+        Some(_) => None,
     }
 }
 
@@ -180,20 +196,25 @@ struct Fields {
     current: Field,
     /// Whether there is a field, though it may be empty.
     begun: bool,
+    /// Whether a list without entries stood in it.
+    voided: bool,
     separators: Option<String>,
 }
 
 impl Fields {
     fn new(separators: Option<String>) -> Fields {
-        Fields { done: Vec::new(), current: Field::default(), begun: false, separators }
+        Fields { done: Vec::new(), current: Field::default(), begun: false, voided: false, separators }
     }
 
     fn close(&mut self) {
-        if self.begun && self.done.len() <= bounds::WORDS {
+        // `"$@"` is nothing at all where there are no arguments.
+        let gone = self.voided && self.current == Field::default();
+        if self.begun && !gone && self.done.len() <= bounds::WORDS {
             self.done.push(std::mem::take(&mut self.current));
         }
         self.current = Field::default();
         self.begun = false;
+        self.voided = false;
     }
 
     fn plain(&mut self, text: &str) {
@@ -214,13 +235,38 @@ impl Fields {
         self.current.certainty = self.current.certainty.max(certainty);
     }
 
+    /// Adds what an expansion came to; where nothing is split, a list becomes one text.
+    fn expanded(&mut self, got: Got, quotes: Quotes, split: Split) {
+        match (got, split) {
+            (Got::List(list) | Got::Joined(list), Split::Never) => self.joined(&list),
+            (got, Split::Never) => self.got(got, Quotes::Double),
+            (got, Split::Bare) => self.got(got, quotes),
+        }
+    }
+
+    /// Adds a list as one text, with the first separator between its entries.
+    fn joined(&mut self, list: &[Field]) {
+        let separator = self.separators.as_deref().map(|separators| separators.chars().next());
+        for (index, field) in list.iter().enumerate() {
+            if index > 0 {
+                match separator {
+                    Some(first) => self.quoted(first.map(String::from).as_deref().unwrap_or_default()),
+                    None => self.doubt(" ", Certainty::Unknown),
+                }
+            }
+            self.doubt(&field.text, field.certainty.min(Certainty::Unknown));
+        }
+    }
+
     fn got(&mut self, got: Got, quotes: Quotes) {
         match (got, quotes) {
+            (Got::List(list) | Got::Joined(list), _) if list.is_empty() => self.voided = true,
+            (Got::Joined(list), Quotes::Double) => self.joined(&list),
             (Got::Unknown(raw), Quotes::Bare) => self.doubt(&raw, Certainty::Many),
             (Got::Unknown(raw), Quotes::Double) => self.doubt(&raw, Certainty::Unknown),
             (Got::Text(field), Quotes::Double) => self.doubt(&field.text, field.certainty.min(Certainty::Unknown)),
             (Got::Text(field), Quotes::Bare) => self.split(&field),
-            (Got::List(list), Quotes::Bare) => {
+            (Got::List(list) | Got::Joined(list), Quotes::Bare) => {
                 for (index, field) in list.iter().enumerate() {
                     if index > 0 {
                         self.close();

@@ -12,20 +12,28 @@ use std::rc::Rc;
 pub(crate) use ansi::{Escapes, unescape};
 
 use crate::bounds;
-use crate::syntax::{Assignment, Command, Connector, Kind, Part, Pipeline, Script, Statement, Word, is_name};
+use crate::syntax::{Assignment, Command, Connector, Dialect, Kind, Part, Pipeline, Script, Statement, Word, is_name};
 
 /// Why a text could not be read.
 pub(crate) type Problem = String;
 
+/// What became of a text.
+pub(crate) struct Parsed {
+    /// The text, or the lines of it before the one that is not understood.
+    pub(crate) script: Script,
+    pub(crate) problem: Option<Problem>,
+    /// Whether the shell does not understand that line either, for sure.
+    pub(crate) refused: bool,
+    /// Whether another dialect might read the text differently.
+    pub(crate) told_apart: bool,
+}
+
 /// Reads `text`; `nesting` says how deep it stands in others.
-pub(crate) fn parse(text: &str, nesting: u32) -> Result<Script, Problem> {
-    let mut parser = Parser { text, at: 0, nesting, pending: Vec::new(), detours: 0 };
-    let script = parser.script(&[])?;
-    match parser.peek() {
-        None if parser.pending.is_empty() => Ok(script),
-        None => Err("a here-document has no lines".to_owned()),
-        Some(found) => Err(format!("the shell text is not understood at `{found}`")),
-    }
+pub(crate) fn parse(text: &str, nesting: u32, dialect: Dialect) -> Parsed {
+    let mut parser = Parser::new(text, nesting, dialect);
+    let mut script = Script::default();
+    let problem = parser.whole(&mut script).err();
+    Parsed { script, problem, refused: parser.refused, told_apart: parser.told_apart }
 }
 
 /// Words that open, join or close compound commands where a command may begin.
@@ -47,6 +55,11 @@ struct Parser<'t> {
     pending: Vec<Pending>,
     /// Times that `((` was read as arithmetic in vain.
     detours: u32,
+    dialect: Dialect,
+    /// Whether the shell itself does not understand what was found.
+    refused: bool,
+    /// Whether another dialect might read it differently.
+    told_apart: bool,
 }
 
 /// A here-document whose lines begin after the next line end.
@@ -58,6 +71,67 @@ struct Pending {
 }
 
 impl<'t> Parser<'t> {
+    fn new(text: &'t str, nesting: u32, dialect: Dialect) -> Self {
+        Parser { text, at: 0, nesting, pending: Vec::new(), detours: 0, dialect, refused: false, told_apart: false }
+    }
+
+    /// A parser for a text that stands inside of this one.
+    fn within<'i>(&self, text: &'i str) -> Parser<'i> {
+        Parser::new(text, self.nesting, self.dialect)
+    }
+
+    /// Takes over what the parser `inner` found out.
+    fn after(&mut self, inner: &Parser<'_>) {
+        self.refused |= inner.refused;
+        self.told_apart |= inner.told_apart;
+    }
+
+    /// Whether bash reads. Asked only where it makes a difference.
+    fn is_bash(&mut self) -> bool {
+        self.told_apart = true;
+        self.dialect.is_bash()
+    }
+
+    /// Ends the reading in a dialect that does not know `what`; nothing more of the text is run then.
+    fn only_bash(&mut self, what: &str) -> Result<(), Problem> {
+        if self.is_bash() {
+            return Ok(());
+        }
+        self.refused = true;
+        Err(format!("the shell does not know `{what}`"))
+    }
+
+    /// Reads all of the text into `script`: whole lines, up to one that is not understood.
+    fn whole(&mut self, script: &mut Script) -> Result<(), Problem> {
+        let mut line = Vec::new();
+        loop {
+            let before = self.at;
+            self.lines()?;
+            if self.text[before..self.at].contains('\n') && self.pending.is_empty() {
+                script.statements.append(&mut line);
+            }
+            match self.peek() {
+                None if !self.pending.is_empty() => return Err("a here-document has no lines".to_owned()),
+                None => {
+                    script.statements.append(&mut line);
+                    return Ok(());
+                }
+                Some(_) => {}
+            }
+            let (statement, separated) = self.separated()?;
+            line.push(statement);
+            match separated {
+                Separated::Line => script.statements.append(&mut line),
+                Separated::Sign => {}
+                Separated::Not => {
+                    if let Some(found) = self.peek() {
+                        return Err(format!("the shell text is not understood at `{found}`"));
+                    }
+                }
+            }
+        }
+    }
+
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -160,16 +234,27 @@ impl<'t> Parser<'t> {
             if self.peek().is_none() || self.ends_here(ends) {
                 return Ok(script);
             }
-            let mut statement = self.statement()?;
-            self.blanks();
-            let separated = self.line_end()? || (!self.looks_at(";;") && !self.looks_at(";&") && self.take(";"));
-            statement.background = !separated && !self.looks_at("&&") && self.take("&");
-            let separated = separated || statement.background;
+            let (statement, separated) = self.separated()?;
             script.statements.push(statement);
-            if !separated {
+            if separated == Separated::Not {
                 return Ok(script);
             }
         }
+    }
+
+    /// A statement, and what follows it.
+    fn separated(&mut self) -> Result<(Statement, Separated), Problem> {
+        let mut statement = self.statement()?;
+        self.blanks();
+        if self.line_end()? {
+            return Ok((statement, Separated::Line));
+        }
+        if !self.looks_at(";;") && !self.looks_at(";&") && self.take(";") {
+            return Ok((statement, Separated::Sign));
+        }
+        statement.background = !self.looks_at("&&") && self.take("&");
+        let separated = if statement.background { Separated::Sign } else { Separated::Not };
+        Ok((statement, separated))
     }
 
     fn ends_here(&self, ends: &[&str]) -> bool {
@@ -198,28 +283,43 @@ impl<'t> Parser<'t> {
 
     fn pipeline(&mut self) -> Result<Pipeline, Problem> {
         let mut commands = Vec::new();
-        self.prefixes();
+        let negated = self.prefixes();
         loop {
             commands.push(self.nested(Self::command)?);
             self.blanks();
+            if self.looks_at("|&") {
+                self.only_bash("|&")?;
+            }
             let piped = !self.looks_at("||") && (self.take("|&") || self.take("|"));
             if !piped {
-                return Ok(Pipeline { commands });
+                return Ok(Pipeline { negated, commands });
             }
             self.lines()?;
-            self.prefixes();
+            // Within a pipeline `time` is a program.
+            self.bangs();
         }
     }
 
-    /// Skips `!` and `time` before a pipeline.
-    fn prefixes(&mut self) {
+    /// Skips `!`; whether there was one.
+    fn bangs(&mut self) -> bool {
+        let mut found = false;
         loop {
             self.blanks();
-            if self.keyword("!") {
-                continue;
+            if !self.keyword("!") {
+                return found;
             }
-            if self.word_here() != "time" {
-                return;
+            found = true;
+        }
+    }
+
+    /// Skips `!` and `time` before a pipeline; whether there was a `!`.
+    fn prefixes(&mut self) -> bool {
+        let mut negated = false;
+        loop {
+            negated |= self.bangs();
+            // Elsewhere `time` is a program, which takes options of its own.
+            if self.word_here() != "time" || !self.is_bash() {
+                return negated;
             }
             self.keyword("time");
             self.blanks();
@@ -251,8 +351,11 @@ impl<'t> Parser<'t> {
                 continue;
             }
             let Some(word) = self.word()? else { break };
+            if words.is_empty() {
+                self.told_apart |= as_assignment(&word, Dialect::Bash).is_some_and(|found| found.is_of_bash());
+            }
             if words.is_empty()
-                && let Some(assignment) = as_assignment(&word)
+                && let Some(assignment) = as_assignment(&word, self.dialect)
             {
                 assignments.push(assignment);
                 continue;
@@ -273,8 +376,20 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The assignment that `word` is, if it is one.
-pub(crate) fn as_assignment(word: &Word) -> Option<Assignment> {
+/// What follows a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separated {
+    Line,
+    Sign,
+    Not,
+}
+
+/// The assignment that `word` is to a shell of `dialect`, if it is one.
+pub(crate) fn as_assignment(word: &Word, dialect: Dialect) -> Option<Assignment> {
+    any_assignment(word).filter(|found| dialect.is_bash() || !found.is_of_bash())
+}
+
+fn any_assignment(word: &Word) -> Option<Assignment> {
     let Some(Part::Plain(first)) = word.parts.first() else { return None };
     let name_end = first.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric())?;
     let name = &first[..name_end];

@@ -84,5 +84,42 @@ pub(crate) fn is_grave(name: &str) -> bool {
 
 /// Whether `word` sets variables in its arguments, as assignments do.
 pub(crate) fn declares(word: &str) -> bool {
-    matches!(word, "export" | "declare" | "local" | "readonly" | "typeset")
+    declares_everywhere(word) || matches!(word, "declare" | "typeset")
+}
+
+/// Whether it does so in every shell.
+pub(crate) fn declares_everywhere(word: &str) -> bool {
+    matches!(word, "export" | "local" | "readonly")
+}
+
+/// Commands of the shell itself that only bash has; elsewhere they are programs, which hardly anybody installs.
+const OF_BASH: &[&str] = &[
+    "bind",
+    "builtin",
+    "caller",
+    "compgen",
+    "complete",
+    "compopt",
+    "declare",
+    "dirs",
+    "disown",
+    "enable",
+    "fc",
+    "help",
+    "history",
+    "let",
+    "logout",
+    "mapfile",
+    "popd",
+    "pushd",
+    "readarray",
+    "shopt",
+    "source",
+    "suspend",
+    "typeset",
+];
+
+/// Whether `name` is a command of bash, and of no other shell.
+pub(crate) fn is_of_bash(name: &str) -> bool {
+    OF_BASH.contains(&name)
 }

@@ -5,15 +5,17 @@ mod files;
 mod redirects;
 mod simple;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use domain::shell::{ShellCommand, ShellFacts, ShellText};
+use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::bounds;
 use crate::parse;
 use crate::paths;
 use crate::state::{Field, Flow, Output, State};
-use crate::syntax::{Connector, Pipeline, Script, Statement};
+use crate::syntax::{Connector, Dialect, Pipeline, Script, Statement};
+
+use files::Files;
 
 pub(crate) use files::Content;
 pub(crate) use simple::quote;
@@ -28,12 +30,7 @@ pub(crate) struct Reading<'a> {
     reasons: Vec<String>,
     seen: BTreeSet<(List, String)>,
     seen_commands: BTreeSet<(Vec<String>, String, u32)>,
-    /// Files that the text itself makes, and what they hold.
-    made: BTreeMap<String, Content>,
-    /// Links that the text itself makes, and where they lead.
-    links: BTreeMap<String, String>,
-    /// Folders into which the text unpacks what it fetched.
-    unpacked: BTreeSet<String>,
+    files: Files,
     /// What held where a `return`, `break` or `continue` left the row of commands.
     jumps: Vec<State>,
     processes: u32,
@@ -41,6 +38,10 @@ pub(crate) struct Reading<'a> {
     level: u32,
     /// Whether the text changes where programs are looked for.
     pub(crate) path_changed: bool,
+    /// Whether anything that was read depends on the dialect.
+    told_apart: bool,
+    /// What `trap` is to run later.
+    pub(crate) traps: Vec<String>,
 }
 
 /// The lists of paths and URLs.
@@ -70,17 +71,21 @@ pub(crate) fn facts(text: ShellText<'_>) -> ShellFacts {
         reasons: Vec::new(),
         seen: BTreeSet::new(),
         seen_commands: BTreeSet::new(),
-        made: BTreeMap::new(),
-        links: BTreeMap::new(),
-        unpacked: BTreeSet::new(),
+        files: Files::default(),
         jumps: Vec::new(),
         processes: 0,
         steps: bounds::STEPS,
         level: 0,
         path_changed: false,
+        told_apart: false,
+        traps: Vec::new(),
     };
-    let mut state = State::new(&cwd);
-    reading.text(text.text, &mut state);
+    let dialects = match text.shell {
+        ShellKind::Bash => &[Dialect::Bash],
+        ShellKind::Dash => Dialect::DASH,
+        ShellKind::Unknown => Dialect::ALL,
+    };
+    reading.text_in(text.text, dialects, &State::new(&cwd, Dialect::Bash));
     reading.finish()
 }
 
@@ -142,13 +147,74 @@ impl Reading<'_> {
             self.unknown("the shell text has a zero byte".to_owned());
             return Output::Unknown;
         }
-        match parse::parse(text, 0) {
-            Ok(script) => self.script(&script, state),
-            Err(problem) => {
+        let parsed = parse::parse(text, 0, state.dialect);
+        self.told_apart |= parsed.told_apart;
+        // Shells read line by line: what stands before a line that they do not understand is run.
+        let output = self.script(&parsed.script, state);
+        match parsed.problem {
+            None => output,
+            Some(_) if parsed.refused => {
+                // The shell ends here. What was meant is told all the same.
+                let mut meant = state.clone();
+                meant.dialect = Dialect::Bash;
+                self.text(text, &mut meant);
+                Output::Unknown
+            }
+            Some(problem) => {
                 self.unknown(problem);
                 Output::Unknown
             }
         }
+    }
+
+    /// Reads `text` as a shell that is not known would, where `state` stands.
+    pub(crate) fn text_anywhere(&mut self, text: &str, state: &State) -> Output {
+        self.text_in(text, Dialect::ALL, state)
+    }
+
+    /// Reads `text` as a shell of each of `dialects` would, where `state` stands; the output is that of all of them.
+    pub(crate) fn text_in(&mut self, text: &str, dialects: &[Dialect], state: &State) -> Output {
+        let told_apart = std::mem::take(&mut self.told_apart);
+        let (traps, jumps) = (std::mem::take(&mut self.traps), self.jumps());
+        let before = (dialects.len() > 1).then(|| self.files.clone());
+        let mut all: Option<Output> = None;
+        for dialect in dialects {
+            let files = all.is_some().then(|| std::mem::replace(&mut self.files, before.clone().unwrap_or_default()));
+            let mut inner = state.clone();
+            inner.dialect = *dialect;
+            let output = self.text(text, &mut inner);
+            self.late(inner);
+            self.landed(jumps);
+            if let Some(files) = files {
+                self.files.add(files);
+            }
+            let same = all.as_ref().is_none_or(|all| *all == output);
+            all = Some(if same { output } else { Output::Unknown });
+            if !self.told_apart || self.is_spent() {
+                break;
+            }
+        }
+        self.told_apart = told_apart;
+        self.traps = traps;
+        all.unwrap_or(Output::Unknown)
+    }
+
+    /// Reads what the text has put off until its end, where `state` stands then.
+    fn late(&mut self, mut state: State) {
+        state.settle();
+        state.depth += 1;
+        for trap in std::mem::take(&mut self.traps) {
+            let mut state = state.clone();
+            state.flow = Flow::Straight;
+            self.text(&trap, &mut state);
+        }
+        self.traps.clear();
+    }
+
+    /// Whether bash reads. Asked only where it makes a difference.
+    pub(crate) fn is_bash(&mut self, state: &State) -> bool {
+        self.told_apart = true;
+        state.dialect.is_bash()
     }
 
     /// Reads `script`; the result is what it writes to its standard output.
@@ -164,6 +230,7 @@ impl Reading<'_> {
                 output = Output::Unknown;
                 break;
             }
+            state.settle();
             // What follows an `exit` is read all the same: something may call it off.
             let next = if statement.background {
                 let mut aside = state.clone();
@@ -171,6 +238,10 @@ impl Reading<'_> {
             } else {
                 self.statement(statement, state)
             };
+            // A list that fails before its end does not end the shell.
+            if state.failing.ends && !state.failing.tested && statement.rest.is_empty() && !statement.first.negated {
+                state.failing.place = None;
+            }
             output = output.then(next);
         }
         if state.flow != Flow::Straight && !output.is_nothing() {
@@ -181,12 +252,13 @@ impl Reading<'_> {
     }
 
     fn statement(&mut self, statement: &Statement, state: &mut State) -> Output {
-        let mut output = self.pipeline(&statement.first, state);
         if statement.rest.is_empty() {
-            return output;
+            return self.pipeline(&statement.first, state);
         }
+        let tested = std::mem::replace(&mut state.failing.tested, true);
+        let mut output = self.pipeline(&statement.first, state);
         // What holds if all went well so far, and if something did not.
-        let (mut well, mut ill) = (state.clone(), state.clone());
+        let (mut well, mut ill) = state.clone().parted();
         for (connector, pipeline) in &statement.rest {
             let mut branch = match connector {
                 Connector::And => well.clone(),
@@ -195,25 +267,34 @@ impl Reading<'_> {
             // What follows an `exit` is read all the same.
             branch.flow = branch.flow.min(Flow::Jumped);
             output = output.maybe(&self.pipeline(pipeline, &mut branch));
+            let (good, bad) = branch.parted();
             match connector {
                 Connector::And => {
-                    ill.join(branch.clone());
-                    well = branch;
+                    ill.join(bad);
+                    well = good;
                 }
                 Connector::Or => {
-                    well.join(branch.clone());
-                    ill = branch;
+                    well.join(good);
+                    ill = bad;
                 }
             }
         }
         *state = well;
-        state.join(ill);
+        state.part(ill);
+        state.failing.tested = tested;
         output
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, state: &mut State) -> Output {
         if let [command] = pipeline.commands.as_slice() {
-            return self.command(command, state);
+            if !pipeline.negated {
+                return self.command(command, state);
+            }
+            let tested = std::mem::replace(&mut state.failing.tested, true);
+            let output = self.command(command, state);
+            state.settle();
+            state.failing.tested = tested;
+            return output;
         }
         let mut output = Output::nothing();
         for (index, command) in pipeline.commands.iter().enumerate() {
@@ -268,10 +349,16 @@ impl Reading<'_> {
         let size = argv.iter().map(String::len).sum::<usize>();
         self.spend(size / 16 + argv.len() / 4 + 1);
         let depth = state.depth.min(bounds::DEPTH);
-        let cwd = state.cwd.as_deref().unwrap_or_default().to_owned();
-        if self.seen_commands.insert((argv.clone(), cwd.clone(), depth)) {
-            let name = argv.first().map(|name| paths::base_name(name).to_owned()).unwrap_or_default();
-            self.facts.commands.push(ShellCommand { name, argv, cwd, depth });
+        let mut folders: Vec<String> = state.place.cwd.iter().map(str::to_owned).collect();
+        if folders.is_empty() {
+            folders.push(String::new());
+        }
+        for cwd in folders {
+            self.spend(cwd.len() / 16);
+            if self.seen_commands.insert((argv.clone(), cwd.clone(), depth)) {
+                let name = argv.first().map(|name| paths::base_name(name).to_owned()).unwrap_or_default();
+                self.facts.commands.push(ShellCommand { name, argv: argv.clone(), cwd, depth });
+            }
         }
     }
 
@@ -304,6 +391,11 @@ impl Reading<'_> {
             }
             List::Urls | List::Outside => {}
         }
+    }
+
+    /// Whether `folder`, which is resolved, is the workspace or holds it.
+    pub(crate) fn holds_workspace(&self, folder: &str) -> bool {
+        paths::is_inside(self.workspace, folder)
     }
 
     /// Whether `path`, which is resolved, lies in the workspace.

@@ -94,8 +94,7 @@ impl Reading<'_> {
             self.unknown(format!("the text that `{who}` runs cannot be known"));
             return Output::Unknown;
         }
-        let mut inner = state.deeper();
-        self.text(&field.text, &mut inner)
+        self.text_anywhere(&field.text, &state.another_shell())
     }
 
     fn call(&mut self, function: &Meaning<Rc<Command>>, argv: &[Field], state: &mut State) -> Output {
@@ -113,8 +112,10 @@ impl Reading<'_> {
         state.depth += 1;
         let flow = state.flow;
         let jumps = self.jumps();
+        let locals = state.locals.replace(Rc::default());
         let output = self.command(body, state);
         self.land(jumps, state);
+        state.forget_locals(locals);
         self.landed(jumps);
         if state.flow != Flow::Ended {
             state.flow = flow;
@@ -135,10 +136,11 @@ impl Reading<'_> {
         if let Some(content) = self.content(program, state) {
             return Some(self.run_content(content, program, state));
         }
-        let path = paths::resolve(&program.text, state.cwd.as_deref())?;
-        let shared = ["/tmp/", "/var/tmp/", "/dev/shm/", "/proc/"].iter().any(|folder| path.starts_with(folder));
-        if shared && !self.is_inside(&path) {
-            self.unknown(format!("`{path}` lies where anybody may put a program"));
+        for path in state.place.cwd.resolve(&program.text) {
+            let shared = ["/tmp/", "/var/tmp/", "/dev/shm/", "/proc/"].iter().any(|folder| path.starts_with(folder));
+            if shared && !self.is_inside(&path) {
+                self.unknown(format!("`{path}` lies where anybody may put a program"));
+            }
         }
         None
     }
@@ -150,10 +152,10 @@ impl Reading<'_> {
             return Output::Unknown;
         };
         for text in texts {
-            let mut inner = state.deeper();
+            let inner = state.another_shell();
             match interpreters::shebang(&text) {
                 interpreters::Shebang::Shell => {
-                    self.text(&text, &mut inner);
+                    self.text_anywhere(&text, &inner);
                 }
                 interpreters::Shebang::Language(language) => self.code(language, &text, &inner),
             }
@@ -202,6 +204,15 @@ impl Reading<'_> {
             Role::Wraps(wrap) => self.wrapping(run, wrap, state),
             Role::Shell => self.shell(run, state),
             Role::Language(language) => self.language(run, language, state),
+            Role::Builtin(builtin) if programs::is_of_bash(run.name) && !self.is_bash(state) => {
+                // It fails, so that nothing that waits for it to go well is run.
+                if matches!(run.name, "pushd" | "popd") {
+                    let before = state.place.clone();
+                    self.builtin(run, builtin, state);
+                    state.failing.place = Some(before);
+                }
+                Output::Unknown
+            }
             Role::Builtin(builtin) => self.builtin(run, builtin, state),
             Role::Prints(prints) => self.printing(run, prints, state),
             Role::Streams(streams) => self.stream(run, streams, state),

@@ -3,6 +3,27 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+/// Whose grammar and commands a text is read by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Bash,
+    Dash,
+    /// A dash that reads `$'…'` as the newest standard has it.
+    LaterDash,
+}
+
+impl Dialect {
+    /// Every dialect; what runs a text in an unknown shell runs it in one of them.
+    pub(crate) const ALL: &[Dialect] = &[Dialect::Bash, Dialect::Dash, Dialect::LaterDash];
+
+    /// Those of dash.
+    pub(crate) const DASH: &[Dialect] = &[Dialect::Dash, Dialect::LaterDash];
+
+    pub(crate) fn is_bash(self) -> bool {
+        self == Dialect::Bash
+    }
+}
+
 /// A row of statements.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
@@ -28,6 +49,8 @@ pub(crate) enum Connector {
 /// Commands joined by `|`.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
+    /// Whether `!` stands before it.
+    pub(crate) negated: bool,
     pub(crate) commands: Vec<Command>,
 }
 
@@ -62,6 +85,13 @@ pub(crate) struct Assignment {
     pub(crate) index: Option<Word>,
     pub(crate) append: bool,
     pub(crate) value: Word,
+}
+
+impl Assignment {
+    /// Whether only bash takes it for an assignment.
+    pub(crate) fn is_of_bash(&self) -> bool {
+        self.append || self.index.is_some()
+    }
 }
 
 /// What is redirected, and to or from where.

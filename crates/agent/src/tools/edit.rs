@@ -42,7 +42,7 @@ impl BuiltinTool for EditFile {
     type Args = Args;
     const READ_ONLY: bool = false;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "edit_file",
             "Replaces a passage of a file of the workspace. `old_text` must stand in the file exactly as given, white \

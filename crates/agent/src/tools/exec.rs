@@ -4,6 +4,7 @@ mod capture;
 mod confined;
 mod leader;
 mod session;
+mod shell;
 
 use std::ffi::OsString;
 use std::io::PipeWriter;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use domain::json::{Object, json};
 use domain::llm::ToolDef;
-use domain::shell::ShellText;
+use domain::shell::{ShellKind, ShellText};
 use domain::tool::ToolOutput;
 use process_wrap::tokio::{CommandWrap, ProcessSession};
 use serde::Deserialize;
@@ -25,6 +26,7 @@ use self::capture::Capture;
 pub use self::confined::exec_helper_main;
 pub(super) use self::confined::helper_args;
 use self::session::{Exit, Session};
+pub use self::shell::ExecShell;
 use super::BuiltinTool;
 use super::protected::Protected;
 
@@ -61,6 +63,7 @@ pub(super) struct Exec {
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) guard: Option<ExecGuard>,
     pub(super) protected: Protected,
+    pub(super) shell: ExecShell,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,15 +76,19 @@ impl BuiltinTool for Exec {
     type Args = Args;
     const READ_ONLY: bool = false;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
+        let shell = self.shell.name();
         ToolDef::new(
             "exec",
-            "Runs a command with `sh -c` in the workspace and returns what it printed, standard output and error in \
-             one. There is no terminal and no input. When the call ends, all that the command started is stopped.",
+            &format!(
+                "Runs a command with `{shell} -c` in the workspace and returns what it printed, standard output and \
+                 error in one. There is no terminal and no input. When the call ends, all that the command started is \
+                 stopped."
+            ),
             json!({
                 "type": "object",
                 "properties": {
-                    "command": {"type": "string", "minLength": 1, "description": "The command, as given to `sh -c`."},
+                    "command": {"type": "string", "minLength": 1, "description": format!("The command, as given to `{shell} -c`.")},
                     "timeout_s": {
                         "type": "integer",
                         "minimum": 1,
@@ -96,7 +103,7 @@ impl BuiltinTool for Exec {
     }
 
     fn shell_text<'a>(&'a self, arguments: &'a Object) -> Option<ShellText<'a>> {
-        shell_text(arguments, &self.workspace)
+        shell_text(arguments, &self.workspace, self.shell.kind())
     }
 
     async fn run(&self, args: Args, cancel: &CancellationToken) -> ToolOutput {
@@ -110,9 +117,9 @@ impl BuiltinTool for Exec {
 pub(super) const NAME: &str = "exec";
 
 /// The text that a shell would run for a call with `arguments`.
-pub(super) fn shell_text<'a>(arguments: &'a Object, workspace: &'a Path) -> Option<ShellText<'a>> {
+pub(super) fn shell_text<'a>(arguments: &'a Object, workspace: &'a Path, shell: ShellKind) -> Option<ShellText<'a>> {
     let text = arguments.get("command")?.as_str()?;
-    Some(ShellText { text, cwd: workspace, workspace })
+    Some(ShellText { text, cwd: workspace, workspace, shell })
 }
 
 /// One command and its clocks.
@@ -177,6 +184,9 @@ impl Exec {
                 .current_dir(&self.workspace)
                 .env_clear()
                 .envs(self.env.iter().map(|(name, value)| (name, value)))
+                // A bare `cd -` or `cd NAME` must not lead to where whoever started the host has been.
+                .env_remove("OLDPWD")
+                .env_remove("CDPATH")
                 .env(INSIDE_EXEC, "1")
                 .stdin(stdin)
                 .stdout(Stdio::from(writer.try_clone()?))
@@ -201,9 +211,9 @@ impl Exec {
 
     fn command_line(&self, command: &str) -> (PathBuf, Vec<OsString>) {
         match &self.guard {
-            None => ("/bin/sh".into(), vec!["-c".into(), command.into()]),
+            None => (self.shell.program().to_owned(), vec!["-c".into(), command.into()]),
             Some(guard) => {
-                let confined = helper_args(&self.protected, command);
+                let confined = helper_args(&self.protected, &self.shell, command);
                 (guard.program.clone(), guard.args.iter().cloned().chain(confined).collect())
             }
         }

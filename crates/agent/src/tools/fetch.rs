@@ -47,7 +47,7 @@ impl BuiltinTool for WebFetch {
     type Args = Args;
     const READ_ONLY: bool = false;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "web_fetch",
             "Fetches a web page or text file with GET and returns its text; HTML is reduced to what one would read. \

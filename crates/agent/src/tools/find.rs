@@ -32,7 +32,7 @@ impl BuiltinTool for FindFiles {
     type Args = Args;
     const READ_ONLY: bool = true;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "find_files",
             "Finds files of the workspace by a glob such as `*.rs` or `src/**/test_*.py`. A pattern without `/` is \

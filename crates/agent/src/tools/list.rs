@@ -27,7 +27,7 @@ impl BuiltinTool for ListDir {
     type Args = Args;
     const READ_ONLY: bool = true;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "list_dir",
             "Lists a folder of the workspace: folders end in `/`, files show their size in bytes.",

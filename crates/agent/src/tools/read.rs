@@ -38,7 +38,7 @@ impl BuiltinTool for ReadFile {
     type Args = Args;
     const READ_ONLY: bool = true;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "read_file",
             "Reads a text file of the workspace. A long file is cut; the last line then says how to go on.",

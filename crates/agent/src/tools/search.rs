@@ -54,7 +54,7 @@ impl BuiltinTool for SearchText {
     type Args = Args;
     const READ_ONLY: bool = true;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "search_text",
             "Searches the text files of the workspace for lines that match a regular expression (Rust syntax, no \

@@ -31,7 +31,7 @@ impl BuiltinTool for WriteFile {
     type Args = Args;
     const READ_ONLY: bool = false;
 
-    fn definition() -> ToolDef {
+    fn definition(&self) -> ToolDef {
         ToolDef::new(
             "write_file",
             "Writes a whole file of the workspace, replacing what was there; missing folders are made. To change a \

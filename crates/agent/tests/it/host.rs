@@ -12,7 +12,7 @@ use domain::store::RecordStore;
 use egress::Egress;
 use engine::{Engine, Mount, NullStore, Tool, Watcher};
 use futures_util::future::BoxFuture;
-use pintle_agent::tools::{Protected, ToolEnv, Tools};
+use pintle_agent::tools::{ExecShell, Protected, ToolEnv, Tools};
 use pintle_agent::{AgentSettings, Conversation, Models, Runner, TurnHandle, TurnReport, UserOutput};
 use providers::scripted::Scripted;
 use providers::{Delta, Provider, ProviderError, TurnPosition};
@@ -214,6 +214,7 @@ impl Parts {
             workspace: folder.path().to_owned(),
             protected: Protected::default(),
             exec_env: std::env::vars_os().collect(),
+            exec_shell: ExecShell::default(),
             exec_guard: None,
             egress: Egress::new(Vec::new()),
             agents: Vec::new(),

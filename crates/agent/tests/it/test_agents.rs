@@ -11,7 +11,7 @@ use egress::Egress;
 use engine::{Approvals, Engine, Mount, NullStore, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pintle_agent::tools::{Protected, ToolEnv, Tools};
+use pintle_agent::tools::{ExecShell, Protected, ToolEnv, Tools};
 use pintle_agent::{AgentRegistry, AgentSettings, Conversation, Models, Runner, SkillSet, TurnHandle, TurnReport};
 use providers::{Delta, Provider, ProviderError};
 
@@ -110,6 +110,7 @@ impl TestAgentsParts {
                 workspace: folder.path().to_owned(),
                 protected: Protected::default(),
                 exec_env: Vec::new(),
+                exec_shell: ExecShell::default(),
                 exec_guard: None,
                 egress: Egress::new(Vec::new()),
                 agents: self.agents.iter().map(|name| ((*name).to_owned(), String::new())).collect(),

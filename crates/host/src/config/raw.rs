@@ -252,6 +252,8 @@ pub struct RawTools {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawExec {
+    /// The shell that runs commands, an absolute path. Default: `/bin/sh`.
+    pub shell: Option<String>,
     /// Secret variables that commands see nevertheless, by exact name.
     pub inherit_env: Option<Vec<String>>,
 }

@@ -166,6 +166,7 @@ fn every_key_of_a_whole_configuration_arrives() {
     assert!(config.strict_start && config.verify_history);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));
     assert_eq!(config.tools.exec_inherit_env, ["GH_TOKEN"]);
+    assert_eq!(config.tools.exec_shell.program(), Path::new("/bin/bash"));
     assert_eq!(config.tools.web_fetch_allow.len(), 2);
     let hooks: Vec<_> = config.hooks.iter().map(|loaded| outline(&loaded.hook)).collect();
     assert_eq!(

@@ -12,10 +12,6 @@ enum Atom {
 
 /// The words that `word` becomes; nothing if there are too many.
 pub(super) fn expand(word: &Word) -> Option<Vec<Word>> {
-    let braced = word.parts.iter().any(|part| matches!(part, Part::Plain(text) if text.contains('{')));
-    if !braced {
-        return Some(vec![word.clone()]);
-    }
     let mut atoms = Vec::new();
     for part in &word.parts {
         match part {

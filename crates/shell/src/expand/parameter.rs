@@ -7,8 +7,11 @@ use crate::state::{Certainty, Field, State, Value};
 use crate::syntax::{Parameter, Prefix, Word};
 
 /// Names whose values are numbers, whichever; nothing that could be run comes of them.
-const NUMBERS: &[&str] =
-    &["?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "BASHPID", "EPOCHSECONDS", "COLUMNS", "LINES"];
+const NUMBERS: &[&str] = &["?", "#", "$", "!", "LINENO"];
+
+/// Those that only bash sets itself.
+const NUMBERS_OF_BASH: &[&str] =
+    &["RANDOM", "SECONDS", "UID", "EUID", "BASHPID", "EPOCHSECONDS", "COLUMNS", "LINES", "SRANDOM", "EPOCHREALTIME"];
 
 /// Where the system shows the variables of a process; stands for them among the paths that are read.
 const ENVIRONMENT: &str = "/proc/self/environ";
@@ -34,6 +37,7 @@ impl Reading<'_> {
         match &parameter.operation {
             None => match value {
                 Some(Value::Text(field)) => Got::Text(field),
+                Some(Value::List(list)) if is_joined(parameter) => Got::Joined(list),
                 Some(Value::List(list)) => Got::List(list),
                 Some(Value::Unknown) | None => unknown(),
             },
@@ -50,7 +54,7 @@ impl Reading<'_> {
             // It names somebody else's process.
             return Some(Value::Text(Field { text: "$PPID".to_owned(), certainty: Certainty::Glob }));
         }
-        if NUMBERS.contains(&name) {
+        if NUMBERS.contains(&name) || (NUMBERS_OF_BASH.contains(&name) && self.is_bash(state)) {
             return Some(Value::Text(Field::known(format!("${name}"))));
         }
         if let Ok(position) = name.parse::<usize>() {
@@ -63,7 +67,7 @@ impl Reading<'_> {
         }
         match name {
             "HOME" => Some(Value::Text(Field::known("~"))),
-            "PWD" => state.cwd.as_deref().map(|cwd| Value::Text(Field::known(cwd))),
+            "PWD" => state.place.cwd.only().map(|cwd| Value::Text(Field::known(cwd))),
             "IFS" => Some(Value::Text(Field::known(" \t\n"))),
             "@" | "*" => state.arguments.as_ref().map(|arguments| Value::List(arguments.to_vec())),
             _ => None,
@@ -100,6 +104,14 @@ impl Reading<'_> {
             ":+" if field.text.is_empty() => Got::Text(Field::known("")),
             "+" | ":+" => Got::Text(argument),
             _ if !argument.is_known() || !field.is_known() => unknown(),
+            // The path of any home begins so.
+            ":" if field.text.starts_with('~') && argument.text == "0:1" => Got::Text(Field::known("/")),
+            // Whose home it is, and so how its path reads, is not known.
+            ":" | "#" | "##" | "%%" | "/" | "//" | "^^" | ",," if field.text.starts_with('~') => unknown(),
+            "%" if field.text.starts_with('~') => {
+                let shorter = cut(&field, operator, &argument.text).filter(|cut| cut.text.len() < field.text.len());
+                shorter.map_or_else(unknown, Got::Text)
+            }
             ":" => substring(&field, &argument.text).map_or_else(unknown, Got::Text),
             "#" | "##" | "%" | "%%" | "/" | "//" => {
                 cut(&field, operator, &argument.text).map_or_else(unknown, Got::Text)
@@ -108,6 +120,14 @@ impl Reading<'_> {
             ",," if argument.text.is_empty() => Got::Text(Field { text: field.text.to_lowercase(), ..field }),
             _ => unknown(),
         }
+    }
+}
+
+/// Whether all entries of a list are one text in quotes: `"$*"`, `"${list[*]}"`.
+fn is_joined(parameter: &Parameter) -> bool {
+    match &parameter.index {
+        Some(index) => index.raw == "*",
+        None => parameter.name == "*",
     }
 }
 

@@ -12,6 +12,7 @@ impl Parser<'_> {
     /// The compound command that begins here, if one does.
     pub(super) fn compound(&mut self) -> Result<Option<Kind>, Problem> {
         if self.looks_at("((")
+            && self.is_bash()
             && let Some(kind) = self.arithmetic_command()
         {
             return Ok(Some(kind));
@@ -25,11 +26,12 @@ impl Parser<'_> {
             "{" => self.braces()?,
             "if" => self.branches()?,
             "while" | "until" => self.while_loop()?,
-            "for" | "select" => self.for_loop()?,
+            "for" => self.for_loop()?,
             "case" => self.case()?,
-            "[[" => self.condition()?,
-            "function" => return self.function_word().map(Some),
-            "coproc" => self.coprocess()?,
+            "select" if self.is_bash() => self.for_loop()?,
+            "[[" if self.is_bash() => self.condition()?,
+            "function" if self.is_bash() => return self.function_word().map(Some),
+            "coproc" if self.is_bash() => self.coprocess()?,
             "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "}" => {
                 return Err(format!("the shell text is not understood at `{}`", self.word_here()));
             }
@@ -103,6 +105,9 @@ impl Parser<'_> {
         self.blanks();
         self.take(";");
         self.lines()?;
+        if self.word_here() == "{" {
+            self.only_bash("{")?;
+        }
         if self.keyword("{") {
             let body = self.script(&["}"])?;
             self.expect_keyword("}")?;
@@ -119,6 +124,9 @@ impl Parser<'_> {
             self.keyword("select");
         }
         self.blanks();
+        if self.looks_at("((") {
+            self.only_bash("for ((")?;
+        }
         if self.take("((") {
             let expression = self.nested(|parser| parser.arithmetic("))"))?;
             let body = self.loop_body()?;
@@ -171,6 +179,9 @@ impl Parser<'_> {
             let body = self.script(&[";;", ";&", "esac"])?;
             arms.push((patterns, body));
             self.lines()?;
+            if self.looks_at(";;&") || self.looks_at(";&") {
+                self.only_bash(";&")?;
+            }
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) && self.word_here() != "esac" {
                 return Err("the shell text is not understood: `esac` is missing".to_owned());
             }

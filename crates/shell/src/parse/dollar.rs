@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::word::{push_plain, push_quoted};
 use super::{Parser, Problem};
-use crate::syntax::{Parameter, Part, Prefix, Quotes, Word};
+use crate::syntax::{Dialect, Parameter, Part, Prefix, Quotes, Word};
 
 /// Operators of `${name…}`, the longer ones first.
 const OPERATORS: &[&str] =
@@ -22,7 +22,7 @@ impl Parser<'_> {
                     parts.push(Part::Arithmetic(Rc::new(expression)));
                     return Ok(());
                 }
-                Err(problem) if self.detours >= super::compound::DETOURS => return Err(problem),
+                Err(problem) if self.detours >= super::compound::DETOURS || !self.is_bash() => return Err(problem),
                 Err(_) => {
                     self.detours += 1;
                     self.at = start;
@@ -43,17 +43,17 @@ impl Parser<'_> {
                 self.next();
                 self.nested(|parser| parser.parameter(parts, quotes))?;
             }
-            Some('[') => {
+            Some('[') if self.is_bash() => {
                 self.next();
                 let expression = self.nested(|parser| parser.arithmetic("]"))?;
                 parts.push(Part::Arithmetic(Rc::new(expression)));
             }
-            Some('\'') if quotes == Quotes::Bare => {
+            Some('\'') if quotes == Quotes::Bare && self.quotes_by_dollar() => {
                 self.next();
                 self.ansi_quotes(parts)?;
             }
             // `$"…"` is a text to be translated; without a catalogue it is the text.
-            Some('"') if quotes == Quotes::Bare => self.piece(parts, quotes)?,
+            Some('"') if quotes == Quotes::Bare && self.is_bash() => self.piece(parts, quotes)?,
             Some(letter) if letter == '_' || letter.is_ascii_alphabetic() => {
                 let name = self.name();
                 push_parameter(parts, name, quotes);
@@ -68,6 +68,12 @@ impl Parser<'_> {
             },
         }
         Ok(())
+    }
+
+    /// Whether `$'…'` is a text with escapes, and not a dollar before a plain one.
+    fn quotes_by_dollar(&mut self) -> bool {
+        self.told_apart = true;
+        self.dialect != Dialect::Dash
     }
 
     fn name(&mut self) -> String {

@@ -20,6 +20,9 @@ impl Parser<'_> {
         }
         let stdin = matches!(descriptor.as_deref(), None | Some("0"));
         let stdout = matches!(descriptor.as_deref(), None | Some("1"));
+        if self.looks_at("<<<") {
+            self.only_bash("<<<")?;
+        }
         if self.take("<<<") {
             return Ok(Some(Redirect::HereString { text: self.target()?, stdin }));
         }
@@ -65,12 +68,17 @@ impl Parser<'_> {
         if end == 0 || !rest[end..].starts_with(['<', '>']) {
             return None;
         }
+        // Elsewhere only one digit belongs to the redirection.
+        if end > 1 && !self.is_bash() {
+            return None;
+        }
         self.at += end;
         Some(rest[..end].to_owned())
     }
 
-    fn both_follow(&self, start: usize) -> bool {
-        self.at == start && self.looks_at("&>")
+    /// Whether `&>` stands here; elsewhere it is an `&` and then a `>`.
+    fn both_follow(&mut self, start: usize) -> bool {
+        self.at == start && self.looks_at("&>") && self.is_bash()
     }
 
     fn target(&mut self) -> Result<Word, Problem> {
@@ -95,7 +103,12 @@ impl Parser<'_> {
             let body = if pending.quoted {
                 Word { parts: vec![Part::Quoted(text.clone())], raw: text }
             } else {
-                self.nested(|parser| here_word(&text, parser.nesting))?
+                self.nested(|parser| {
+                    let mut within = parser.within(&text);
+                    let word = here_word(&mut within);
+                    parser.after(&within);
+                    word
+                })?
             };
             pending.body.set(body).map_err(|_| "a here-document was read twice")?;
         }
@@ -127,8 +140,7 @@ fn joins(text: &str) -> bool {
 }
 
 /// The text of a here-document whose expansions take place.
-fn here_word(text: &str, nesting: u32) -> Result<Word, Problem> {
-    let mut parser = Parser { text, at: 0, nesting, pending: Vec::new(), detours: 0 };
+fn here_word(parser: &mut Parser<'_>) -> Result<Word, Problem> {
     let mut parts = vec![Part::Quoted(String::new())];
     while let Some(letter) = parser.peek() {
         // A double quote is an ordinary letter here, also after a backslash.
@@ -141,5 +153,5 @@ fn here_word(text: &str, nesting: u32) -> Result<Word, Problem> {
             parser.piece(&mut parts, Quotes::Double)?;
         }
     }
-    Ok(Word { parts, raw: text.to_owned() })
+    Ok(Word { parts, raw: parser.text.to_owned() })
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Escapes, Parser, Problem, unescape};
-use crate::syntax::{Part, Quotes, Word};
+use crate::syntax::{Part, Quotes, Script, Word};
 
 impl Parser<'_> {
     /// The word that begins here, if one does.
@@ -101,12 +101,19 @@ impl Parser<'_> {
                 Some(letter) => inner.push(letter),
             }
         }
-        let script = self.nested(|parser| super::parse(&inner, parser.nesting))?;
+        let script = self.nested(|parser| {
+            let mut within = parser.within(&inner);
+            let mut script = Script::default();
+            let read = within.whole(&mut script);
+            parser.after(&within);
+            read.map(|()| script)
+        })?;
         parts.push(Part::Command(Rc::new(script), quotes));
         Ok(())
     }
 
     fn process(&mut self, parts: &mut Vec<Part>) -> Result<(), Problem> {
+        self.only_bash("<(")?;
         let reads = self.next() == Some('<');
         self.next();
         let script = self.nested(|parser| {
@@ -120,6 +127,7 @@ impl Parser<'_> {
 
     /// `(a b c)` of an array.
     fn list(&mut self, parts: &mut Vec<Part>) -> Result<(), Problem> {
+        self.only_bash("(")?;
         self.next();
         let words = self.nested(|parser| {
             let mut words = Vec::new();
@@ -139,6 +147,7 @@ impl Parser<'_> {
 
     /// The brackets of a pattern such as `@(a|b)`.
     fn pattern(&mut self, parts: &mut Vec<Part>) -> Result<(), Problem> {
+        self.only_bash("(")?;
         let mut open = 0_usize;
         loop {
             match self.peek() {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::bounds;
 use crate::read::Reading;
-use crate::state::{Field, Meaning, Output, State, Value};
+use crate::state::{Field, Folders, Meaning, Output, State, Value};
 use crate::syntax::{Command, Kind, Part, Redirect, Script, Word};
 
 impl Reading<'_> {
@@ -73,9 +73,12 @@ impl Reading<'_> {
         let mut ends = Vec::new();
         let mut output = Output::nothing();
         for (condition, body) in arms {
+            let tested = std::mem::replace(&mut state.failing.tested, true);
             let told = self.script(condition, state);
+            state.failing.tested = tested;
             output = output.maybe(&told);
-            let mut branch = state.clone();
+            let (mut branch, ill) = state.clone().parted();
+            *state = ill;
             output = output.maybe(&self.script(body, &mut branch));
             ends.push(branch);
         }
@@ -91,7 +94,7 @@ impl Reading<'_> {
     /// Reads `scripts` as often as it takes until nothing new is carried from one time to the next.
     fn repeated(&mut self, scripts: &[&Script], state: &mut State) -> Output {
         let mut output = Output::nothing();
-        for _ in 0..bounds::LOOP_PASSES {
+        for pass in 0..bounds::LOOP_PASSES {
             let mut round = state.clone();
             let jumps = self.jumps();
             for script in scripts {
@@ -100,6 +103,11 @@ impl Reading<'_> {
             self.land(jumps, &mut round);
             let before = state.clone();
             state.join(round);
+            if pass > 0 && state.place != before.place {
+                // Each round goes on somewhere else.
+                state.place.cwd = Folders::ANY;
+                state.place.previous = Folders::ANY;
+            }
             if state.is_like(&before) || self.is_spent() {
                 return output;
             }

@@ -1,5 +1,7 @@
 //! Files as far as the text itself tells of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::bounds;
 use crate::paths;
 use crate::read::{List, Reading};
@@ -13,67 +15,111 @@ pub(crate) enum Content {
     Unknown,
 }
 
+/// What is known of files because the text itself makes them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Files {
+    /// Those that it writes, and what they hold.
+    made: BTreeMap<String, Content>,
+    /// Links, and where they lead.
+    links: BTreeMap<String, String>,
+    /// Folders into which it unpacks what it fetched.
+    unpacked: BTreeSet<String>,
+}
+
+impl Files {
+    /// Adds what another reading of the same text made.
+    pub(super) fn add(&mut self, other: Files) {
+        for (path, content) in other.made {
+            match self.made.get(&path) {
+                Some(same) if *same == content => {}
+                before => {
+                    let joined = before.cloned().map_or(content.clone(), |before| before.or(content));
+                    self.made.insert(path, joined);
+                }
+            }
+        }
+        self.links.extend(other.links);
+        self.unpacked.extend(other.unpacked);
+    }
+}
+
+impl Content {
+    /// This or `other`, by which branch was taken.
+    fn or(self, other: Content) -> Content {
+        match (self, other) {
+            (Content::OneOf(mut texts), Content::OneOf(more)) => {
+                texts.extend(more);
+                texts.dedup();
+                if texts.len() > bounds::FILE_TEXTS { Content::Unknown } else { Content::OneOf(texts) }
+            }
+            (Content::OneOf(_) | Content::Unknown, _) => Content::Unknown,
+        }
+    }
+}
+
 impl Reading<'_> {
     /// Notes that `field` is read. What is not known may be read: reading harms nothing that could be named.
     pub(crate) fn reads(&mut self, field: &Field, state: &State) {
         if !field.is_known() && field.text.contains(['$', '`', '…']) {
             return;
         }
-        if let Some(path) = paths::resolve(&field.text, state.cwd.as_deref())
-            && !paths::is_harmless_device(&path, false)
-        {
-            self.note(List::Reads, &path);
+        for path in state.place.cwd.resolve(&field.text) {
+            if !paths::is_harmless_device(&path, false) {
+                self.note(List::Reads, &path);
+            }
         }
     }
 
     /// Notes that `field` is written by `who`; an unknown target is unknown.
-    pub(crate) fn writes(&mut self, field: &Field, who: &str, state: &State) -> Option<String> {
-        let path = self.target(field, who, state)?;
-        self.note(List::Writes, &path);
-        self.made(&path, Content::Unknown);
-        Some(path)
+    pub(crate) fn writes(&mut self, field: &Field, who: &str, state: &State) {
+        for path in self.target(field, who, state) {
+            self.note(List::Writes, &path);
+            self.made(&path, Content::Unknown);
+        }
     }
 
     /// Notes that `field` is deleted by `who`; an unknown target is unknown.
     pub(crate) fn deletes(&mut self, field: &Field, who: &str, state: &State) {
-        if let Some(path) = self.target(field, who, state) {
+        for path in self.target(field, who, state) {
             self.note(List::Deletes, &path);
         }
     }
 
-    /// The path that `who` changes, if it is one that matters.
-    pub(crate) fn target(&mut self, field: &Field, who: &str, state: &State) -> Option<String> {
+    /// The paths that `who` may change, one for each folder it may stand in, as far as they matter.
+    pub(crate) fn target(&mut self, field: &Field, who: &str, state: &State) -> Vec<String> {
         if !field.is_known() {
             self.unknown(format!("`{}`, which `{who}` would change, cannot be known", field.text));
-            return None;
+            return Vec::new();
         }
         if field.text.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let Some(path) = paths::resolve(&field.text, state.cwd.as_deref()) else {
+        let mut paths = state.place.cwd.resolve(&field.text);
+        if paths.is_empty() {
             self.unknown(format!("where `{}` lies, which `{who}` would change, cannot be known", field.text));
-            return None;
-        };
-        (!paths::is_harmless_device(&path, true)).then_some(path)
+        }
+        paths.retain(|path| !paths::is_harmless_device(path, true));
+        paths
+    }
+
+    /// Whether `field` names something in the workspace, wherever the command stands.
+    pub(crate) fn is_surely_inside(&self, field: &Field, state: &State) -> bool {
+        let paths = state.place.cwd.resolve(&field.text);
+        !paths.is_empty() && paths.iter().all(|path| self.is_inside(path))
     }
 
     /// Remembers what the text put into `path`.
     pub(crate) fn made(&mut self, path: &str, content: Content) {
-        let joined = match (self.made.remove(path), content) {
-            (None, content) => content,
-            (Some(Content::OneOf(mut texts)), Content::OneOf(more)) => {
-                texts.extend(more);
-                texts.dedup();
-                if texts.len() > bounds::FILE_TEXTS { Content::Unknown } else { Content::OneOf(texts) }
-            }
-            (Some(_), _) => Content::Unknown,
+        let joined = match self.files.made.remove(path) {
+            None => content,
+            Some(before) => before.or(content),
         };
-        self.made.insert(path.to_owned(), joined);
+        self.files.made.insert(path.to_owned(), joined);
     }
 
     /// Remembers an output that goes to `path`.
     pub(crate) fn made_by(&mut self, path: &str, output: &Output, append: bool) {
-        let content = match (output, append, self.made.get(path)) {
+        let content = match (output, append, self.files.made.get(path)) {
             (Output::Known(text), false, _) => Content::OneOf(vec![text.clone()]),
             (Output::Known(more), true, Some(Content::OneOf(texts))) => {
                 let longer = texts.iter().map(|text| format!("{text}{more}")).collect::<Vec<_>>();
@@ -91,27 +137,32 @@ impl Reading<'_> {
 
     /// What the text put into `field`, if it made that file.
     pub(crate) fn content(&self, field: &Field, state: &State) -> Option<Content> {
-        let path = paths::resolve(&field.text, state.cwd.as_deref())?;
-        let fetched = || self.unpacked.iter().any(|folder| paths::is_inside(&path, folder)).then_some(Content::Unknown);
-        self.made.get(&path).cloned().or_else(fetched)
+        let mut found: Option<Content> = None;
+        for path in state.place.cwd.resolve(&field.text) {
+            let fetched =
+                || self.files.unpacked.iter().any(|folder| paths::is_inside(&path, folder)).then_some(Content::Unknown);
+            let Some(content) = self.files.made.get(&path).cloned().or_else(fetched) else { continue };
+            found = Some(found.map_or(content.clone(), |before| before.or(content)));
+        }
+        found
     }
 
     /// Whether the text made a file of the name `base`.
     pub(crate) fn has_made(&self, base: &str) -> bool {
-        self.made.keys().any(|path| paths::base_name(path) == base)
+        self.files.made.keys().any(|path| paths::base_name(path) == base)
     }
 
     /// Remembers that the link `path` leads to `target`.
     pub(crate) fn linked(&mut self, path: String, target: String) {
-        if path != target && self.links.len() < bounds::FILE_TEXTS * 8 {
-            self.links.insert(path, target);
+        if path != target && self.files.links.len() < bounds::FILE_TEXTS * 8 {
+            self.files.links.insert(path, target);
         }
     }
 
     /// Where `path` really lies, if a link that the text made leads there.
     pub(crate) fn behind_link(&self, path: &str) -> Option<String> {
         let under = |link: &str| path.strip_prefix(link).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let (rest, target) = self.links.iter().find_map(|(link, target)| Some((under(link)?, target)))?;
+        let (rest, target) = self.files.links.iter().find_map(|(link, target)| Some((under(link)?, target)))?;
         // A link into itself has no end.
         if target.len() + rest.len() > path.len() + bounds::LINK_GROWTH {
             return None;
@@ -121,9 +172,7 @@ impl Reading<'_> {
 
     /// Remembers that `folder` holds what was fetched.
     pub(crate) fn unpacked_into(&mut self, folder: &Field, state: &State) {
-        if let Some(path) = paths::resolve(&folder.text, state.cwd.as_deref()) {
-            self.unpacked.insert(path);
-        }
+        self.files.unpacked.extend(state.place.cwd.resolve(&folder.text));
     }
 
     /// Whether the text wrote what git runs by itself.
@@ -134,7 +183,7 @@ impl Reading<'_> {
                 || path.ends_with("/.gitconfig")
                 || path.ends_with("/.gitattributes")
         };
-        self.made.keys().any(runs)
+        self.files.made.keys().any(runs)
     }
 
     /// A name for what a `<(…)` gives.

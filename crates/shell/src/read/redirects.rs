@@ -64,18 +64,21 @@ impl Reading<'_> {
         sinks
     }
 
-    fn sink(&mut self, field: &crate::state::Field, shape: (bool, bool), state: &State) -> Option<Sink> {
+    fn sink(&mut self, field: &crate::state::Field, shape: (bool, bool), state: &State) -> Vec<Sink> {
         let (append, stdout) = shape;
-        let path = self.target(field, ">", state)?;
-        if paths::is_own_output(&path) {
-            return None;
+        let mut sinks = Vec::new();
+        for path in self.target(field, ">", state) {
+            if paths::is_own_output(&path) {
+                continue;
+            }
+            self.note(List::Writes, &path);
+            if stdout {
+                sinks.push(Sink { path, append });
+            } else {
+                self.made(&path, Content::Unknown);
+            }
         }
-        self.note(List::Writes, &path);
-        if !stdout {
-            self.made(&path, Content::Unknown);
-            return None;
-        }
-        Some(Sink { path, append })
+        sinks
     }
 
     /// What was written to `sinks` by a command; the result is what is left for the standard output.
@@ -92,12 +95,7 @@ impl Reading<'_> {
             Some(Content::OneOf(_) | Content::Unknown) => Stdin::Unknown,
             None if field.text == "/dev/null" => Stdin::Known("".into()),
             // A script of the workspace may be run by its name, and so this way too.
-            None if field.is_exact()
-                && crate::paths::resolve(&field.text, state.cwd.as_deref())
-                    .is_some_and(|path| self.is_inside(&path)) =>
-            {
-                Stdin::Inherited
-            }
+            None if field.is_exact() && self.is_surely_inside(field, state) => Stdin::Inherited,
             None => Stdin::Unknown,
         }
     }

@@ -12,8 +12,10 @@ use crate::syntax::{Assignment, Part, Word};
 
 impl Reading<'_> {
     pub(super) fn simple(&mut self, assignments: &[Assignment], words: &[Word], state: &mut State) -> Output {
-        let declares = words.first().and_then(Word::bare).is_some_and(programs::declares);
-        if declares {
+        if let Some(name) = words.first().and_then(Word::bare)
+            && programs::declares(name)
+            && (programs::declares_everywhere(name) || self.is_bash(state))
+        {
             return self.declaration(words, state);
         }
         let argv = self.fields(words, state);
@@ -24,8 +26,10 @@ impl Reading<'_> {
             return Output::nothing();
         }
         let kept = Rc::clone(&state.variables);
+        let exported = Rc::clone(&state.exports.names);
         for assignment in assignments {
             self.assign(assignment, state);
+            state.export(&assignment.name);
         }
         let with = Rc::clone(&state.variables);
         let plain = words.first().and_then(Word::bare).is_some();
@@ -35,6 +39,7 @@ impl Reading<'_> {
             self.run(&argv, How::Typed, state)
         };
         if !assignments.is_empty() {
+            state.exports.names = exported;
             // Assignments before a command end with it, but some commands set variables themselves.
             if Rc::ptr_eq(&with, &state.variables) || with == state.variables {
                 state.variables = kept;
@@ -79,17 +84,51 @@ impl Reading<'_> {
         let mut prints = words.len() == 1;
         let number =
             words[1..].iter().any(|word| word.bare().is_some_and(|text| text.starts_with('-') && text.contains('i')));
+        let exports = words[1..].iter().filter_map(Word::bare);
+        let exports = name == "export" || exports.clone().any(|text| text.starts_with('-') && text.contains('x'));
+        state.exports.functions |=
+            words[1..].iter().filter_map(Word::bare).any(|text| text.starts_with('-') && text.contains('f')) && exports;
+        // Outside of functions `local` fails, and what it was to set stays what it was.
+        let fails = name == "local" && state.locals.is_none();
+        let owns = matches!(name.as_str(), "local" | "declare" | "typeset");
+        let mut expanded = Vec::new();
         for word in &words[1..] {
+            // Unlike before a command, braces count in these assignments.
+            match self.braces(word, state) {
+                Some(words) => expanded.extend(words),
+                None => self.unknown(format!("a word becomes more than {} words", bounds::WORDS)),
+            }
+        }
+        for word in &expanded {
             if number && word.raw.contains(['[', '`', '$']) {
                 self.unknown(format!("`{name} -i` calculates an index, which may run a command"));
             }
-            if let Some(assignment) = crate::parse::as_assignment(word) {
+            if let Some(assignment) = crate::parse::as_assignment(word, state.dialect) {
                 argv.push(Field::known(word.raw.clone()));
+                if owns {
+                    state.make_local(&assignment.name);
+                }
                 self.assign(&assignment, state);
+                if fails {
+                    state.set(&assignment.name, Value::Unknown);
+                }
+                if exports {
+                    state.export(&assignment.name);
+                }
                 continue;
             }
             for field in self.fields(std::slice::from_ref(word), state) {
+                let own = field.text.split('=').next().unwrap_or_default().to_owned();
+                if owns && crate::syntax::is_name(&own) {
+                    state.make_local(&own);
+                }
                 self.declared(&field, &name, state);
+                if owns && (fails || own == field.text) && crate::syntax::is_name(&own) {
+                    state.set(&own, Value::Unknown);
+                }
+                if exports && crate::syntax::is_name(&field.text) {
+                    state.export(&field.text);
+                }
                 prints |= field.text.starts_with('-') && field.text.contains('p');
                 argv.push(field);
             }
@@ -159,8 +198,7 @@ impl Reading<'_> {
             Influence::Runs => match text {
                 Some(text) if text.trim().is_empty() => {}
                 Some(text) => {
-                    let mut inner = state.deeper();
-                    self.text(&text, &mut inner);
+                    self.text_anywhere(&text, &state.another_shell());
                 }
                 None => self.unknown(format!("the value of `{name}`, which is run, cannot be known")),
             },

@@ -4,7 +4,7 @@ use crate::programs::Archives;
 use crate::read::Reading;
 use crate::run::Run;
 use crate::run::options::Arguments;
-use crate::state::{Certainty, Field, Output, State};
+use crate::state::{Certainty, Field, Folders, Output, State};
 
 impl Reading<'_> {
     pub(super) fn archiving(&mut self, run: &Run<'_>, archives: Archives, state: &mut State) -> Output {
@@ -53,11 +53,7 @@ impl Reading<'_> {
         let base = arguments.value(&["-C", "--directory"]).cloned();
         let mut there = state.clone();
         if let Some(base) = &base {
-            there.cwd = if base.is_known() {
-                crate::paths::resolve(&base.text, state.cwd.as_deref()).map(Into::into)
-            } else {
-                None
-            };
+            there.place.cwd = if base.is_known() { state.place.cwd.below(&base.text) } else { Folders::ANY };
         }
         let fetched = match arguments.value(&["-f", "--file"]).filter(|file| file.text != "-") {
             Some(file) => self.content(file, state).is_some(),

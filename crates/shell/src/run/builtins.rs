@@ -6,7 +6,7 @@ use crate::bounds;
 use crate::programs::Builtin;
 use crate::read::{Content, List, Reading};
 use crate::run::{How, Run};
-use crate::state::{Field, Flow, Meaning, Output, State, Stdin, Value};
+use crate::state::{Field, Flow, Folders, Meaning, Output, State, Stdin, Value};
 
 impl Reading<'_> {
     pub(super) fn builtin(&mut self, run: &Run<'_>, builtin: Builtin, state: &mut State) -> Output {
@@ -34,20 +34,34 @@ impl Reading<'_> {
     fn change_folder(&mut self, words: &[Field], who: &str, state: &mut State) {
         let target = words.iter().find(|field| !field.text.starts_with('-') || field.text == "-");
         let target = target.cloned().unwrap_or_else(|| Field::known("~"));
-        let before = state.cwd.clone();
+        let before = state.place.cwd.clone();
         // `pushd` alone swaps, `pushd +1` turns the stack, and `CDPATH` moves a folder elsewhere.
         let odd = (who == "pushd" && (words.is_empty() || target.text.starts_with('+')))
             || state.variables.contains_key("CDPATH");
-        state.cwd = match target.text.as_str() {
-            _ if odd || !target.is_known() => None,
-            "-" => state.previous.clone(),
+        let there = match target.text.as_str() {
+            _ if odd || !target.is_known() => Folders::ANY,
+            "-" => state.place.previous.clone(),
             "" => before.clone(),
-            text => crate::paths::resolve(text, before.as_deref()).map(Into::into),
+            text => before.below(text),
         };
-        if who == "pushd" && state.trail.len() < bounds::WORDS {
-            Rc::make_mut(&mut state.trail).push(before.clone());
+        // What holds a folder that is there is there too.
+        let sure = target.is_exact()
+            && there.iter().next().is_some()
+            && there.iter().all(|folder| self.is_there(folder, &before));
+        state.go(there);
+        if sure && !odd {
+            state.failing.place = None;
         }
-        state.previous = before;
+        if who == "pushd" && state.place.trail.len() < bounds::WORDS {
+            Rc::make_mut(&mut state.place.trail).push(before);
+        }
+    }
+
+    /// Whether `folder` is there for sure: it holds the workspace, or all of the folders that `before` may be.
+    fn is_there(&self, folder: &str, before: &Folders) -> bool {
+        let mut folders = before.iter().peekable();
+        self.holds_workspace(folder)
+            || (folders.peek().is_some() && folders.all(|before| crate::paths::is_inside(before, folder)))
     }
 
     /// `command` and `builtin`.
@@ -87,7 +101,9 @@ impl Reading<'_> {
     }
 
     fn exec(&mut self, run: &Run<'_>, state: &mut State) -> Output {
-        let (_, end) = run.leading(&run.argv[1..]);
+        // Only bash takes options here.
+        let takes = run.argv.get(1).is_some_and(|first| first.text.starts_with('-')) && self.is_bash(state);
+        let end = if takes { run.leading(&run.argv[1..]).1 } else { 0 };
         let inner = &run.argv[1 + end..];
         if inner.is_empty() {
             return Output::nothing();
@@ -133,6 +149,20 @@ impl Reading<'_> {
             Some(_) => Some(&words[options..]),
             None => None,
         };
+        for (index, field) in words[..options].iter().enumerate() {
+            let (on, letters) = (field.text.starts_with('-'), &field.text[1..]);
+            let named =
+                |name: &str| letters.ends_with('o') && words.get(index + 1).is_some_and(|next| next.text == name);
+            if letters.contains('e') || named("errexit") {
+                state.failing.ends = on && field.is_exact();
+            }
+            if letters.contains('a') || named("allexport") {
+                state.exports.all = on && field.is_exact();
+            }
+        }
+        if words[..options].iter().any(|field| !field.is_exact()) {
+            state.failing.ends = false;
+        }
         if let Some(rest) = rest {
             let known = rest.iter().all(|field| field.certainty != crate::state::Certainty::Many);
             state.arguments = known.then(|| Rc::new(rest.to_vec()));
@@ -176,11 +206,10 @@ impl Reading<'_> {
 
     /// A script that lies outside of the workspace is nobody's word for what it does.
     pub(super) fn script_outside(&mut self, file: &Field, who: &str, state: &State) {
-        let path = crate::paths::resolve(&file.text, state.cwd.as_deref());
-        if !path.as_deref().is_some_and(|path| self.is_inside(path)) {
+        if !self.is_surely_inside(file, state) {
             self.unknown(format!("`{}`, which `{who}` runs, lies outside of the workspace", file.text));
         }
-        if let Some(path) = path {
+        for path in state.place.cwd.resolve(&file.text) {
             self.note(List::Reads, &path);
         }
     }
@@ -198,15 +227,27 @@ impl Reading<'_> {
         if words.len() == 1 || action.text == "-" || action.text.starts_with("-l") || action.text.starts_with("-p") {
             return;
         }
-        self.inner_text(action, "trap", state);
+        if !action.is_known() {
+            self.unknown("the text that `trap` runs cannot be known".to_owned());
+            return;
+        }
+        let mut inner = state.deeper();
+        self.text(&action.text, &mut inner);
+        // It is run at the end too, where something else may hold.
+        if self.traps.len() < bounds::FILE_TEXTS {
+            self.traps.push(action.text.clone());
+        } else {
+            self.unknown("`trap` is given too many texts".to_owned());
+        }
     }
 
     fn unset(&mut self, words: &[Field], who: &str, state: &mut State) {
         match who {
             "popd" => {
-                let back = Rc::make_mut(&mut state.trail).pop().flatten();
-                state.previous = state.cwd.take();
-                state.cwd = if words.is_empty() { back } else { None };
+                // A `pushd` that failed has left nothing to take, so that it may be an earlier entry.
+                let back = state.place.trail.iter().cloned().reduce(|one, other| one.or(&other));
+                state.go(back.filter(|_| words.is_empty()).unwrap_or(Folders::ANY));
+                Rc::make_mut(&mut state.place.trail).pop();
             }
             "let" => {
                 for field in words {

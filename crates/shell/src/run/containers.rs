@@ -84,11 +84,12 @@ impl Reading<'_> {
                 continue;
             }
             let read_only = value.ends_with(":ro") || value.contains("readonly");
-            let Some(path) = paths::resolve(source, state.cwd.as_deref()) else { continue };
-            if read_only || self.is_inside(&path) {
-                self.note(List::Reads, &path);
-            } else {
-                self.touches(&Field::known(source), who, state);
+            for path in state.place.cwd.resolve(source) {
+                if read_only || self.is_inside(&path) {
+                    self.note(List::Reads, &path);
+                } else {
+                    self.touches(&Field::known(path), who, state);
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::read::{List, Reading};
 use crate::run::Run;
-use crate::state::{Certainty, Field, Output, State};
+use crate::state::{Certainty, Field, Folders, Output, State};
 
 /// Commands of git itself; what else is asked for is an alias somewhere.
 const COMMANDS: &str = " add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap \
@@ -46,11 +46,7 @@ impl Reading<'_> {
             let next = words.get(at).cloned().unwrap_or_default();
             match text {
                 "-C" => {
-                    inner.cwd = if next.is_exact() {
-                        crate::paths::resolve(&next.text, inner.cwd.as_deref()).map(Into::into)
-                    } else {
-                        None
-                    };
+                    inner.place.cwd = if next.is_exact() { inner.place.cwd.below(&next.text) } else { Folders::ANY };
                     at += 1;
                 }
                 "-c" => {
@@ -125,9 +121,10 @@ impl Reading<'_> {
             return;
         }
         for folder in folders {
-            let path = crate::paths::resolve(folder, state.cwd.as_deref());
-            if let Some(path) = path.filter(|path| !self.is_inside(path)) {
-                self.note(List::Writes, &path);
+            for path in state.place.cwd.resolve(folder) {
+                if !self.is_inside(&path) {
+                    self.note(List::Writes, &path);
+                }
             }
         }
     }
@@ -141,7 +138,7 @@ impl Reading<'_> {
             "grep" => has("-l") || has("--files-with-matches"),
             _ => false,
         };
-        if named && inner.cwd == state.cwd && words.iter().all(Field::is_known) {
+        if named && inner.place.cwd == state.place.cwd && words.iter().all(Field::is_known) {
             let pattern = words
                 .iter()
                 .rfind(|field| command == "ls-files" && !field.text.starts_with('-'))

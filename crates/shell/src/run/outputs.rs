@@ -10,12 +10,16 @@ use crate::state::{Certainty, Field, Output, State, Stdin, Value};
 impl Reading<'_> {
     pub(super) fn printing(&mut self, run: &Run<'_>, prints: Prints, state: &mut State) -> Output {
         match prints {
-            Prints::Echo => echo(run.argv),
+            Prints::Echo => {
+                let slashed = run.argv[1..].iter().any(|field| field.text.contains('\\'));
+                let optional = run.argv.get(1).is_some_and(|first| first.text.starts_with('-') && first.text != "-n");
+                if (slashed || optional) && !self.is_bash(state) { echo_of_dash(run.argv) } else { echo(run.argv) }
+            }
             Prints::Printf => self.printf(run, state),
             Prints::Cat => self.cat(run, state),
             Prints::Base64 => self.decoding(run, state),
             Prints::Tee => self.tee(run, state),
-            Prints::Pwd => match &state.cwd {
+            Prints::Pwd => match state.place.cwd.only() {
                 Some(cwd) => Output::Known(format!("{cwd}\n")),
                 None => Output::Unknown,
             },
@@ -29,6 +33,9 @@ impl Reading<'_> {
         if let [option, name, ..] = argv
             && option.text == "-v"
         {
+            if !self.is_bash(state) {
+                return Output::nothing();
+            }
             let name = name.text.clone();
             let value = printed(&argv[2..]).map_or(Value::Unknown, |text| Value::Text(Field::known(text)));
             self.influenced(&name, &value, state);
@@ -36,6 +43,11 @@ impl Reading<'_> {
             return Output::nothing();
         }
         let argv = if argv.first().is_some_and(|first| first.text == "--") { &argv[1..] } else { argv };
+        // Not every shell knows all escapes.
+        let unsure = argv.iter().any(|field| has_odd_escape(&field.text));
+        if unsure && !self.is_bash(state) {
+            return Output::Unknown;
+        }
         printed(argv).map_or(Output::Unknown, Output::Known)
     }
 
@@ -91,7 +103,7 @@ impl Reading<'_> {
         self.refuse_unsure(run, &arguments);
         let text = stdin_text(state);
         for field in &arguments.operands {
-            if let Some(path) = self.target(field, run.name, state) {
+            for path in self.target(field, run.name, state) {
                 self.note(crate::read::List::Writes, &path);
                 self.made_by(&path, &text, arguments.has(&["-a", "--append"]));
             }
@@ -131,6 +143,31 @@ fn echo(argv: &[Field]) -> Output {
         // Shells differ in whether `echo` minds a backslash by itself.
         (false, false) => Output::Unknown,
     }
+}
+
+/// The `echo` of dash: it minds backslashes always, and knows `-n` alone.
+fn echo_of_dash(argv: &[Field]) -> Output {
+    let words = &argv[1..];
+    let (newline, words) = match words.split_first() {
+        Some((first, rest)) if first.text == "-n" => ("", rest),
+        _ => ("\n", words),
+    };
+    if argv.iter().any(|field| !field.is_exact() || has_odd_escape(&field.text)) {
+        return Output::Unknown;
+    }
+    let text = words.iter().map(|field| field.text.as_str()).collect::<Vec<_>>().join(" ");
+    Output::Known(format!("{}{newline}", unescape(&text, Escapes::Echo)))
+}
+
+/// Whether `text` has an escape that not every shell knows, or that ends the output.
+fn has_odd_escape(text: &str) -> bool {
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        if letter == '\\' && !letters.next().is_some_and(|kind| "\\abfnrtv0".contains(kind)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What `printf` prints; nothing if that cannot be known.

@@ -6,6 +6,7 @@ use crate::paths;
 use crate::read::Reading;
 use crate::run::Run;
 use crate::state::{Field, Output, State};
+use crate::syntax::Dialect;
 
 impl Reading<'_> {
     /// `sh`, `bash` and their kin.
@@ -18,7 +19,9 @@ impl Reading<'_> {
         let unsure = |field: &Field| !field.is_known() && field.text.starts_with('$');
         if arguments.has(&["-c"]) {
             let Some(text) = rest.first() else { return Output::nothing() };
-            return self.shell_text(text, &rest[1..], run, state);
+            let mut inner = state.another_shell();
+            inner.failing.ends = arguments.has(&["-e"]);
+            return self.shell_text(text, &rest[1..], run, inner);
         }
         if arguments.has(&["-n", "--version", "--help"]) && !rest.iter().any(unsure) {
             rest.iter().for_each(|field| self.reads(field, state));
@@ -28,9 +31,9 @@ impl Reading<'_> {
         if stdin || is_stdin(&rest[0].text) {
             return match self.run_stdin(run.name, state) {
                 Some(text) => {
-                    let mut inner = state.deeper();
-                    inner.arguments = None;
-                    self.text(&text, &mut inner)
+                    let mut inner = state.another_shell();
+                    inner.failing.ends = arguments.has(&["-e"]);
+                    self.text_in(&text, dialects(run.name), &inner)
                 }
                 None => Output::Unknown,
             };
@@ -39,7 +42,7 @@ impl Reading<'_> {
         Output::Unknown
     }
 
-    fn shell_text(&mut self, text: &Field, arguments: &[Field], run: &Run<'_>, state: &mut State) -> Output {
+    fn shell_text(&mut self, text: &Field, arguments: &[Field], run: &Run<'_>, mut inner: State) -> Output {
         if !text.is_known() {
             let why = format!("`{}`, which `{} -c` runs, cannot be known", text.text, run.name);
             if text.text.contains("$(") {
@@ -49,10 +52,9 @@ impl Reading<'_> {
             }
             return Output::Unknown;
         }
-        let mut inner = state.deeper();
         inner.arguments = Some(Rc::new(arguments.iter().skip(1).cloned().collect()));
         inner.aliases = Rc::default();
-        self.text(&text.text, &mut inner)
+        self.text_in(&text.text, dialects(run.name), &inner)
     }
 
     /// Runs the script `file` with the program of `run`.
@@ -68,6 +70,15 @@ impl Reading<'_> {
             }
             None => self.script_outside(file, run.name, state),
         }
+    }
+}
+
+/// How the shell `name` may read; a name such as `sh` stands for one shell here and for another there.
+fn dialects(name: &str) -> &'static [Dialect] {
+    match name {
+        "bash" | "rbash" => &[Dialect::Bash],
+        "dash" => Dialect::DASH,
+        _ => Dialect::ALL,
     }
 }
 

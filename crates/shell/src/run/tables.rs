@@ -123,7 +123,7 @@ impl Reading<'_> {
 
     /// What is written, but keeps what it holds.
     pub(super) fn touches(&mut self, field: &Field, who: &str, state: &State) {
-        if let Some(path) = self.target(field, who, state) {
+        for path in self.target(field, who, state) {
             self.note(crate::read::List::Writes, &path);
         }
     }
@@ -174,29 +174,34 @@ impl Reading<'_> {
         for source in sources {
             let base = paths::base_name(source.text.trim_end_matches('/')).to_owned();
             let link = target.map_or(base.clone(), |target| target.text.clone());
-            let Some(link) = paths::resolve(&link, state.cwd.as_deref()) else { continue };
-            // The target of a link is meant from where the link lies.
-            let folder = link.rsplit_once('/').map_or("", |(folder, _)| folder);
-            let folder = if folder.is_empty() { "/" } else { folder };
-            if let Some(real) = paths::resolve(&source.text, Some(folder)) {
-                self.linked(format!("{link}/{base}"), real.clone());
-                self.linked(link, real);
+            for link in state.place.cwd.resolve(&link) {
+                // The target of a link is meant from where the link lies.
+                let folder = link.rsplit_once('/').map_or("", |(folder, _)| folder);
+                let folder = if folder.is_empty() { "/" } else { folder };
+                if let Some(real) = paths::resolve(&source.text, Some(folder)) {
+                    self.linked(format!("{link}/{base}"), real.clone());
+                    self.linked(link, real);
+                }
             }
         }
     }
 
     /// Remembers that `target` holds what `sources` held, as a file or as a folder.
     fn copied(&mut self, sources: &[Field], target: &Field, who: &str, state: &State) {
-        let Some(path) = self.target(target, who, state) else { return };
-        self.note(crate::read::List::Writes, &path);
+        let paths = self.target(target, who, state);
+        for path in &paths {
+            self.note(crate::read::List::Writes, path);
+        }
         for source in sources {
             // A copy of a file that the text did not make is run like that file.
-            let outside = paths::resolve(&source.text, state.cwd.as_deref()).is_none_or(|path| !self.is_inside(&path));
-            let content = self.content(source, state).or_else(|| outside.then_some(Content::Unknown));
-            if let Some(content) = content {
+            let outside = !self.is_surely_inside(source, state);
+            let Some(content) = self.content(source, state).or_else(|| outside.then_some(Content::Unknown)) else {
+                continue;
+            };
+            for path in &paths {
                 let inside = format!("{}/{}", path.trim_end_matches('/'), paths::base_name(&source.text));
-                self.made(&path, content.clone());
-                self.made(&inside, content);
+                self.made(path, content.clone());
+                self.made(&inside, content.clone());
             }
         }
     }

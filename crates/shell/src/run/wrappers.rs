@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::programs::{self, Carries, Wrap};
 use crate::read::Reading;
 use crate::run::Run;
-use crate::state::{Certainty, Field, Output, State, Stdin, Value};
+use crate::state::{Certainty, Field, Folders, Output, State, Stdin, Value};
 
 /// Options that are followed by a shell text or a command.
 const TEXT_OPTIONS: &[&str] = &[
@@ -54,7 +54,7 @@ impl Reading<'_> {
             .value(&["--chdir", "--working-directory"])
             .or(arguments.value(&["-D"]).filter(|_| run.name == "sudo"))
         {
-            inner.cwd = crate::paths::resolve(&folder.text, inner.cwd.as_deref()).map(Into::into);
+            inner.place.cwd = inner.place.cwd.below(&folder.text);
         }
         // `sudo -e file` edits it.
         if run.name == "sudo" && arguments.has(&["-e", "--edit"]) {
@@ -76,6 +76,7 @@ impl Reading<'_> {
         self.influenced(name, &value, state);
         if crate::syntax::is_name(name) {
             state.set(name, value);
+            state.export(name);
         }
         true
     }
@@ -83,10 +84,7 @@ impl Reading<'_> {
     /// A shell that reads what comes in.
     fn shell_of(&mut self, run: &Run<'_>, state: &State) -> Output {
         match self.run_stdin(run.name, state) {
-            Some(text) => {
-                let mut inner = state.deeper();
-                self.text(&text, &mut inner)
-            }
+            Some(text) => self.text_anywhere(&text, &state.another_shell()),
             None => Output::Unknown,
         }
     }
@@ -142,7 +140,7 @@ impl Reading<'_> {
                     text.strip_prefix("--chdir=").or(text.strip_prefix("-C"))
                 };
                 if let Some(folder) = folder {
-                    inner.cwd = crate::paths::resolve(folder, inner.cwd.as_deref()).map(Into::into);
+                    inner.place.cwd = inner.place.cwd.below(folder);
                 }
             } else if self.takes_assignment(&rest, &mut inner) {
                 rest.remove(0);
@@ -231,7 +229,7 @@ impl Reading<'_> {
         }
         let mut there = state.clone();
         // A shell over there begins in a home folder.
-        there.cwd = Some(Rc::from("~"));
+        there.place.cwd = Folders::one("~");
         if rest.is_empty() {
             return if arguments.has(&["-N", "-V", "-G", "-O"]) { Output::Unknown } else { self.shell_of(run, &there) };
         }
@@ -257,6 +255,9 @@ impl Reading<'_> {
     /// Programs whose arguments may be a command or a text with one: `watch`, `tmux`, `uv run`.
     fn runs_text(&mut self, run: &Run<'_>, state: &mut State) -> Output {
         let words = &run.argv[1..];
+        if run.name == "tmux" && only_names(words) {
+            return Output::Unknown;
+        }
         for (index, field) in words.iter().enumerate() {
             let text = field.text.as_str();
             if let Some(next) = words.get(index + 1).filter(|_| TEXT_OPTIONS.contains(&text)) {
@@ -424,6 +425,48 @@ impl Reading<'_> {
             None => self.split_words(&Field::known(text.to_string()), run.name),
         }
     }
+}
+
+/// Whether `tmux` is only told to name, to choose or to list what it has. Its texts run something where `#(` stands in
+/// them, and after a `;`.
+fn only_names(words: &[Field]) -> bool {
+    const NAMING: &[&str] = &[
+        "rename-window",
+        "renamew",
+        "rename-session",
+        "rename",
+        "select-window",
+        "selectw",
+        "select-pane",
+        "selectp",
+        "select-layout",
+        "selectl",
+        "list-windows",
+        "lsw",
+        "list-sessions",
+        "ls",
+        "list-panes",
+        "lsp",
+        "has-session",
+        "has",
+        "switch-client",
+        "switchc",
+        "last-window",
+        "next-window",
+        "previous-window",
+        "resize-pane",
+        "resizep",
+        "swap-window",
+        "swapw",
+        "move-window",
+        "movew",
+        "capture-pane",
+        "capturep",
+        "show-options",
+        "show",
+    ];
+    words.first().is_some_and(|first| first.is_exact() && NAMING.contains(&first.text.as_str()))
+        && words.iter().all(|field| field.is_known() && !field.text.contains("#(") && !field.text.ends_with(';'))
 }
 
 /// The words with blanks between, as programs join them that hand one text to a shell.

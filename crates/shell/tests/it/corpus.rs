@@ -1,17 +1,19 @@
 //! Two collections of texts: harmless ones that speak of danger, and dangerous ones that go round a naive guard.
 
 use crate::judge::dangers;
-use crate::{WORKSPACE, facts_in};
+use domain::shell::ShellKind;
+
+use crate::{SHELLS, WORKSPACE, facts_as, facts_in};
 
 /// One text of a collection.
-struct Entry<'c> {
-    line: usize,
+pub(crate) struct Entry<'c> {
+    pub(crate) line: usize,
     want: &'c str,
-    cwd: &'c str,
-    text: String,
+    pub(crate) cwd: &'c str,
+    pub(crate) text: String,
 }
 
-fn entries(collection: &str) -> Vec<Entry<'_>> {
+pub(crate) fn entries(collection: &str) -> Vec<Entry<'_>> {
     let mut entries = Vec::new();
     let mut lines = collection.lines().enumerate().skip_while(|(_, line)| *line != "---").skip(1).peekable();
     while lines.peek().is_some() {
@@ -44,11 +46,11 @@ fn harmless_texts_are_known_and_not_dangerous() {
     let entries = entries(include_str!("../corpus/harmless.txt"));
     assert!(entries.len() >= 300, "{} harmless texts, 300 are wanted", entries.len());
     let mut report = String::new();
-    for entry in &entries {
-        let facts = facts_in(&entry.text, entry.cwd);
+    for (shell, entry) in SHELLS.iter().flat_map(|shell| entries.iter().map(move |entry| (*shell, entry))) {
+        let facts = facts_as(shell, &entry.text, entry.cwd);
         let found = dangers(&facts);
         if !found.is_empty() {
-            report.push_str(&format!("line {}: {:?}\n{}\n", entry.line, found, entry.text));
+            report.push_str(&format!("line {}, {shell:?}: {:?}\n{}\n", entry.line, found, entry.text));
         }
     }
     assert!(report.is_empty(), "{report}{} texts", report.matches("line ").count());
@@ -59,15 +61,19 @@ fn dangerous_texts_show_their_danger_or_are_unknown() {
     let entries = entries(include_str!("../corpus/ways_round.txt"));
     assert!(entries.len() >= 300, "{} dangerous texts, 300 are wanted", entries.len());
     let mut report = String::new();
-    for entry in &entries {
-        let facts = facts_in(&entry.text, entry.cwd);
+    for (shell, entry) in
+        [ShellKind::Bash, ShellKind::Unknown].iter().flat_map(|shell| entries.iter().map(move |entry| (*shell, entry)))
+    {
+        let facts = facts_as(shell, &entry.text, entry.cwd);
         let found = dangers(&facts);
         let shown = found
             .iter()
             .any(|(kind, _)| *kind == entry.want || *kind == "unknown" || (entry.want == "destroy" && *kind == "disk"));
         if !shown {
-            report
-                .push_str(&format!("line {}, {}: {:?}\n{}{:?}\n\n", entry.line, entry.want, found, entry.text, facts));
+            report.push_str(&format!(
+                "line {}, {shell:?}, {}: {:?}\n{}{:?}\n\n",
+                entry.line, entry.want, found, entry.text, facts
+            ));
         }
     }
     assert!(report.is_empty(), "{report}{} texts", report.matches("line ").count());

@@ -49,6 +49,14 @@ pub(crate) fn dangers(facts: &ShellFacts) -> Vec<(&'static str, String)> {
             found.push(("secret", url.clone()));
         }
     }
+    // A shell that behaves as if somebody typed into it has the history of whoever does.
+    let typed = facts
+        .commands
+        .iter()
+        .any(|command| command.name == "bash" && command.argv.iter().any(|word| word.starts_with("-i")));
+    if typed && facts.commands.iter().any(|command| command.name == "history") {
+        found.push(("secret", "history".to_owned()));
+    }
     for command in &facts.commands {
         judge_command(command, &mut found);
     }
@@ -163,6 +171,7 @@ const BY_WORD: &[(&str, &str, &str)] = &[
     ("history", "hg", "push strip"),
     ("history", "gh glab", "delete DELETE PATCH sync archive"),
     ("history", "java", "bfg.jar"),
+    ("secret", "history", "-r -n"),
     ("destroy", "gh kubectl aws gcloud az docker terraform heroku doctl", "delete rm prune rb destroy down"),
     ("disk", "nvme diskutil", "format eraseDisk eraseVolume sanitize zeroDisk"),
     (
@@ -193,7 +202,7 @@ const BY_NAME: &[(&str, &str, &str)] = &[
         "mount update-alternatives crontab at batch useradd usermod userdel passwd chpasswd visudo iptables nft ufw setenforce insmod modprobe rmmod ssh-copy-id groupadd systemd-run sysctl apt apt-get snap yum dnf launchctl su sudo doas",
         "--help",
     ),
-    ("secret", "printenv op pass vault keyctl security bw secret-tool gpg history fc", "--version"),
+    ("secret", "printenv op pass vault keyctl security bw secret-tool gpg fc", "--version"),
     ("history", "git-filter-repo bfg", "--help"),
 ];
 

@@ -297,7 +297,8 @@ fn plain_work_is_known() {
         "diff <(ls a) <(ls b)",
         "pushd sub >/dev/null && ls && popd >/dev/null && touch y",
         "cd sub; ls; cd -; touch z; cd /code/app/a && make && cd - && touch y",
-        "tmp=$(mktemp -d); cd \"$tmp\"; touch x; rm -rf \"$tmp\" \"$(pwd)/y\"",
+        "tmp=$(mktemp -d) && cd \"$tmp\" && touch x && rm -rf \"$tmp\" \"$(pwd)/y\"",
+        "tmp=$(mktemp -d); cd \"$tmp\"; touch x; rm -rf \"$tmp\"",
         "cat > t.py <<'E'\nprint(1)\nE\npython3 t.py",
         "perl -i -pe 's/a/b/' f",
         "perl -MList::Util=sum -e 'print sum(1,2)'",
@@ -345,7 +346,10 @@ fn depth_counts_what_a_command_stands_in() {
 #[test]
 fn paths_are_made_absolute() {
     let facts = facts_in("cat a ../b ~/c /d/./e/../f > /dev/null; cd sub && touch g; head *.txt", "/code/app/x");
-    assert_eq!(facts.reads, ["/code/app/x/a", "/code/app/b", "~/c", "/d/f", "/code/app/x/sub/*.txt"]);
+    assert_eq!(
+        facts.reads,
+        ["/code/app/x/a", "/code/app/b", "~/c", "/d/f", "/code/app/x/*.txt", "/code/app/x/sub/*.txt"]
+    );
     assert_eq!(facts.writes, ["/code/app/x/sub/g"]);
     assert_eq!(facts.outside, ["~/c", "/d/f"]);
     assert_eq!(facts.commands[2].cwd, "/code/app/x/sub");

@@ -7,7 +7,7 @@ use domain::tool::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::exec::{Exec, RunningExec};
+use crate::tools::exec::{Exec, ExecShell, RunningExec};
 
 /// Never reached: a test that hangs is seen.
 const LONG: Duration = Duration::from_secs(600);
@@ -27,7 +27,13 @@ impl Shell {
         let tree = Tree::new(&[("ws/a", "")]);
         let mark = format!("mark-{}", uuid::Uuid::new_v4());
         let env = [("PATH", "/usr/bin:/bin"), ("MARK", &mark)].map(|(k, v)| (k.into(), v.into())).to_vec();
-        let exec = Exec { workspace: tree.at("ws"), env, guard: None, protected: tree.protected.clone() };
+        let exec = Exec {
+            workspace: tree.at("ws"),
+            env,
+            guard: None,
+            protected: tree.protected.clone(),
+            shell: ExecShell::default(),
+        };
         Self { tree, exec, mark }
     }
 
@@ -184,4 +190,27 @@ async fn a_command_that_cannot_start_says_why() {
     let asked = RunningExec { command: "true", timeout: LONG, grace: LONG };
     let output = gone.exec(&asked, &CancellationToken::new()).await;
     assert!(output.is_error && output.for_llm.starts_with("the command could not be started: "), "{}", output.for_llm);
+}
+
+#[tokio::test]
+async fn the_shell_is_the_one_that_is_set_and_the_model_is_told_its_name() {
+    let shell = Shell::new();
+    let bash = Exec { shell: ExecShell::new("/bin/bash".into()), ..shell.exec.clone() };
+    let asked = RunningExec { command: "[[ a == a ]] && echo {a,b}", timeout: LONG, grace: SHORT };
+    assert_eq!(bash.exec(&asked, &CancellationToken::new()).await.for_llm, "a b\n");
+    let told = |exec: &Exec| exec.definition().function.description;
+    assert!(told(&bash).starts_with("Runs a command with `/bin/bash -c` in the workspace"), "{}", told(&bash));
+    assert!(told(&shell.exec).starts_with("Runs a command with `sh -c` in the workspace"), "{}", told(&shell.exec));
+    let gone = Exec { shell: ExecShell::new("/nowhere/sh".into()), ..shell.exec.clone() };
+    let ran = gone.exec(&asked, &CancellationToken::new()).await;
+    assert!(ran.is_error && ran.for_llm.starts_with("the command could not be started: "), "{}", ran.for_llm);
+}
+
+#[tokio::test]
+async fn a_command_has_been_nowhere_before() {
+    let shell = Shell::new();
+    let mut exec = shell.exec.clone();
+    exec.env.extend([("OLDPWD".into(), "/".into()), ("CDPATH".into(), "/".into())]);
+    let asked = RunningExec { command: "echo \"${OLDPWD-none} ${CDPATH-none}\"", timeout: LONG, grace: SHORT };
+    assert_eq!(exec.exec(&asked, &CancellationToken::new()).await.for_llm, "none none\n");
 }

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::{BUILTIN, READ_ONLY, ToolEnv, Tools, ToolsError, contain, typed};
+use crate::tools::{BUILTIN, ExecShell, READ_ONLY, ToolEnv, Tools, ToolsError, contain, typed};
 
 fn builtin(names: &[&str]) -> Result<Tools, ToolsError> {
     let tree = Tree::new(&[]);
@@ -21,6 +21,7 @@ fn builtin(names: &[&str]) -> Result<Tools, ToolsError> {
         workspace: tree.at("ws"),
         protected: tree.protected.clone(),
         exec_env: vec![],
+        exec_shell: ExecShell::default(),
         exec_guard: None,
         egress: Egress::new(vec![]),
         agents: vec![],
@@ -93,6 +94,7 @@ fn what_cannot_be_had_is_refused_by_name() {
         workspace: "/nowhere/at/all".into(),
         protected: Default::default(),
         exec_env: vec![],
+        exec_shell: ExecShell::default(),
         exec_guard: None,
         egress: Egress::new(vec![]),
         agents: vec![],

@@ -9,7 +9,7 @@ use landlock::{AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
-use crate::tools::exec::{Exec, ExecGuard, RunningExec, exec_helper_main, helper_args};
+use crate::tools::exec::{Exec, ExecGuard, ExecShell, RunningExec, exec_helper_main, helper_args};
 use crate::tools::protected::Protected;
 use crate::tools::sandbox::{Confinement, Enforced, confine};
 
@@ -157,6 +157,7 @@ fn the_exec_tool_runs_commands_through_the_helper() {
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],
         guard: Some(guard),
         protected: tree.protected.clone(),
+        shell: ExecShell::default(),
     };
     let landlock = kernel_has_landlock();
     let command = "echo parent $PPID $(cut -d ' ' -f 6 /proc/$$/stat); echo ok > src/ok; cat pintle.toml; \
@@ -195,5 +196,8 @@ fn a_helper_that_is_called_wrongly_runs_nothing() {
     }
     assert!(!marker.path().join("ran").exists());
     let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()] };
-    assert_eq!(helper_args(&protected, "c"), ["--file", "/a", "--dir", "/b", "--command", "c"]);
+    assert_eq!(
+        helper_args(&protected, &ExecShell::default(), "c"),
+        ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--command", "c"]
+    );
 }

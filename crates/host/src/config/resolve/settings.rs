@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use agent::tools::ExecShell;
 use dialects::process::config::EntryProblem;
 use domain::rule::Edition;
 use egress::Allow;
@@ -36,7 +37,9 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         problems.extend(store_url(config, store.url));
     }
     if let Some(tools) = raw.tools.filter(|_| trusts(trusted, "tools", left)) {
-        config.tools.exec_inherit_env.extend(tools.exec.and_then(|exec| exec.inherit_env).unwrap_or_default());
+        let exec = tools.exec.unwrap_or_default();
+        problems.extend(exec_shell(config, exec.shell));
+        config.tools.exec_inherit_env.extend(exec.inherit_env.unwrap_or_default());
         let allow = tools.web_fetch.and_then(|fetch| fetch.allow).unwrap_or_default();
         for (i, raw) in allow.iter().enumerate() {
             match exception(raw) {
@@ -96,6 +99,16 @@ fn trusts(trusted: &Trusted, section: &str, left: &mut LeftOut) -> bool {
         left.add(section);
     }
     trusts
+}
+
+fn exec_shell(config: &mut Config, path: Option<String>) -> Option<EntryProblem> {
+    let path = path?;
+    if !path.starts_with('/') {
+        let message = format!("expected the absolute path of a shell, such as /bin/bash, got \"{path}\"");
+        return Some(EntryProblem::new(&["tools", "exec", "shell"], message));
+    }
+    config.tools.exec_shell = ExecShell::new(path.into());
+    None
 }
 
 fn durability(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
+use agent::tools::ExecShell;
+
 use super::layers::{FOUND, OWN, Place};
 use super::*;
 use crate::config::trust::{TrustStanding, accept, before_spawn, survey};
@@ -35,8 +37,8 @@ model = 'theirs/m'
 system = 'x'
 [store]
 url = 'sqlite:///tmp/x.db'
-[tools.exec]
-inherit_env = ['MINE']
+[tools]
+exec = { inherit_env = ['MINE'], shell = '/bin/bash' }
 [hooks]
 strict_start = true
 [hooks.builtins.redact]
@@ -88,6 +90,7 @@ fn a_stranger_says_who_the_agent_is_and_nothing_else() {
     assert_eq!(config.secrets, ["MINE", telemetry::HEADERS].map(str::to_owned).into());
     assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", false));
     assert!(config.tools.exec_inherit_env.is_empty());
+    assert_eq!(config.tools.exec_shell, ExecShell::default());
     for name in ["main", "plain"] {
         let agent = config.agent(Some(name)).unwrap();
         let read_only = ["read_file", "list_dir", "find_files", "search_text"].map(str::to_owned);

@@ -154,7 +154,14 @@ pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
 
 /// What keeps commands of `exec` away from the host's own files.
 pub(super) fn exec(host: &Host) -> Vec<Check> {
-    let mut checks = Vec::new();
+    let shell = &host.loaded.config.tools.exec_shell;
+    let mut checks = vec![match shell.program().metadata() {
+        Ok(_) => Check::new("exec", "", State::Ok, format!("commands run in {}", shell.told())),
+        Err(e) => {
+            let message = format!("{}, which is to run commands, cannot be found: {e}", shell.program().display());
+            Check::new("exec", "", State::Failed, message)
+        }
+    }];
     let protected = host.protected();
     // The confinement holds for the thread that asks for it, and ends with it.
     let confined = std::thread::spawn(move || confine(&protected)).join();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::json::{Value, json};
-use domain::shell::ShellText;
+use domain::shell::{ShellKind, ShellText};
 
 use super::{Said, guards, run_in, said, sandbox};
 
@@ -28,7 +28,7 @@ struct Entry {
 
 impl Entry {
     /// Reads the lines before the text that say what it does and where.
-    fn read(block: &str) -> Self {
+    fn read(shell: ShellKind, block: &str) -> Self {
         let (mut want, mut cwd, mut text) = ("", WORKSPACE, block);
         while let Some((line, rest)) = text.split_once('\n') {
             if let Some(word) = line.strip_prefix("# want: ") {
@@ -40,11 +40,16 @@ impl Entry {
             }
             text = rest;
         }
-        Self::new(want, cwd, text)
+        Self::read_as(shell, want, cwd, text)
     }
 
     fn new(want: &str, cwd: &str, text: &str) -> Self {
-        let facts = shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE) });
+        Self::read_as(ShellKind::Bash, want, cwd, text)
+    }
+
+    /// An entry as a shell of the kind `shell` would run it.
+    fn read_as(shell: ShellKind, want: &str, cwd: &str, text: &str) -> Self {
+        let facts = shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE), shell });
         let event = json!({
             "hookEvent": "pre_tool_use",
             "toolName": "exec",
@@ -57,7 +62,12 @@ impl Entry {
 }
 
 fn entries(collection: &str) -> Vec<Entry> {
-    collection.split("\n---\n").skip(1).map(Entry::read).collect()
+    entries_as(ShellKind::Bash, collection)
+}
+
+/// The entries of `collection` as a shell of the kind `shell` would run them.
+fn entries_as(shell: ShellKind, collection: &str) -> Vec<Entry> {
+    collection.split("\n---\n").skip(1).map(|block| Entry::read(shell, block)).collect()
 }
 
 /// What every guard says to every entry, by entry.
@@ -88,9 +98,31 @@ fn check_harmless(entries: &[Entry]) {
 
 #[test]
 fn harmless_texts_pass_all_guards() {
-    let entries = entries(HARMLESS);
-    assert!(entries.len() >= 500, "{}", entries.len());
-    check_harmless(&entries);
+    for shell in [ShellKind::Bash, ShellKind::Dash, ShellKind::Unknown] {
+        let entries = entries_as(shell, HARMLESS);
+        assert!(entries.len() >= 500, "{}", entries.len());
+        check_harmless(&entries);
+    }
+}
+
+#[test]
+fn what_dash_makes_of_a_text_is_refused_or_asked_about() {
+    let texts = [
+        "((rm -rf /home))",
+        "[[ a || rm -rf /home ]]",
+        "echo x &>/dev/null rm -rf /home",
+        "echo $'\\'; rm -rf /home; echo '",
+        "x=rm; declare x=ls; $x -rf /home",
+        "${RANDOM:-rm} -rf /home",
+        "cd /; pushd /code/app; rm -rf home",
+        "time -o /etc/passwd ls",
+    ];
+    for shell in [ShellKind::Dash, ShellKind::Unknown] {
+        let entries: Vec<Entry> = texts.iter().map(|text| Entry::read_as(shell, "", WORKSPACE, text)).collect();
+        for (entry, words) in entries.iter().zip(judged(&entries)) {
+            assert!(words.iter().any(|(_, word)| word.decision != "allow"), "{shell:?}: {}", entry.text);
+        }
+    }
 }
 
 /// The entries of a collection that has one a line.
@@ -193,6 +225,8 @@ fn reason(text: &str) -> String {
 fn reasons_name_the_fact() {
     let check = |text: &str, expected: &str| assert_eq!(reason(text), expected, "{text}");
     check("cd / && rm -rf home", "starter-destroy: block: deletes /home, which lies outside of the workspace");
+    let folders = "starter-destroy: block: deletes the workspace itself (/code/app/*)";
+    check("rm -rf build; cd build; rm -rf *", folders);
     check("rm -rf ../app", "starter-destroy: block: deletes the workspace itself (/code/app)");
     check("sh -c 'rm -r .gi?'", "starter-destroy: block: deletes the history of the workspace (/code/app/.gi?)");
     check("dd if=x of=/dev/sda", "starter-disks: block: writes to the device /dev/sda");

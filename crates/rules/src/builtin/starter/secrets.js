@@ -61,8 +61,11 @@ function ofSystem(parts) {
 // Variables that hold secrets, and names that cannot be known.
 const TOLD = /SECRET|TOKEN|PASS|PWD$|KEY|CREDENTIAL|AUTH|PRIVATE|COOKIE|DSN|_URL$|[$…`*]/i;
 
+// Shells that can be told to behave as if somebody typed into them.
+const TYPED = /^(bash|zsh|ksh|sh|fish)$/;
+
 // Commands that print variables: all of them, or one by its name.
-function tells(command) {
+function tells(command, typed) {
   const words = command.argv.slice(1);
   const options = words.every((word) => word.startsWith("-"));
   switch (command.name) {
@@ -84,7 +87,8 @@ function tells(command) {
     case "ps":
       return /^[ajlmrsuvwxhSTH]*e[aejlmrsuvwxhSTH]*$/.test(words[0] || "");
     case "history":
-      return words.length === 0 || words.some((word) => /^(-r|\d+)$/.test(word));
+      // A shell into which nobody types has no history, until it is told to read one.
+      return typed ? words.length === 0 || words.some((word) => /^(-r|\d+)$/.test(word)) : words.some((word) => /^-[a-z]*[rn]/.test(word));
     case "fc":
       return true;
     default:
@@ -168,8 +172,9 @@ function danger(event) {
   if (home !== undefined && carrier !== undefined) return `reads all of ${home}, and secrets with it: ${line(carrier)}`;
   const url = paths(event, "urls").find((url) => METADATA.test(url));
   if (url !== undefined) return `asks for the metadata of a cloud: ${url}`;
+  const typed = all.some((command) => TYPED.test(command.name) && short(command, "il"));
   for (const command of all.filter((command) => !has(command, "--help", "--version"))) {
-    if (tells(command)) return `tells the environment or the history: ${line(command)}`;
+    if (tells(command, typed)) return `tells the environment or the history: ${line(command)}`;
     if (tellsSecret(command)) return `tells a secret: ${line(command)}`;
   }
   // Other tools name the file that they read.

@@ -1,7 +1,7 @@
 //! An agent without anything that runs: its settings, the tools that it is offered, its texts.
 
 use agent::AgentSettings;
-use agent::tools::{LOAD_SKILL, Protected, ToolEnv, Tools};
+use agent::tools::{ExecShell, LOAD_SKILL, Protected, ToolEnv, Tools};
 use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::skill::Skills;
@@ -42,6 +42,7 @@ impl Stage {
             workspace: agent.workspace.clone(),
             protected: Protected::default(),
             exec_env: Vec::new(),
+            exec_shell: ExecShell::default(),
             exec_guard: None,
             egress: Egress::new(Vec::new()),
             agents: others(config, agent),

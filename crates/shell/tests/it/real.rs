@@ -1,0 +1,231 @@
+//! What is read is compared with what real shells do: every text runs in a dash and a bash, with recorders in the
+//! place of all programs, and who was run has to be who the reader named, or the reader said *unknown*.
+
+mod jail;
+mod texts;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use domain::shell::{ShellFacts, ShellKind};
+
+use self::jail::{Jail, Recorded, World};
+use crate::corpus::{Entry, entries};
+use crate::facts_as;
+
+/// Texts that run at once; each has a place of its own.
+const WORKERS: usize = 3;
+
+/// The shells, and as what they are read.
+const REAL: [(&str, ShellKind); 2] = [("dash", ShellKind::Dash), ("bash", ShellKind::Bash)];
+
+/// The worlds of a text: one where folders are there and programs fail, and one where it is the other way round.
+const WORLDS: [World; 2] = [World { folders: true, status: 1 }, World { folders: false, status: 0 }];
+
+/// A text that runs.
+struct Twin {
+    name: String,
+    cwd: String,
+    text: String,
+}
+
+/// What came of all of them.
+#[derive(Default)]
+struct Tally {
+    runs: usize,
+    programs: usize,
+    named: usize,
+    unknown: usize,
+    unended: usize,
+    missed: Vec<String>,
+}
+
+/// The text as it runs: nothing of it can reach a network.
+fn harmless(text: &str) -> String {
+    text.replace("/dev/tcp/", "/dev/tcq/").replace("/dev/udp/", "/dev/udq/")
+}
+
+/// Why `text` is not run, if it is not.
+fn left_out(text: &str) -> Option<&'static str> {
+    if text.contains('\0') {
+        return Some("a zero byte cannot be handed to a program");
+    }
+    if text.len() > 100_000 {
+        return Some("it is longer than an argument of a program may be");
+    }
+    None
+}
+
+/// Every word that may become the name of a program, and what is known of programs.
+fn names(texts: &[Twin]) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = texts::PROGRAMS.iter().map(|name| (*name).to_owned()).collect();
+    for twin in texts {
+        let cut = |letter: char| letter.is_whitespace() || ";|&()<>'\"`$={}\\,/".contains(letter);
+        for word in twin.text.split(cut).chain(twin.text.split_whitespace()) {
+            let plain = !word.is_empty() && word.len() < 60 && !word.contains(['/', '\0']) && !word.starts_with('.');
+            if plain && !["sh", "bash", "dash", "rbash"].contains(&word) {
+                names.insert(word.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// Whether `facts` name `run` of `text`: the program, its arguments and the folder.
+fn is_named(facts: &ShellFacts, run: &Recorded, text: &str) -> bool {
+    // For what cannot be known, its usual value is told, such as the `a` of `${x:-a}`.
+    let loose = text.contains("${");
+    facts.commands.iter().any(|command| {
+        let name = run.argv[0].rsplit('/').next().unwrap_or_default();
+        // Which number a calculation comes to is not told.
+        let number = command.name.starts_with('$') && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        (command.name == name || number)
+            && (command.cwd.is_empty() || fits(&command.cwd, &run.cwd))
+            && (loose || arguments_fit(&command.argv[1..], &run.argv[1..]))
+    })
+}
+
+/// Whether `told` stands for `real`: it is the same, or holds something that only the shell knows.
+fn fits(told: &str, real: &str) -> bool {
+    let home = told.replace('~', "/root");
+    // The numbers of open files are the shell's choice.
+    let pipe = told.starts_with("/dev/fd/") && real.starts_with("/dev/fd/");
+    told == real || home == real || pipe || told.contains(['$', '`', '*', '?', '[', '…']) || told.starts_with("~+")
+}
+
+/// As [`fits`], for all arguments; one that is not known may be any number of them.
+fn arguments_fit(told: &[String], real: &[String]) -> bool {
+    // A word with a blank may be the usual value of what is not known, and so several words.
+    let open = |word: &String| word.contains(['$', '`', '*', '?', '[', '…', ' ']);
+    match told.iter().position(open) {
+        Some(_) if told == real => true,
+        Some(open) => real.len() >= open && told[..open].iter().zip(real).all(|(told, real)| fits(told, real)),
+        None => told.len() == real.len() && told.iter().zip(real).all(|(told, real)| fits(told, real)),
+    }
+}
+
+fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
+    let text = harmless(&twin.text);
+    for (shell, kind) in REAL {
+        let facts = facts_as(kind, &text, &twin.cwd);
+        let either = facts_as(ShellKind::Unknown, &text, &twin.cwd);
+        for world in worlds {
+            let ran = jail.run(shell, &text, &twin.cwd, *world).unwrap_or_else(|e| panic!("{}: {e}", twin.name));
+            tally.runs += 1;
+            tally.programs += ran.runs.len();
+            tally.unended += usize::from(!ran.ended);
+            if facts.unknown {
+                tally.unknown += 1;
+                continue;
+            }
+            tally.named += 1;
+            for (reading, facts) in [(kind, &facts), (ShellKind::Unknown, &either)] {
+                let missed: Vec<&Recorded> =
+                    ran.runs.iter().filter(|run| !facts.unknown && !is_named(facts, run, &text)).collect();
+                if !missed.is_empty() {
+                    let mut told = String::new();
+                    for command in &facts.commands {
+                        write!(told, "\n    {:?} in {}", command.argv, command.cwd).expect("a string takes everything");
+                    }
+                    tally.missed.push(format!(
+                        "{}, {shell}, read as {reading:?}, {world:?}:\n{text}\n  was run: {missed:?}\n  named:{told}\n",
+                        twin.name
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// Runs all of `twins`, prints what came of it, and fails where somebody was run whom nobody named.
+fn compare(what: &str, twins: Vec<Twin>, worlds: impl Fn(usize) -> Vec<World> + Sync) {
+    let (twins, out): (Vec<Twin>, Vec<Twin>) = twins.into_iter().partition(|twin| left_out(&twin.text).is_none());
+    for twin in &out {
+        println!("left out: {}: {}", twin.name, left_out(&twin.text).unwrap_or_default());
+    }
+    let names = names(&twins);
+    let first = match Jail::new(&names) {
+        Ok(jail) => jail,
+        Err(why) => {
+            println!("skipped: this system lets nobody make a place where texts can run: {why}");
+            return;
+        }
+    };
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(Tally::default());
+    let work = |jail: Jail| {
+        let mut tally = Tally::default();
+        while let Some(twin) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            twins.get(index).map(|twin| (index, twin))
+        } {
+            check(twin.1, &jail, &worlds(twin.0), &mut tally);
+        }
+        let mut all = all.lock().unwrap();
+        all.runs += tally.runs;
+        all.programs += tally.programs;
+        all.named += tally.named;
+        all.unknown += tally.unknown;
+        all.unended += tally.unended;
+        all.missed.append(&mut tally.missed);
+    };
+    std::thread::scope(|scope| {
+        let work = &work;
+        for _ in 1..WORKERS {
+            scope.spawn(|| work(Jail::new(&names).unwrap()));
+        }
+        scope.spawn(move || work(first));
+    });
+    let all = all.into_inner().unwrap();
+    println!(
+        "{what}: {} texts, {} left out, {} runs of {} programs: {} read whole, {} unknown, {} did not end, {} missed",
+        twins.len(),
+        out.len(),
+        all.runs,
+        all.programs,
+        all.named,
+        all.unknown,
+        all.unended,
+        all.missed.len()
+    );
+    assert!(all.missed.is_empty(), "{} misses:\n{}", all.missed.len(), all.missed.concat());
+    assert!(all.programs > twins.len() / 2, "hardly anything was run");
+}
+
+/// The worlds of the text `index`: one of them, or all if more time is given.
+fn worlds(index: usize) -> Vec<World> {
+    if std::env::var_os("PINTLE_SHELL_WORLDS").is_some() { WORLDS.to_vec() } else { vec![WORLDS[index % 2]] }
+}
+
+fn twins(name: &str, collection: &str) -> Vec<Twin> {
+    let twin = |entry: Entry<'_>| Twin {
+        name: format!("{name}, line {}", entry.line),
+        cwd: entry.cwd.to_owned(),
+        text: entry.text,
+    };
+    entries(collection).into_iter().map(twin).collect()
+}
+
+#[test]
+fn who_is_run_by_harmless_texts_is_named() {
+    compare("harmless", twins("harmless", include_str!("../corpus/harmless.txt")), worlds);
+}
+
+#[test]
+fn who_is_run_by_dangerous_texts_is_named() {
+    compare("ways round", twins("ways round", include_str!("../corpus/ways_round.txt")), worlds);
+}
+
+#[test]
+fn who_is_run_by_generated_texts_is_named() {
+    let number = |name: &str, usual: u64| std::env::var(name).ok().map_or(usual, |text| text.parse().unwrap());
+    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 1000), number("PINTLE_SHELL_SEED", 20_260_101));
+    let generated = (0..count).map(|index| Twin {
+        name: format!("PINTLE_SHELL_SEED={}", seed + index),
+        cwd: crate::WORKSPACE.to_owned(),
+        text: texts::generate(seed + index),
+    });
+    compare("generated", generated.collect(), worlds);
+}
