@@ -275,7 +275,7 @@ fn a_manifest_that_breaks_keeps_what_it_said_before() {
     let yard = Yard::new();
     let dir = yard.dir();
     let enabled = ["one".to_owned(), "two".to_owned()];
-    let wanted = SkillSelection { dir: &dir, enabled: &enabled, agent: None };
+    let wanted = SkillSelection::of(&dir, &enabled);
     for skill in ["one", "two"] {
         yard.skill(skill, &["a.md"]);
         yard.write(&format!("{skill}/hooks/a.md"), "first");

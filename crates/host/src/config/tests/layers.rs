@@ -96,28 +96,19 @@ fn a_named_file_is_the_only_one() {
 }
 
 #[test]
-fn two_files_in_one_folder_are_an_error() {
-    for folder in ["own/pintle", "work"] {
-        let place = Place::with(&[]);
-        place.write(&format!("{folder}/pintle.toml"), "");
-        place.write(&format!("{folder}/pintle.json"), "{}");
-        let error = place.load().unwrap_err();
-        assert_eq!(error.kind, crate::error::ErrorKind::Usage);
-        assert!(
-            error.message.contains("pintle.toml and ") && error.message.ends_with("pintle.json are there"),
-            "{error}"
-        );
-    }
+fn two_files_of_the_user_are_an_error() {
+    let place = Place::with(&[(OWN, ""), ("own/pintle/pintle.json", "{}")]);
+    let error = place.load().unwrap_err();
+    assert_eq!(error.kind, crate::error::ErrorKind::Usage);
+    assert!(error.message.contains("pintle.toml and ") && error.message.ends_with("pintle.json are there"), "{error}");
 }
 
 #[test]
-fn a_file_that_does_not_parse_ends_the_command_wherever_it_is() {
-    for file in [OWN, FOUND] {
-        let place = Place::with(&[(file, "x = [")]);
-        let error = place.load().unwrap_err();
-        assert_eq!(error.kind, crate::error::ErrorKind::Usage);
-        assert!(error.message.contains("pintle.toml:1:"), "{error}");
-    }
+fn a_file_of_the_user_that_does_not_parse_ends_the_command() {
+    let place = Place::with(&[(OWN, "x = [")]);
+    let error = place.load().unwrap_err();
+    assert_eq!(error.kind, crate::error::ErrorKind::Usage);
+    assert!(error.message.contains("pintle.toml:1:"), "{error}");
 }
 
 #[test]
