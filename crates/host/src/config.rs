@@ -42,14 +42,14 @@ use url::Url;
 
 pub use self::detect::Probe;
 pub use self::diagnostic::{Diagnostic, Location};
+use self::discover::Discovered;
 use self::document::Document;
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
 pub use self::places::Env;
-pub use self::raw::schema;
-use self::discover::Discovered;
 use self::places::FolderFiles;
+pub use self::raw::schema;
 #[cfg(test)]
 use self::resolve::Trusted;
 use self::trust::SpawnSeal;
@@ -448,6 +448,11 @@ impl Config {
     /// The problem of the store, if it is bad: then there is none.
     pub fn bad_store(&self) -> Option<&str> {
         self.broken.get(STORE).map(String::as_str)
+    }
+
+    /// Whether conversations are kept no longer than this process lives.
+    pub fn forgets_conversations(&self) -> bool {
+        self.conversations_url.as_ref().unwrap_or(&self.store_url) == "memory:"
     }
 
     /// Lets nothing be kept: for commands whose events are nobody's record.

@@ -11,6 +11,7 @@ use domain::approval::ApprovalMode;
 use domain::fault::Fault;
 use domain::history::HistoryKey;
 use domain::hook::{HookState, OBSERVER_TIMEOUT};
+use domain::store::SessionStore;
 use egress::Egress;
 use engine::evidence::Evidence;
 use engine::native::NativeHandler;
@@ -26,6 +27,7 @@ use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
     ProviderConfig, detect,
 };
+use crate::conversations::open_sessions;
 use crate::error::HostError;
 use crate::files::HostMedia;
 use crate::home;
@@ -56,8 +58,10 @@ pub struct Host {
     pub loaded: Loaded,
     /// The hooks.
     pub engine: Arc<Engine>,
-    /// The records, the sessions and the approvals.
+    /// The records, the approvals, the rules, and the sessions unless a found folder keeps these.
     pub store: Arc<dyn Store>,
+    /// The sessions.
+    pub sessions: Arc<dyn SessionStore>,
     /// Where persons are asked.
     pub approvals: Arc<Approvals>,
     env: Env,
@@ -86,6 +90,7 @@ impl Host {
         let config = &loaded.config;
         let rule_env = RuleEnvironment::of(config, &env)?;
         let store = rule_env.open_store(config)?;
+        let sessions = open_sessions(config, &store)?;
         if let Err(why) = home::close(&config.home) {
             tracing::info!("{why}");
         }
@@ -110,6 +115,7 @@ impl Host {
             loaded,
             engine,
             store,
+            sessions,
             approvals,
             env,
             orphans,

@@ -105,11 +105,7 @@ impl Search<'_> {
     /// A link's target was not found where the link is: whoever made the link chose where it would count.
     fn link_line(&self, link: &Path) -> String {
         let target = std::fs::canonicalize(link).unwrap_or_default();
-        let void = if self.store.knows(&target) {
-            "; if it was accepted through the link, that is void"
-        } else {
-            ""
-        };
+        let void = if self.store.knows(&target) { "; if it was accepted through the link, that is void" } else { "" };
         format!(
             "{} is a link to {} and does not count: a found configuration counts in the folder where it stands{void}",
             link.display(),

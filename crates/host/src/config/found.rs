@@ -76,7 +76,8 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
     let mut rules = agent_hooks.unwrap_or_default();
     let (rules_dir, command_env) = (rules.dir.take(), rules.command_env.take());
     let mut agents = agents.unwrap_or_default();
-    let unreviewed = agents.iter_mut().filter_map(|(name, agent)| Some((name.clone(), agent.stream_unreviewed.take()?)));
+    let unreviewed =
+        agents.iter_mut().filter_map(|(name, agent)| Some((name.clone(), agent.stream_unreviewed.take()?)));
     let unreviewed = unreviewed.collect();
     let found = FoundConfig {
         providers: providers.unwrap_or_default(),

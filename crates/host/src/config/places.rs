@@ -62,7 +62,9 @@ impl Env {
             Some(home) if home.is_absolute() => return Ok(home.to_owned()),
             Some(home) => {
                 let message = format!("PINTLE_HOME is `{}`, expected an absolute path", home.display());
-                return Err(HostError::usage(message).hint("set it to a path from `/`, or name a folder with --home DIR"));
+                return Err(
+                    HostError::usage(message).hint("set it to a path from `/`, or name a folder with --home DIR")
+                );
             }
             None => {}
         }

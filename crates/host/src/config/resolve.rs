@@ -110,6 +110,8 @@ pub(super) fn resolve(
             config.default_model = agents::default_model(&config);
         }
     }
+    // One store is opened once.
+    config.conversations_url = config.conversations_url.take().filter(|url| *url != config.store_url);
     agents::finish(&mut config, env);
     agents::add_gates(&mut config);
     agents::look_for_others(&config, layers);

@@ -126,7 +126,11 @@ fn contents(entry: &TrustEntry, coverage: &Coverage) -> String {
             continue;
         }
         let digest: String = part.sha256.chars().take(SHOWN_DIGEST).collect();
-        let digest = if ["file", "script"].contains(&what) { format!("  {DIM}sha256 {digest}…{DIM:#}") } else { String::new() };
+        let digest = if ["file", "script"].contains(&what) {
+            format!("  {DIM}sha256 {digest}…{DIM:#}")
+        } else {
+            String::new()
+        };
         text.push_str(&format!("{}{digest}\n", line(what, path).trim_end()));
     }
     text

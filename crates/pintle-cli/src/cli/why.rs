@@ -15,6 +15,7 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment_of;
+use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
 mod newest;
@@ -70,7 +71,7 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let tool = args.tool.as_deref();
     let mut events = match &args.event {
         Some(id) => vec![one_event(&*store, id, tool)?],
-        None => newest::events(&*store, tool)?,
+        None => newest::events(&*store, &*open_sessions(&loaded.config, &store)?, tool)?,
     };
     observed::fill(&*store, &mut events)?;
     let everything = global.verbose > 0;

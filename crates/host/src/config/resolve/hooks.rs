@@ -32,6 +32,8 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
                 };
                 trusted.layer.report(EntryProblem::new(&[], detail.clone()).under(&["hooks", tables[0], &name]));
                 config.hooks.extend(one.second(trusted, &detail));
+            } else if is_stranger && !all_off {
+                tables.iter().for_each(|table| left.add(dotted(&entry_path(&["hooks", table], &name))));
             }
             continue;
         }

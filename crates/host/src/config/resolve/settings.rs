@@ -91,7 +91,10 @@ fn found_settings(config: &mut Config, trusted: &Trusted, left: &mut LeftOut) ->
         false => !acceptance.known,
     };
     let root = &trusted.layer.document.root;
-    SECTIONS.into_iter().filter(|section| root.get(section).is_some() && is_left(section)).for_each(|name| left.add(name));
+    SECTIONS
+        .into_iter()
+        .filter(|section| root.get(section).is_some() && is_left(section))
+        .for_each(|name| left.add(name));
     let raw = &trusted.layer.raw;
     let names_skills = raw.skills_dir.is_some() || raw.agents.values().any(|agent| agent.skills.is_some());
     let skills = acceptance.skills_dir().filter(|_| names_skills).cloned();

@@ -73,10 +73,10 @@ fn guard(place: &Place) -> LoadedHook {
 }
 
 #[test]
-fn a_stranger_says_who_the_agent_is_and_nothing_else() {
+fn a_file_that_nobody_accepted_contributes_one_line() {
     let place = place();
     insta::assert_snapshot!(place.said(), @r#"
-    left out: work/pintle.toml is not trusted; left out: providers.theirs, agents.main (tools, workspace, model), hooks.builtins.redact, hooks.processes.guard, hooks.processes.bad, hooks.strict_start, store, tools (`pintle trust` shows what it would run, and accepts it)
+    left out: work/pintle.toml is not trusted; left out: providers.theirs, agents.main (system, max_iterations, tools, workspace, model), agents.plain (system), hooks.builtins.redact, hooks.processes.guard, hooks.processes.bad, hooks.strict_start, store, tools (`pintle trust` shows what it would run, and accepts it)
     hook own armed; before_tool 5s Close; after_tool 5s Continue paired
     hook redact untrusted
     hook guard untrusted; before_tool 5s Close; after_tool 5s Continue paired; matcher ^exec$
@@ -88,14 +88,13 @@ fn a_stranger_says_who_the_agent_is_and_nothing_else() {
     assert_eq!(config.secrets, ["MINE", telemetry::HEADERS].map(str::to_owned).into());
     assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", false));
     assert!(config.tools.exec_inherit_env.is_empty());
-    for name in ["main", "plain"] {
-        let agent = config.agent(Some(name)).unwrap();
-        let read_only = ["read_file", "list_dir", "find_files", "search_text"].map(str::to_owned);
-        assert_eq!((agent.tools.as_deref(), &agent.workspace), (Some(&read_only[..]), &place.path("work")), "{name}");
-        assert_eq!(config.models(agent, None).unwrap()[0].provider, "mine", "{name}");
-    }
+    // What the user's own file says of the agent is all that there is of it.
+    let only_own = Place::with(&[(OWN, OWN_TEXT)]).load().unwrap().config;
+    assert_eq!(config.agents.keys().collect::<Vec<_>>(), ["main"]);
     let main = config.agent(None).unwrap();
-    assert_eq!((main.system.as_deref(), main.max_iterations), (Some("Be helpful."), 7));
+    assert_eq!((main.system.as_deref(), main.max_iterations), (None, only_own.agents["main"].max_iterations));
+    assert_eq!((&main.workspace, main.tools.as_deref()), (&place.path("work/deep"), Some(&["exec".to_owned()][..])));
+    assert_eq!(config.models(main, None).unwrap()[0].provider, "mine");
     let unguarded: Vec<_> = config.unguarded().map(|loaded| loaded.hook.name.as_str()).collect();
     assert_eq!(unguarded, ["guard", "bad"]);
 }
@@ -117,7 +116,8 @@ fn what_was_accepted_counts() {
     let main = config.agent(None).unwrap();
     assert_eq!(main.workspace, PathBuf::from("/"));
     assert_eq!(config.models(main, None).unwrap()[0].provider, "theirs");
-    assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite:///tmp/x.db", true));
+    assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", true));
+    assert_eq!(config.conversations_url.as_deref(), Some("sqlite:///tmp/x.db"));
     let HookKind::Process(entry) = guard(&place).kind else { panic!("it is a process") };
     assert_eq!(entry.dir, place.path("work"));
     let mode = |name: &str| fs::metadata(place.path(name)).unwrap().mode() & 0o777;
@@ -268,8 +268,9 @@ fn a_found_file_never_changes_the_users_own_hooks() {
             trust(&place);
         }
         let said = place.said();
-        assert!(said.contains("work/pintle.toml:3:18: hooks.processes.own: duplicate hook name \"own\"\n"), "{said}");
-        assert!(said.contains("\nhook own armed; before_tool 5s Close; after_tool 5s Continue paired\n"), "{said}");
+        let told = said.contains("work/pintle.toml:3:18: hooks.processes.own: duplicate hook name \"own\"\n");
+        assert_eq!(told, accepted, "{said}");
+        assert!(said.contains("hook own armed; before_tool 5s Close; after_tool 5s Continue paired\n"), "{said}");
         // What was accepted and cannot count stays shut under a name of its own; a stranger's is not even there.
         assert_eq!(said.ends_with("\nhook own (work/pintle.toml:3:18) broken\n"), accepted, "{said}");
     }

@@ -103,7 +103,8 @@ impl Coverage {
     /// Whether `digest` is that of all parts, or was made before places were parts, of places that nobody but the user
     /// chose.
     pub fn is(&self, digest: &str) -> bool {
-        self.digest == digest || (!self.linked && digest_of(self.parts.iter().filter(|part| !part.is_place())) == digest)
+        self.digest == digest
+            || (!self.linked && digest_of(self.parts.iter().filter(|part| !part.is_place())) == digest)
     }
 }
 

@@ -101,9 +101,9 @@ fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[Stri
     let mut scanner = Scanner::default();
     match agent {
         None => scanner.look(SkillSelection::of(dir, names)),
-        Some(agent) => {
-            view(&loaded.config, agent, |view| scanner.look(SkillSelection { agent: Some(view), ..SkillSelection::of(dir, names) }))
-        }
+        Some(agent) => view(&loaded.config, agent, |view| {
+            scanner.look(SkillSelection { agent: Some(view), ..SkillSelection::of(dir, names) })
+        }),
     };
     scanner.current().findings.clone()
 }
