@@ -14,6 +14,7 @@ use providers::capabilities::MidSystem;
 use super::*;
 
 mod agents;
+mod found;
 mod layers;
 mod trusting;
 
