@@ -1,28 +1,36 @@
 use domain::approval::ApprovalState;
 use domain::id::TurnId;
 use domain::identity::Identity;
-use domain::store::{ApprovalStore as _, RecordQuery, RecordStore};
-use store::Memory;
+use domain::store::RecordQuery;
+use store::{Durability, Memory};
 use testkit::conformance::approvals::{call, key_of, moment, question};
 use testkit::conformance::sessions::{append_of, appended, begun, ended, hand_over};
 use testkit::conformance::store::event;
 
 use super::*;
 
-/// Two stores, and the sessions over them.
-fn split() -> (Arc<Memory>, Arc<Memory>, SplitSessions) {
-    let (own, journals) = (Arc::new(Memory::new()), Arc::new(Memory::new()));
+/// The user's store at `url`, journals beside it, and the sessions over both.
+fn split(url: &str) -> (tempfile::TempDir, Arc<dyn Store>, Arc<dyn Store>, SplitSessions) {
+    let home = tempfile::tempdir().unwrap();
+    let own = store::open(url, home.path(), Durability::Commit).unwrap();
+    let journals: Arc<dyn Store> = Arc::new(Memory::new());
     let sessions = SplitSessions::new(own.clone(), journals.clone()).unwrap();
-    (own, journals, sessions)
+    (home, own, journals, sessions)
 }
 
-fn records(store: &dyn RecordStore) -> usize {
+const URLS: [&str; 2] = ["memory:", "sqlite://own.db"];
+
+fn records(store: &dyn Store) -> usize {
     store.find(&RecordQuery { limit: 99, ..RecordQuery::default() }).unwrap().len()
 }
 
 #[test]
 fn conversations_are_in_one_store_and_the_records_of_their_calls_in_the_other() {
-    let (own, journals, sessions) = split();
+    URLS.into_iter().for_each(are_apart);
+}
+
+fn are_apart(url: &str) {
+    let (_home, own, journals, sessions) = split(url);
     let turn = TurnId::fresh();
     let who = Identity::top("main", "s", turn.clone());
     let key = key_of(&who);
@@ -43,7 +51,11 @@ fn conversations_are_in_one_store_and_the_records_of_their_calls_in_the_other() 
 
 #[test]
 fn what_is_handed_over_is_kept_in_order_before_the_sessions_are_gone() {
-    let (own, journals, sessions) = split();
+    URLS.into_iter().for_each(are_in_order);
+}
+
+fn are_in_order(url: &str) {
+    let (_home, own, journals, sessions) = split(url);
     let turns: Vec<TurnId> = (0..50).map(|_| TurnId::fresh()).collect();
     let key = key_of(&Identity::top("main", "s", turns[0].clone()));
     for turn in &turns {

@@ -2,7 +2,7 @@
 
 use domain::json::Value;
 
-use super::env::{PINTLE, TestEnv};
+use super::env::PINTLE;
 use super::mcp::results;
 use super::run::{DONE, scripted};
 
@@ -70,8 +70,10 @@ fn a_folder_keeps_its_conversations_and_nothing_else() {
 
 #[test]
 fn a_call_that_waits_is_answered_in_the_users_store_whoever_keeps_the_conversation() {
-    let runs = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "echo it >>ran"}}]}"#;
-    let env = scripted(&format!("{runs},{DONE}"), "tools = ['exec']\nask = ['exec']\n");
+    let ends = r#"{"when": {"tool_result": "it-ran"}, "text": ["All done."]}"#;
+    let runs = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "echo it >>sub/ran; echo it-ran"}}]}"#;
+    let env = scripted(&format!("{ends},{runs}"), "tools = ['exec']\nask = ['exec']\n");
+    std::fs::create_dir(env.path("here/sub")).unwrap();
     env.found_config("[store]\nurl = 'sqlite://project.db'\n");
     assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
     let seen = env.pintle(&["run", "--quiet", "--session", "s", "go"]);
@@ -85,7 +87,7 @@ fn a_call_that_waits_is_answered_in_the_users_store_whoever_keeps_the_conversati
     assert_eq!(env.on_terminal("y\n", &["approvals", "approve", id]).code, Some(0));
     let seen = env.pintle(&["sessions", "resume", "--quiet", "s"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "All done.\n"), "{seen}");
-    assert_eq!(std::fs::read_to_string(env.path("here/ran")).unwrap(), "it\n");
+    assert_eq!(std::fs::read_to_string(env.path("here/sub/ran")).unwrap(), "it\n");
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn a_text_of_a_skill_that_nobody_accepted_reaches_no_model() {
     let shown = env.on_terminal("y\n", &["trust"]);
     assert!(shown.code == Some(0) && shown.out.contains("skill alpha  new\n  file       MORE.md  sha256"), "{shown}");
     assert_eq!(env.pintle(&["run", "--quiet", "--session", "one", "go"]).code, Some(0));
-    assert_eq!(results(&env, "one"), ["The body.\n", "And more.\n"]);
+    assert_eq!(results(&env, "one"), ["The body.", "And more.\n"]);
     // A manifest comes that speaks with the operator's voice, with no change of the configuration.
     let manifest = r#"{"hooks": [{"name": "x", "file": "a.md", "timing": "after_user_input", "role": "system", "persistent": false}]}"#;
     env.write("here/skills/alpha/hooks/hooks.json", manifest);
