@@ -387,8 +387,8 @@ pub fn unreadable(env: &Env, config: Option<&Path>) -> Option<Diagnostic> {
     let files = match config {
         Some(file) => vec![file.to_owned()],
         None => {
-            let own = discover::own_file(env).ok().flatten();
-            let found = discover::found(env, None).into_iter().flat_map(|folder| folder.files);
+            let own = places::own_file(env).ok().flatten();
+            let found = places::found(env, None).into_iter().flat_map(|folder| folder.files);
             own.into_iter().chain(found).collect()
         }
     };
@@ -413,8 +413,8 @@ pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
 /// # Errors
 /// Two stand in one folder.
 pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
-    let own = discover::own_file(env)?;
-    let nearest = discover::found(env, own.as_deref()).into_iter().find(|folder| !folder.files.is_empty());
+    let own = places::own_file(env)?;
+    let nearest = places::found(env, own.as_deref()).into_iter().find(|folder| !folder.files.is_empty());
     if let Some(FolderFiles { files, .. }) = nearest {
         return Ok(places::only_one(files)?.map(|found| (found, true)));
     }

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::layer::Layer;
-use super::places::{self, Env, FolderFiles};
+use super::places::{self, Env};
 use super::resolve::Trusted;
-use super::trust::{Acceptance, TrustStore, own_skills};
+use super::trust::{Acceptance, TrustStore};
 use crate::error::HostError;
 
 /// The files of a configuration.
@@ -39,12 +39,12 @@ impl Discovered {
     /// can tell what was accepted.
     pub(super) fn around(env: &Env, home: &Path) -> Result<Self, HostError> {
         let mut all = Self::default();
-        let own = own_file(env)?;
+        let own = places::own_file(env)?;
         if let Some(file) = &own {
             all.layers.push(Trusted::own(Layer::read(file, &env.cwd)?));
             all.files.push(file.clone());
         }
-        let folders = found(env, own.as_deref());
+        let folders = places::found(env, own.as_deref());
         if folders.is_empty() {
             return Ok(all);
         }
@@ -118,23 +118,8 @@ fn not_trusted(file: &Path) -> String {
     format!("{} is not trusted, and the accepted file beside it counts alone", file.display())
 }
 
-/// The user's own file, if there is one.
-///
-/// # Errors
-/// There are two.
-pub(super) fn own_file(env: &Env) -> Result<Option<PathBuf>, HostError> {
-    Ok(env.config_folder().map(|folder| places::file_in(&folder)).transpose()?.flatten())
-}
-
-/// What is found from the working directory upwards, the nearest first, without the user's own file.
-pub(super) fn found(env: &Env, own: Option<&Path>) -> Vec<FolderFiles> {
-    let own = own.map(|own| own.canonicalize().unwrap_or_else(|_| own.to_owned()));
-    let is_own = |file: &PathBuf| own.is_some() && file.canonicalize().ok() == own;
-    let mut folders = places::files_above(&env.cwd);
-    for folder in &mut folders {
-        folder.files.retain(|file| !is_own(file));
-        folder.links.retain(|link| !is_own(link));
-    }
-    folders.retain(|folder| *folder != FolderFiles::default());
-    folders
+/// The folder of skills that the user's own file names.
+fn own_skills(layers: &[Trusted]) -> Option<PathBuf> {
+    let named = |trusted: &Trusted| Some(trusted.layer.folder.join(trusted.layer.raw.skills_dir.as_ref()?));
+    layers.iter().find_map(named)
 }

@@ -89,7 +89,7 @@ pub const FILE_NAMES: [&str; 2] = ["pintle.toml", "pintle.json"];
 ///
 /// # Errors
 /// There are two.
-pub(super) fn file_in(folder: &Path) -> Result<Option<PathBuf>, HostError> {
+fn file_in(folder: &Path) -> Result<Option<PathBuf>, HostError> {
     let files = FILE_NAMES.map(|name| folder.join(name));
     only_one(files.into_iter().filter(|file| file.is_file()).collect())
 }
@@ -135,10 +135,31 @@ pub(super) fn files_of(folder: &Path) -> FolderFiles {
 
 /// The configuration files of `folder` and of those above, the nearest first, by the real path of each; folders
 /// without any are left out.
-pub(super) fn files_above(folder: &Path) -> Vec<FolderFiles> {
+fn files_above(folder: &Path) -> Vec<FolderFiles> {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let all = real.ancestors().map(files_of);
     all.filter(|found| *found != FolderFiles::default()).collect()
+}
+
+/// The user's own file, if there is one.
+///
+/// # Errors
+/// There are two.
+pub(super) fn own_file(env: &Env) -> Result<Option<PathBuf>, HostError> {
+    Ok(env.config_folder().map(|folder| file_in(&folder)).transpose()?.flatten())
+}
+
+/// What is found from the working directory upwards, the nearest first, without the user's own file.
+pub(super) fn found(env: &Env, own: Option<&Path>) -> Vec<FolderFiles> {
+    let own = own.map(|own| own.canonicalize().unwrap_or_else(|_| own.to_owned()));
+    let is_own = |file: &PathBuf| own.is_some() && file.canonicalize().ok() == own;
+    let mut folders = files_above(&env.cwd);
+    for folder in &mut folders {
+        folder.files.retain(|file| !is_own(file));
+        folder.links.retain(|link| !is_own(link));
+    }
+    folders.retain(|folder| *folder != FolderFiles::default());
+    folders
 }
 
 /// The bytes that `file` holds.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use domain::fault::Fault;
 use domain::json::{Object, Value, json};
 
-pub(super) use self::acceptance::{Acceptance, AcceptedSkills, own_skills};
+pub(super) use self::acceptance::{Acceptance, AcceptedSkills};
 pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, PlaceKind, covers};
 pub use self::file::{AcceptedEntry, TrustStore};
 use self::skills::FoundSkills;
@@ -25,7 +25,7 @@ pub(super) use self::skills::{SKILLS, path_of};
 use super::diagnostic::dotted;
 use super::layer::{ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
-use super::{LoadOptions, discover, found, places};
+use super::{LoadOptions, found, places};
 use crate::error::HostError;
 use crate::rule_files::RuleFolder;
 use crate::rule_files::folder::text_of;
@@ -100,7 +100,7 @@ pub fn survey(env: &Env, options: &LoadOptions<'_>, named: Option<&Path>) -> Res
     let store = TrustStore::open(&env.home(options.home)?)?;
     let (layer, _) = Layer::read(&file, &env.cwd)?;
     let search_path = env.vars.get("PATH").cloned();
-    let own = discover::own_file(env)?.and_then(|file| Layer::read(&file, &env.cwd).ok());
+    let own = places::own_file(env)?.and_then(|file| Layer::read(&file, &env.cwd).ok());
     let own_dir = own.and_then(|(own, _)| own.raw.skills_dir.map(|dir| own.folder.join(dir)));
     let skills = FoundSkills::of(&layer, own_dir.as_deref(), true);
     let entries = entries(&layer).into_iter().chain(skills.entries());
@@ -135,7 +135,7 @@ fn surveyed(env: &Env, named: Option<&Path>) -> Result<PathBuf, HostError> {
             let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
             Some(folder.zip(file.file_name()).map_or(file.clone(), |(folder, name)| folder.join(name)))
         }
-        None => discover::found(env, None).into_iter().next().map(in_folder).transpose()?.flatten(),
+        None => places::found(env, None).into_iter().next().map(in_folder).transpose()?.flatten(),
     };
     let file = file.ok_or_else(none)?;
     if file.symlink_metadata().is_ok_and(|of| of.is_symlink()) {

@@ -1,3 +1,5 @@
+//! Conversations in one store, the records of their calls in another one.
+
 use domain::approval::ApprovalState;
 use domain::id::TurnId;
 use domain::identity::Identity;

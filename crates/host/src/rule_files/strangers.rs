@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 100;
 
 /// The rules in `folders`, as hooks that are never asked.
 pub fn strangers(folders: &[RuleFolder]) -> Vec<Hook> {
-    let mut found: Vec<Hook> = folders.iter().flat_map(|folder| of_folder(folder)).collect();
+    let mut found: Vec<Hook> = folders.iter().flat_map(of_folder).collect();
     if found.len() > MAX_NAMED {
         let more = found.len() - MAX_NAMED;
         found.truncate(MAX_NAMED);

@@ -11,7 +11,6 @@ use super::{SpawnSeal, TrustStanding, TrustStore, entries, refused};
 use crate::config::found::never_counting;
 use crate::config::layer::Layer;
 use crate::config::places::Env;
-use crate::config::resolve::Trusted;
 
 /// How the entries of a found file stand.
 pub(in crate::config) struct Acceptance {
@@ -101,10 +100,4 @@ impl Acceptance {
         }
         Some(accepted)
     }
-}
-
-/// The folder of skills that the user's own file names.
-pub(in crate::config) fn own_skills(layers: &[Trusted]) -> Option<PathBuf> {
-    let named = |trusted: &Trusted| Some(trusted.layer.folder.join(trusted.layer.raw.skills_dir.as_ref()?));
-    layers.iter().find_map(named)
 }
