@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use self::arguments::Validator;
 pub use self::error::ToolError;
 pub use self::exec::{ExecGuard, ExecShell, INSIDE_EXEC, exec_helper_main};
-pub use self::protected::Protected;
+pub use self::protected::{Guard, Protected};
 use self::workspace::Workspace;
 
 /// The built-in tools that change nothing: what an agent gets when its configuration names none.
@@ -225,12 +225,13 @@ impl Tools {
         Ok(())
     }
 
-    /// Adds [`LOAD_SKILL`] for the skills of `scan` that the model is told of; nothing if there are none.
+    /// Adds [`LOAD_SKILL`] for the skills of `scan` that the model is told of; nothing if there are none. It reads
+    /// nothing that is `protected` from reading.
     ///
     /// # Errors
     /// When there is a tool of this name already.
-    pub fn add_skills(&mut self, scan: &Scan) -> Result<(), ToolsError> {
-        load_skill::LoadSkill::new(scan).map_or(Ok(()), |tool| self.add(Arc::new(tool)))
+    pub fn add_skills(&mut self, scan: &Scan, protected: &Protected) -> Result<(), ToolsError> {
+        load_skill::LoadSkill::new(scan, Guard::new(protected)).map_or(Ok(()), |tool| self.add(Arc::new(tool)))
     }
 
     /// The tool of exactly this name.

@@ -6,6 +6,7 @@
 pub mod catalogue;
 pub mod finding;
 pub mod scan;
+pub mod seal;
 pub(crate) mod timing;
 
 use std::collections::BTreeSet;

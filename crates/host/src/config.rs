@@ -1,8 +1,9 @@
 //! Configuration: which files count, what is wrong in them, and what comes out.
 //!
 //! Read in this order: [`raw`] (every key), [`document`] (a file as a tree that knows its places), `check` (unknown
-//! keys and wrong types), `layer` (one file, entry by entry), [`trust`] (how far a file that was merely found
-//! counts), `resolve` (layers into one [`Config`]), [`detect`] (providers that nobody configured).
+//! keys and wrong types), [`found`] (what a file may say that was merely found, and what only the user's own may), `layer`
+//! (one file, entry by entry), [`trust`] (how far a found file counts), `discover` (which files there are), `resolve`
+//! (layers into one [`Config`]), [`detect`] (providers that nobody configured).
 //!
 //! A bad entry is a [`Diagnostic`] and everything else loads; only a file that is missing or does not parse ends
 //! the command.
@@ -10,7 +11,9 @@
 mod check;
 pub mod detect;
 pub mod diagnostic;
+mod discover;
 pub mod document;
+pub mod found;
 mod layer;
 mod model;
 pub mod places;
@@ -34,19 +37,25 @@ use egress::Allow;
 use providers::RemovalMode;
 use providers::capabilities::Overrides;
 use providers::{ToolMode, WireKind};
+use skills::SkillSeals;
 use store::Durability;
 use url::Url;
 
 pub use self::detect::Probe;
 pub use self::diagnostic::{Diagnostic, Location};
+use self::discover::Discovered;
 use self::document::Document;
+#[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
 pub use self::places::Env;
+use self::places::FolderFiles;
 pub use self::raw::schema;
+#[cfg(test)]
 use self::resolve::Trusted;
-use self::trust::{SpawnSeal, TrustStore};
+use self::trust::SpawnSeal;
 use crate::error::HostError;
+use crate::rule_files::RuleFolder;
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
@@ -74,7 +83,7 @@ pub struct Loaded {
     pub config: Config,
     /// The findings, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
-    /// One line for each file of which something is left out because it is not trusted.
+    /// One line for each file of which something is left out because it is not trusted, or never counts where it is.
     pub left_out: Vec<String>,
     /// The files that were read, the user's own first.
     pub files: Vec<PathBuf>,
@@ -99,6 +108,10 @@ pub struct Config {
     pub durability: Durability,
     /// `sqlite://FILE`, relative to the home folder, or `memory:`.
     pub store_url: String,
+    /// The store of conversations, in the same form, where a found folder keeps its own.
+    pub conversations_url: Option<String>,
+    /// The folders of rules and of skills that found files name, accepted or not: no tool may write there.
+    pub found_folders: Vec<PathBuf>,
     /// Settings of the built-in tools.
     pub tools: ToolsConfig,
     /// Rules in the store and in files.
@@ -121,9 +134,9 @@ pub struct Config {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RulesConfig {
     /// Folders of files with rules.
-    pub dirs: Vec<PathBuf>,
+    pub dirs: Vec<RuleFolder>,
     /// Folders of files with rules that nobody accepted.
-    pub untrusted_dirs: Vec<PathBuf>,
+    pub untrusted_dirs: Vec<RuleFolder>,
     /// Built-in rules that are forced off.
     pub builtin_disable: Vec<String>,
     /// Secret variables that command hooks may list nevertheless.
@@ -262,6 +275,8 @@ pub struct AgentConfig {
     pub skills: Vec<NamedRef>,
     /// The folder that the folders of these stand in.
     pub skills_dir: PathBuf,
+    /// What somebody accepted of each, where they were merely found.
+    pub skill_seals: Option<SkillSeals>,
     /// How its turns go.
     pub flow: FlowConfig,
     /// The settings of turns that are planned.
@@ -357,24 +372,28 @@ pub enum HookKind {
 /// Loads the configuration.
 ///
 /// # Errors
-/// A file is missing or does not parse, two stand in one folder, or there is no home folder.
+/// A file is missing or does not parse, unless it was found and nobody accepted it; two that count stand in one folder;
+/// or there is no home folder.
 pub fn load(env: &Env, options: &LoadOptions<'_>) -> Result<Loaded, HostError> {
     let home = env.home(options.home)?;
-    let mut layers = Vec::new();
-    match options.config {
-        Some(file) => layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?)),
-        None => layers = found_layers(env, &home)?,
-    }
-    let files = layers.iter().map(|trusted| trusted.layer.document.file.clone()).collect();
+    let Discovered { mut layers, mut lines, files } = match options.config {
+        Some(file) => Discovered::named(file, env)?,
+        None => Discovered::around(env, &home)?,
+    };
     let (config, left_out) = resolve::resolve(&mut layers, env, &home, options)?;
-    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out, files })
+    lines.extend(left_out);
+    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out: lines, files })
 }
 
 /// The file that [`load`] could not read, and why.
 pub fn unreadable(env: &Env, config: Option<&Path>) -> Option<Diagnostic> {
     let files = match config {
         Some(file) => vec![file.to_owned()],
-        None => own_file(env).into_iter().chain(found_file(env, None)).flatten().collect(),
+        None => {
+            let own = places::own_file(env).ok().flatten();
+            let found = places::found(env, None).into_iter().flat_map(|folder| folder.files);
+            own.into_iter().chain(found).collect()
+        }
     };
     files.iter().find_map(|file| parsed(env, file).err())
 }
@@ -397,38 +416,12 @@ pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
 /// # Errors
 /// Two stand in one folder.
 pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
-    let own = own_file(env)?;
-    if let Some(found) = found_file(env, own.as_deref())? {
-        return Ok(Some((found, true)));
+    let own = places::own_file(env)?;
+    let nearest = places::found(env, own.as_deref()).into_iter().find(|folder| !folder.files.is_empty());
+    if let Some(FolderFiles { files, .. }) = nearest {
+        return Ok(places::only_one(files)?.map(|found| (found, true)));
     }
     Ok(own.or_else(|| Some(env.config_folder()?.join("pintle.toml"))).map(|file| (file, false)))
-}
-
-/// The user's own file, if there is one.
-fn own_file(env: &Env) -> Result<Option<PathBuf>, HostError> {
-    Ok(env.config_folder().map(|folder| places::file_in(&folder)).transpose()?.flatten())
-}
-
-/// The user's own file, and the nearest one from the working directory upwards.
-fn found_layers(env: &Env, home: &Path) -> Result<Vec<Trusted>, HostError> {
-    let mut layers = Vec::new();
-    let own = own_file(env)?;
-    if let Some(file) = &own {
-        layers.push(Trusted::by_place(Layer::read(file, &env.cwd)?));
-    }
-    if let Some(file) = found_file(env, own.as_deref())? {
-        let layer = Layer::read(&file, &env.cwd)?;
-        layers.push(Trusted::by_content(layer, &TrustStore::open(home)?, env));
-    }
-    Ok(layers)
-}
-
-/// The nearest configuration file from the working directory upwards, unless it is the user's own.
-fn found_file(env: &Env, own: Option<&Path>) -> Result<Option<PathBuf>, HostError> {
-    let Some(file) = places::file_above(&env.cwd)? else { return Ok(None) };
-    let real = |file: &Path| file.canonicalize().ok();
-    let same = own.is_some_and(|own| own == file || (real(own).is_some() && real(own) == real(&file)));
-    Ok((!same).then_some(file))
 }
 
 impl Config {
@@ -442,6 +435,8 @@ impl Config {
             strict_start: false,
             durability: Durability::default(),
             store_url: STORE_URL.to_owned(),
+            conversations_url: None,
+            found_folders: Vec::new(),
             tools: ToolsConfig::default(),
             agent_hooks: RulesConfig::default(),
             skills_dir: None,
@@ -458,10 +453,16 @@ impl Config {
         self.broken.get(STORE).map(String::as_str)
     }
 
+    /// Whether conversations are kept no longer than this process lives.
+    pub fn forgets_conversations(&self) -> bool {
+        self.conversations_url.as_ref().unwrap_or(&self.store_url) == "memory:"
+    }
+
     /// Lets nothing be kept: for commands whose events are nobody's record.
     pub fn keep_nothing(&mut self) {
         self.broken.remove(STORE);
         self.store_url = "memory:".to_owned();
+        self.conversations_url = None;
     }
 
     /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.

@@ -11,6 +11,7 @@ use domain::approval::ApprovalMode;
 use domain::fault::Fault;
 use domain::history::HistoryKey;
 use domain::hook::{HookState, OBSERVER_TIMEOUT};
+use domain::store::SessionStore;
 use egress::Egress;
 use engine::evidence::Evidence;
 use engine::native::NativeHandler;
@@ -20,11 +21,13 @@ use providers::ProviderSpec;
 use store::Store;
 
 use crate::collector::Collector;
+use crate::config::places::FILE_NAMES;
 use crate::config::trust::before_spawn;
 use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
     ProviderConfig, detect,
 };
+use crate::conversations::open_sessions;
 use crate::error::HostError;
 use crate::files::HostMedia;
 use crate::home;
@@ -55,8 +58,10 @@ pub struct Host {
     pub loaded: Loaded,
     /// The hooks.
     pub engine: Arc<Engine>,
-    /// The records, the sessions and the approvals.
+    /// The records, the approvals, the rules, and the sessions unless a found folder keeps these.
     pub store: Arc<dyn Store>,
+    /// The sessions.
+    pub sessions: Arc<dyn SessionStore>,
     /// Where persons are asked.
     pub approvals: Arc<Approvals>,
     env: Env,
@@ -85,6 +90,7 @@ impl Host {
         let config = &loaded.config;
         let rule_env = RuleEnvironment::of(config, &env)?;
         let store = rule_env.open_store(config)?;
+        let sessions = open_sessions(config, &store)?;
         if let Err(why) = home::close(&config.home) {
             tracing::info!("{why}");
         }
@@ -109,6 +115,7 @@ impl Host {
             loaded,
             engine,
             store,
+            sessions,
             approvals,
             env,
             orphans,
@@ -243,7 +250,7 @@ impl Host {
     pub fn tools(&self, agent: &AgentConfig) -> Result<Tools, HostError> {
         let mut tools = self.builtin_tools(agent)?;
         self.servers.catalogue().add_to(&mut tools, agent.tools.as_deref());
-        let added = tools.add_skills(&self.skills.of(&agent.name));
+        let added = tools.add_skills(&self.skills.of(&agent.name), &self.protected());
         added.map_err(|error| HostError::usage(format!("agents.{}.skills: {error}", agent.name)))?;
         Ok(tools)
     }
@@ -281,14 +288,20 @@ impl Host {
         files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
         // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
         for folder in &config.agent_hooks.dirs {
-            files.extend(rule_files::listed(folder).unwrap_or_default());
-            files.push(folder.clone());
+            files.extend(rule_files::listed(&folder.dir).unwrap_or_default());
+            files.push(folder.dir.clone());
         }
+        // Nor may it lay there what somebody might accept unread.
+        files.extend(config.found_folders.clone());
         // Whoever could write a text of a skill would speak as the operator in every later turn.
         files.extend(config.agents.values().filter(|agent| !agent.skills.is_empty()).flat_map(skill_folders));
         // They are named to programs that work somewhere else.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        Protected { files: files.into_iter().map(absolute).collect(), dirs: vec![absolute(config.home.clone())] }
+        Protected {
+            files: files.into_iter().map(absolute).collect(),
+            dirs: vec![absolute(config.home.clone())],
+            names: FILE_NAMES.map(str::to_owned).to_vec(),
+        }
     }
 
     /// The settings of a provider, with its key from the environment.

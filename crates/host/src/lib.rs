@@ -8,6 +8,7 @@ pub mod builtins;
 pub mod collector;
 pub mod config;
 mod config_store;
+pub mod conversations;
 pub mod error;
 pub mod files;
 pub mod home;

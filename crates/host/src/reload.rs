@@ -104,7 +104,7 @@ fn fresh<'a>(old: &[Diagnostic], new: &'a [Diagnostic]) -> Option<&'a Diagnostic
 /// The settings that a running program cannot change.
 fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
     let mut later = Vec::new();
-    if old.store_url != new.store_url {
+    if old.store_url != new.store_url || old.conversations_url != new.conversations_url {
         later.push("store.url".to_owned());
     }
     if old.durability != new.durability {

@@ -6,12 +6,12 @@ mod meant;
 mod records;
 mod strangers;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use folder::is_readable;
 
 pub use filed::{FileContext, FileProblem, FiledRules, GATES, GoodRule, IN_FOLDER, folder_of};
-pub use folder::{is_rules, listed};
+pub use folder::{RuleFolder, is_rules, listed};
 pub use records::{RecordsError, RecordsFile};
 pub use strangers::{mounted, strangers};
 
@@ -27,7 +27,7 @@ pub struct RuleFile {
 ///
 /// # Errors
 /// The folder cannot be read. A file that cannot be read is among the files.
-pub fn read(folder: &Path) -> Result<Vec<RuleFile>, String> {
+pub fn read(folder: &RuleFolder) -> Result<Vec<RuleFile>, String> {
     let one = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let read = match is_readable(path) {
@@ -36,5 +36,5 @@ pub fn read(folder: &Path) -> Result<Vec<RuleFile>, String> {
         };
         RuleFile { name, read }
     };
-    Ok(listed(folder)?.iter().map(one).collect())
+    Ok(folder.files()?.iter().map(one).collect())
 }

@@ -2,7 +2,6 @@
 //! an edition does not have.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
 
 use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, HookId};
@@ -18,7 +17,7 @@ use rules::record;
 
 use crate::config::Config;
 use crate::rule_files::{
-    FileContext, FileProblem, FiledRules, GATES, GoodRule, IN_FOLDER, folder_of, mounted, strangers,
+    FileContext, FileProblem, FiledRules, GATES, GoodRule, IN_FOLDER, RuleFolder, folder_of, mounted, strangers,
 };
 
 /// Who does this, in the change log.
@@ -97,8 +96,8 @@ impl RuleSync<'_> {
             Ok(rules) => self.carry_out(&rules, self.read(&rules)),
             // The rule cache says so, and shuts the gates. It opens them once the store is back, but not without these.
             Err(error) => {
-                let why = |dir: &PathBuf| {
-                    let dir = dir.display().to_string();
+                let why = |folder: &RuleFolder| {
+                    let dir = folder.dir.display().to_string();
                     let why = format!("the rules of {dir} were not read, since the store could not be: {error}");
                     FileProblem::somewhere("the rules of files", &dir, format!("{why}; start Pintle again"))
                 };
@@ -211,7 +210,7 @@ impl RuleSync<'_> {
 
     /// The rules of files stand in the table like others; one that is in no file any more goes.
     fn mirror(&self, rules: &StoredRules, good: Vec<GoodRule>, sync_report: &mut SyncReport) {
-        let folders: Vec<String> = self.config.agent_hooks.dirs.iter().map(|dir| folder_of(dir)).collect();
+        let folders: Vec<String> = self.config.agent_hooks.dirs.iter().map(|folder| folder_of(&folder.dir)).collect();
         let mut changes: Vec<RuleChange> = good.iter().filter_map(|good| self.mirrored(rules, good)).collect();
         sync_report.files = good.into_iter().map(|good| good.kept).collect();
         // What cannot be read may still be meant.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::tools::{BUILTIN, LOAD_SKILL, READ_ONLY, canonical_builtin};
+use agent::tools::{BUILTIN, Guard, LOAD_SKILL, Protected, READ_ONLY, canonical_builtin};
 use dialects::skill::manifest::AgentView;
 use domain::hook::HookState;
 use domain::skill::finding::{Finding, FindingCode};
@@ -79,8 +79,16 @@ pub fn scan(config: &Config, agent: &AgentConfig) -> Scan {
 
 fn look_with(scanner: &mut Scanner, config: &Config, agent: &AgentConfig) -> bool {
     let enabled: Vec<String> = agent.skills.iter().map(|named| named.text.clone()).collect();
+    // A text under another name of a key would be sent with the next request.
+    let guard = Guard::new(&Protected { dirs: vec![config.home.clone()], ..Protected::default() });
     view(config, agent, |view| {
-        scanner.look(SkillSelection { dir: &agent.skills_dir, enabled: &enabled, agent: Some(view) })
+        scanner.look(SkillSelection {
+            dir: &agent.skills_dir,
+            enabled: &enabled,
+            agent: Some(view),
+            seals: agent.skill_seals.as_ref(),
+            hidden: Some(&|file| guard.hides(file)),
+        })
     })
 }
 

@@ -15,6 +15,7 @@ use domain::checkpoint::{
     SubagentStart, UserPromptSubmit,
 };
 use domain::hook::OnFailure;
+use host::config::found::{FOUND_KEYS, FoundCount};
 use pintle_cli::cli::Cli;
 
 /// Compares the file at `path`, from the root of the repository, with `expected`; or writes it.
@@ -102,6 +103,30 @@ fn of_types<C: Checkpoint>() -> String {
     ];
     let allowed = answers.iter().filter(|(_, carries)| !carries.ends_with("::Never")).map(|(word, _)| *word);
     std::iter::once("continue").chain(allowed).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_page_of_found_folders() {
+    let mut page = String::from(
+        "# What a found folder may do\n\nGenerated from the code by `cargo xtask gen`.\n\n\
+         A configuration that was merely found, in the working directory or above it, counts as far as somebody accepted \
+         it with `pintle trust`: entry by entry, by content, in the folder where it stands. Until then it contributes \
+         nothing but one line on standard error, which names what is left out; its hooks are recorded as not run: \
+         *untrusted*. What would switch something of yours off or send it elsewhere never counts there, and one line \
+         names it. Your own configuration and a file named with `-c` may say everything. See \
+         [trust](../guide/configuration.md#trust).\n\n\
+         `*` stands for a name.\n\n| key | in a found file | |\n|---|---|---|\n",
+    );
+    let mut keys = FOUND_KEYS.to_vec();
+    keys.sort_by_key(|key| key.path);
+    for key in keys {
+        let count = match key.count {
+            FoundCount::WhenAccepted => "when accepted",
+            FoundCount::Never => "**never**",
+        };
+        writeln!(page, "| `{}` | {count} | {} |", key.path, key.note).unwrap();
+    }
+    check("docs/reference/found-folders.md", &page);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn measure() -> anyhow::Result<()> {
     }
     if report.wants("skills-again") {
         let mut scanner = Scanner::default();
-        let wanted = SkillSelection { dir, enabled, agent: None };
+        let wanted = SkillSelection::of(dir, enabled);
         scanner.look(wanted);
         let mut again = || {
             ensure!(!scanner.look(wanted), "nothing changed");

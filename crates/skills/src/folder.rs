@@ -3,22 +3,42 @@
 //! nor a link leads out of it, whoever changes it meanwhile.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, FileTypeExt as _, OpenOptions, OpenOptionsExt as _};
 use domain::skill::finding::FileRefusal;
+use domain::skill::seal::SkillSeal;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
 /// Most entries of a folder that are looked at where names are listed: a folder of more is no folder of texts.
 const MAX_LISTED: usize = 4096;
 
+/// Most files of a skill that can be accepted: a folder of more is no skill.
+const MAX_FILES: usize = 2048;
+
+/// Most bytes of a skill that can be accepted, all files together: far more than models read.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Says of an opened file whether it is hidden from whoever reads skills.
+pub type IsHidden<'a> = &'a dyn Fn(&File) -> bool;
+
+/// What of a skill's folder may be read.
+#[derive(Clone, Copy, Default)]
+pub struct ReadLimits<'a> {
+    /// Only files that it covers; all of them without it.
+    pub seal: Option<&'a SkillSeal>,
+    /// Nothing of which it says so.
+    pub hidden: Option<IsHidden<'a>>,
+}
+
 /// The folder of a skill.
-#[derive(Debug)]
-pub struct SkillFolder {
+pub struct SkillFolder<'a> {
     dir: Dir,
+    limits: ReadLimits<'a>,
 }
 
 /// Why a file of a skill is not read.
@@ -52,19 +72,54 @@ impl fmt::Display for SkillFileError {
     }
 }
 
-impl SkillFolder {
-    /// Opens a folder, which may be a link to one.
+impl<'a> SkillFolder<'a> {
+    /// Opens a folder, which may be a link to one, to read no more of it than `limits` has.
     ///
     /// # Errors
     /// It is not there, or no folder, or the system refuses.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { dir: Dir::open_ambient_dir(path, ambient_authority())? })
+    pub fn open(path: &Path, limits: ReadLimits<'a>) -> io::Result<Self> {
+        Ok(Self { dir: Dir::open_ambient_dir(path, ambient_authority())?, limits })
+    }
+
+    /// All files of the folder and of those below, with what each holds. Links are followed to files inside.
+    ///
+    /// # Errors
+    /// There are more files, or more bytes, than anybody could look through; or one cannot be read.
+    pub fn seal(&self) -> Result<SkillSeal, SkillFileError> {
+        let mut seal = SkillSeal::default();
+        let (mut folders, mut entries, mut left) = (vec![PathBuf::from(".")], 0, MAX_BYTES);
+        while let Some(folder) = folders.pop() {
+            let listed = self.dir.read_dir(&folder).map_err(|error| self.refused(&folder, &error))?;
+            for entry in listed {
+                let entry = entry.map_err(|error| self.refused(&folder, &error))?;
+                entries += 1;
+                if entries > MAX_FILES {
+                    let detail = format!("the folder holds more than {MAX_FILES} files");
+                    return Err(SkillFileError::new(FileRefusal::TooLarge, detail));
+                }
+                let path = folder.join(entry.file_name());
+                let is_folder = entry.file_type().is_ok_and(|of| of.is_dir());
+                if is_folder {
+                    folders.push(path);
+                    continue;
+                }
+                // What is no file, or leads out, is never read either.
+                if !self.dir.metadata(&path).is_ok_and(|of| of.is_file()) {
+                    continue;
+                }
+                let bytes = self.read(&path, usize::try_from(left).unwrap_or(usize::MAX))?;
+                left = left.saturating_sub(bytes.len() as u64);
+                seal.add(&path, &bytes);
+            }
+        }
+        Ok(seal)
     }
 
     /// What `path` holds, at most `max_bytes` of it.
     ///
     /// # Errors
-    /// It is not there, leads out of the folder, is no regular file, is larger, or the system refuses.
+    /// It is not there, leads out of the folder, is no regular file, is larger, is hidden or not what was accepted, or
+    /// the system refuses.
     pub fn read(&self, path: &Path, max_bytes: usize) -> Result<Vec<u8>, SkillFileError> {
         // A device acts already when it is opened, so what is none is sorted out first.
         regular(self.dir.metadata(path).map_err(|error| self.refused(path, &error))?.file_type())?;
@@ -74,6 +129,10 @@ impl SkillFolder {
         let file = opened.map_err(|error| self.refused(path, &error))?;
         let of = file.metadata().map_err(|error| self.refused(path, &error))?;
         regular(of.file_type())?;
+        let file = file.into_std();
+        if self.limits.hidden.is_some_and(|is_hidden| is_hidden(&file)) {
+            return Err(SkillFileError::plain(FileRefusal::Protected));
+        }
         let too_large = |bytes: u64| {
             SkillFileError::new(FileRefusal::TooLarge, format!("{bytes} bytes, at most {max_bytes} are read"))
         };
@@ -85,6 +144,9 @@ impl SkillFolder {
         file.take(max + 1).read_to_end(&mut bytes).map_err(|error| self.refused(path, &error))?;
         if bytes.len() > max_bytes {
             return Err(too_large(bytes.len() as u64));
+        }
+        if self.limits.seal.is_some_and(|seal| !seal.covers(path, &bytes)) {
+            return Err(SkillFileError::plain(FileRefusal::NotAccepted));
         }
         Ok(bytes)
     }

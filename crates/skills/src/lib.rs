@@ -9,6 +9,7 @@ mod front;
 mod reading;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,8 +17,9 @@ use dialects::skill::manifest::AgentView;
 use domain::skill::SkillHook;
 use domain::skill::finding::{FileRefusal, Finding, FindingCode};
 use domain::skill::scan::{Scan, Skill};
+use domain::skill::seal::SkillSeal;
 
-pub use self::folder::{SkillFileError, SkillFolder, folders};
+pub use self::folder::{IsHidden, ReadLimits, SkillFileError, SkillFolder, folders};
 pub use self::reading::MAX_BODY_BYTES;
 use self::reading::{BODY, ReadSkill, look};
 
@@ -30,12 +32,33 @@ pub struct SkillSelection<'a> {
     pub enabled: &'a [String],
     /// The agent that enables them; none where nobody says.
     pub agent: Option<AgentView<'a>>,
+    /// What somebody accepted of each, by name; none where the folder is the user's own. A skill that is not among
+    /// them has no files.
+    pub seals: Option<&'a SkillSeals>,
+    /// Which files are hidden; none without it.
+    pub hidden: Option<IsHidden<'a>>,
+}
+
+/// What somebody accepted of skills, by name.
+pub type SkillSeals = BTreeMap<String, Arc<SkillSeal>>;
+
+impl<'a> SkillSelection<'a> {
+    /// The skills of the user's own folder `dir`, for no agent in particular.
+    pub fn of(dir: &'a Path, enabled: &'a [String]) -> Self {
+        Self { dir, enabled, agent: None, seals: None, hidden: None }
+    }
+}
+
+impl fmt::Debug for SkillSelection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SkillSelection").field("dir", &self.dir).field("enabled", &self.enabled).finish_non_exhaustive()
+    }
 }
 
 /// The hooks of the enabled skills, in running order, and what is wrong with these skills.
 pub fn scan_hooks(enabled: &[String], dir: &Path) -> Scan {
     let mut scanner = Scanner::default();
-    scanner.look(SkillSelection { dir, enabled, agent: None });
+    scanner.look(SkillSelection::of(dir, enabled));
     Arc::unwrap_or_clone(scanner.current)
 }
 
@@ -43,8 +66,8 @@ pub fn scan_hooks(enabled: &[String], dir: &Path) -> Scan {
 ///
 /// # Errors
 /// There is no such skill any more, or the file is refused.
-pub fn body(folder: &Path, file: Option<&str>) -> Result<String, SkillFileError> {
-    let opened = SkillFolder::open(folder)
+pub fn body(folder: &Path, file: Option<&str>, limits: ReadLimits<'_>) -> Result<String, SkillFileError> {
+    let opened = SkillFolder::open(folder, limits)
         .map_err(|error| SkillFileError { why: FileRefusal::Missing, detail: error.to_string() })?;
     let path = file.unwrap_or(BODY);
     let bytes = opened.read(Path::new(path), MAX_BODY_BYTES)?;

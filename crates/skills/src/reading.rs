@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dialects::skill::manifest::{self, MAX_MANIFEST_BYTES, Manifest, ManifestContext, ManifestEntry};
 use dialects::skill::name;
@@ -13,9 +14,10 @@ use crate::front;
 use domain::skill::SkillHook;
 use domain::skill::finding::{FileRefusal, Finding, FindingCode};
 use domain::skill::scan::Skill;
+use domain::skill::seal::SkillSeal;
 
 use super::SkillSelection;
-use super::folder::{SkillFileError, SkillFolder, folders};
+use super::folder::{ReadLimits, SkillFileError, SkillFolder, folders};
 
 /// The folder of hooks in that of a skill.
 const HOOKS: &str = "hooks";
@@ -47,7 +49,10 @@ pub(super) fn look(wanted: SkillSelection<'_>, name: &str) -> ReadSkill {
         return none(Finding::new(FindingCode::S1, name, message).instead("one plain name of a folder", name));
     }
     let path = wanted.dir.join(name);
-    let folder = match SkillFolder::open(&path) {
+    let accepted = |seals: &super::SkillSeals| seals.get(name).cloned().unwrap_or_default();
+    let seal: Option<Arc<SkillSeal>> = wanted.seals.map(accepted);
+    let limits = ReadLimits { seal: seal.as_deref(), hidden: wanted.hidden };
+    let folder = match SkillFolder::open(&path, limits) {
         Ok(folder) => folder,
         Err(error) => return none(absent(wanted.dir, name, &error)),
     };
@@ -57,7 +62,7 @@ pub(super) fn look(wanted: SkillSelection<'_>, name: &str) -> ReadSkill {
     let broken = hooks.is_none();
     let hooks = hooks.unwrap_or_default();
     let findings = eye.found;
-    let skill = Skill { name: name.to_owned(), folder: path, description, hooks, stale: false };
+    let skill = Skill { name: name.to_owned(), folder: path, description, hooks, stale: false, seal: seal.clone() };
     ReadSkill { skill: Some(skill), findings, broken }
 }
 
@@ -83,7 +88,7 @@ struct SkillReader<'a> {
     wanted: SkillSelection<'a>,
     name: &'a str,
     path: &'a Path,
-    folder: &'a SkillFolder,
+    folder: &'a SkillFolder<'a>,
     found: Vec<Finding>,
 }
 

@@ -34,8 +34,8 @@ use domain::id::TenantId;
 use domain::json::Object;
 use domain::rule::Rule;
 use domain::store::{
-    ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionStore,
-    StoreError, StoredTurn,
+    ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionKey,
+    SessionStore, StoreError, StoredTurn,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -117,6 +117,13 @@ pub trait Store:
     /// # Errors
     /// The store cannot do it.
     fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError>;
+
+    /// Makes void what waits or was not used of the questions about calls of the session `key`: for whoever keeps its
+    /// journal elsewhere. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError>;
 }
 
 /// Why a store could not be opened.

@@ -108,6 +108,11 @@ impl Store for Memory {
     fn rotate_config(&self, _: &Rule, _: &Object) -> Result<bool, StoreError> {
         Err(StoreError::Unavailable("rows in memory go with their process; nothing is rotated there".into()))
     }
+
+    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.memory().void_session(key);
+        Ok(())
+    }
 }
 
 impl RecordStore for Memory {

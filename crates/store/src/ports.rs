@@ -60,6 +60,10 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
     fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
         self.0.write(|db| rotation::config(db, before, config))
     }
+
+    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.0.write(|db| approvals::void_session(db, key))
+    }
 }
 
 impl<D: Database> RecordStore for SqlStore<D> {

@@ -1,26 +1,29 @@
 //! `load_skill`: what a skill says, when a model wants to know.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use domain::json::json;
 use domain::llm::ToolDef;
-use domain::skill::scan::Scan;
+use domain::skill::scan::{Scan, Skill};
 use domain::tool::ToolOutput;
 use engine::permit::Permit;
 use engine::tool::Tool;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use skills::{self, SkillFileError};
+use skills::{self, ReadLimits, SkillFileError};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;
+use super::protected::Guard;
 use super::{LOAD_SKILL, blocking, typed};
 
 /// Reads the files of the skills that the model was told of.
 pub(super) struct LoadSkill {
     definition: ToolDef,
-    /// The skills, each with its folder.
-    folders: Vec<(String, PathBuf)>,
+    /// The skills.
+    skills: Vec<Skill>,
+    /// What belongs to the host, whatever it is called in the folder of a skill.
+    guard: Arc<Guard>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -30,12 +33,12 @@ struct Args {
 }
 
 impl LoadSkill {
-    /// The tool for the skills of `scan` that have a description; none if no skill has one.
-    pub(super) fn new(scan: &Scan) -> Option<Self> {
+    /// The tool for the skills of `scan` that have a description; none if no skill has one. It reads nothing that
+    /// `guard` hides.
+    pub(super) fn new(scan: &Scan, guard: Guard) -> Option<Self> {
         let catalogue = scan.catalogue();
-        let folder = |name: &str| Some((name.to_owned(), scan.skill(name)?.folder.clone()));
-        let folders: Vec<_> = catalogue.names().filter_map(folder).collect();
-        let names: Vec<&str> = folders.iter().map(|(name, _)| name.as_str()).collect();
+        let skills: Vec<Skill> = catalogue.names().filter_map(|name| scan.skill(name).cloned()).collect();
+        let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
         let definition = ToolDef::new(
             LOAD_SKILL,
             "Reads the instructions of a skill, or another file of its folder that they name.",
@@ -53,11 +56,7 @@ impl LoadSkill {
                 "additionalProperties": false,
             }),
         );
-        (!folders.is_empty()).then_some(Self { definition, folders })
-    }
-
-    fn folder(&self, name: &str) -> Option<PathBuf> {
-        self.folders.iter().find(|(skill, _)| skill == name).map(|(_, folder)| folder.clone())
+        (!skills.is_empty()).then_some(Self { definition, skills, guard: Arc::new(guard) })
     }
 }
 
@@ -78,13 +77,18 @@ impl Tool for LoadSkill {
                 Err(reason) => return ToolOutput::error(reason),
             };
             // The schema names them all.
-            let Some(folder) = self.folder(&name) else {
+            let Some(skill) = self.skills.iter().find(|skill| skill.name == name).cloned() else {
                 return ToolOutput::error(format!("there is no skill `{name}`"));
             };
-            blocking(cancel, move |_| match skills::body(&folder, file.as_deref()) {
-                Ok(text) if text.trim().is_empty() => Ok(ToolOutput::ok("(nothing is written there)")),
-                Ok(text) => Ok(ToolOutput::ok(text)),
-                Err(why) => Err(refused(&name, file.as_deref(), &why)),
+            let guard = self.guard.clone();
+            blocking(cancel, move |_| {
+                let ids = guard.ids();
+                let limits = ReadLimits { seal: skill.seal.as_deref(), hidden: Some(&|file| ids.hides_opened(file)) };
+                match skills::body(&skill.folder, file.as_deref(), limits) {
+                    Ok(text) if text.trim().is_empty() => Ok(ToolOutput::ok("(nothing is written there)")),
+                    Ok(text) => Ok(ToolOutput::ok(text)),
+                    Err(why) => Err(refused(&name, file.as_deref(), &why)),
+                }
             })
             .await
         })

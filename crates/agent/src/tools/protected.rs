@@ -2,7 +2,8 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ pub struct Protected {
     pub files: Vec<PathBuf>,
     /// Nothing in or below these may be read or changed.
     pub dirs: Vec<PathBuf>,
+    /// File tools write no file of these names, wherever it would stand and whatever the case of its letters.
+    pub names: Vec<String>,
 }
 
 /// Device and inode: what a file is, whatever it is called.
@@ -32,9 +35,10 @@ const MAX_LINK_SEARCH: usize = 100_000;
 
 /// [`Protected`], compared by canonical path and by identity.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub struct Guard {
     files: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
+    names: Vec<String>,
 }
 
 /// The identities of what is protected, as of one call: a file that is replaced gets another one.
@@ -52,6 +56,7 @@ impl Protected {
         Self {
             files: self.files.iter().map(|path| resolve(path)).collect(),
             dirs: self.dirs.iter().map(|path| resolve(path)).collect(),
+            names: self.names.clone(),
         }
     }
 }
@@ -70,9 +75,15 @@ fn resolve(path: &Path) -> PathBuf {
 }
 
 impl Guard {
-    pub(super) fn new(protected: &Protected) -> Self {
-        let Protected { files, dirs } = protected.resolved();
-        Self { files, dirs }
+    /// The guard of what is `protected`.
+    pub fn new(protected: &Protected) -> Self {
+        let Protected { files, dirs, names } = protected.resolved();
+        Self { files, dirs, names }
+    }
+
+    /// Whether the opened `file` must not be read, whatever name it was opened by.
+    pub fn hides(&self, file: &File) -> bool {
+        self.ids().hides_opened(file)
     }
 
     pub(super) fn ids(&self) -> Ids<'_> {
@@ -103,6 +114,13 @@ impl Ids<'_> {
         below.as_ref().is_none_or(|ids| ids.contains(&identity(of)))
     }
 
+    /// Whether the opened `file` must not be read, by where it really is or by one of its other names. One of which
+    /// nothing can be learned must not.
+    pub(super) fn hides_opened(&self, file: &File) -> bool {
+        let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        file.metadata().map_or(true, |of| self.hides_link(&of)) || real.is_ok_and(|real| self.hides(&real))
+    }
+
     /// # Errors
     /// When the opened file at the real path `real` must not be read.
     pub(super) fn check_read(&self, shown: &str, real: &Path, of: &fs::Metadata) -> Result<(), ToolError> {
@@ -119,7 +137,9 @@ impl Ids<'_> {
         let is_protected = |dir: &Path| fs::metadata(dir).is_ok_and(|m| self.files.contains(&identity(&m)));
         let named =
             self.guard.files.iter().any(|file| real.starts_with(file)) || real.ancestors().skip(1).any(is_protected);
-        if named || self.hides(real) || of.is_some_and(same_file) {
+        let name = real.file_name().unwrap_or_default();
+        let reserved = self.guard.names.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
+        if named || reserved || self.hides(real) || of.is_some_and(same_file) {
             return Err(ToolError::Protected(shown.into(), "change"));
         }
         Ok(())

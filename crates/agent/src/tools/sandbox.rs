@@ -113,7 +113,7 @@ struct Plan {
 
 impl Plan {
     fn new(protected: &Protected) -> Self {
-        let Protected { files, dirs } = protected.resolved();
+        let Protected { files, dirs, .. } = protected.resolved();
         let (files, dirs) = (BTreeSet::from_iter(files), BTreeSet::from_iter(dirs));
         let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
         let on_the_way_to_dirs: BTreeSet<_> = dirs.iter().flat_map(above).collect();

@@ -34,7 +34,11 @@ impl Tree {
             fs::write(path, text).unwrap();
         }
         let at = |path: &str| base.path().join(path);
-        let protected = Protected { files: vec![at("ws/pintle.toml"), at("ws/later.toml")], dirs: vec![at("home")] };
+        let protected = Protected {
+            files: vec![at("ws/pintle.toml"), at("ws/later.toml")],
+            dirs: vec![at("home")],
+            names: vec!["pintle.json".into()],
+        };
         let workspace = Workspace::open(&at("ws"), &protected).unwrap();
         Self { base, workspace, protected }
     }

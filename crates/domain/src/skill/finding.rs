@@ -174,6 +174,10 @@ pub enum FileRefusal {
     EmptyText,
     /// The system does not let it be read.
     Unreadable,
+    /// It is the host's own, under another name.
+    Protected,
+    /// It is not what somebody accepted.
+    NotAccepted,
 }
 
 impl FileRefusal {
@@ -189,6 +193,8 @@ impl FileRefusal {
             Self::Nul => "nul",
             Self::EmptyText => "empty_text",
             Self::Unreadable => "unreadable",
+            Self::Protected => "protected",
+            Self::NotAccepted => "not_accepted",
         }
     }
 
@@ -204,6 +210,8 @@ impl FileRefusal {
             Self::Nul => "holds a zero byte",
             Self::EmptyText => "holds no text",
             Self::Unreadable => "cannot be read",
+            Self::Protected => "is protected: it is one of Pintle's own files",
+            Self::NotAccepted => "is not as it was accepted with `pintle trust`",
         }
     }
 }

@@ -1,9 +1,11 @@
 //! What looking through the folders of skills yields.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::catalogue::Catalogue;
 use super::finding::{Finding, Severity};
+use super::seal::SkillSeal;
 use super::{SkillHook, Skills};
 
 /// One enabled skill.
@@ -19,6 +21,8 @@ pub struct Skill {
     pub hooks: Vec<SkillHook>,
     /// Whether the hooks are those of an earlier look, because the manifest of now cannot be read.
     pub stale: bool,
+    /// Its files as somebody accepted them; none where the skill is the user's own.
+    pub seal: Option<Arc<SkillSeal>>,
 }
 
 /// The enabled skills as they were found, in running order. It never changes: a later look yields another one.

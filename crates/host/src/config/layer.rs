@@ -9,6 +9,7 @@ use domain::json::Value;
 use super::check::check;
 use super::diagnostic::{Diagnostic, dotted};
 use super::document::{Document, NodeKind, TreeMember, TreeNode};
+use super::found::{FoundConfig, OwnConfig, split};
 use super::places;
 use super::raw::{RawConfig, cached_schema};
 use crate::error::HostError;
@@ -32,8 +33,8 @@ pub(super) struct Layer {
     pub(super) document: Document,
     /// The folder that relative paths start from.
     pub(super) folder: PathBuf,
-    /// Everything that is good, entries that are switched off left out.
-    pub(super) raw: RawConfig,
+    /// Everything that is good and that any file may say, entries that are switched off left out.
+    pub(super) raw: FoundConfig,
     /// The limits of hooks that do not set their own.
     pub(super) defaults: Defaults,
     /// The findings.
@@ -43,11 +44,11 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// Reads `file`, taken from `cwd`.
+    /// Reads `file`, taken from `cwd`: what any file may say, and what counts only if it is the user's own.
     ///
     /// # Errors
     /// It is missing or does not parse.
-    pub(super) fn read(file: &Path, cwd: &Path) -> Result<Self, HostError> {
+    pub(super) fn read(file: &Path, cwd: &Path) -> Result<(Self, OwnConfig), HostError> {
         let bytes = places::read(&cwd.join(file))?;
         let absolute = cwd.join(file);
         let folder = absolute.parent().unwrap_or(cwd).to_owned();
@@ -58,13 +59,13 @@ impl Layer {
     ///
     /// # Errors
     /// They do not parse.
-    pub(super) fn parse(file: &Path, folder: PathBuf, bytes: &[u8]) -> Result<Self, HostError> {
+    pub(super) fn parse(file: &Path, folder: PathBuf, bytes: &[u8]) -> Result<(Self, OwnConfig), HostError> {
         let document = Document::parse(file, bytes).map_err(|why| HostError::usage(why.to_string()))?;
         let checked = check(&document, cached_schema());
         let mut layer = Self {
             document,
             folder,
-            raw: RawConfig::default(),
+            raw: FoundConfig::default(),
             defaults: Defaults::default(),
             diagnostics: Vec::new(),
             bad: BTreeMap::new(),
@@ -80,9 +81,10 @@ impl Layer {
         for problem in counts {
             layer.report(problem);
         }
-        layer.raw = layer.decode(&dropped)?;
+        let (raw, own) = split(layer.decode(&dropped)?);
+        layer.raw = raw;
         layer.read_defaults();
-        Ok(layer)
+        Ok((layer, own))
     }
 
     fn decode(&self, dropped: &BTreeSet<EntryPath>) -> Result<RawConfig, HostError> {
@@ -94,7 +96,7 @@ impl Layer {
     }
 
     fn read_defaults(&mut self) {
-        let raw = self.raw.hooks.as_ref().and_then(|hooks| hooks.defaults.clone()).unwrap_or_default();
+        let raw = self.raw.hooks.defaults.clone().unwrap_or_default();
         let (defaults, problems) = Defaults::read(&raw);
         self.defaults = defaults;
         for problem in problems {

@@ -48,14 +48,25 @@ impl Env {
         Some(base.join("pintle"))
     }
 
-    /// The folder of the state: `named` (`--home`), `$PINTLE_HOME`, or the data folder.
+    /// The folder of the state: `named` (`--home`, taken from the working directory), `$PINTLE_HOME`, or the data
+    /// folder.
     ///
     /// # Errors
-    /// Nothing says where it is.
+    /// Nothing says where it is, or `$PINTLE_HOME` is relative: then every folder would have a state of its own, and a
+    /// stranger's folder could bring one.
     pub fn home(&self, named: Option<&Path>) -> Result<PathBuf, HostError> {
-        let variable = self.vars.get("PINTLE_HOME").filter(|value| !value.is_empty()).map(Path::new);
-        if let Some(home) = named.or(variable) {
-            return Ok(self.cwd.join(home));
+        if let Some(named) = named {
+            return Ok(self.cwd.join(named));
+        }
+        match self.vars.get("PINTLE_HOME").filter(|value| !value.is_empty()).map(Path::new) {
+            Some(home) if home.is_absolute() => return Ok(home.to_owned()),
+            Some(home) => {
+                let message = format!("PINTLE_HOME is `{}`, expected an absolute path", home.display());
+                return Err(
+                    HostError::usage(message).hint("set it to a path from `/`, or name a folder with --home DIR")
+                );
+            }
+            None => {}
         }
         let data = self.folder("XDG_DATA_HOME").or_else(|| Some(self.folder("HOME")?.join(".local/share")));
         data.map(|data| data.join("pintle")).ok_or_else(|| {
@@ -71,27 +82,84 @@ impl Env {
     }
 }
 
-/// The configuration file in `folder`, if there is one.
+/// The names that a configuration file has.
+pub const FILE_NAMES: [&str; 2] = ["pintle.toml", "pintle.json"];
+
+/// The user's own configuration file in `folder`, if there is one.
 ///
 /// # Errors
 /// There are two.
-pub(super) fn file_in(folder: &Path) -> Result<Option<PathBuf>, HostError> {
-    let [toml, json] = ["pintle.toml", "pintle.json"].map(|name| folder.join(name));
-    match (toml.is_file(), json.is_file()) {
-        (true, true) => Err(HostError::usage(format!("both {} and {} are there", toml.display(), json.display()))
-            .hint("keep one of them, or name it with -c")),
-        (true, false) => Ok(Some(toml)),
-        (false, true) => Ok(Some(json)),
-        (false, false) => Ok(None),
+fn file_in(folder: &Path) -> Result<Option<PathBuf>, HostError> {
+    let files = FILE_NAMES.map(|name| folder.join(name));
+    only_one(files.into_iter().filter(|file| file.is_file()).collect())
+}
+
+/// The only one of `files`, if there is one.
+///
+/// # Errors
+/// There are two.
+pub(super) fn only_one(files: Vec<PathBuf>) -> Result<Option<PathBuf>, HostError> {
+    match files.as_slice() {
+        [] => Ok(None),
+        [file] => Ok(Some(file.clone())),
+        [first, second, ..] => Err(both(first, second).hint("keep one of them, or name it with -c")),
     }
 }
 
-/// The nearest configuration file in `folder` or above.
+/// The failure where nobody can tell which of two files is meant.
+pub(super) fn both(first: &Path, second: &Path) -> HostError {
+    HostError::usage(format!("both {} and {} are there", first.display(), second.display()))
+}
+
+/// The configuration files that stand in one folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FolderFiles {
+    /// Those that are files.
+    pub(super) files: Vec<PathBuf>,
+    /// Those that are links to files: what a link leads to was not found here.
+    pub(super) links: Vec<PathBuf>,
+}
+
+/// The configuration files of `folder`, which must be a real path.
+pub(super) fn files_of(folder: &Path) -> FolderFiles {
+    let mut found = FolderFiles::default();
+    for file in FILE_NAMES.map(|name| folder.join(name)) {
+        match file.symlink_metadata() {
+            Ok(of) if of.is_file() => found.files.push(file),
+            Ok(of) if of.is_symlink() && file.is_file() => found.links.push(file),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    found
+}
+
+/// The configuration files of `folder` and of those above, the nearest first, by the real path of each; folders
+/// without any are left out.
+fn files_above(folder: &Path) -> Vec<FolderFiles> {
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let all = real.ancestors().map(files_of);
+    all.filter(|found| *found != FolderFiles::default()).collect()
+}
+
+/// The user's own file, if there is one.
 ///
 /// # Errors
-/// There are two in one folder.
-pub(super) fn file_above(folder: &Path) -> Result<Option<PathBuf>, HostError> {
-    folder.ancestors().find_map(|folder| file_in(folder).transpose()).transpose()
+/// There are two.
+pub(super) fn own_file(env: &Env) -> Result<Option<PathBuf>, HostError> {
+    Ok(env.config_folder().map(|folder| file_in(&folder)).transpose()?.flatten())
+}
+
+/// What is found from the working directory upwards, the nearest first, without the user's own file.
+pub(super) fn found(env: &Env, own: Option<&Path>) -> Vec<FolderFiles> {
+    let own = own.map(|own| own.canonicalize().unwrap_or_else(|_| own.to_owned()));
+    let is_own = |file: &PathBuf| own.is_some() && file.canonicalize().ok() == own;
+    let mut folders = files_above(&env.cwd);
+    for folder in &mut folders {
+        folder.files.retain(|file| !is_own(file));
+        folder.links.retain(|link| !is_own(link));
+    }
+    folders.retain(|folder| *folder != FolderFiles::default());
+    folders
 }
 
 /// The bytes that `file` holds.
@@ -128,13 +196,19 @@ mod tests {
         let check = |vars: &[(&str, &str)], named: Option<&str>, expected: &str| {
             assert_eq!(env(vars).home(named.map(Path::new)).unwrap(), Path::new(expected));
         };
-        let all = [("PINTLE_HOME", "p"), ("XDG_DATA_HOME", "/d"), ("HOME", "/h")];
+        let all = [("PINTLE_HOME", "/p"), ("XDG_DATA_HOME", "/d"), ("HOME", "/h")];
         check(&all, Some("n"), "/srv/n");
-        check(&all, None, "/srv/p");
+        check(&all, None, "/p");
         check(&all[1..], None, "/d/pintle");
+        check(&[("PINTLE_HOME", ""), ("HOME", "/h")], None, "/h/.local/share/pintle");
         check(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")], None, "/h/.local/share/pintle");
         let said = |vars: &[(&str, &str)]| env(vars).home(None).unwrap_err();
         assert_eq!(said(&[]).kind, crate::error::ErrorKind::Usage);
+        for relative in ["p", ".", "../p"] {
+            let error = said(&[("PINTLE_HOME", relative), ("HOME", "/h")]);
+            assert_eq!(error.message, format!("PINTLE_HOME is `{relative}`, expected an absolute path"));
+            check(&[("PINTLE_HOME", relative)], Some("/n"), "/n");
+        }
         assert_eq!(
             said(&[("HOME", "h")]).message,
             "there is no home folder: HOME is relative (`h`), so it does not count"

@@ -7,60 +7,68 @@ mod mcp;
 mod providers;
 mod settings;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::detect;
 use super::diagnostic::{Diagnostic, dotted};
+use super::found::OwnConfig;
 use super::layer::Layer;
 use super::places::Env;
-use super::trust::{SpawnSeal, TrustStanding, TrustStore, entries};
+use super::trust::{Acceptance, SpawnSeal, TrustStanding};
 use super::{Config, LoadOptions};
 use crate::error::HostError;
 
-/// One file and how far it is trusted.
+/// One file, and on whose word it counts.
 pub(super) struct Trusted {
-    /// The file.
+    /// What any file may say.
     pub(super) layer: Layer,
-    /// How its entries stand, by their path; `None` where the whole file is trusted for its place.
-    standings: Option<BTreeMap<String, TrustStanding>>,
-    /// The seals of its entries, by their path; none where the whole file is trusted for its place.
-    seals: BTreeMap<String, SpawnSeal>,
+    word: Word,
+}
+
+/// On whose word a file counts.
+enum Word {
+    /// It is the user's own, or named: everything in it counts.
+    Own(Box<OwnConfig>),
+    /// It was found: its entries count as far as they were accepted, and there is nothing else of it.
+    Found(Box<Acceptance>),
 }
 
 impl Trusted {
-    /// A file that is trusted for its place: named, or the user's own.
-    pub(super) fn by_place(layer: Layer) -> Self {
-        Self { layer, standings: None, seals: BTreeMap::new() }
+    /// A file that counts for its place: named, or the user's own.
+    pub(super) fn own((layer, own): (Layer, OwnConfig)) -> Self {
+        Self { layer, word: Word::Own(Box::new(own)) }
     }
 
-    /// A file that was merely found: its entries count as far as `store` says.
-    pub(super) fn by_content(mut layer: Layer, store: &TrustStore, env: &Env) -> Self {
-        let search_path = env.vars.get("PATH").cloned();
-        let file = layer.document.file.clone();
-        let (mut standings, mut seals) = (BTreeMap::new(), BTreeMap::new());
-        for entry in entries(&layer) {
-            let path = entry.path.clone();
-            standings.insert(path.clone(), store.check(&file, &entry, search_path.as_deref()));
-            if let Some(digest) = store.digest(&file, &path) {
-                seals.insert(path, SpawnSeal::new(entry, digest.to_owned(), search_path.clone()));
-            }
-        }
-        // A stranger's agents do contribute; of everything else that is left out nobody needs to know the mistakes.
+    /// A file that was found, and how its entries stand.
+    pub(super) fn found(mut layer: Layer, acceptance: Acceptance) -> Self {
+        // Of what is left out nobody needs to know the mistakes.
         layer.forget(|path| {
-            let entries = standings.iter().filter(|(entry, _)| within(path, entry));
+            let entries = acceptance.paths().filter(|(entry, _)| within(path, entry));
             let entry = entries.max_by_key(|(entry, _)| entry.len());
-            entry.is_some_and(|(entry, standing)| *standing == TrustStanding::Unknown && !entry.starts_with("agents."))
+            !acceptance.known || entry.is_some_and(|(_, standing)| *standing == TrustStanding::Unknown)
         });
-        Self { layer, standings: Some(standings), seals }
+        Self { layer, word: Word::Found(Box::new(acceptance)) }
+    }
+
+    /// What only the user's own files say.
+    fn own_word(&self) -> Option<&OwnConfig> {
+        match &self.word {
+            Word::Own(own) => Some(own),
+            Word::Found(_) => None,
+        }
+    }
+
+    /// How its entries stand, where it was found.
+    fn acceptance(&self) -> Option<&Acceptance> {
+        match &self.word {
+            Word::Own(_) => None,
+            Word::Found(acceptance) => Some(acceptance),
+        }
     }
 
     /// How the entry at `path` stands. What is not an entry of its own stands as its section does.
     fn standing(&self, path: &str) -> TrustStanding {
-        match &self.standings {
-            None => TrustStanding::Trusted,
-            Some(standings) => standings.get(path).cloned().unwrap_or(TrustStanding::Unknown),
-        }
+        self.acceptance().map_or(TrustStanding::Trusted, |acceptance| acceptance.standing(path))
     }
 
     fn is_trusted(&self, path: &str) -> bool {
@@ -69,7 +77,7 @@ impl Trusted {
 
     /// The seal that is checked before every spawn, for a file that is trusted by its content.
     fn seal(&self, path: &str) -> Option<SpawnSeal> {
-        self.seals.get(path).cloned()
+        self.acceptance().and_then(|acceptance| acceptance.seal(path))
     }
 }
 
@@ -91,16 +99,19 @@ pub(super) fn resolve(
     for (at, layer) in layers.iter_mut().enumerate() {
         let mut left = LeftOut(Vec::new());
         providers::add(&mut config, layer, &mut left);
-        settings::add_skills(&mut config, layer, &mut left);
+        settings::add_skills(&mut config, layer);
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
         mcp::add(&mut config, layer, &mut left);
         settings::add(&mut config, layer, &mut left);
         left_out.extend(left.line(&layer.layer.document.file));
+        left_out.extend(beyond(layer));
         if at == 0 {
             config.default_model = agents::default_model(&config);
         }
     }
+    // One store is opened once.
+    config.conversations_url = config.conversations_url.take().filter(|url| *url != config.store_url);
     agents::finish(&mut config, env);
     agents::add_gates(&mut config);
     agents::look_for_others(&config, layers);
@@ -112,6 +123,16 @@ pub(super) fn resolve(
     config.secrets.insert(telemetry::HEADERS.to_owned());
     agents::look_up_models(&config, layers);
     Ok((config, left_out))
+}
+
+/// What of a file that was found counts nowhere, whoever accepted it, on one line.
+fn beyond(trusted: &Trusted) -> Option<String> {
+    let acceptance = trusted.acceptance().filter(|acceptance| acceptance.known)?;
+    let never = (!acceptance.never.is_empty())
+        .then(|| format!("never counts in a found file: {}", acceptance.never.join(", ")));
+    let refused = (!acceptance.refused.is_empty()).then(|| format!("not loaded: {}", acceptance.refused.join(", ")));
+    let said: Vec<String> = never.into_iter().chain(refused).collect();
+    (!said.is_empty()).then(|| format!("{}: {}", trusted.layer.document.file.display(), said.join("; ")))
 }
 
 /// The diagnostics of `layers`, in the order of the files and of their lines.

@@ -14,6 +14,7 @@ use providers::capabilities::MidSystem;
 use super::*;
 
 mod agents;
+mod found;
 mod layers;
 mod trusting;
 
@@ -257,7 +258,7 @@ fn loads_or_says_why(name: &str, bytes: &[u8]) {
         Err(error) => assert!(error.message.starts_with(name), "{error}"),
         Ok(layer) => {
             let options = LoadOptions { builtins: &["redact"], ..LoadOptions::default() };
-            let mut layers = [Trusted::by_place(layer)];
+            let mut layers = [Trusted::own(layer)];
             let (config, left_out) = resolve::resolve(&mut layers, &bare_env(), Path::new("/h"), &options).unwrap();
             assert_eq!((left_out, config.default_model), (Vec::<String>::new(), None));
         }

@@ -4,8 +4,10 @@
 //! in its command that the user can write. [`TrustStore`] keeps what was accepted. A [`SpawnSeal`] checks it once more
 //! before every spawn. Files that those files import are not covered.
 
+mod acceptance;
 mod coverage;
 mod file;
+mod skills;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,20 +16,26 @@ use std::sync::Arc;
 use domain::fault::Fault;
 use domain::json::{Object, Value, json};
 
-pub use self::coverage::{Coverage, CoveredPart, covers};
+pub(super) use self::acceptance::{Acceptance, AcceptedSkills};
+pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, PlaceKind, covers};
 pub use self::file::{AcceptedEntry, TrustStore};
+use self::skills::FoundSkills;
+pub(crate) use self::skills::leads_out;
+pub(super) use self::skills::{SKILLS, path_of};
 use super::diagnostic::dotted;
 use super::layer::{ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
-use super::{LoadOptions, found_file, places};
+use super::{LoadOptions, found, places};
 use crate::error::HostError;
-use crate::rule_files::folder::{listed, text_of};
+use crate::rule_files::RuleFolder;
+use crate::rule_files::folder::text_of;
 
 /// The words for an entry whose content is not the one that was accepted.
 pub(super) const CHANGED: &str = "changed since it was trusted";
 
-/// The sections that are trusted whole.
-const SECTIONS: [&str; 8] = ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills", "telemetry"];
+/// The sections that are trusted whole, as far as something in them can count.
+pub(super) const SECTIONS: [&str; 8] =
+    ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills", "telemetry"];
 
 /// Something in a file that is accepted or not.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +46,8 @@ pub struct TrustEntry {
     pub value: Value,
     /// The command that it runs, if it runs something.
     pub command: Option<EntryCommand>,
+    /// Where else it leads: what is there is accepted with it.
+    pub places: Vec<CoveredPlace>,
 }
 
 /// The command that an entry runs.
@@ -74,33 +84,74 @@ pub struct Survey {
     pub file: PathBuf,
     /// Its entries, and how each stands.
     pub entries: Vec<(TrustEntry, TrustStanding)>,
+    /// Its keys that never count in a file that was found.
+    pub never: Vec<String>,
+    /// What it names and what is not loaded, each with the reason.
+    pub refused: Vec<String>,
     search_path: Option<OsString>,
 }
 
-/// Looks at the file that would be laid over the user's own, or at the one that is named.
+/// Looks at the file that is found nearest, or at the one that is named.
 ///
 /// # Errors
-/// There is none, it does not parse, or what was accepted cannot be read.
+/// There is none, it is a link or does not parse, or what was accepted cannot be read.
 pub fn survey(env: &Env, options: &LoadOptions<'_>, named: Option<&Path>) -> Result<Survey, HostError> {
-    let file = match named.map(|named| env.cwd.join(named)) {
-        Some(folder) if folder.is_dir() => places::file_in(&folder)?,
-        Some(file) => Some(file),
-        None => found_file(env, None)?,
-    };
-    let Some(file) = file else {
-        return Err(HostError::usage("there is no pintle.toml or pintle.json in this folder or above"));
-    };
+    let file = surveyed(env, named)?;
     let store = TrustStore::open(&env.home(options.home)?)?;
-    let layer = Layer::read(&file, &env.cwd)?;
+    let (layer, _) = Layer::read(&file, &env.cwd)?;
     let search_path = env.vars.get("PATH").cloned();
-    let entries = entries(&layer)
-        .into_iter()
+    let own = places::own_file(env)?.and_then(|file| Layer::read(&file, &env.cwd).ok());
+    let own_dir = own.and_then(|(own, _)| own.raw.skills_dir.map(|dir| own.folder.join(dir)));
+    let skills = FoundSkills::of(&layer, own_dir.as_deref(), true);
+    let entries = entries(&layer).into_iter().chain(skills.entries());
+    let entries = entries
         .map(|entry| {
             let standing = store.check(&file, &entry, search_path.as_deref());
             (entry, standing)
         })
         .collect();
-    Ok(Survey { file, entries, search_path })
+    let refused = refused(&layer, &skills);
+    Ok(Survey { file, entries, never: found::never_counting(&layer.document.root), refused, search_path })
+}
+
+/// The file to look at, by the real path of its folder.
+fn surveyed(env: &Env, named: Option<&Path>) -> Result<PathBuf, HostError> {
+    let none = || HostError::usage("there is no pintle.toml or pintle.json in this folder or above");
+    let in_folder = |found: places::FolderFiles| {
+        let (files, link) = (found.files.clone(), found.links.first().cloned());
+        match files.as_slice() {
+            [first, second] => {
+                Err(places::both(first, second).hint("keep one of them, or name one: `pintle trust FILE`"))
+            }
+            _ => Ok(files.first().cloned().or(link)),
+        }
+    };
+    let file = match named.map(|named| env.cwd.join(named)) {
+        Some(folder) if folder.is_dir() => {
+            let real = folder.canonicalize().unwrap_or(folder);
+            in_folder(places::files_of(&real))?
+        }
+        Some(file) => {
+            let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+            Some(folder.zip(file.file_name()).map_or(file.clone(), |(folder, name)| folder.join(name)))
+        }
+        None => places::found(env, None).into_iter().next().map(in_folder).transpose()?.flatten(),
+    };
+    let file = file.ok_or_else(none)?;
+    if file.symlink_metadata().is_ok_and(|of| of.is_symlink()) {
+        let target = file.canonicalize().unwrap_or_default();
+        let message = format!("{} is a link to {}, and a found link never counts", file.display(), target.display());
+        return Err(HostError::usage(message).hint("put the file itself there, or name it where it is used: `-c FILE`"));
+    }
+    Ok(file)
+}
+
+/// What `layer` names and what is not loaded, since it leads out of the folder or is no skill that anybody could accept.
+pub(super) fn refused(layer: &Layer, skills: &FoundSkills) -> Vec<String> {
+    let rules = layer.raw.rules_dir.as_ref().map(|dir| RuleFolder::found(layer.folder.join(dir), &layer.folder));
+    let rules = rules.map(|rules| rules.refused()).unwrap_or_default();
+    let skills = skills.skills.iter().filter_map(|(name, seal)| Some((name, seal.as_ref().err()?)));
+    rules.into_iter().chain(skills.map(|(name, why)| format!("the skill `{name}` {why}"))).collect()
 }
 
 /// Accepts everything in `survey` as it was shown; what was accepted of that file before is forgotten.
@@ -127,31 +178,46 @@ pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
             let entry = match table {
                 ["hooks", "processes"] => {
                     let command = command(&written, layer);
-                    TrustEntry { path, value: hook_value(written, layer), command: Some(command) }
+                    let places = vec![CoveredPlace::new(PlaceKind::Dir, command.dir.clone())];
+                    TrustEntry { path, value: hook_value(written, layer), command: Some(command), places }
                 }
                 MCP_SERVERS => {
                     let command = written.get("command").is_some().then(|| command(&written, layer));
-                    TrustEntry { path, value: written, command }
+                    let dir = command.iter().map(|command| CoveredPlace::new(PlaceKind::Dir, command.dir.clone()));
+                    TrustEntry { path, places: dir.collect(), value: written, command }
                 }
-                ["hooks", _] => TrustEntry { path, value: hook_value(written, layer), command: None },
-                _ => TrustEntry { path, value: written, command: None },
+                ["hooks", _] => {
+                    TrustEntry { path, value: hook_value(written, layer), command: None, places: Vec::new() }
+                }
+                _ => TrustEntry { path, places: places_of(&written, layer), value: written, command: None },
             };
             found.push(entry);
         }
     }
-    for section in SECTIONS {
+    let whole =
+        |path: &str, value: Value| TrustEntry { path: path.to_owned(), value, command: None, places: Vec::new() };
+    for section in SECTIONS.into_iter().filter(|section| found::can_count(section)) {
         if layer.document.root.get(section).is_some() {
             let mut value = layer.value(&[section]);
             if section == RULES {
                 cover_files(&mut value, layer);
             }
-            found.push(TrustEntry { path: section.to_owned(), value, command: None });
+            found.push(whole(section, value));
         }
     }
     if layer.document.root.get("hooks").is_some() {
-        found.push(TrustEntry { path: "hooks".to_owned(), value: settings(layer), command: None });
+        found.push(whole("hooks", settings(layer)));
     }
     found
+}
+
+/// The workspace of an agent, the file of a scripted provider: where these lead is part of what is accepted.
+fn places_of(written: &Value, layer: &Layer) -> Vec<CoveredPlace> {
+    let at = |key: &str, kind| {
+        let path = written.get(key).and_then(Value::as_str)?;
+        Some(CoveredPlace::new(kind, layer.folder.join(path)))
+    };
+    at("workspace", PlaceKind::Workspace).into_iter().chain(at("script", PlaceKind::Script)).collect()
 }
 
 /// The section that names files with rules: what stands in these counts, not only where they are.
@@ -160,8 +226,7 @@ const RULES: &str = "agent_hooks";
 /// Lays the files with rules beside the section that names their folder.
 fn cover_files(section: &mut Value, layer: &Layer) {
     let Some(dir) = section.get("dir").and_then(Value::as_str) else { return };
-    let folder = layer.document.file.parent().map(|parent| parent.join(dir)).unwrap_or_default();
-    let files = listed(&folder).unwrap_or_default();
+    let files = RuleFolder::found(layer.folder.join(dir), &layer.folder).files().unwrap_or_default();
     let read = |path: &std::path::PathBuf| {
         let name = path.file_name()?.to_string_lossy().into_owned();
         Some((name, Value::from(text_of(path))))
@@ -225,7 +290,7 @@ pub struct SpawnSeal {
 }
 
 impl SpawnSeal {
-    pub(super) fn new(entry: TrustEntry, digest: String, search_path: Option<OsString>) -> Self {
+    fn new(entry: TrustEntry, digest: String, search_path: Option<OsString>) -> Self {
         Self { entry, digest, search_path }
     }
 
@@ -240,7 +305,7 @@ impl SpawnSeal {
     /// The detail of the fault that it is otherwise.
     pub fn check(&self) -> Result<(), String> {
         let now = covers(&self.entry, self.search_path.as_deref());
-        if now.digest == self.digest { Ok(()) } else { Err(CHANGED.to_owned()) }
+        if now.is(&self.digest) { Ok(()) } else { Err(CHANGED.to_owned()) }
     }
 }
 

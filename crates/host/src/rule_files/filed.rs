@@ -194,8 +194,9 @@ impl FileContext<'_> {
     pub fn read(&self) -> FiledRules {
         let mut filed = FiledRules::default();
         let mut seen: BTreeMap<HookId, PathBuf> = BTreeMap::new();
-        for dir in &self.config.dirs {
-            match read(dir) {
+        for folder in &self.config.dirs {
+            let dir = &folder.dir;
+            match read(folder) {
                 Ok(files) => files.into_iter().for_each(|file| self.one(dir, file, (&mut filed, &mut seen))),
                 Err(why) => {
                     filed.bad.push(FileProblem::somewhere("a folder of rules", &dir.display().to_string(), why))
@@ -329,6 +330,7 @@ mod tests {
     use egress::Allow;
     use tempfile::TempDir;
 
+    use super::super::RuleFolder;
     use super::*;
 
     const RULE: &str = "[[hook]]\nname = 'guard'\nevent = 'pre_tool_use'\nhandler_type = 'command'\nscope = 'tenant'\n\
@@ -343,7 +345,7 @@ mod tests {
             fs::write(dir.join("rules.toml"), text).unwrap();
             dir
         };
-        let dirs = files.iter().enumerate().map(one).collect();
+        let dirs = files.iter().enumerate().map(one).map(RuleFolder::own).collect();
         (root, RulesConfig { dirs, ..RulesConfig::default() })
     }
 
@@ -363,13 +365,13 @@ mod tests {
     #[test]
     fn what_is_overlooked_is_named() {
         let (root, config) = folders(&[RULE, RULE.replace("guard", "other").as_str()]);
-        let second = &config.dirs[1];
+        let second = &config.dirs[1].dir;
         for name in ["more.yaml", "rules.toml.bak", "notes.md", "b.YML"] {
             fs::write(second.join(name), RULE).unwrap();
         }
         fs::write(second.join("THIRD.TOML"), RULE.replace("guard", "third")).unwrap();
         let gone = root.path().join("hook.d");
-        let dirs = [config.dirs.as_slice(), std::slice::from_ref(&gone)].concat();
+        let dirs = [config.dirs.as_slice(), &[RuleFolder::own(gone.clone())]].concat();
         let filed = filed_extra(&RulesConfig { dirs, ..config.clone() }, &[]);
         let odd: Vec<String> = filed.odd.iter().map(ToString::to_string).collect();
         let unread = |name: &str| format!("{}:1:1: {NO_RULES}", second.join(name).display());

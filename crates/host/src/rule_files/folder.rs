@@ -3,6 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::config::trust::leads_out;
+
 /// Largest file that is read, in bytes: a thousand hooks with long scripts.
 pub(super) const MAX_BYTES: u64 = 8 << 20;
 
@@ -11,6 +13,63 @@ const MAX_FILES: usize = 1000;
 
 /// Forms that people write settings in, and in which no rules are read.
 const LOOK_ALIKES: [&str; 4] = ["yaml", "yml", "json5", "jsonc"];
+
+/// A folder of files with rules, and whose word it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFolder {
+    /// The folder.
+    pub dir: PathBuf,
+    /// The folder that nothing of it may lead out of, where it was merely found.
+    root: Option<PathBuf>,
+}
+
+impl RuleFolder {
+    /// A folder that the user named.
+    pub fn own(dir: PathBuf) -> Self {
+        Self { dir, root: None }
+    }
+
+    /// A folder that a file names which was found in `root`.
+    pub fn found(dir: PathBuf, root: &Path) -> Self {
+        Self { dir, root: Some(root.to_owned()) }
+    }
+
+    /// Whether `path` is none of what was found.
+    fn is_elsewhere(&self, path: &Path) -> bool {
+        self.root.as_ref().is_some_and(|root| leads_out(path, root))
+    }
+
+    /// Whether it is none of what was found, as a whole.
+    pub fn is_out(&self) -> bool {
+        self.is_elsewhere(&self.dir)
+    }
+
+    /// Its files, as [`listed`] has them, without those that lead out.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds too many.
+    pub fn files(&self) -> Result<Vec<PathBuf>, String> {
+        if self.is_out() {
+            return Ok(Vec::new());
+        }
+        let mut files = listed(&self.dir)?;
+        files.retain(|file| !self.is_elsewhere(file));
+        Ok(files)
+    }
+
+    /// What of it is not read because it leads out, each with the reason.
+    pub fn refused(&self) -> Vec<String> {
+        let out = |path: &Path, what: &str| {
+            let root = self.root.as_deref().unwrap_or(path).display();
+            format!("the {what} {} leads out of {root}", path.display())
+        };
+        if self.is_out() {
+            return vec![out(&self.dir, "folder of rules")];
+        }
+        let files = listed(&self.dir).unwrap_or_default();
+        files.iter().filter(|file| self.is_elsewhere(file)).map(|file| out(file, "file of rules")).collect()
+    }
+}
 
 /// The files of `folder` that hold rules, by name. A folder that is not there has none.
 ///

@@ -1,6 +1,5 @@
 //! Rules in files that nobody accepted: they run nowhere, and every event that they are about says so.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,15 +13,15 @@ use engine::hook_set::{Mounted, NullHandler};
 use rules::record::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS};
 
 use super::filed::{FILE, GATES};
-use super::{RuleFile, read};
+use super::{RuleFile, RuleFolder, read};
 
 /// Most of them that are named one by one, of one configuration: each stands in the record of every event that it is
 /// about, and a stranger's folder may hold any number. The others share a line.
 const MAX_NAMED: usize = 100;
 
 /// The rules in `folders`, as hooks that are never asked.
-pub fn strangers(folders: &[PathBuf]) -> Vec<Hook> {
-    let mut found: Vec<Hook> = folders.iter().flat_map(|folder| of_folder(folder)).collect();
+pub fn strangers(folders: &[RuleFolder]) -> Vec<Hook> {
+    let mut found: Vec<Hook> = folders.iter().flat_map(of_folder).collect();
     if found.len() > MAX_NAMED {
         let more = found.len() - MAX_NAMED;
         found.truncate(MAX_NAMED);
@@ -36,10 +35,10 @@ pub fn mounted(stranger: &Hook) -> Mounted {
     Mounted { hook: Arc::new(stranger.clone()), handler: Arc::new(NullHandler) }
 }
 
-fn of_folder(folder: &Path) -> Vec<Hook> {
+fn of_folder(folder: &RuleFolder) -> Vec<Hook> {
     match read(folder) {
         Ok(files) => files.into_iter().flat_map(of_file).collect(),
-        Err(_) => vec![stranger("a folder of rules", &folder.display().to_string(), &GATES, &Value::Null)],
+        Err(_) => vec![stranger("a folder of rules", &folder.dir.display().to_string(), &GATES, &Value::Null)],
     }
 }
 
@@ -102,7 +101,7 @@ mod tests {
             let at: Vec<&str> = hook.stages.kinds().map(CheckpointKind::name).collect();
             format!("{} {:?} {}", hook.name, hook.state, at.join(" "))
         };
-        strangers(&[folder.path().to_owned()]).iter().map(told).collect()
+        strangers(&[RuleFolder::own(folder.path().to_owned())]).iter().map(told).collect()
     }
 
     #[test]
@@ -120,7 +119,7 @@ mod tests {
             ]
         );
         assert_eq!(check(&[]), Vec::<String>::new());
-        assert!(strangers(&["/nowhere/at/all".into()]).is_empty());
+        assert!(strangers(&[RuleFolder::own("/nowhere/at/all".into())]).is_empty());
     }
 
     #[test]

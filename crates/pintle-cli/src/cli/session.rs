@@ -132,7 +132,7 @@ pub(super) fn conversation(host: &Host, key: Option<&str>) -> Result<Conversatio
         None => format!("cli:{}", uuid::Uuid::new_v4()),
         Some(key) => {
             check_key(key)?;
-            let rows = host.store.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
+            let rows = host.sessions.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
             if let Some(parent) = rows.iter().find(|row| row.session_id == key).and_then(|row| row.parent.as_deref()) {
                 return Err(CliError::failed(format!("session \"{key}\" is that of a sub-agent"))
                     .hint(format!("go on with the session that it works for: {}", word(parent))));
@@ -141,13 +141,13 @@ pub(super) fn conversation(host: &Host, key: Option<&str>) -> Result<Conversatio
         }
     };
     let key = SessionId::new(key);
-    let mut opened = Conversation::open(host.store.clone(), key.clone());
+    let mut opened = Conversation::open(host.sessions.clone(), key.clone());
     for _ in 0..MAX_LOOKS {
         if !matches!(opened, Err(StoreError::Conflict(_))) {
             break;
         }
         std::thread::sleep(LOOK_AGAIN);
-        opened = Conversation::open(host.store.clone(), key.clone());
+        opened = Conversation::open(host.sessions.clone(), key.clone());
     }
     opened.map_err(|error| match error {
         StoreError::Conflict(why) => {

@@ -8,7 +8,7 @@ use domain::approval::{Approval, ApprovalMode};
 use domain::id::SessionId;
 use domain::nearest::nearest;
 use domain::session::Session;
-use domain::store::{ApprovalQuery, SessionKey, SessionRow, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, SessionRow, SessionStore, StoreError};
 use store::Store;
 
 use super::session::{self, tenant};
@@ -18,6 +18,7 @@ use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::moment::moment_of;
 use crate::timeline::clip;
+use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
 mod show;
@@ -99,7 +100,7 @@ pub(super) fn run(global: &Global, command: SessionsCommand) -> Result<u8, CliEr
 }
 
 fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
-    let rows = opened(global)?.sessions(&tenant()).map_err(failed)?;
+    let rows = opened(global)?.sessions.sessions(&tenant()).map_err(failed)?;
     let shown = || rows.iter().filter(|row| args.all || row.parent.is_none());
     let text = if args.json {
         json(&rows)?
@@ -136,9 +137,9 @@ fn state(row: &SessionRow) -> Option<String> {
 }
 
 fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
-    let store = opened(global)?;
-    let row = find(&store, &args.key)?;
-    let session = Session::fold(store.journal(&key(&args.key)).map_err(failed)?);
+    let Opened { store, sessions } = opened(global)?;
+    let row = find(&*sessions, &args.key)?;
+    let session = Session::fold(sessions.journal(&key(&args.key)).map_err(failed)?);
     let text = if args.json {
         let queue: Vec<&str> = session.queue().iter().map(domain::turn::WaitingMessage::text).collect();
         let messages: Vec<_> = session.said().collect();
@@ -156,7 +157,7 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
     let shown = DisplayOptions { json: args.json, quiet: args.quiet };
     terminal::runtime()?.block_on(async {
         let mut host = session::open(global, shown.watchers(global))?;
-        let row = find(&host.store, &args.key)?;
+        let row = find(&*host.sessions, &args.key)?;
         host.ask_in(ApprovalMode::Resume, None);
         session::servers(&host, Some(&row.agent_id)).await?;
         let member = host.runner(Some(&row.agent_id), None)?;
@@ -174,9 +175,9 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
 }
 
 fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
-    let store = opened(global)?;
-    find(&store, &args.key)?;
-    match store.delete(&key(&args.key)) {
+    let sessions = opened(global)?.sessions;
+    find(&*sessions, &args.key)?;
+    match sessions.delete(&key(&args.key)) {
         Ok(true) => {
             terminal::note(&format!("deleted session {}", session::word(&args.key)));
             Ok(0)
@@ -190,8 +191,8 @@ fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
 }
 
 /// The session under `key`.
-fn find(store: &Arc<dyn Store>, key: &str) -> Result<SessionRow, CliError> {
-    let rows = store.sessions(&tenant()).map_err(failed)?;
+fn find(sessions: &dyn SessionStore, key: &str) -> Result<SessionRow, CliError> {
+    let rows = sessions.sessions(&tenant()).map_err(failed)?;
     if let Some(row) = rows.iter().find(|row| row.session_id == key) {
         return Ok(row.clone());
     }
@@ -209,9 +210,17 @@ fn json(value: &impl serde::Serialize) -> Result<String, CliError> {
     Ok(format!("{text}\n"))
 }
 
-fn opened(global: &Global) -> Result<Arc<dyn Store>, CliError> {
+/// The store, and where conversations are.
+struct Opened {
+    store: Arc<dyn Store>,
+    sessions: Arc<dyn SessionStore>,
+}
+
+fn opened(global: &Global) -> Result<Opened, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    Ok(open_store(&loaded.config)?)
+    let store = open_store(&loaded.config)?;
+    let sessions = open_sessions(&loaded.config, &store)?;
+    Ok(Opened { store, sessions })
 }
 
 fn failed(error: StoreError) -> CliError {

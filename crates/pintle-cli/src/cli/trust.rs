@@ -93,6 +93,13 @@ fn plain(survey: &Survey, coverages: &[Coverage]) -> String {
             }
         }
     }
+    if !survey.never.is_empty() {
+        let keys = clean(&survey.never.join(", "));
+        text.push_str(&format!("\n{NOTE}never counts in a found file{NOTE:#}, accepted or not: {keys}\n"));
+    }
+    for refused in &survey.refused {
+        text.push_str(&format!("\n{NOTE}not loaded{NOTE:#}: {}\n", clean(refused)));
+    }
     text.push_str(&format!("\n{DIM}What these programs and files load in turn is not covered.{DIM:#}\n"));
     text
 }
@@ -101,13 +108,29 @@ fn plain(survey: &Survey, coverages: &[Coverage]) -> String {
 fn contents(entry: &TrustEntry, coverage: &Coverage) -> String {
     let mut text = run_line(entry);
     let written = entry.value.get("entry").filter(|_| entry.path.starts_with("hooks.")).unwrap_or(&entry.value);
+    if entry.path.starts_with("skill ") {
+        let files = written.get("files").and_then(Value::as_object);
+        for (path, digest) in files.into_iter().flatten() {
+            let digest: String = value_text(digest).chars().take(SHOWN_DIGEST).collect();
+            text.push_str(&format!("{}  {DIM}sha256 {digest}…{DIM:#}\n", line("file", path).trim_end()));
+        }
+        return text;
+    }
     for (key, value) in written.as_object().into_iter().flatten().filter(|(key, _)| *key != "command") {
         text.push_str(&line(key, &value_text(value)));
     }
     for part in coverage.parts.iter().filter(|part| part.what != "entry") {
         let (what, path) = part.what.split_once(' ').unwrap_or((&part.what, ""));
+        // The folder of a command is told before everything else.
+        if what == "dir" {
+            continue;
+        }
         let digest: String = part.sha256.chars().take(SHOWN_DIGEST).collect();
-        let digest = if what == "file" { format!("  {DIM}sha256 {digest}…{DIM:#}") } else { String::new() };
+        let digest = if ["file", "script"].contains(&what) {
+            format!("  {DIM}sha256 {digest}…{DIM:#}")
+        } else {
+            String::new()
+        };
         text.push_str(&format!("{}{digest}\n", line(what, path).trim_end()));
     }
     text
@@ -116,7 +139,8 @@ fn contents(entry: &TrustEntry, coverage: &Coverage) -> String {
 fn run_line(entry: &TrustEntry) -> String {
     let Some(command) = &entry.command else { return String::new() };
     let words: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
-    line("runs", &words.join(" ")) + &line("in", command.dir.display().to_string().trim_end_matches('/'))
+    let real = command.dir.canonicalize().unwrap_or_else(|_| command.dir.clone());
+    line("runs", &words.join(" ")) + &line("in", &real.display().to_string())
 }
 
 fn line(what: &str, text: &str) -> String {

@@ -167,7 +167,7 @@ pub(super) async fn work(
     let key = conversation.key.to_string();
     let Some(report) = report else { return Ok(None) };
     let code = told(global, shown, &user_output, &report, &key)?;
-    if code == WAITING && host.loaded.config.store_url == "memory:" {
+    if code == WAITING && host.loaded.config.forgets_conversations() {
         terminal::note("warning: the store is `memory:`, so the session and its question end here; see store.url");
     }
     if waiting > 0 && !matches!(report.ending, TurnEnding::Waiting(_)) {

@@ -2,13 +2,14 @@
 
 use agent::tools::canonical_builtin;
 use clap::Args;
-use domain::store::{RecordQuery, StoredEvent};
+use domain::store::{RecordQuery, SessionStore, StoredEvent};
 use jiff::Timestamp;
 use store::Store;
 
 use super::{Global, terminal};
 use crate::error::CliError;
 use crate::moment::when;
+use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
 mod chosen;
@@ -83,7 +84,8 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
         terminal::say(&if args.json { json_of(&turns)? } else { list::turns(&turns) })?;
         return Ok(0);
     }
-    let (mut events, mut shown) = events(&*store, args, since)?;
+    let conversations = open_sessions(&loaded.config, &store)?;
+    let (mut events, mut shown) = events(&*store, &*conversations, args, since)?;
     observed::fill(&*store, &mut events)?;
     if shown == Shown::Summary && (global.verbose > 0 || args.tool.is_some()) {
         shown = Shown::Whole;
@@ -111,7 +113,12 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
 }
 
 /// The events that are asked for, and how they are shown.
-fn events(store: &dyn Store, args: &WhyArgs, since: Option<Timestamp>) -> Result<(Vec<StoredEvent>, Shown), CliError> {
+fn events(
+    store: &dyn Store,
+    conversations: &dyn SessionStore,
+    args: &WhyArgs,
+    since: Option<Timestamp>,
+) -> Result<(Vec<StoredEvent>, Shown), CliError> {
     let tool = args.tool.as_deref();
     if args.denied || args.hook.is_some() || since.is_some() && args.id.is_none() {
         let query = RecordQuery {
@@ -126,7 +133,7 @@ fn events(store: &dyn Store, args: &WhyArgs, since: Option<Timestamp>) -> Result
         let found = find(store, &query)?;
         return Ok((found, if args.denied { Shown::Refusals } else { Shown::Whole }));
     }
-    let Some(id) = &args.id else { return Ok((newest::events(store, tool)?, Shown::Summary)) };
+    let Some(id) = &args.id else { return Ok((newest::events(store, conversations, tool)?, Shown::Summary)) };
     Ok(match chosen::by_id(store, id, tool)? {
         Chosen::Event(event) => (vec![*event], Shown::Whole),
         Chosen::Call(events) => (events, Shown::Whole),

@@ -11,6 +11,7 @@ mod doctor;
 mod doctor_stored;
 mod endings;
 mod env;
+mod found_folders;
 mod guards;
 mod homes;
 mod hooks_lint;

@@ -199,10 +199,11 @@ fn a_strangers_server_does_not_start_before_it_is_accepted() {
     assert_eq!(seen.code, Some(0), "{}", seen.err);
     assert!(seen.err.contains("left out: mcp.servers.x"), "{}", seen.err);
     assert!(!env.path("here/ran").exists());
-    // A stranger's agent gets nothing of the user's own servers.
+    // What a stranger says of an agent changes nothing of the user's own.
     let env = with_own(DONE, &[("a", "'one'")], "");
-    env.found_config("[agents.main]\nsystem = 'x'\n");
-    assert_eq!(offered(&env, &[]), 4);
+    let own = offered(&env, &[]);
+    env.found_config("[agents.main]\nsystem = 'x'\ntools = []\n");
+    assert_eq!((offered(&env, &[]), own), (5, 5));
 }
 
 #[test]

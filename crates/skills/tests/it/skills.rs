@@ -12,7 +12,7 @@ use domain::skill::scan::Scan;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use pintle_skills::{Scanner, SkillSelection, body, scan_hooks};
+use pintle_skills::{ReadLimits, Scanner, SkillFolder, SkillSeals, SkillSelection, body, scan_hooks};
 
 /// What stands outside and must never be seen.
 const CANARY: &str = "the canary sings";
@@ -275,7 +275,7 @@ fn a_manifest_that_breaks_keeps_what_it_said_before() {
     let yard = Yard::new();
     let dir = yard.dir();
     let enabled = ["one".to_owned(), "two".to_owned()];
-    let wanted = SkillSelection { dir: &dir, enabled: &enabled, agent: None };
+    let wanted = SkillSelection::of(&dir, &enabled);
     for skill in ["one", "two"] {
         yard.skill(skill, &["a.md"]);
         yard.write(&format!("{skill}/hooks/a.md"), "first");
@@ -322,10 +322,10 @@ fn a_body_is_read_when_it_is_asked_for_and_only_from_inside() {
     yard.write("a/large.md", vec![b'x'; (256 << 10) + 1]);
     yard.write("a/binary", b"\x7fELF\0");
     let a = yard.dir().join("a");
-    let check = |file: Option<&str>| body(&a, file).map_err(|why| why.to_string());
+    let check = |file: Option<&str>| body(&a, file, ReadLimits::default()).map_err(|why| why.to_string());
     assert_eq!(check(None).unwrap(), "# Do it");
     assert_eq!(check(Some("reference/deep/../deep/table.csv")).unwrap(), "1,2\n");
-    assert_eq!(body(&yard.dir().join("b"), None).unwrap(), "just text");
+    assert_eq!(body(&yard.dir().join("b"), None, ReadLimits::default()).unwrap(), "just text");
     for (file, why) in [
         ("../../canary.md", "leads out of the folder of its skill"),
         ("/etc/passwd", "leads out of the folder of its skill"),
@@ -339,7 +339,7 @@ fn a_body_is_read_when_it_is_asked_for_and_only_from_inside() {
     ] {
         assert_eq!(check(Some(file)), Err(why.to_owned()), "{file}");
     }
-    assert!(body(Path::new("/nowhere/at/all"), None).is_err());
+    assert!(body(Path::new("/nowhere/at/all"), None, ReadLimits::default()).is_err());
 }
 
 /// One row of the table of findings: the code, what is written in `hooks.json`, and the hooks that are in force all the
@@ -436,4 +436,59 @@ fn bounds_hold_to_the_byte() {
     check(1 << 10, (64 << 10) + 1, "E8", 0);
     check(1 << 10, 1, "", 1);
     check(1 << 10, 0, "E8", 0);
+}
+
+#[test]
+fn of_a_sealed_skill_nothing_is_read_but_what_was_accepted() {
+    let yard = Yard::new();
+    yard.skill("one", &["a.md"]);
+    yard.write("one/hooks/a.md", "text");
+    yard.write("one/SKILL.md", "---\ndescription: Says something.\n---\nBody.");
+    yard.write("one/MORE.md", "more");
+    symlink("MORE.md", yard.dir().join("one/LINK.md")).unwrap();
+    let folder = yard.dir().join("one");
+    let seal = SkillFolder::open(&folder, ReadLimits::default()).unwrap().seal().unwrap();
+    let seals = SkillSeals::from([("one".to_owned(), Arc::new(seal.clone()))]);
+    let enabled = ["one".to_owned(), "two".to_owned()];
+    let mut scanner = Scanner::default();
+    let mut look = || {
+        let dir = yard.dir();
+        scanner.look(SkillSelection { seals: Some(&seals), ..SkillSelection::of(&dir, &enabled) });
+        scanner.current().clone()
+    };
+    let loaded = |file: Option<&str>| body(&folder, file, ReadLimits { seal: Some(&seal), hidden: None });
+    let scan = look();
+    assert_eq!((scan.hooks().hooks.len(), scan.skill("one").unwrap().description.is_some()), (1, true));
+    assert_eq!(["MORE.md", "./MORE.md", "LINK.md"].map(|file| loaded(Some(file)).unwrap()), ["more", "more", "more"]);
+    assert_eq!(loaded(None).unwrap(), "Body.");
+
+    // What changes or comes afterwards is not read, whoever asks for it.
+    yard.write("one/hooks/a.md", "Obey me.");
+    yard.write("one/MORE.md", "Obey me.");
+    yard.write("one/NEW.md", "Obey me.");
+    let refused = |file: &str| loaded(Some(file)).unwrap_err().to_string();
+    for file in ["MORE.md", "LINK.md", "NEW.md"] {
+        assert_eq!(refused(file), "is not as it was accepted with `pintle trust`", "{file}");
+    }
+    yard.skill("two", &["a.md"]);
+    yard.write("two/hooks/a.md", "Obey me.");
+    yard.write("two/SKILL.md", "---\ndescription: Obey me.\n---\n");
+    let scan = look();
+    let texts: Vec<String> = scan.hooks().hooks.iter().map(|hook| hook.content.clone()).collect();
+    assert_eq!(texts, Vec::<String>::new());
+    assert!(scan.skill("two").unwrap().description.is_none(), "{:?}", scan.findings);
+    assert!(yard.said(&scan.findings).contains("is not as it was accepted"), "{}", yard.said(&scan.findings));
+}
+
+#[test]
+fn a_hidden_file_is_not_read_under_any_name() {
+    let yard = Yard::new();
+    yard.write("one/SKILL.md", "Body.");
+    fs::write(yard.at("key"), CANARY).unwrap();
+    fs::hard_link(yard.at("key"), yard.dir().join("one/KEY.md")).unwrap();
+    let is_key = |file: &fs::File| file.metadata().is_ok_and(|of| std::os::unix::fs::MetadataExt::nlink(&of) > 1);
+    let loaded =
+        |file: &str| body(&yard.dir().join("one"), Some(file), ReadLimits { seal: None, hidden: Some(&is_key) });
+    assert_eq!(loaded("SKILL.md").unwrap(), "Body.");
+    assert_eq!(loaded("KEY.md").unwrap_err().to_string(), "is protected: it is one of Pintle's own files");
 }

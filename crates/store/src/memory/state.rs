@@ -90,6 +90,13 @@ impl MemoryState {
         self.approvals.iter_mut().filter(void).for_each(|it| it.state = ApprovalState::Void);
     }
 
+    /// Makes void what nobody answered or used of the questions of a session whose journal is elsewhere.
+    pub(super) fn void_session(&mut self, key: &SessionKey) {
+        let live = |it: &&mut Approval| matches!(it.state, ApprovalState::Waiting | ApprovalState::Approved);
+        let of_it = self.approvals.iter_mut().filter(live).filter(|it| is_of(it, key));
+        of_it.for_each(|it| it.state = ApprovalState::Void);
+    }
+
     pub(super) fn journal(&self, key: &SessionKey) -> Vec<JournalEntry> {
         self.sessions.get(key).map(|it| it.entries.clone()).unwrap_or_default()
     }

@@ -100,6 +100,14 @@ pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a>
     Statement::new(sql, vec![key.tenant.as_str().into(), key.session.as_str().into(), turn.into()])
 }
 
+/// Makes void what nobody answered or used of the questions of a session whose journal is elsewhere.
+pub(crate) fn void_session(db: &dyn Db, key: &SessionKey) -> Result<(), Failure> {
+    db.exclude(Exclusive::Approvals)?;
+    let sql = "UPDATE approvals SET state = 'void' WHERE tenant_id = ?1 AND session_id = ?2 \
+               AND state IN ('waiting', 'approved')";
+    db.run(sql, &[key.tenant.as_str().into(), key.session.as_str().into()]).map(drop)
+}
+
 /// Gives the questions of the tenant `from` to the tenant `to`, in what was asked and in its digest too: the owner of
 /// a call is part of what makes it this call.
 pub(crate) fn give(db: &dyn Db, from: &str, to: &str) -> Result<(), Failure> {

@@ -195,7 +195,7 @@ fn a_helper_that_is_called_wrongly_runs_nothing() {
         assert_eq!(code, 126, "{words:?}");
     }
     assert!(!marker.path().join("ran").exists());
-    let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()] };
+    let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()], names: vec![] };
     assert_eq!(
         helper_args(&protected, &ExecShell::default(), "c"),
         ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--command", "c"]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use agent::ask::{self, AskGate};
-use agent::tools::{BUILTIN, DELEGATE, READ_ONLY, SPAWN, canonical_builtin, nearest_builtin};
+use agent::tools::{BUILTIN, DELEGATE, SPAWN, canonical_builtin, nearest_builtin};
 use dialects::process::config::{EntryProblem, MemberPart};
 use providers::RemovalMode;
 
@@ -13,20 +13,18 @@ use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
+use crate::config::trust::{AcceptedSkills, CHANGED, SKILLS, TrustStanding, path_of};
 use crate::config::{AgentConfig, Config, FlowConfig, HookKind, LoadedHook, NamedRef, PlanningConfig};
 use crate::mcp_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
 const MAIN: &str = "main";
 
-/// The folder of skills that counts where no file names one, beside the file that enables them.
-const SKILLS: &str = "skills";
-
 /// Adds the agents of one file.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &mut LeftOut) {
-    check(&mut trusted.layer);
+    check(trusted);
     check_means(trusted);
-    let raws = trusted.layer.raw.agents.clone().unwrap_or_default();
+    let raws = trusted.layer.raw.agents.clone();
     let bad = &trusted.layer.bad;
     let good: BTreeMap<_, _> =
         raws.into_iter().filter(|(name, _)| !bad.contains_key(&entry_path(&["agents"], name))).collect();
@@ -40,30 +38,64 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
         if config.broken.contains_key(&path) {
             continue;
         }
-        let agent = config.agents.entry(name.clone()).or_insert_with(|| AgentConfig::new(&name, env.cwd.clone()));
-        if trusted.is_trusted(&path) {
-            lay_over(agent, &raw, &trusted.layer);
-            if raw.skills.is_some() {
-                let beside = || trusted.layer.folder.join(SKILLS);
-                agent.skills_dir = config.skills_dir.clone().unwrap_or_else(beside);
+        match trusted.standing(&path) {
+            TrustStanding::Trusted => {
+                let new = || AgentConfig::new(&name, env.cwd.clone());
+                let agent = config.agents.entry(name.clone()).or_insert_with(new);
+                lay_over(agent, &raw, &trusted.layer);
+                if let Some(shown) = trusted.own_word().and_then(|own| own.unreviewed.get(&name)) {
+                    agent.stream_unreviewed = *shown;
+                }
+                if let Some(names) = &raw.skills {
+                    place_skills(agent, names, (config.skills_dir.as_ref(), trusted), left);
+                }
             }
-        } else {
-            lay_stranger_over(agent, &raw, &trusted.layer);
-            let kept = ["system", "flow", "max_iterations"];
-            let written = trusted.layer.value(&["agents", &name]);
-            let rest: Vec<_> = written.as_object().into_iter().flat_map(domain::json::Object::keys).cloned().collect();
-            let rest: Vec<_> = rest.into_iter().filter(|key| !kept.contains(&key.as_str())).collect();
-            if !rest.is_empty() {
-                left.add(format!("{path} ({})", rest.join(", ")));
+            TrustStanding::Unknown => {
+                let written = trusted.layer.value(&["agents", &name]);
+                let keys = written.as_object().into_iter().flat_map(domain::json::Object::keys).cloned();
+                left.add(format!("{path} ({})", keys.collect::<Vec<_>>().join(", ")));
+            }
+            // It was accepted with what it may do and what a person is asked about: nothing wider takes its place.
+            TrustStanding::Changed { .. } => {
+                let message = format!("{CHANGED}; `pintle trust` shows how, and accepts it");
+                trusted.layer.report(EntryProblem::new(&["agents", &name], message));
+                let why = trusted.layer.bad.get(&entry_path(&["agents"], &name)).map(ToString::to_string);
+                config.agents.remove(&name);
+                config.broken.insert(path, why.unwrap_or_default());
             }
         }
     }
     note_bad(config, trusted, "agents");
 }
 
+/// Where the skills called `names` are that `agent` has, and which of them count.
+fn place_skills(
+    agent: &mut AgentConfig,
+    names: &[String],
+    (own, trusted): (Option<&PathBuf>, &Trusted),
+    left: &mut LeftOut,
+) {
+    let accepted = trusted.acceptance().and_then(|acceptance| acceptance.skills(names));
+    let Some(AcceptedSkills { dir, seals, others }) = accepted else {
+        agent.skills_dir = own.cloned().unwrap_or_else(|| trusted.layer.folder.join(SKILLS));
+        agent.skill_seals = None;
+        return;
+    };
+    agent.skills.retain(|named| !others.contains_key(&named.text));
+    (agent.skills_dir, agent.skill_seals) = (dir, Some(seals));
+    for (name, why) in others {
+        match why {
+            "" => left.add(path_of(&name)),
+            why => left.add(format!("{} ({why})", path_of(&name))),
+        }
+    }
+}
+
 /// What the schema cannot say about agents.
-fn check(layer: &mut Layer) {
-    let raws = layer.raw.agents.clone().unwrap_or_default();
+fn check(trusted: &mut Trusted) {
+    let mut raws = trusted.layer.raw.agents.clone();
+    raws.retain(|name, _| trusted.is_trusted(&dotted(&["agents", name])));
+    let layer = &mut trusted.layer;
     for (name, raw) in &raws {
         if let Err(bad) = ask::matcher(raw.ask.as_deref().unwrap_or_default()) {
             let place = bad.place.to_string();
@@ -85,7 +117,7 @@ fn check(layer: &mut Layer) {
 
 /// The tools and the workspace of agents, where they count: they have to be there.
 fn check_means(trusted: &mut Trusted) {
-    let mut raws = trusted.layer.raw.agents.clone().unwrap_or_default();
+    let mut raws = trusted.layer.raw.agents.clone();
     raws.retain(|name, _| trusted.is_trusted(&dotted(&["agents", name])));
     for (name, raw) in &raws {
         for (i, tool) in raw.tools.iter().flatten().enumerate() {
@@ -149,7 +181,6 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     agent.description = raw.description.clone().unwrap_or(std::mem::take(&mut agent.description));
     agent.system = raw.system.clone().or(agent.system.take());
     agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
-    agent.stream_unreviewed = raw.stream_unreviewed.unwrap_or(agent.stream_unreviewed);
     agent.default = raw.default.unwrap_or(agent.default);
     agent.tools = raw.tools.as_deref().map(tools).or(agent.tools.take());
     let skills = raw
@@ -164,15 +195,6 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     if let Some(workspace) = &raw.workspace {
         agent.workspace = layer.folder.join(workspace);
     }
-}
-
-/// A stranger says who the agent is, never what it may do: read-only tools, in the stranger's own folder.
-fn lay_stranger_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
-    agent.system = raw.system.clone().or(agent.system.take());
-    agent.max_iterations = raw.max_iterations.unwrap_or(agent.max_iterations);
-    agent.flow = raw.flow.as_deref().and_then(flow::named).unwrap_or(agent.flow);
-    agent.tools = Some(READ_ONLY.map(str::to_owned).to_vec());
-    agent.workspace.clone_from(&layer.folder);
 }
 
 /// The model of the user's own agent, for agents that name none.
@@ -234,7 +256,7 @@ pub(super) fn look_for_others(config: &Config, layers: &mut [Trusted]) {
         return;
     }
     for trusted in layers {
-        let raws = trusted.layer.raw.agents.clone().unwrap_or_default();
+        let raws = trusted.layer.raw.agents.clone();
         for (name, raw) in raws {
             if !trusted.is_trusted(&dotted(&["agents", &name])) {
                 continue;
@@ -266,6 +288,7 @@ impl AgentConfig {
             options: domain::json::Object::new(),
             skills: Vec::new(),
             skills_dir: PathBuf::new(),
+            skill_seals: None,
             flow: FlowConfig::default(),
             planning: PlanningConfig::default(),
             removal: RemovalMode::default(),

@@ -18,7 +18,7 @@ const MISSING_TAGS: [&str; 2] = ["answer", "loop"];
 const REMOVALS: [&str; 2] = ["freeze", "strip_reasoning"];
 
 /// The flow that `word` means.
-pub(super) fn named(word: &str) -> Option<FlowConfig> {
+fn named(word: &str) -> Option<FlowConfig> {
     match word {
         "direct" => Some(FlowConfig::Direct),
         "planned" => Some(FlowConfig::Planned),

@@ -23,13 +23,17 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
         let all_off = tables.iter().all(|table| trusted.layer.is_off(&entry_path(&["hooks", table], &name)));
         let kept = is_gate_name(&name);
         if taken || kept {
-            if !all_off {
+            let told = |table: &&str| trusted.standing(&dotted(&entry_path(&["hooks", table], &name)));
+            let is_stranger = tables.iter().all(|table| told(table) == TrustStanding::Unknown);
+            if !all_off && !is_stranger {
                 let detail = match kept {
                     true => format!("the hook name \"{name}\" is kept for the gate of an agent"),
                     false => format!("duplicate hook name \"{name}\""),
                 };
                 trusted.layer.report(EntryProblem::new(&[], detail.clone()).under(&["hooks", tables[0], &name]));
                 config.hooks.extend(one.second(trusted, &detail));
+            } else if is_stranger && !all_off {
+                tables.iter().for_each(|table| left.add(dotted(&entry_path(&["hooks", table], &name))));
             }
             continue;
         }
@@ -130,7 +134,7 @@ impl One<'_> {
         }
         let origin = self.origin(trusted);
         let around = layer.around(self.name, &origin);
-        let raw = layer.raw.hooks.clone().unwrap_or_default();
+        let raw = layer.raw.hooks.clone();
         let (hook, kind) = match self.family() {
             Family::Native => {
                 let raw = raw.builtins.unwrap_or_default().remove(self.name).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::config::{Config, McpReach, McpServerConfig};
 /// Longest name of a server, in characters: providers take tool names of 64, and the tool's own has to fit behind.
 const MAX_NAME_CHARS: usize = 32;
 
-/// Adds the servers of one file. One with the name of an earlier file's replaces it.
+/// Adds the servers of one file. They come on top of those of earlier files and never replace one.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     let names: Vec<String> = trusted.layer.entries(MCP_SERVERS).iter().map(|member| member.key.clone()).collect();
     for name in names {
@@ -38,7 +38,12 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         if trusted.layer.bad.contains_key(&keys) {
             continue;
         }
-        let servers = trusted.layer.raw.mcp.as_ref().and_then(|mcp| mcp.servers.as_ref());
+        if trusted.acceptance().is_some() && config.mcp.contains_key(&name) {
+            let message = format!("duplicate server name \"{name}\": a found file adds to yours and replaces none");
+            trusted.layer.report(EntryProblem::new(&path, message));
+            continue;
+        }
+        let servers = trusted.layer.raw.mcp.servers.as_ref();
         let raw = servers.and_then(|servers| servers.get(&name)).cloned().unwrap_or_default();
         match read(&name, &raw, &trusted.layer) {
             Ok((reach, start_timeout)) => {

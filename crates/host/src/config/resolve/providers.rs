@@ -28,7 +28,7 @@ const AFTER: [(&str, MessageBefore); 3] =
 const BEFORE: [(&str, MessageAfter); 3] =
     [("user", MessageAfter::User), ("assistant", MessageAfter::Assistant), ("end", MessageAfter::End)];
 
-/// Adds the providers of one file. One with the name of an earlier file's replaces it.
+/// Adds the providers of one file. They come on top of those of earlier files and never replace one.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     for member in trusted.layer.entries(&["providers"]) {
         let path = dotted(&entry_path(&["providers"], &member.key));
@@ -36,8 +36,16 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
             left.add(path);
         }
     }
-    for (name, raw) in trusted.layer.raw.providers.clone().unwrap_or_default() {
-        if !trusted.is_trusted(&dotted(&["providers", &name])) {
+    for (name, raw) in trusted.layer.raw.providers.clone() {
+        let path = dotted(&["providers", &name]);
+        if !trusted.is_trusted(&path) {
+            continue;
+        }
+        // What the user's own agents and judges are sent must not go elsewhere.
+        let is_taken = config.providers.contains_key(&name) || config.broken.contains_key(&path);
+        if trusted.acceptance().is_some() && is_taken {
+            let message = format!("duplicate provider name \"{name}\": a found file adds to yours and replaces none");
+            trusted.layer.remark(EntryProblem::new(&["providers", &name], message));
             continue;
         }
         match read(&raw, &trusted.layer) {

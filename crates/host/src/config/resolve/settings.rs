@@ -1,7 +1,5 @@
 //! The sections that are not made of entries: audit, store, tools, and the settings of all hooks.
 
-use std::path::Path;
-
 use agent::tools::ExecShell;
 use dialects::process::config::EntryProblem;
 use domain::rule::Edition;
@@ -10,9 +8,11 @@ use rules::builtin::builtins;
 use store::Durability;
 
 use super::{LeftOut, Trusted};
+use crate::config::found::{OwnConfig, can_count};
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
-use crate::config::trust::{CHANGED, TrustStanding};
+use crate::config::trust::{CHANGED, SECTIONS, TrustStanding};
 use crate::config::{Config, JudgeConfig, RulesConfig, STORE};
+use crate::rule_files::RuleFolder;
 
 /// The words that `audit.durability` takes.
 const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
@@ -23,63 +23,101 @@ const TRUSTS: [&str; 2] = ["accept", "verify"];
 /// Lays the sections of one file over what is there.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     let raw = trusted.layer.raw.clone();
-    let mut problems = Vec::new();
-    if raw.hooks.is_some_and(|hooks| hooks.strict_start == Some(true)) {
-        match trusted.is_trusted("hooks") {
-            true => config.strict_start = true,
-            false => left.add("hooks.strict_start"),
+    if raw.hooks.strict_start == Some(true) {
+        match trusted.standing("hooks") {
+            TrustStanding::Trusted => config.strict_start = true,
+            // Whoever asked for it still wants it while somebody looks at what changed.
+            TrustStanding::Changed { .. } => config.strict_start = true,
+            TrustStanding::Unknown => left.add("hooks.strict_start"),
         }
     }
-    if let Some(audit) = raw.audit.filter(|_| trusts(trusted, "audit", left)) {
-        problems.extend(durability(config, audit.durability.as_deref()));
-    }
-    if let Some(store) = raw.store.filter(|_| trusts(trusted, "store", left)) {
-        problems.extend(store_url(config, store.url));
-    }
-    if let Some(tools) = raw.tools.filter(|_| trusts(trusted, "tools", left)) {
-        let exec = tools.exec.unwrap_or_default();
-        problems.extend(exec_shell(config, exec.shell));
-        config.tools.exec_inherit_env.extend(exec.inherit_env.unwrap_or_default());
-        let allow = tools.web_fetch.and_then(|fetch| fetch.allow).unwrap_or_default();
-        for (i, raw) in allow.iter().enumerate() {
-            match exception(raw) {
-                Ok(allow) => config.tools.web_fetch_allow.push(allow),
-                Err(problem) => problems.push(problem.under(&["tools", "web_fetch", "allow", &i.to_string()])),
-            }
+    let mut problems = match trusted.own_word() {
+        Some(own) => own_settings(config, own),
+        None => found_settings(config, trusted, left),
+    };
+    let folder = trusted.layer.folder.clone();
+    let is_own = trusted.own_word().is_some();
+    let rules = |dir: &String| match is_own {
+        true => RuleFolder::own(folder.join(dir)),
+        false => RuleFolder::found(folder.join(dir), &folder),
+    };
+    let rules: Option<RuleFolder> = raw.rules_dir.as_ref().map(rules).filter(|rules| !rules.is_out());
+    match trusted.standing("agent_hooks") {
+        TrustStanding::Trusted => {
+            config.agent_hooks.dirs.extend(rules);
+            config.agent_hooks.command_env.extend(raw.command_env);
         }
-    }
-    let folder = trusted.layer.document.file.parent().map(std::path::Path::to_owned).unwrap_or_default();
-    if raw.agent_hooks.is_some() && matches!(trusted.standing("agent_hooks"), TrustStanding::Changed { .. }) {
+        TrustStanding::Unknown => config.agent_hooks.untrusted_dirs.extend(rules),
         // Accepted once, and not what was accepted: gates among them must not vanish.
-        let file = trusted.layer.document.file.display();
-        config.agent_hooks.changed =
-            Some(format!("the rules of {file} {CHANGED}; `pintle trust` shows the difference, and accepts it"));
-    }
-    if let Some(hooks) = raw.agent_hooks {
-        if trusts(trusted, "agent_hooks", left) {
-            problems.extend(agent_hooks(&mut config.agent_hooks, hooks, &folder));
-        } else if trusted.standing("agent_hooks") == TrustStanding::Unknown {
-            config.agent_hooks.untrusted_dirs.extend(hooks.dir.map(|dir| folder.join(dir)));
+        TrustStanding::Changed { .. } => {
+            let file = trusted.layer.document.file.display();
+            config.agent_hooks.changed =
+                Some(format!("the rules of {file} {CHANGED}; `pintle trust` shows the difference, and accepts it"));
         }
     }
-    if let Some(gateway) = raw.gateway.filter(|_| trusts(trusted, "gateway", left)) {
-        problems.extend(edition(config, gateway.edition.as_deref()));
+    if trusted.is_trusted("tools") {
+        config.tools.exec_inherit_env.extend(raw.exec_inherit_env);
     }
-    if let Some(background) = raw.background.filter(|_| trusts(trusted, "background", left)) {
-        lay_over(&mut config.agent_hooks.background, background);
-    }
-    if let Some(raw) = raw.telemetry.filter(|_| trusts(trusted, "telemetry", left)) {
-        problems.extend(collector(config, raw.otlp_endpoint));
-    }
-    problems.into_iter().for_each(|problem| trusted.layer.report(problem));
+    problems.drain(..).for_each(|problem| trusted.layer.report(problem));
     note_bad_store(config, trusted);
 }
 
+/// What only the user's own files say.
+fn own_settings(config: &mut Config, own: &OwnConfig) -> Vec<EntryProblem> {
+    let mut problems = Vec::new();
+    problems.extend(durability(config, own.audit.durability.as_deref()));
+    problems.extend(exec_shell(config, own.exec_shell.as_deref()));
+    match own.store_url.as_deref().map(store_url) {
+        Some(Ok(url)) => config.store_url = url,
+        Some(Err(problem)) => problems.push(problem),
+        None => {}
+    }
+    for (i, raw) in own.web_fetch.allow.iter().flatten().enumerate() {
+        match exception(raw) {
+            Ok(allow) => config.tools.web_fetch_allow.push(allow),
+            Err(problem) => problems.push(problem.under(&["tools", "web_fetch", "allow", &i.to_string()])),
+        }
+    }
+    problems.extend(agent_hooks(&mut config.agent_hooks, own.rules.clone()));
+    problems.extend(edition(config, own.gateway.edition.as_deref()));
+    lay_over(&mut config.agent_hooks.background, own.background.clone());
+    problems.extend(collector(config, own.telemetry.otlp_endpoint.clone()));
+    problems
+}
+
+/// What a found file says beyond its entries: where its conversations are, and where no tool may write.
+fn found_settings(config: &mut Config, trusted: &Trusted, left: &mut LeftOut) -> Vec<EntryProblem> {
+    let Some(acceptance) = trusted.acceptance() else { return Vec::new() };
+    let is_left = |section: &str| match can_count(section) {
+        true => !trusted.is_trusted(section),
+        false => !acceptance.known,
+    };
+    let root = &trusted.layer.document.root;
+    SECTIONS
+        .into_iter()
+        .filter(|section| root.get(section).is_some() && is_left(section))
+        .for_each(|name| left.add(name));
+    let raw = &trusted.layer.raw;
+    let names_skills = raw.skills_dir.is_some() || raw.agents.values().any(|agent| agent.skills.is_some());
+    let skills = acceptance.skills_dir().filter(|_| names_skills).cloned();
+    let rules = raw.rules_dir.as_ref().map(|dir| trusted.layer.folder.join(dir));
+    config.found_folders.extend(skills.into_iter().chain(rules));
+    match raw.conversations.as_deref().filter(|_| trusted.is_trusted("store")).map(store_url) {
+        Some(Ok(url)) => config.conversations_url = Some(url),
+        Some(Err(problem)) => return vec![problem],
+        None => {}
+    }
+    Vec::new()
+}
+
 /// Lays what one file says of skills over what is there. Agents are read against it.
-pub(super) fn add_skills(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
-    let Some(raw) = trusted.layer.raw.skills.clone().filter(|_| trusts(trusted, "skills", left)) else { return };
-    config.skills_dir = raw.dir.map(|dir| trusted.layer.folder.join(dir)).or(config.skills_dir.take());
-    if let Some(problem) = history_trust(config, raw.history_trust.as_deref()) {
+pub(super) fn add_skills(config: &mut Config, trusted: &mut Trusted) {
+    // A found file's own agents have its folder; nobody else's.
+    let Some(own) = trusted.own_word() else { return };
+    let word = own.history_trust.clone();
+    let dir = trusted.layer.raw.skills_dir.as_ref().map(|dir| trusted.layer.folder.join(dir));
+    config.skills_dir = dir.or(config.skills_dir.take());
+    if let Some(problem) = history_trust(config, word.as_deref()) {
         trusted.layer.report(problem);
     }
 }
@@ -93,15 +131,7 @@ fn note_bad_store(config: &mut Config, trusted: &Trusted) {
     }
 }
 
-fn trusts(trusted: &Trusted, section: &str, left: &mut LeftOut) -> bool {
-    let trusts = trusted.is_trusted(section);
-    if !trusts {
-        left.add(section);
-    }
-    trusts
-}
-
-fn exec_shell(config: &mut Config, path: Option<String>) -> Option<EntryProblem> {
+fn exec_shell(config: &mut Config, path: Option<&str>) -> Option<EntryProblem> {
     let path = path?;
     if !path.starts_with('/') {
         let message = format!("expected the absolute path of a shell, such as /bin/bash, got \"{path}\"");
@@ -148,17 +178,15 @@ fn history_trust(config: &mut Config, word: Option<&str>) -> Option<EntryProblem
     None
 }
 
-fn store_url(config: &mut Config, url: Option<String>) -> Option<EntryProblem> {
-    let url = url?;
+fn store_url(url: &str) -> Result<String, EntryProblem> {
     let follows = |prefix: &str| url.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty());
     if url == "memory:" || ["sqlite://", "postgres://", "postgresql://"].into_iter().any(follows) {
-        config.store_url = url;
-        return None;
+        return Ok(url.to_owned());
     }
     // A foreign URL may hold a password, so only its scheme is repeated.
     let scheme = url.split_once(':').map_or("no scheme", |(scheme, _)| scheme);
     let message = format!("unsupported store, got {scheme:?}, expected sqlite://FILE, postgres://… or memory:");
-    Some(EntryProblem::new(&["store", "url"], message))
+    Err(EntryProblem::new(&["store", "url"], message))
 }
 
 fn edition(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {
@@ -178,16 +206,14 @@ fn edition(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {
 const OUTBOXES: [&str; 2] = ["memory", "durable"];
 
 /// Lays the rules' settings of one file over what is there; lists grow.
-fn agent_hooks(config: &mut RulesConfig, raw: RawRules, folder: &Path) -> Vec<EntryProblem> {
+fn agent_hooks(config: &mut RulesConfig, raw: RawRules) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
-    config.dirs.extend(raw.dir.map(|dir| folder.join(dir)));
     for (i, id) in raw.builtin_disable.unwrap_or_default().into_iter().enumerate() {
         match unknown_builtin(&id) {
             None => config.builtin_disable.push(id),
             Some(problem) => problems.push(problem.under(&["agent_hooks", "builtin_disable", &i.to_string()])),
         }
     }
-    config.command_env.extend(raw.command_env.unwrap_or_default());
     match raw.outbox.as_deref() {
         None => {}
         Some("memory") => config.durable_outbox = false,

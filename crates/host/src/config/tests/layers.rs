@@ -96,28 +96,19 @@ fn a_named_file_is_the_only_one() {
 }
 
 #[test]
-fn two_files_in_one_folder_are_an_error() {
-    for folder in ["own/pintle", "work"] {
-        let place = Place::with(&[]);
-        place.write(&format!("{folder}/pintle.toml"), "");
-        place.write(&format!("{folder}/pintle.json"), "{}");
-        let error = place.load().unwrap_err();
-        assert_eq!(error.kind, crate::error::ErrorKind::Usage);
-        assert!(
-            error.message.contains("pintle.toml and ") && error.message.ends_with("pintle.json are there"),
-            "{error}"
-        );
-    }
+fn two_files_of_the_user_are_an_error() {
+    let place = Place::with(&[(OWN, ""), ("own/pintle/pintle.json", "{}")]);
+    let error = place.load().unwrap_err();
+    assert_eq!(error.kind, crate::error::ErrorKind::Usage);
+    assert!(error.message.contains("pintle.toml and ") && error.message.ends_with("pintle.json are there"), "{error}");
 }
 
 #[test]
-fn a_file_that_does_not_parse_ends_the_command_wherever_it_is() {
-    for file in [OWN, FOUND] {
-        let place = Place::with(&[(file, "x = [")]);
-        let error = place.load().unwrap_err();
-        assert_eq!(error.kind, crate::error::ErrorKind::Usage);
-        assert!(error.message.contains("pintle.toml:1:"), "{error}");
-    }
+fn a_file_of_the_user_that_does_not_parse_ends_the_command() {
+    let place = Place::with(&[(OWN, "x = [")]);
+    let error = place.load().unwrap_err();
+    assert_eq!(error.kind, crate::error::ErrorKind::Usage);
+    assert!(error.message.contains("pintle.toml:1:"), "{error}");
 }
 
 #[test]
@@ -188,4 +179,69 @@ fn a_model_is_missing_where_only_a_provider_is_there() {
     let error = config.models(config.agent(None).unwrap(), None).unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (crate::error::ErrorKind::Usage, "the agent `main` has no model"));
     assert!(error.hints[0].contains("agents.main.model = \"local/MODEL\""), "{error}");
+}
+
+/// The lines that are left out of a place, without its root.
+fn lines(place: &Place) -> Vec<String> {
+    let root = format!("{}/", place.root.path().display());
+    place.load().unwrap().left_out.iter().map(|line| line.replace(&root, "")).collect()
+}
+
+#[test]
+fn what_nobody_accepted_stops_nothing_however_broken_it_is() {
+    let in_force = |place: &Place| format!("{:?}", place.load().unwrap().config.hooks);
+    let check = |files: &[(&str, &str)], expected: &str| {
+        let place = Place::with(&[(OWN, HOOK)]);
+        let before = in_force(&place);
+        files.iter().for_each(|(file, text)| place.write(file, text));
+        let said = lines(&place);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with(expected), "{said:?}");
+        assert_eq!(in_force(&place), before);
+    };
+    check(&[(FOUND, "x = [")], "work/pintle.toml:1:");
+    check(&[(FOUND, "x = [")], &lines(&Place::with(&[(FOUND, "x = [")]))[0]);
+    let both = "both work/pintle.toml and work/pintle.json are there, and nobody accepted either of them";
+    check(&[(FOUND, "[agents.main]\nsystem = 'x'\n"), ("work/pintle.json", "{}")], both);
+    check(
+        &[(FOUND, "[agents.main]\nsystem = 'x'\n")],
+        "work/pintle.toml is not trusted; left out: agents.main (system)",
+    );
+}
+
+#[test]
+fn a_file_that_nobody_accepted_hides_none_that_somebody_did() {
+    let guard = HOOK.replace("after_llm", "before_tool");
+    let armed = |place: &Place| {
+        let hooks = place.load().unwrap().config.hooks;
+        hooks.iter().filter(|loaded| loaded.hook.state == HookState::Armed).count()
+    };
+    let place = Place::with(&[(FOUND, &guard)]);
+    trusting::trust(&place);
+    assert_eq!((armed(&place), lines(&place)), (1, Vec::new()));
+    // Beside it, and between it and where the work is done.
+    place.write("work/pintle.json", "{");
+    place.write("work/deep/pintle.toml", "[hooks.processes.a]\nenabled = false\n[agents.main]\nask = []\n");
+    assert_eq!(armed(&place), 1);
+    assert_eq!(
+        lines(&place),
+        [
+            "work/pintle.json is not trusted, and the accepted file beside it counts alone",
+            "work/deep/pintle.toml is not trusted; left out: agents.main (ask) (`pintle trust` shows what it would run, \
+             and accepts it)",
+        ]
+    );
+    // Whoever accepts the nearer one wants that one.
+    trusting::trust(&place);
+    assert_eq!((armed(&place), lines(&place)), (0, Vec::new()));
+    // Two that somebody accepted: nobody can tell which is meant.
+    let named = |file: &str| {
+        let survey = trust::survey(&place.env(), &LoadOptions::default(), Some(&place.path(file))).unwrap();
+        trust::accept(&place.path("home"), &survey).unwrap();
+    };
+    fs::remove_file(place.path("work/deep/pintle.toml")).unwrap();
+    place.write("work/pintle.json", "{}");
+    named("work/pintle.json");
+    let error = place.load().unwrap_err();
+    assert!(error.message.ends_with("pintle.json are there"), "{error}");
 }

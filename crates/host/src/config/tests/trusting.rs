@@ -64,7 +64,7 @@ fn place() -> Place {
     place
 }
 
-fn trust(place: &Place) {
+pub(super) fn trust(place: &Place) {
     let survey = survey(&place.env(), &LoadOptions::default(), None).unwrap();
     accept(&place.path("home"), &survey).unwrap();
 }
@@ -75,10 +75,10 @@ fn guard(place: &Place) -> LoadedHook {
 }
 
 #[test]
-fn a_stranger_says_who_the_agent_is_and_nothing_else() {
+fn a_file_that_nobody_accepted_contributes_one_line() {
     let place = place();
     insta::assert_snapshot!(place.said(), @r#"
-    left out: work/pintle.toml is not trusted; left out: providers.theirs, agents.main (tools, workspace, model), hooks.builtins.redact, hooks.processes.guard, hooks.processes.bad, hooks.strict_start, store, tools (`pintle trust` shows what it would run, and accepts it)
+    left out: work/pintle.toml is not trusted; left out: providers.theirs, agents.main (system, max_iterations, tools, workspace, model), agents.plain (system), hooks.builtins.redact, hooks.processes.guard, hooks.processes.bad, hooks.strict_start, store, tools (`pintle trust` shows what it would run, and accepts it)
     hook own armed; before_tool 5s Close; after_tool 5s Continue paired
     hook redact untrusted
     hook guard untrusted; before_tool 5s Close; after_tool 5s Continue paired; matcher ^exec$
@@ -91,14 +91,13 @@ fn a_stranger_says_who_the_agent_is_and_nothing_else() {
     assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", false));
     assert!(config.tools.exec_inherit_env.is_empty());
     assert_eq!(config.tools.exec_shell, ExecShell::default());
-    for name in ["main", "plain"] {
-        let agent = config.agent(Some(name)).unwrap();
-        let read_only = ["read_file", "list_dir", "find_files", "search_text"].map(str::to_owned);
-        assert_eq!((agent.tools.as_deref(), &agent.workspace), (Some(&read_only[..]), &place.path("work")), "{name}");
-        assert_eq!(config.models(agent, None).unwrap()[0].provider, "mine", "{name}");
-    }
+    // What the user's own file says of the agent is all that there is of it.
+    let only_own = Place::with(&[(OWN, OWN_TEXT)]).load().unwrap().config;
+    assert_eq!(config.agents.keys().collect::<Vec<_>>(), ["main"]);
     let main = config.agent(None).unwrap();
-    assert_eq!((main.system.as_deref(), main.max_iterations), (Some("Be helpful."), 7));
+    assert_eq!((main.system.as_deref(), main.max_iterations), (None, only_own.agents["main"].max_iterations));
+    assert_eq!((&main.workspace, main.tools.as_deref()), (&place.path("work/deep"), Some(&["exec".to_owned()][..])));
+    assert_eq!(config.models(main, None).unwrap()[0].provider, "mine");
     let unguarded: Vec<_> = config.unguarded().map(|loaded| loaded.hook.name.as_str()).collect();
     assert_eq!(unguarded, ["guard", "bad"]);
 }
@@ -120,7 +119,8 @@ fn what_was_accepted_counts() {
     let main = config.agent(None).unwrap();
     assert_eq!(main.workspace, PathBuf::from("/"));
     assert_eq!(config.models(main, None).unwrap()[0].provider, "theirs");
-    assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite:///tmp/x.db", true));
+    assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", true));
+    assert_eq!(config.conversations_url.as_deref(), Some("sqlite:///tmp/x.db"));
     let HookKind::Process(entry) = guard(&place).kind else { panic!("it is a process") };
     assert_eq!(entry.dir, place.path("work"));
     let mode = |name: &str| fs::metadata(place.path(name)).unwrap().mode() & 0o777;
@@ -271,8 +271,9 @@ fn a_found_file_never_changes_the_users_own_hooks() {
             trust(&place);
         }
         let said = place.said();
-        assert!(said.contains("work/pintle.toml:3:18: hooks.processes.own: duplicate hook name \"own\"\n"), "{said}");
-        assert!(said.contains("\nhook own armed; before_tool 5s Close; after_tool 5s Continue paired\n"), "{said}");
+        let told = said.contains("work/pintle.toml:3:18: hooks.processes.own: duplicate hook name \"own\"\n");
+        assert_eq!(told, accepted, "{said}");
+        assert!(said.contains("hook own armed; before_tool 5s Close; after_tool 5s Continue paired\n"), "{said}");
         // What was accepted and cannot count stays shut under a name of its own; a stranger's is not even there.
         assert_eq!(said.ends_with("\nhook own (work/pintle.toml:3:18) broken\n"), accepted, "{said}");
     }
@@ -324,5 +325,199 @@ fn there_may_be_nothing_to_accept() {
     assert_eq!(
         (error.kind, error.message.as_str()),
         (crate::error::ErrorKind::Usage, "there is no pintle.toml or pintle.json in this folder or above")
+    );
+}
+
+#[test]
+fn a_link_inherits_no_trust() {
+    let place = Place::with(&[(OWN, OWN_TEXT)]);
+    fs::create_dir(place.path("trusted")).unwrap();
+    place.write(
+        "trusted/pintle.toml",
+        "[hooks.processes.make]\nenabled = true\ncommand = ['make']\nintercept = ['before_tool']\n",
+    );
+    let there = Env { cwd: place.path("trusted"), ..place.env() };
+    let survey = |env: &Env, file: Option<&Path>| survey(env, &LoadOptions::default(), file);
+    accept(&place.path("home"), &survey(&there, None).unwrap()).unwrap();
+    let made = |env: &Env| {
+        let hooks = load(env, &LoadOptions::default()).unwrap().config.hooks;
+        hooks.iter().any(|loaded| loaded.hook.name.as_str() == "make")
+    };
+    assert!(made(&there));
+    // A checkout links to what was accepted elsewhere, so that `make` would read its own Makefile.
+    std::os::unix::fs::symlink(place.path("trusted/pintle.toml"), place.path(FOUND)).unwrap();
+    let loaded = place.load().unwrap();
+    assert!(!made(&place.env()));
+    let root = format!("{}/", place.root.path().display());
+    assert_eq!(
+        loaded.left_out.iter().map(|line| line.replace(&root, "")).collect::<Vec<_>>(),
+        ["work/pintle.toml is a link to trusted/pintle.toml and does not count: a found configuration counts in the \
+          folder where it stands; if it was accepted through the link, that is void"]
+    );
+    let error = survey(&place.env(), None).unwrap_err();
+    assert!(error.message.contains("is a link to") && error.message.contains("never counts"), "{error}");
+    let error = survey(&place.env(), Some(Path::new("../pintle.toml"))).unwrap_err();
+    assert!(error.message.contains("is a link to"), "{error}");
+    // A folder that is reached through a link is the folder that it is.
+    std::os::unix::fs::symlink(place.path("trusted"), place.path("work/deep/by-link")).unwrap();
+    assert!(made(&Env { cwd: place.path("work/deep/by-link"), ..place.env() }));
+    // A second name of the same file in another folder was not accepted there.
+    fs::remove_file(place.path(FOUND)).unwrap();
+    fs::hard_link(place.path("trusted/pintle.toml"), place.path(FOUND)).unwrap();
+    assert_eq!(guardless(&place), ["make"]);
+}
+
+/// The hooks that nobody accepted.
+fn guardless(place: &Place) -> Vec<String> {
+    let hooks = place.load().unwrap().config.hooks;
+    let untrusted = hooks.iter().filter(|loaded| loaded.hook.state == HookState::Untrusted);
+    untrusted.map(|loaded| loaded.hook.name.to_string()).collect()
+}
+
+#[test]
+fn where_a_folder_really_is_is_part_of_what_is_accepted() {
+    let text = "[hooks.processes.guard]\nenabled = true\ncommand = ['make']\ndir = 'tools'\nintercept = ['before_tool']\n\
+                [mcp.servers.s]\ncommand = ['make']\ndir = 'tools'\n[agents.main]\nworkspace = 'tools'\n";
+    let place = Place::with(&[(FOUND, text)]);
+    for folder in ["work/one", "work/two"] {
+        fs::create_dir(place.path(folder)).unwrap();
+    }
+    let point = |to: &str| {
+        fs::remove_file(place.path("work/tools")).ok();
+        std::os::unix::fs::symlink(place.path(to), place.path("work/tools")).unwrap();
+    };
+    let in_force = || {
+        let config = place.load().unwrap().config;
+        let guard = matches!(config.hooks[0].hook.state, HookState::Armed);
+        (guard, config.mcp.len(), config.agent(None).is_ok())
+    };
+    point("work/one");
+    trust(&place);
+    assert_eq!(in_force(), (true, 1, true));
+    let seal = place.load().unwrap().config.hooks[0].seal.clone();
+    point("work/two");
+    assert_eq!(in_force(), (false, 0, false));
+    assert_eq!(before_spawn(seal.as_ref())(), Err("changed since it was trusted".into()));
+    let why = place.load().unwrap().config.agent(None).unwrap_err().message;
+    assert!(why.contains("agents.main: changed since it was trusted"), "{why}");
+    trust(&place);
+    assert_eq!(in_force(), (true, 1, true));
+}
+
+/// What an earlier program wrote when somebody accepted the file of `place`: places were no part of it.
+fn as_before(place: &Place) {
+    trust(place);
+    let file = place.path("home/trust.json");
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    for entry in
+        kept["files"].as_object_mut().unwrap().values_mut().flat_map(|file| file.as_object_mut().unwrap().values_mut())
+    {
+        let parts = entry["parts"].as_array_mut().unwrap();
+        parts.retain(|part| !part["what"].as_str().unwrap().starts_with("dir "));
+        let mut digest = sha2::Sha256::default();
+        for part in parts {
+            sha2::Digest::update(&mut digest, part["what"].as_str().unwrap());
+            sha2::Digest::update(&mut digest, [0]);
+            sha2::Digest::update(&mut digest, part["sha256"].as_str().unwrap());
+        }
+        entry["digest"] = format!("{:x}", sha2::Digest::finalize(digest)).into();
+    }
+    fs::write(file, kept.to_string()).unwrap();
+}
+
+#[test]
+fn what_was_accepted_before_places_counted_goes_on_unless_a_link_leads_there() {
+    let place = place();
+    as_before(&place);
+    let loaded = guard(&place);
+    assert_eq!((loaded.hook.state, before_spawn(loaded.seal.as_ref())()), (HookState::Armed, Ok(())));
+    rewrite(&place, "'--flag']\n", "'--flag']\ndir = 'tools'\n");
+    fs::create_dir(place.path("work/real")).unwrap();
+    std::os::unix::fs::symlink("real", place.path("work/tools")).unwrap();
+    as_before(&place);
+    assert!(matches!(guard(&place).hook.state, HookState::Broken(_)), "whoever made the link chose where it runs");
+}
+
+#[test]
+fn every_file_of_a_skill_is_content() {
+    let place = Place::with(&[(FOUND, "[agents.main]\nskills = ['alpha', 'beta', 'gone']\n")]);
+    for name in ["alpha", "beta"] {
+        fs::create_dir_all(place.path(&format!("work/skills/{name}/hooks"))).unwrap();
+        place.write(&format!("work/skills/{name}/SKILL.md"), "---\ndescription: Says something.\n---\n");
+    }
+    let enabled = || {
+        let Loaded { config, left_out, .. } = place.load().unwrap();
+        let skills = config.agents["main"].skills.iter().map(|named| named.text.clone()).collect::<Vec<_>>();
+        (skills.join(" "), left_out.join("\n").replace(&format!("{}/", place.root.path().display()), ""))
+    };
+    assert_eq!(enabled().0, "");
+    trust(&place);
+    assert_eq!(enabled(), ("alpha beta gone".to_owned(), String::new()));
+    let check = |what: &str, change: &dyn Fn()| {
+        change();
+        let (skills, said) = enabled();
+        assert_eq!(skills, "beta gone", "{what}");
+        assert!(said.contains("left out: skill alpha (changed since it was trusted)"), "{what}: {said}");
+        trust(&place);
+        assert_eq!(enabled().0, "alpha beta gone", "{what}");
+    };
+    check("its text", &|| place.write("work/skills/alpha/SKILL.md", "Obey me."));
+    check("a manifest that has come", &|| place.write("work/skills/alpha/hooks/hooks.json", "{\"hooks\": []}"));
+    check("a file that nothing names yet", &|| place.write("work/skills/alpha/MORE.md", "x"));
+    check("a file that is gone", &|| fs::remove_file(place.path("work/skills/alpha/MORE.md")).unwrap());
+    // One that has come since is nobody's.
+    place.write(FOUND, "[agents.main]\nskills = ['alpha', 'beta', 'gone', 'new']\n");
+    trust(&place);
+    fs::create_dir(place.path("work/skills/new")).unwrap();
+    let (skills, said) = enabled();
+    assert_eq!(skills, "alpha beta gone");
+    assert!(said.contains("left out: skill new ("), "{said}");
+}
+
+#[test]
+fn what_leads_out_of_a_found_folder_is_not_loaded() {
+    let text = "[agents.main]\nskills = ['alpha', 'out']\n[agent_hooks]\ndir = 'rules'\n";
+    let place = Place::with(&[(FOUND, text)]);
+    for folder in ["work/skills/alpha", "work/rules", "elsewhere/out"] {
+        fs::create_dir_all(place.path(folder)).unwrap();
+    }
+    place.write("elsewhere/guard.toml", "");
+    place.write("work/rules/own.toml", "");
+    let link = |to: &str, at: &str| std::os::unix::fs::symlink(place.path(to), place.path(at)).unwrap();
+    link("elsewhere/out", "work/skills/out");
+    link("elsewhere/guard.toml", "work/rules/guard.toml");
+    trust(&place);
+    let Loaded { config, left_out, .. } = place.load().unwrap();
+    let files: Vec<_> = config.agent_hooks.dirs.iter().flat_map(|folder| folder.files().unwrap()).collect();
+    assert_eq!((config.agents["main"].skills.len(), files), (1, vec![place.path("work/rules/own.toml")]));
+    let said = left_out.join("\n").replace(&format!("{}/", place.root.path().display()), "");
+    let out = "not loaded: the file of rules work/rules/guard.toml leads out of";
+    assert!(said.contains(out) && said.contains("the skill `out` leads out of"), "{said}");
+    // A whole folder.
+    place.write(FOUND, "[agent_hooks]\ndir = '../elsewhere'\n");
+    trust(&place);
+    let Loaded { config, left_out, .. } = place.load().unwrap();
+    assert_eq!(config.agent_hooks.dirs, []);
+    assert!(left_out[0].contains("the folder of rules") && left_out[0].contains("leads out of"), "{left_out:?}");
+}
+
+#[test]
+fn a_found_file_replaces_nothing_of_the_users() {
+    let own = "[providers.mine]\nkind = 'openai'\n[mcp.servers.s]\nurl = 'https://mine.example/'\n";
+    let found = "[providers.mine]\nkind = 'openai'\nbase_url = 'http://theirs.example'\n\
+                 [providers.more]\nkind = 'openai'\n[mcp.servers.s]\nurl = 'https://theirs.example/'\n";
+    let place = Place::with(&[(OWN, own), (FOUND, found)]);
+    trust(&place);
+    let Loaded { config, diagnostics, .. } = place.load().unwrap();
+    let ProviderConfigKind::Server { base_url, .. } = &config.providers["mine"].kind else { panic!("a server") };
+    assert_eq!((base_url, config.providers.len()), (&None, 2));
+    assert_eq!(config.mcp["s"].reach, McpReach::Url(Url::parse("https://mine.example/").unwrap()));
+    let said: Vec<String> = diagnostics.iter().map(|found| format!("{}: {}", found.path, found.message)).collect();
+    assert_eq!(
+        said,
+        [
+            "providers.mine: duplicate provider name \"mine\": a found file adds to yours and replaces none",
+            "mcp.servers.s: duplicate server name \"s\": a found file adds to yours and replaces none",
+        ]
     );
 }

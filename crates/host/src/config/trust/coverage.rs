@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use domain::json::{Value, canonical};
 use nix::unistd::{AccessFlags, access};
@@ -20,19 +20,97 @@ pub struct Coverage {
     pub digest: String,
     /// The parts.
     pub parts: Vec<CoveredPart>,
+    /// Whether a link leads to one of its places.
+    pub(super) linked: bool,
+}
+
+/// Where an entry leads beside the program and the files of its command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoveredPlace {
+    kind: PlaceKind,
+    path: PathBuf,
+}
+
+/// The kind of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// The working directory of a command.
+    Dir,
+    /// The workspace of an agent.
+    Workspace,
+    /// The file of replies of a scripted provider.
+    Script,
 }
 
 /// One thing that is covered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoveredPart {
-    /// The kind of the thing: `entry`, `program PATH`, `file PATH`.
+    /// The kind of the thing: `entry`, `program PATH`, `file PATH`, `dir PATH`, `workspace PATH`, `script PATH`.
     pub what: String,
-    /// SHA-256 of its content, in hexadecimal; for a program, of its resolved path.
+    /// SHA-256 of its content, in hexadecimal; for a program and for a folder, of its resolved path.
     pub sha256: String,
 }
 
+impl PlaceKind {
+    const ALL: [Self; 3] = [Self::Dir, Self::Workspace, Self::Script];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Dir => "dir",
+            Self::Workspace => "workspace",
+            Self::Script => "script",
+        }
+    }
+}
+
+impl CoveredPlace {
+    /// The place at `path`, which is absolute.
+    pub fn new(kind: PlaceKind, path: PathBuf) -> Self {
+        Self { kind, path }
+    }
+
+    fn part(&self) -> CoveredPart {
+        let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let what = format!("{} {}", self.kind.word(), real.display());
+        match self.kind {
+            PlaceKind::Dir | PlaceKind::Workspace => CoveredPart::of(what, real.as_os_str().as_bytes()),
+            PlaceKind::Script => CoveredPart::of_file(what, &real),
+        }
+    }
+
+    /// Whether a link stands on the way there, so that somebody else chooses where it leads.
+    fn is_linked(&self) -> bool {
+        let mut plain = PathBuf::new();
+        for step in self.path.components() {
+            match step {
+                Component::ParentDir => drop(plain.pop()),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(step),
+            }
+        }
+        self.path.canonicalize().is_ok_and(|real| real != plain)
+    }
+}
+
+impl CoveredPart {
+    /// Whether it is one of the places, which older acceptances do not have.
+    pub(super) fn is_place(&self) -> bool {
+        PlaceKind::ALL.iter().any(|kind| self.what.split_once(' ').is_some_and(|(word, _)| word == kind.word()))
+    }
+}
+
+impl Coverage {
+    /// Whether `digest` is that of all parts, or was made before places were parts, of places that nobody but the user
+    /// chose.
+    pub fn is(&self, digest: &str) -> bool {
+        self.digest == digest
+            || (!self.linked && digest_of(self.parts.iter().filter(|part| !part.is_place())) == digest)
+    }
+}
+
 /// The things that trust in `entry` covers now: the entry in normal form, the resolved path of the first word of its
-/// command, and the content of each word that resolves, against its folder, to a regular file that the user can write.
+/// command, the content of each word that resolves, against its folder, to a regular file that the user can write, and
+/// the resolved places that it leads to.
 pub fn covers(entry: &TrustEntry, inherited_path: Option<&OsStr>) -> Coverage {
     let mut parts = vec![CoveredPart::of("entry".to_owned(), canonical(&without_nulls(&entry.value)).as_bytes())];
     if let Some(command) = &entry.command {
@@ -43,14 +121,21 @@ pub fn covers(entry: &TrustEntry, inherited_path: Option<&OsStr>) -> Coverage {
             parts.extend(file(&command.dir.join(word)));
         }
     }
+    parts.extend(entry.places.iter().map(CoveredPlace::part));
+    let linked = entry.places.iter().any(CoveredPlace::is_linked);
+    Coverage { digest: digest_of(parts.iter()), parts, linked }
+}
+
+/// One digest over all of `parts`.
+fn digest_of<'a>(parts: impl Iterator<Item = &'a CoveredPart>) -> String {
     let mut all = Sha256::new();
-    for part in &parts {
+    for part in parts {
         // Names end with a zero byte, which no path has, so that no two lists of parts read the same.
         all.update(part.what.as_bytes());
         all.update([0]);
         all.update(part.sha256.as_bytes());
     }
-    Coverage { digest: hex(&all.finalize()), parts }
+    hex(&all.finalize())
 }
 
 /// A key that is `null` is as if it were not there.
@@ -80,12 +165,7 @@ fn file(path: &Path) -> Option<CoveredPart> {
     if !path.is_file() || !replaceable(path) {
         return None;
     }
-    let what = format!("file {}", path.display());
-    // A file that cannot be read now has no digest that one that can be read could have.
-    Some(match content(path) {
-        Ok(sha256) => CoveredPart { what, sha256 },
-        Err(why) => CoveredPart { what, sha256: why.kind().to_string() },
-    })
+    Some(CoveredPart::of_file(format!("file {}", path.display()), path))
 }
 
 /// Whether the user can write the file, or put another one in its place.
@@ -104,6 +184,16 @@ fn content(path: &Path) -> io::Result<String> {
 impl CoveredPart {
     fn of(what: String, content: &[u8]) -> Self {
         Self { what, sha256: hex(&Sha256::digest(content)) }
+    }
+
+    /// The content of the file at `path`. One that cannot be read now has no digest that one that can be read could
+    /// have.
+    fn of_file(what: String, path: &Path) -> Self {
+        let sha256 = match path.is_file() {
+            true => content(path).unwrap_or_else(|why| why.kind().to_string()),
+            false => "no file".to_owned(),
+        };
+        Self { what, sha256 }
     }
 }
 

@@ -71,10 +71,15 @@ impl TrustStore {
         let accepted = self.accepted.files.get(&key(file)).and_then(|entries| entries.get(&entry.path));
         let Some(accepted) = accepted else { return TrustStanding::Unknown };
         let now = covers(entry, search_path);
-        if now.digest == accepted.digest {
+        if now.is(&accepted.digest) {
             return TrustStanding::Trusted;
         }
         TrustStanding::Changed { accepted: accepted.value.clone(), diff: diff(accepted, &now, &entry.value) }
+    }
+
+    /// Whether anything of `file` was ever accepted.
+    pub fn knows(&self, file: &Path) -> bool {
+        self.accepted.files.contains_key(&key(file))
     }
 
     /// The digest under which `entry` of `file` was accepted.
@@ -109,9 +114,11 @@ impl TrustStore {
     }
 }
 
-/// One file, however it is reached.
+/// One file in the folder where it was found: the real path of the folder, and its name there. A link is not followed,
+/// since whoever makes it would choose what was accepted.
 fn key(file: &Path) -> String {
-    file.canonicalize().unwrap_or_else(|_| file.to_owned()).display().to_string()
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.zip(file.file_name()).map_or(file.to_owned(), |(folder, name)| folder.join(name)).display().to_string()
 }
 
 fn diff(accepted: &AcceptedEntry, now: &Coverage, value: &Value) -> Vec<String> {
@@ -125,8 +132,10 @@ fn diff(accepted: &AcceptedEntry, now: &Coverage, value: &Value) -> Vec<String> 
             ChangeTag::Equal => None,
         })
         .collect();
-    let gone = accepted.parts.iter().filter(|part| part.what != "entry" && !now.parts.contains(part));
-    let come = now.parts.iter().filter(|part| part.what != "entry" && !accepted.parts.contains(part));
+    let places = accepted.parts.iter().any(CoveredPart::is_place);
+    let shown = |part: &&CoveredPart| part.what != "entry" && (places || now.linked || !part.is_place());
+    let gone = accepted.parts.iter().filter(shown).filter(|part| !now.parts.contains(part));
+    let come = now.parts.iter().filter(shown).filter(|part| !accepted.parts.contains(part));
     lines.extend(gone.map(|part| format!("- {} sha256:{}", part.what, part.sha256)));
     lines.extend(come.map(|part| format!("+ {} sha256:{}", part.what, part.sha256)));
     lines

@@ -35,7 +35,8 @@ impl Changes {
         let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect()
         };
-        let rules = absolute(&host.loaded.config.agent_hooks.dirs);
+        let rules = host.loaded.config.agent_hooks.dirs.iter().map(|folder| folder.dir.clone());
+        let rules = absolute(&rules.collect::<Vec<_>>());
         // A folder with rules that is not there yet is seen when it comes.
         let files: Vec<PathBuf> = absolute(&host.loaded.files).into_iter().chain(rules.clone()).collect();
         let skills = absolute(&host.skills.folders());

@@ -14,9 +14,10 @@ use host::rule_files;
 /// What is odd about rules, and the folders that rules are read from.
 pub(super) fn rules(host: &Host) -> Vec<Check> {
     let odd = host.bad_rules().iter().map(|line| Check::new("rules", "", State::Note, line.clone()));
-    let folders = host.loaded.config.agent_hooks.dirs.iter().map(|dir| {
+    let folders = host.loaded.config.agent_hooks.dirs.iter().map(|folder| {
+        let dir = &folder.dir;
         let read =
-            rule_files::read(dir).and_then(|files| match files.iter().find_map(|file| file.read.as_ref().err()) {
+            rule_files::read(folder).and_then(|files| match files.iter().find_map(|file| file.read.as_ref().err()) {
                 Some(why) => Err(why.to_string()),
                 None => Ok(files.len()),
             });

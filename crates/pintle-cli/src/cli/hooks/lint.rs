@@ -141,7 +141,7 @@ fn adopt(config: &mut Config, alone: Config) {
     config.mcp.extend(alone.mcp);
     config.agent_hooks.dirs.extend(alone.agent_hooks.dirs);
     let mut seen = BTreeSet::new();
-    config.agent_hooks.dirs.retain(|dir| seen.insert(dir.clone()));
+    config.agent_hooks.dirs.retain(|folder| seen.insert(folder.dir.clone()));
     let mut alone: BTreeMap<String, LoadedHook> =
         alone.hooks.into_iter().map(|loaded| (loaded.hook.origin.clone(), loaded)).collect();
     for loaded in config.hooks.iter_mut().filter(|loaded| loaded.hook.state == HookState::Untrusted) {

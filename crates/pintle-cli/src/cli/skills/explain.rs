@@ -13,6 +13,7 @@ use super::ExplainArgs;
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use host::config::{Config, Loaded};
+use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
 mod absent;
@@ -87,7 +88,7 @@ fn dry(loaded: &Loaded, args: &ExplainArgs) -> Result<Shown, CliError> {
 
 fn replayed(config: &Config, id: Option<&str>, agent: Option<&str>) -> Result<Shown, CliError> {
     let store = open_store(config)?;
-    let FoundTurn { row, recorded } = journal::find(&*store, id, agent)?;
+    let FoundTurn { row, recorded } = journal::find(&*open_sessions(config, &store)?, id, agent)?;
     let stage = match config.agents.get(&row.agent_id) {
         Some(agent) => Stage::of(config, agent)?.recorded(),
         None => Stage::gone(&row.agent_id),

@@ -100,10 +100,10 @@ fn named(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, name: &str) ->
 fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[String]) -> Vec<Finding> {
     let mut scanner = Scanner::default();
     match agent {
-        None => scanner.look(SkillSelection { dir, enabled: names, agent: None }),
-        Some(agent) => {
-            view(&loaded.config, agent, |view| scanner.look(SkillSelection { dir, enabled: names, agent: Some(view) }))
-        }
+        None => scanner.look(SkillSelection::of(dir, names)),
+        Some(agent) => view(&loaded.config, agent, |view| {
+            scanner.look(SkillSelection { agent: Some(view), ..SkillSelection::of(dir, names) })
+        }),
     };
     scanner.current().findings.clone()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::store::{RecordQuery, SessionRow, StoredEvent};
+use domain::store::{RecordQuery, SessionRow, SessionStore, StoredEvent};
 use store::Store;
 
 use super::chosen::of_tool;
@@ -11,13 +11,17 @@ use crate::cli::session::tenant;
 use crate::error::CliError;
 
 /// The events of the newest turn, then those of each of its sub-agents' turns; those about `tool` if one is named.
-pub(super) fn events(store: &dyn Store, tool: Option<&str>) -> Result<Vec<StoredEvent>, CliError> {
+pub(super) fn events(
+    store: &dyn Store,
+    sessions: &dyn SessionStore,
+    tool: Option<&str>,
+) -> Result<Vec<StoredEvent>, CliError> {
     let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::default() };
     let newest = find(store, &query)?;
     let Some(last) = newest.last() else {
         return Err(CliError::failed("there is no record of any turn").hint("work one: `pintle run \"hello\"`"));
     };
-    let rows = store.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
+    let rows = sessions.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
     let parents = Parents::of(&rows);
     let whole = if parents.has_children(parents.top(&last.session_id)) {
         let all = find(store, &RecordQuery { limit: MAX_EVENTS, ..RecordQuery::default() })?;

@@ -4,7 +4,7 @@ use agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{SessionId, TurnId};
 use domain::session::JournalEntry;
-use domain::store::{RecordQuery, SessionKey, SessionRow, StoreError};
+use domain::store::{RecordQuery, SessionKey, SessionRow, SessionStore, StoreError};
 use domain::turn::Fact;
 use store::Store;
 
@@ -26,7 +26,7 @@ pub(super) struct FoundTurn {
 
 /// The turn whose id is `id` or begins with it; without it the newest one that is no sub-agent's. With `agent` only
 /// turns of that agent count.
-pub(super) fn find(store: &dyn Store, id: Option<&str>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
+pub(super) fn find(store: &dyn SessionStore, id: Option<&str>, agent: Option<&str>) -> Result<FoundTurn, CliError> {
     let rows = store.sessions(&tenant()).map_err(failed)?;
     let rows = rows.into_iter().filter(|row| agent.is_none_or(|agent| row.agent_id == agent));
     match id {
@@ -37,7 +37,7 @@ pub(super) fn find(store: &dyn Store, id: Option<&str>, agent: Option<&str>) -> 
 }
 
 fn newest(
-    store: &dyn Store,
+    store: &dyn SessionStore,
     rows: impl Iterator<Item = SessionRow>,
     agent: Option<&str>,
 ) -> Result<FoundTurn, CliError> {
@@ -52,7 +52,7 @@ fn newest(
     Err(CliError::failed(format!("there is no record of any turn{of}")).hint("work one: `pintle run \"hello\"`"))
 }
 
-fn named(store: &dyn Store, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<FoundTurn, CliError> {
+fn named(store: &dyn SessionStore, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<FoundTurn, CliError> {
     let mut found: Vec<(SessionRow, TurnId)> = Vec::new();
     for row in rows {
         let entries = journal(store, &row)?;
@@ -89,7 +89,7 @@ fn turns(entries: &[JournalEntry]) -> impl Iterator<Item = &TurnId> {
     })
 }
 
-fn journal(store: &dyn Store, row: &SessionRow) -> Result<Vec<JournalEntry>, CliError> {
+fn journal(store: &dyn SessionStore, row: &SessionRow) -> Result<Vec<JournalEntry>, CliError> {
     let session = SessionId::from(row.session_id.as_str());
     store.journal(&SessionKey { tenant: tenant(), session }).map_err(failed)
 }

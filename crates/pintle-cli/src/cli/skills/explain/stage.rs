@@ -51,7 +51,7 @@ impl Stage {
         let mut offered: Vec<ToolDef> = tools.definitions().into_iter().cloned().collect();
         let (served, notes) = served(config, agent);
         offered.extend(served);
-        tools.add_skills(&scan).map_err(|error| bad(&error))?;
+        tools.add_skills(&scan, &Protected::default()).map_err(|error| bad(&error))?;
         offered.extend(tools.get(LOAD_SKILL).map(|tool| tool.definition().clone()));
         Ok(Self {
             settings: ready_agent::settings(agent, &scan, vec![model]),
