@@ -7,6 +7,7 @@ use domain::tool::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
+use crate::tools::BuiltinTool as _;
 use crate::tools::exec::{Exec, ExecShell, RunningExec};
 
 /// Never reached: a test that hangs is seen.
