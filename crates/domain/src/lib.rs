@@ -16,6 +16,7 @@ mod kept_message;
 pub mod message;
 pub mod llm;
 pub mod tool;
+pub mod tool_schema;
 pub mod checkpoint;
 mod reason;
 pub mod verdict;

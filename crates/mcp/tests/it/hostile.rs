@@ -49,6 +49,14 @@ async fn garbage_is_skipped_wherever_it_stands() {
 }
 
 #[tokio::test]
+async fn a_tool_whose_schema_is_too_much_work_is_not_offered() {
+    let (guest, _folder) = start("schemas", PATIENCE);
+    guest.ready().await.unwrap();
+    assert_eq!(guest.names(), ["mcp_bad_ok"]);
+    guest.close().await;
+}
+
+#[tokio::test]
 async fn what_is_odd_in_a_result_spoils_nothing_else() {
     let (guest, _folder) = start("plain", PATIENCE);
     guest.ready().await.unwrap();
