@@ -26,7 +26,7 @@ pub(super) fn open(url: &str) -> Result<StreamableHttpClientTransport<Exact>, St
         egress::client_for(&parsed, CONNECT_TIMEOUT, None).map_err(|error| format!("no HTTP client: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(parsed.as_str());
     config.max_sse_event_size = MAX_LINE_BYTES;
-    Ok(StreamableHttpClientTransport::with_client(Exact(client), config))
+    Ok(StreamableHttpClientTransport::with_client(Exact::new(client), config))
 }
 
 #[cfg(test)]
