@@ -23,6 +23,7 @@ pub mod verdict;
 pub mod ruling;
 pub mod fault;
 pub mod shell;
+pub mod shown_url;
 pub mod condition;
 pub mod matcher;
 pub mod hook;

@@ -288,9 +288,11 @@ mod tests {
 
     /// A body that never ends: `piece` again and again, four times within [`IDLE`].
     fn ticking(piece: &'static str) -> Body {
-        let pieces = stream::unfold((), move |()| async move {
-            tokio::time::sleep(Duration::from_millis(1_100)).await;
-            Some((Ok(Bytes::from_static(piece.as_bytes())), ()))
+        let every = Duration::from_millis(1_100);
+        let ticks = tokio::time::interval_at(Instant::now() + every, every);
+        let pieces = stream::unfold(ticks, move |mut ticks| async move {
+            ticks.tick().await;
+            Some((Ok(Bytes::from_static(piece.as_bytes())), ticks))
         });
         Body::new(pieces, IDLE)
     }

@@ -158,7 +158,7 @@ impl std::fmt::Debug for HttpSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("HttpSpec")
-            .field("url", &block::without_secrets(&self.url))
+            .field("url", &domain::shown_url::shown_url(&self.url))
             .field("headers", &names)
             .field("signed", &self.signing_secret.is_some())
             .field("strict", &self.strict)
