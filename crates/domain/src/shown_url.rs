@@ -21,7 +21,13 @@ pub fn shown_url(url: &str) -> String {
         },
         None => without_names(url.trim_start_matches('/')),
     };
-    let line: String = bare.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect();
+    let mut line = String::new();
+    for c in bare.chars().take(MAX_CHARS) {
+        match c {
+            '\'' | '"' | '\\' => line.push(c),
+            c => line.extend(c.escape_debug()),
+        }
+    }
     if bare.chars().nth(MAX_CHARS).is_some() { line + "…" } else { line }
 }
 
@@ -63,7 +69,7 @@ mod tests {
             ("sqlite://pintle.db", "sqlite://pintle.db"),
             ("memory:", "memory:"),
             ("https://example.org/@scope/name", "https://example.org/@scope/name"),
-            ("//u:p@h\\\r\nforged line", "h\\\\\\r\\nforged line"),
+            ("//u:p@h\\\r\nforged line", "h\\\\r\\nforged line"),
             ("u:p@h", "u:…"),
             ("localhost:4318", "localhost:4318"),
             ("data:text/plain,x?y", "data:…"),
