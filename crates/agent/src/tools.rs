@@ -32,6 +32,7 @@ use domain::llm::ToolDef;
 use domain::shell::{ShellFacts, ShellText};
 use domain::skill::scan::Scan;
 use domain::tool::ToolOutput;
+use domain::tool_schema::{self, SchemaRefusal};
 use egress::{Egress, EgressError};
 use engine::permit::Permit;
 use engine::tool::Tool;
@@ -150,6 +151,15 @@ pub enum ToolsError {
         /// What the schema compiler says.
         reason: String,
     },
+    /// A tool whose arguments would take too long to check.
+    #[error("the parameters of tool `{tool}` cannot be checked: {source}")]
+    TooMuchWork {
+        /// The tool.
+        tool: String,
+        /// Why not.
+        #[source]
+        source: SchemaRefusal,
+    },
     /// The workspace cannot be opened.
     #[error("workspace `{}` cannot be opened: {source}; it must be a folder that exists", path.display())]
     Workspace {
@@ -173,6 +183,8 @@ pub struct Tools {
 struct Entry {
     tool: Arc<dyn Tool>,
     validator: Validator,
+    /// Whether its schema is ours, and quick to check.
+    is_ours: bool,
 }
 
 impl Entry {
@@ -204,7 +216,7 @@ impl Tools {
         let mut tools = Self::default();
         for Row(name, make) in ROWS {
             if names.iter().any(|wanted| wanted == name) {
-                tools.add(make(&at)?)?;
+                tools.insert(make(&at)?, true)?;
             }
         }
         Ok(tools)
@@ -213,15 +225,21 @@ impl Tools {
     /// Adds a tool of an embedder.
     ///
     /// # Errors
-    /// When the name is taken or the parameters are not a JSON Schema.
+    /// When the name is taken or the parameters are not a JSON Schema that can be checked in time.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolsError> {
+        self.insert(tool, false)
+    }
+
+    fn insert(&mut self, tool: Arc<dyn Tool>, is_ours: bool) -> Result<(), ToolsError> {
         let function = &tool.definition().function;
         if self.get(&function.name).is_some() {
             return Err(ToolsError::Duplicate(function.name.clone()));
         }
-        let validator = Validator::new(&function.parameters)
+        let comes_to = tool_schema::expanded(&function.parameters)
+            .map_err(|source| ToolsError::TooMuchWork { tool: function.name.clone(), source })?;
+        let validator = Validator::new(&function.parameters, comes_to)
             .map_err(|reason| ToolsError::Schema { tool: function.name.clone(), reason })?;
-        self.entries.push(Entry { tool, validator });
+        self.entries.push(Entry { tool, validator, is_ours });
         Ok(())
     }
 
@@ -231,7 +249,8 @@ impl Tools {
     /// # Errors
     /// When there is a tool of this name already.
     pub fn add_skills(&mut self, scan: &Scan, protected: &Protected) -> Result<(), ToolsError> {
-        load_skill::LoadSkill::new(scan, Guard::new(protected)).map_or(Ok(()), |tool| self.add(Arc::new(tool)))
+        let tool = load_skill::LoadSkill::new(scan, Guard::new(protected));
+        tool.map_or(Ok(()), |tool| self.insert(Arc::new(tool), true))
     }
 
     /// The tool of exactly this name.
@@ -253,7 +272,7 @@ impl Tools {
     /// Validates the final arguments of the permitted call and runs it. Every failure is a result for the model.
     pub async fn run(&self, permit: Permit, cancel: &CancellationToken) -> ToolOutput {
         let name = permit.call().tool.clone();
-        match self.checked(&permit) {
+        match self.checked_in_time(&permit, cancel).await {
             Ok(entry) => contain(&name, entry.tool.run(permit, cancel)).await,
             Err(reason) => ToolOutput::error(reason),
         }
@@ -268,10 +287,24 @@ impl Tools {
     }
 
     fn checked(&self, permit: &Permit) -> Result<&Entry, String> {
-        let name = &permit.call().tool;
-        let entry = self.entry(name).ok_or_else(|| format!("tool \"{name}\" not found"))?;
-        entry.validator.check(name, &permit.call().arguments)?;
+        let entry = self.called(permit)?;
+        entry.validator.check(&permit.call().tool, &permit.call().arguments)?;
         Ok(entry)
+    }
+
+    async fn checked_in_time(&self, permit: &Permit, cancel: &CancellationToken) -> Result<&Entry, String> {
+        let entry = self.called(permit)?;
+        let call = permit.call();
+        match entry.is_ours {
+            true => entry.validator.check(&call.tool, &call.arguments)?,
+            false => entry.validator.check_in_time(&call.tool, &call.arguments, cancel).await?,
+        }
+        Ok(entry)
+    }
+
+    fn called(&self, permit: &Permit) -> Result<&Entry, String> {
+        let name = &permit.call().tool;
+        self.entry(name).ok_or_else(|| format!("tool \"{name}\" not found"))
     }
 
     /// What is known of the shell text that a call of `name` with `arguments` would run; nothing if it runs none.

@@ -157,12 +157,45 @@ pub struct Usage {
     pub total_tokens: u64,
 }
 
+/// Most tokens that one call of a model costs: a thousand times the largest window. What an endpoint claims beyond it
+/// is no count.
+pub const MAX_CALL_TOKENS: u64 = 1 << 32;
+
 impl Usage {
-    /// Adds what one more model call cost, as far as its provider tells.
+    /// The usage that a provider tells of one call, none of it beyond [`MAX_CALL_TOKENS`]. Where it tells no total, that
+    /// is the sum.
+    pub fn told(prompt_tokens: u64, completion_tokens: u64, total_tokens: Option<u64>) -> Self {
+        let total_tokens = total_tokens.unwrap_or(prompt_tokens.saturating_add(completion_tokens));
+        Self {
+            prompt_tokens: prompt_tokens.min(MAX_CALL_TOKENS),
+            completion_tokens: completion_tokens.min(MAX_CALL_TOKENS),
+            total_tokens: total_tokens.min(MAX_CALL_TOKENS),
+        }
+    }
+
+    /// Adds what one more model call cost, as far as its provider tells. No sum goes beyond what can be written.
     pub fn add(&mut self, call: Option<Self>) {
         let Some(Self { prompt_tokens, completion_tokens, total_tokens }) = call else { return };
-        self.prompt_tokens += prompt_tokens;
-        self.completion_tokens += completion_tokens;
-        self.total_tokens += total_tokens;
+        self.prompt_tokens = self.prompt_tokens.saturating_add(prompt_tokens);
+        self.completion_tokens = self.completion_tokens.saturating_add(completion_tokens);
+        self.total_tokens = self.total_tokens.saturating_add(total_tokens);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_claim_of_a_provider_overflows() {
+        let most = Usage { prompt_tokens: 7, completion_tokens: MAX_CALL_TOKENS, total_tokens: MAX_CALL_TOKENS };
+        assert_eq!(Usage::told(7, u64::MAX, None), most);
+        assert_eq!(Usage::told(7, 2, Some(0)).total_tokens, 0);
+        assert_eq!(Usage::told(7, 2, None).total_tokens, 9);
+        let all = Usage { prompt_tokens: u64::MAX, completion_tokens: u64::MAX, total_tokens: u64::MAX };
+        let mut sum = Usage { prompt_tokens: 1, ..all };
+        sum.add(Some(all));
+        sum.add(None);
+        assert_eq!(sum, all);
     }
 }

@@ -6,7 +6,7 @@ pub fn nearest<'a>(name: &str, among: impl IntoIterator<Item = &'a str>) -> Opti
     let near = (name.chars().count() / 3).max(1);
     among
         .into_iter()
-        .map(|known| (distance(name, known), known))
+        .map(|known| (edits(name, known), known))
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, _)| *distance <= near)
         .map(|(_, known)| known)
@@ -14,11 +14,13 @@ pub fn nearest<'a>(name: &str, among: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// Every one of `among` that no other is nearer to `name` than, however far.
 pub fn closest<'a>(name: &str, among: &[&'a str]) -> Vec<&'a str> {
-    let least = among.iter().map(|known| distance(name, known)).min();
-    among.iter().filter(|known| Some(distance(name, known)) == least).copied().collect()
+    let least = among.iter().map(|known| edits(name, known)).min();
+    among.iter().filter(|known| Some(edits(name, known)) == least).copied().collect()
 }
 
-fn distance(a: &str, b: &str) -> usize {
+/// The number of letters that differ between two words. Transposed letters count once, upper and lower case are the
+/// same.
+pub fn edits(a: &str, b: &str) -> usize {
     strsim::osa_distance(&a.to_lowercase(), &b.to_lowercase())
 }
 

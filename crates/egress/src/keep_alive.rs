@@ -103,6 +103,7 @@ impl Shared {
 /// A response whose head has come. Dropping it closes its connection; reading its body keeps the connection.
 pub struct HttpResponse {
     status: u16,
+    headers: HeaderMap,
     body: Incoming,
     connection: Connection,
     target: Target,
@@ -210,9 +211,9 @@ impl KeepAlive {
         connection: Connection,
         response: hyper::Response<Incoming>,
     ) -> HttpResponse {
-        let status = response.status().as_u16();
-        let body = response.into_body();
-        HttpResponse { status, body, connection, target: outgoing.target, shared: self.shared.clone() }
+        let (head, body) = response.into_parts();
+        let (status, headers) = (head.status.as_u16(), head.headers);
+        HttpResponse { status, headers, body, connection, target: outgoing.target, shared: self.shared.clone() }
     }
 }
 
@@ -246,6 +247,11 @@ impl HttpResponse {
     /// The status code.
     pub fn status(&self) -> u16 {
         self.status
+    }
+
+    /// The headers, as they came.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
     }
 
     /// Reads the whole body, and keeps the connection for another request if the server does.

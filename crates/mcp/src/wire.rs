@@ -5,6 +5,8 @@
 
 pub(crate) mod exact;
 mod lines;
+pub(crate) mod news;
+pub(crate) mod outline;
 mod side;
 
 use std::io;
@@ -17,8 +19,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
-pub(crate) use self::side::Side;
+use self::outline::outline;
 use self::side::{Ends, UnreadableMessage};
+pub(crate) use self::side::{Side, no_answer};
 
 /// Longest line that is read, in bytes: screenshots and files cross as text, so real lines are long. A reply above it
 /// is answered with an error in its place.
@@ -76,11 +79,11 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Wire<S, R> {
             Line::TooLong { head, tail } => {
                 let heard = S::too_long(&mut self.side, Ends { head: &head, tail: &tail }, self.lines.limit());
                 tracing::warn!(mcp = %self.name, limit = self.lines.limit(), "a line was too long");
-                (heard, String::from_utf8_lossy(&head).into_owned())
+                (heard.map(Some), String::from_utf8_lossy(&head).into_owned())
             }
         };
         match heard {
-            Ok(message) => Some(message),
+            Ok(message) => message,
             Err(UnreadableMessage { why, answer }) => {
                 tracing::info!(mcp = %self.name, line = ?shown(&text), why, "a line was skipped");
                 answer.iter().for_each(|answer| self.answer(answer));
@@ -90,9 +93,12 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Wire<S, R> {
     }
 
     /// Bytes that are no text have become replacement characters: within a string they harm nobody.
-    fn read(&mut self, line: &str) -> Result<RxJsonRpcMessage<S>, UnreadableMessage> {
-        let value = domain::json::parse(line).map_err(|why| UnreadableMessage { why, answer: None })?;
-        S::read(&mut self.side, value)
+    fn read(&mut self, line: &str) -> Result<Option<RxJsonRpcMessage<S>>, UnreadableMessage> {
+        match domain::json::parse(line) {
+            Ok(value) => S::read(&mut self.side, value),
+            // Nobody must wait for an answer to what was skipped, or for one that was.
+            Err(why) => S::unread(&mut self.side, outline(line), why).map(Some),
+        }
     }
 
     /// Answers a request that cannot be handed on. One that does not fit the queue is lost, as its sender reads nothing.

@@ -3,31 +3,82 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 
-/// A name or a line: what moves a terminal or turns the direction of reading around is spelled out.
+/// Whether a terminal would act on `c`, or show what follows in another order. Joiners and marks of direction stay:
+/// texts in many languages need them, and they only concern the letters beside them.
+fn acts(c: char) -> bool {
+    let control = c.is_control() && !matches!(c, '\n' | '\t');
+    control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether nothing is seen of `c`, so that two names with and without it look the same.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Whether `c` is spelled out within a line.
+pub fn is_hidden(c: char) -> bool {
+    acts(c) || is_unseen(c) || matches!(c, '\n' | '\t')
+}
+
+/// A name or a line: all is spelled out that is not seen, moves a terminal or turns the direction of reading around.
 pub fn clean(text: &str) -> String {
+    spelled(text, is_hidden)
+}
+
+/// A text of several lines as one: its breaks are spaces, the rest is [clean](clean()).
+pub fn line(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    spelled(&text.replace(['\n', '\t'], " "), is_hidden)
+}
+
+/// Prose of several lines in any language: only what a terminal would act on is spelled out.
+pub fn prose(text: &str) -> String {
+    // Windows ends lines with both; alone the first one would go back over what is there.
+    spelled(&text.replace("\r\n", "\n"), acts)
+}
+
+fn spelled(text: &str, hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '"' | '\'' | '\\' => shown.push(c),
-            c => shown.extend(c.escape_debug()),
+        if hidden(c) {
+            shown.extend(c.escape_debug());
+        } else {
+            shown.push(c);
         }
     }
     shown
 }
 
-/// Prose of several lines in any language: only what a terminal would act on is spelled out.
-pub fn prose(text: &str) -> String {
+/// Words of ours with their colours, and whatever of others stands in between: the last look at all that goes to a
+/// terminal. Colours are all that it may act on.
+pub fn styled(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            // Windows ends lines with it; alone it would go back over what is there.
-            '\r' => {}
-            c if c.is_control() => shown.extend(c.escape_debug()),
-            c => shown.push(c),
+    let mut rest = text;
+    while let Some(at) = rest.find(acts) {
+        shown.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(colour) = colour(rest) {
+            shown.push_str(&rest[..colour]);
+            rest = &rest[colour..];
+        } else if rest.starts_with("\r\n") {
+            rest = &rest[1..];
+        } else if let Some(c) = rest.chars().next() {
+            shown.extend(c.escape_debug());
+            rest = &rest[c.len_utf8()..];
         }
     }
-    shown
+    Cow::Owned(shown + rest)
+}
+
+/// The length of the colour that `text` begins with: the escape, `[`, numbers, `m`.
+fn colour(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !matches!(c, '0'..='9' | ';'))?;
+    numbers[end..].starts_with('m').then_some(2 + end + 1)
 }
 
 /// What a model, a tool or a hook wrote, as it may stand on stdout: a terminal does not get to act on it.
@@ -46,9 +97,12 @@ mod tests {
             ("\u{1b}[2Jgone", r"\u{1b}[2Jgone"),
             ("a\u{202e}b\r\n", r"a\u{202e}b\r\n"),
             ("\u{9b}31m é", r"\u{9b}31m é"),
+            ("a\u{200b}b\u{feff}\u{ad}\u{2028}", r"a\u{200b}b\u{feff}\u{ad}\u{2028}"),
+            ("नमस्ते 👩‍💻 e\u{301} a\u{200c}b\u{200e}c\u{200f}", "नमस्ते 👩‍💻 e\u{301} a\u{200c}b\u{200e}c\u{200f}"),
         ] {
             assert_eq!(clean(text), shown);
         }
+        assert_eq!(line("one\r\ntwo\tthree\u{9b}2J\n"), r"one two three\u{9b}2J ");
     }
 
     #[test]
@@ -58,8 +112,26 @@ mod tests {
             ("\u{1b}[2J\u{1b}]0;title\u{7}\u{8}", r"\u{1b}[2J\u{1b}]0;title\u{7}\u{8}"),
             ("\u{9d}52;c;eA==\u{9c}", r"\u{9d}52;c;eA==\u{9c}"),
             ("नमस्ते 👩‍💻 e\u{301}", "नमस्ते 👩‍💻 e\u{301}"),
+            ("paid\rfree", r"paid\rfree"),
+            ("\u{7f}\u{0}", r"\u{7f}\0"),
+            ("\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}", r"\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}"),
+            ("\u{2066}\u{2067}\u{2068}\u{2069}", r"\u{2066}\u{2067}\u{2068}\u{2069}"),
+            ("a\u{200c}b\u{200d}c\u{200e}d\u{200f}", "a\u{200c}b\u{200d}c\u{200e}d\u{200f}"),
         ] {
             assert_eq!(prose(text), shown);
+        }
+    }
+
+    #[test]
+    fn of_what_a_terminal_acts_on_only_colours_are_left() {
+        for (text, shown) in [
+            ("\u{1b}[1;31merror:\u{1b}[0m no\n", "\u{1b}[1;31merror:\u{1b}[0m no\n"),
+            ("\u{1b}[m", "\u{1b}[m"),
+            ("\u{1b}[2J\u{1b}[1;1H\u{1b}[31", r"\u{1b}[2J\u{1b}[1;1H\u{1b}[31"),
+            ("\u{1b}]0;t\u{7}\u{9b}2J\u{202e}x\r\n", "\\u{1b}]0;t\\u{7}\\u{9b}2J\\u{202e}x\n"),
+            ("plain\ttext", "plain\ttext"),
+        ] {
+            assert_eq!(styled(text), shown);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use agent::tools::INSIDE_EXEC;
 
+use crate::clean::styled;
 use crate::error::CliError;
 
 /// The exit code for an operator command that came from inside the agent or without a terminal.
@@ -47,7 +48,7 @@ pub fn require() -> Result<(), CliError> {
 pub fn confirm(question: &str) -> Result<bool, CliError> {
     let mut terminal = open_terminal()?;
     let failed = |error: io::Error| CliError::failed(format!("the terminal cannot be used: {error}"));
-    terminal.write_all(format!("{question} [y/N] ").as_bytes()).map_err(failed)?;
+    terminal.write_all(format!("{} [y/N] ", styled(question)).as_bytes()).map_err(failed)?;
     let mut line = String::new();
     BufReader::new(terminal).read_line(&mut line).map_err(failed)?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))

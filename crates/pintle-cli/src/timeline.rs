@@ -15,7 +15,7 @@ use domain::store::StoredCall;
 use domain::verdict::VerdictKind;
 use engine::Watcher;
 
-use crate::clean::clean;
+use crate::clean::{clean, line, styled};
 use crate::turn_counts::TurnCounts;
 
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
@@ -57,7 +57,7 @@ impl<W: std::io::Write + Send> Timeline<W> {
     fn print(&self, text: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         // A closed terminal must not end the turn.
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        if out.write_all(styled(text).as_bytes()).and_then(|()| out.flush()).is_err() {
             tracing::debug!("the timeline's stream is closed");
         }
     }
@@ -385,9 +385,8 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
 /// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal or turns the direction
 /// of reading around.
 pub fn clip(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let plain = |c: char| if c.is_control() || turns(c) { ' ' } else { c };
-    let mut shown: String = text.chars().take(MAX_SHOWN).map(plain).collect();
+    let end = text.char_indices().nth(MAX_SHOWN).map_or(text.len(), |(end, _)| end);
+    let mut shown = line(&text[..end]);
     if text.chars().nth(MAX_SHOWN).is_some() {
         shown.push('…');
     }

@@ -150,6 +150,9 @@ async fn stream(mut events: Events, on_delta: OnDelta<'_>) -> Result<LlmReply, P
         if assembly.feed(&event, on_delta)? {
             return assembly.finish();
         }
+        if answer::has_content(&event) {
+            events.brought_content();
+        }
     }
     Err(ProviderError::cut("`message_stop`"))
 }

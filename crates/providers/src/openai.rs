@@ -196,6 +196,9 @@ async fn stream(mut events: Events, on_delta: OnDelta<'_>) -> Result<LlmReply, P
         }
         let chunk = http::event_json(&data, &mut events).await?;
         assembly.feed(&chunk, on_delta)?;
+        if answer::has_content(&chunk) {
+            events.brought_content();
+        }
     }
     // Some servers never say that they are done, but a named reason for the end is as good.
     if assembly.has_ended() { assembly.finish() } else { Err(ProviderError::cut("a `finish_reason` or `[DONE]`")) }

@@ -8,6 +8,7 @@ use domain::checkpoint::runtime::RetryReason;
 use eventsource_stream::{Event, EventStream, EventStreamError};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{ProviderError, failure};
 
@@ -45,8 +46,7 @@ impl Body {
             return Ok(Some(chunk));
         }
         let Ok(next) = tokio::time::timeout(self.idle, self.chunks.next()).await else {
-            let message = format!("nothing arrived for {:?} in the middle of the answer", self.idle);
-            return Err(ProviderError::transient(RetryReason::Timeout, message));
+            return Err(no_content(self.idle));
         };
         let Some(chunk) = next.transpose()? else { return Ok(None) };
         self.total += chunk.len();
@@ -58,7 +58,8 @@ impl Body {
 
     /// The first byte that is not blank, without taking it; none if there is none.
     pub(crate) async fn peek(&mut self) -> Result<Option<u8>, ProviderError> {
-        while let Some(chunk) = self.chunk().await? {
+        let until = Instant::now() + self.idle;
+        while let Some(chunk) = self.chunk_by(until).await? {
             if let Some(&byte) = chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
                 self.ahead = Some(chunk);
                 return Ok(Some(byte));
@@ -67,11 +68,18 @@ impl Body {
         Ok(None)
     }
 
-    /// The first `most` bytes, and whatever could be read of them if the rest fails.
+    /// The next bytes, if they are there by `until`.
+    async fn chunk_by(&mut self, until: Instant) -> Result<Option<Bytes>, ProviderError> {
+        let idle = self.idle;
+        timeout_at(until, self.chunk()).await.unwrap_or_else(|_elapsed| Err(no_content(idle)))
+    }
+
+    /// The first `most` bytes, and whatever could be read of them if the rest fails or does not come in time.
     pub(crate) async fn beginning(mut self, most: usize) -> Vec<u8> {
         let mut all = Vec::new();
+        let until = Instant::now() + self.idle;
         while all.len() < most {
-            let Ok(Some(chunk)) = self.chunk().await else { break };
+            let Ok(Some(chunk)) = self.chunk_by(until).await else { break };
             all.extend_from_slice(&chunk);
         }
         all.truncate(most);
@@ -81,7 +89,12 @@ impl Body {
     /// The whole body.
     pub(crate) async fn whole(mut self) -> Result<Vec<u8>, ProviderError> {
         let mut all = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
+        let mut until = Instant::now() + self.idle;
+        while let Some(chunk) = self.chunk_by(until).await? {
+            // Some servers send blanks as long as they have nothing to say.
+            if !chunk.trim_ascii().is_empty() {
+                until = Instant::now() + self.idle;
+            }
             all.extend_from_slice(&chunk);
         }
         Ok(all)
@@ -159,22 +172,39 @@ impl Lines {
     }
 }
 
+/// The error of an answer of which nothing comes any more, whatever else does.
+fn no_content(idle: Duration) -> ProviderError {
+    let message = format!("no content arrived for {idle:?} in the middle of the answer");
+    ProviderError::transient(RetryReason::Timeout, message)
+}
+
 /// The events of an answer.
 pub(crate) struct Events {
+    idle: Duration,
+    /// When content is due: comments and events without any keep nobody waiting for ever.
+    until: Instant,
     events: Pin<Box<dyn Stream<Item = Result<Event, EventStreamError<ProviderError>>> + Send>>,
 }
 
 impl Events {
     /// Reads the events in `body`.
     pub(crate) fn new(body: Body) -> Self {
+        let idle = body.idle;
         let lines = Lines { body, buffer: BytesMut::new(), scanned: 0, event_bytes: 0, ended: false };
         let chunks = stream::unfold(lines, |mut lines| async { lines.next().await.map(|line| (line, lines)) });
-        Self { events: Box::pin(EventStream::new(chunks)) }
+        Self { idle, until: Instant::now() + idle, events: Box::pin(EventStream::new(chunks)) }
+    }
+
+    /// Notes that the last event brought a part of the answer: the next one has the whole time again.
+    pub(crate) fn brought_content(&mut self) {
+        self.until = Instant::now() + self.idle;
     }
 
     /// The next event's data; none at the end. Events without data are left out.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, ProviderError> {
-        while let Some(event) = self.events.next().await {
+        loop {
+            let next = timeout_at(self.until, self.events.next()).await;
+            let Some(event) = next.map_err(|_elapsed| no_content(self.idle))? else { return Ok(None) };
             let data = match event {
                 Ok(event) => event.data,
                 Err(EventStreamError::Transport(error)) => return Err(error),
@@ -187,7 +217,6 @@ impl Events {
                 return Ok(Some(data));
             }
         }
-        Ok(None)
     }
 
     /// Whether nothing follows the last event.
@@ -253,8 +282,40 @@ mod tests {
         let first = stream::iter([Ok(Bytes::from_static(b"data: a\n\n"))]);
         let mut events = Events::new(Body::new(first.chain(stream::pending()), Duration::from_millis(5)));
         assert_eq!(events.next().await, Ok(Some("a".into())));
-        let message = "nothing arrived for 5ms in the middle of the answer";
+        let message = "no content arrived for 5ms in the middle of the answer";
         assert_eq!(events.next().await, Err(ProviderError::transient(RetryReason::Timeout, message)));
+    }
+
+    /// A body that never ends: `piece` again and again, four times within [`IDLE`].
+    fn ticking(piece: &'static str) -> Body {
+        let every = Duration::from_millis(1_100);
+        let ticks = tokio::time::interval_at(Instant::now() + every, every);
+        let pieces = stream::unfold(ticks, move |mut ticks| async move {
+            ticks.tick().await;
+            Some((Ok(Bytes::from_static(piece.as_bytes())), ticks))
+        });
+        Body::new(pieces, IDLE)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_content_keeps_nobody_waiting() {
+        let late = no_content(IDLE);
+        for empty in [": still there\n\n", "event: ping\n\n", "data:\n\n", "\n", " "] {
+            assert_eq!(Events::new(ticking(empty)).next().await, Err(late.clone()), "{empty:?}");
+        }
+        assert_eq!(ticking("  \n").peek().await, Err(late.clone()));
+        assert_eq!(ticking("\r\n").whole().await, Err(late.clone()));
+        assert_eq!(ticking("x").beginning(1000).await, b"xxxx");
+        // An event that brings nothing is no content either; one that does gives the next one its time.
+        let mut events = Events::new(ticking("data: {}\n\n"));
+        for at in 0..4 {
+            assert_eq!(events.next().await, Ok(Some("{}".into())), "{at}");
+        }
+        events.brought_content();
+        for at in 0..4 {
+            assert_eq!(events.next().await, Ok(Some("{}".into())), "{at}");
+        }
+        assert_eq!(events.next().await, Err(late));
     }
 
     #[tokio::test]

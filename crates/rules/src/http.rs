@@ -2,6 +2,7 @@
 //! read elsewhere.
 
 mod block;
+mod encoding;
 mod fault;
 mod headers;
 mod signature;
@@ -141,7 +142,10 @@ impl HttpSender {
         let answer = self.client.post(url, headers, prepared.body()).await?;
         let status = answer.status();
         match status {
-            200..300 => Ok(Response { status, body: answer.body(MAX_REPLY_BYTES).await?, retries: 0 }),
+            200..300 => {
+                encoding::check(answer.headers())?;
+                Ok(Response { status, body: answer.body(MAX_REPLY_BYTES).await?, retries: 0 })
+            }
             400..500 => Err(HttpFault::Client(status)),
             500..600 => Err(HttpFault::Server(status)),
             _ => Err(HttpFault::Unexpected(status)),
@@ -154,7 +158,7 @@ impl std::fmt::Debug for HttpSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("HttpSpec")
-            .field("url", &block::without_secrets(&self.url))
+            .field("url", &domain::shown_url::shown_url(&self.url))
             .field("headers", &names)
             .field("signed", &self.signing_secret.is_some())
             .field("strict", &self.strict)

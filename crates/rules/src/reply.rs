@@ -14,6 +14,7 @@ mod members;
 mod output;
 mod rewrite;
 mod script;
+mod spelling;
 mod text;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,8 @@ pub struct HandlerReply {
     pub updated_input: Option<Object>,
     /// Whether an evaluator saw an attempt to instruct it. Where that is not to be ignored, the decision is a block.
     pub injection_detected: bool,
+    /// Likely mistakes in how it was said: members that are not read and are near one that is.
+    pub warnings: Vec<String>,
 }
 
 /// A word of decision.
@@ -67,6 +70,13 @@ impl Decision {
     /// The decision that `word` names.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|decision| decision.word() == word)
+    }
+
+    /// The stricter one of the two: what is not decided yet is nearer to a block than a question.
+    fn stricter(self, other: Self) -> Self {
+        const RISING: [Decision; 4] = [Decision::Allow, Decision::Ask, Decision::Defer, Decision::Block];
+        let rank = |decision| RISING.iter().position(|known| *known == decision);
+        if rank(other) > rank(self) { other } else { self }
     }
 
     /// The word that it counts for at `event`, and is recorded as: a person can be asked about a call of a tool and

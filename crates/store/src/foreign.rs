@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use domain::json::{Number, Object, Value};
+use domain::shown_url::shown_url;
 use domain::store::StoreError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
@@ -44,7 +45,7 @@ pub fn read(url: &str, folder: &Path, wanted: &[&str], counted: &[&str]) -> Resu
         Some(("postgres" | "postgresql", _)) => Postgres::foreign(url, wanted, counted),
         // The rest of a foreign URL may hold a password, so only its scheme is repeated.
         Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
-        None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
+        None => Err(StoreOpenError::Url(format!("`{}` has no scheme", shown_url(url)))),
     }
 }
 

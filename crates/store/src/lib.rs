@@ -33,6 +33,7 @@ use std::sync::Arc;
 use domain::id::TenantId;
 use domain::json::Object;
 use domain::rule::Rule;
+use domain::shown_url::shown_url;
 use domain::store::{
     ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionKey,
     SessionStore, StoreError, StoredTurn,
@@ -173,7 +174,7 @@ pub fn open_with(
         Some(("postgres" | "postgresql", _)) => Ok(Arc::new(Postgres::open_with(url, durability, sealing)?)),
         // The rest of a foreign URL may hold a password, so only its scheme is repeated.
         Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
-        None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
+        None => Err(StoreOpenError::Url(format!("`{}` has no scheme", shown_url(url)))),
     }
 }
 
@@ -192,7 +193,7 @@ pub fn migrate_to(url: &str, home: &Path, number: u32) -> Result<(), StoreOpenEr
         Some(("postgres" | "postgresql", _)) => Postgres::migrate(url, number),
         Some(("memory", _)) => Err(StoreOpenError::Url("`memory:` has no schema".into())),
         Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
-        None => Err(StoreOpenError::Url(format!("`{url}` has no scheme"))),
+        None => Err(StoreOpenError::Url(format!("`{}` has no scheme", shown_url(url)))),
     }
 }
 

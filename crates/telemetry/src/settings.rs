@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use domain::shown_url::shown_url;
 use thiserror::Error;
 use url::Url;
 
@@ -114,7 +115,7 @@ pub fn check_address(address: &str) -> Result<(), String> {
 
 fn base(address: &str) -> Result<Url, String> {
     let wrong = |why: String| {
-        let address = without_secret(address);
+        let address = shown_url(address);
         format!("`{address}` is no address of a collector: {why}; expected something like `http://localhost:4318`")
     };
     let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
@@ -125,15 +126,6 @@ fn base(address: &str) -> Result<Url, String> {
         return Err(wrong(format!("it has a name or a password in it, which belong into {HEADERS}")));
     }
     Ok(url)
-}
-
-/// `address` without what stands between its scheme and its host.
-fn without_secret(address: &str) -> String {
-    match (address.find("://"), address.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => format!("{}://…{}", &address[..scheme], &address[at..]),
-        (_, Some(at)) => format!("…{}", &address[at..]),
-        (_, None) => address.to_owned(),
-    }
 }
 
 /// `path` below `base`, whatever that ends with.
@@ -222,7 +214,7 @@ mod tests {
             None,
             &[(ENDPOINT, "http://u:s3cret@c")],
             &format!(
-                "{ENDPOINT}: `http://…@c` is no address of a collector: it has a name or a password in it, which \
+                "{ENDPOINT}: `http://c` is no address of a collector: it has a name or a password in it, which \
                  belong into {HEADERS}{like}"
             ),
         );

@@ -1,7 +1,16 @@
 //! The check of a call's arguments against the tool's JSON Schema.
+//!
+//! Schemas are other people's: what one may come to is bounded when the tool is added, and a check that could take long
+//! is made on a thread of its own that is waited for only so long.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use domain::json::{Object, Value};
+use domain::tool_schema::Expansion;
 use jsonschema::ValidationError;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 /// How many faults one message names; more would bury the first.
 const MAX_FAULTS: usize = 3;
@@ -9,21 +18,106 @@ const MAX_FAULTS: usize = 3;
 /// How much of a wrong value is quoted, in characters; enough to recognise it.
 const MAX_QUOTED: usize = 120;
 
-/// A compiled schema.
+/// How long a check may take: a thousand times a usual one.
+const CHECK_TIME: Duration = Duration::from_secs(2);
+/// Work that is not worth a thread, in schemas times parts of the arguments: less than a millisecond.
+const LITTLE_WORK: u64 = 20_000;
+/// Deepest arguments that are checked, in levels. With the depth that a schema may have, a check fits its stack.
+const MAX_LEVELS: usize = 128;
+/// The stack of a check, in bytes; what is not used is not taken.
+const CHECK_STACK_BYTES: usize = 64 << 20;
+
+/// The check of one tool's arguments.
 pub(super) struct Validator {
+    schema: Arc<CompiledSchema>,
+    comes_to: Expansion,
+    /// The check that was given up last: it is there as long as its thread runs.
+    given_up: Mutex<Weak<()>>,
+}
+
+/// A compiled schema.
+struct CompiledSchema {
     compiled: jsonschema::Validator,
     schema: Value,
 }
 
 impl Validator {
-    pub(super) fn new(schema: &Value) -> Result<Self, String> {
+    /// The check of a schema that comes to so much.
+    pub(super) fn new(schema: &Value, comes_to: Expansion) -> Result<Self, String> {
         let theirs = schema.clone().into();
         let compiled = jsonschema::validator_for(&theirs).map_err(|e| e.to_string())?;
-        Ok(Self { compiled, schema: schema.clone() })
+        let schema = Arc::new(CompiledSchema { compiled, schema: schema.clone() });
+        Ok(Self { schema, comes_to, given_up: Mutex::default() })
     }
 
-    /// Says of each fault where it is, what was expected and what was there.
+    /// Says of each fault where it is, what was expected and what was there. It takes as long as it takes: for schemas
+    /// of ours.
     pub(super) fn check(&self, tool: &str, arguments: &Object) -> Result<(), String> {
+        self.schema.check(tool, arguments)
+    }
+
+    /// The same for any schema: a check that could take long is made apart, and given up after a while.
+    pub(super) async fn check_in_time(
+        &self,
+        tool: &str,
+        arguments: &Object,
+        cancel: &CancellationToken,
+    ) -> Result<(), String> {
+        let Size { parts, levels } = size(arguments);
+        if levels > MAX_LEVELS {
+            return Err(format!("invalid arguments of `{tool}`: nested deeper than {MAX_LEVELS} levels"));
+        }
+        if !self.comes_to.refers && self.comes_to.schemas.saturating_mul(parts) <= LITTLE_WORK {
+            return self.check(tool, arguments);
+        }
+        let unchecked = |why: &str| format!("the arguments of `{tool}` could not be checked, so it did not run: {why}");
+        if self.given_up().upgrade().is_some() {
+            return Err(unchecked("an earlier check still goes on"));
+        }
+        let (done, checked) = oneshot::channel();
+        let (schema, running) = (self.schema.clone(), Arc::new(()));
+        let this_one = Arc::downgrade(&running);
+        let (name, arguments) = (tool.to_owned(), arguments.clone());
+        // No task of the runtime: one that does not end would hold the end of the program.
+        let thread = std::thread::Builder::new().name("arguments".into()).stack_size(CHECK_STACK_BYTES);
+        let begun = thread.spawn(move || {
+            let outcome = schema.check(&name, &arguments);
+            drop(running);
+            // Whoever asked may have gone.
+            drop(done.send(outcome));
+        });
+        if let Err(error) = begun {
+            return Err(unchecked(&format!("no thread: {error}")));
+        }
+        let ends = tokio::time::timeout(CHECK_TIME, checked);
+        let outcome = tokio::select! {
+            biased;
+            outcome = ends => outcome,
+            () = cancel.cancelled() => return Err("cancelled".into()),
+        };
+        match outcome {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_panicked)) => Err(unchecked("the check failed inside")),
+            Err(_elapsed) => {
+                *self.given_up() = this_one;
+                let ms = CHECK_TIME.as_millis();
+                tracing::warn!(
+                    tool,
+                    "a check of arguments takes longer than {ms} ms: the tool's schema is too much work"
+                );
+                Err(unchecked(&format!("the check took longer than {ms} ms; send smaller arguments")))
+            }
+        }
+    }
+
+    /// Nothing that holds the lock can panic.
+    fn given_up(&self) -> std::sync::MutexGuard<'_, Weak<()>> {
+        self.given_up.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CompiledSchema {
+    fn check(&self, tool: &str, arguments: &Object) -> Result<(), String> {
         let arguments = Value::Object(arguments.clone());
         let forms = forms(&arguments);
         let Some(wrong) = forms.iter().find(|form| !self.compiled.is_valid(form)) else { return Ok(()) };
@@ -56,6 +150,33 @@ impl Validator {
         let names: Vec<String> =
             properties.into_iter().flat_map(Object::keys).map(|name| format!("`{name}`")).collect();
         if names.is_empty() { "none".into() } else { names.join(", ") }
+    }
+}
+
+/// How large a value is.
+#[derive(Clone, Copy)]
+struct Size {
+    parts: u64,
+    levels: usize,
+}
+
+fn size(arguments: &Object) -> Size {
+    let mut whole = Size { parts: 1, levels: 1 };
+    for value in arguments.values() {
+        let part = size_of(value);
+        whole = Size { parts: whole.parts + part.parts, levels: whole.levels.max(part.levels + 1) };
+    }
+    whole
+}
+
+fn size_of(value: &Value) -> Size {
+    match value {
+        Value::Object(members) => size(members),
+        Value::Array(items) => items.iter().map(size_of).fold(Size { parts: 1, levels: 1 }, |whole, part| Size {
+            parts: whole.parts + part.parts,
+            levels: whole.levels.max(part.levels + 1),
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Size { parts: 1, levels: 1 },
     }
 }
 
@@ -108,6 +229,10 @@ mod tests {
 
     use super::*;
 
+    fn validator(schema: &Value) -> Validator {
+        Validator::new(schema, domain::tool_schema::expanded(schema).unwrap()).unwrap()
+    }
+
     fn check(arguments: Value) -> String {
         let schema = json!({
             "type": "object",
@@ -120,7 +245,7 @@ mod tests {
             "additionalProperties": false,
         });
         let arguments = arguments.as_object().unwrap().clone();
-        Validator::new(&schema).unwrap().check("t", &arguments).err().unwrap_or_default()
+        validator(&schema).check("t", &arguments).err().unwrap_or_default()
     }
 
     #[test]
@@ -157,7 +282,7 @@ mod tests {
     #[test]
     fn rounding_lets_no_number_past_a_bound() {
         let schema = r#"{"properties":{"n":{"type":"number","minimum":-0.5,"maximum":9007199254740992}}}"#;
-        let validator = Validator::new(&domain::json::parse(schema).unwrap()).unwrap();
+        let validator = validator(&domain::json::parse(schema).unwrap());
         let check = |number: &str| {
             let arguments = domain::json::parse(&format!(r#"{{"n":{number}}}"#)).unwrap();
             validator.check("t", arguments.as_object().unwrap()).err()
@@ -176,5 +301,60 @@ mod tests {
     fn a_long_value_is_cut() {
         let text = check(json!({"path": "x", "mode": "\u{e9}".repeat(5000)}));
         assert!(text.chars().count() < 300 && text.ends_with('…'), "{text}");
+    }
+
+    /// Each item is compared with thousands of schemas.
+    fn slow() -> Validator {
+        let never: Vec<Value> = (0..9_000).map(|at| json!({"const": at})).collect();
+        validator(&json!({"type": "object", "properties": {"x": {"items": {"not": {"anyOf": never}}}}}))
+    }
+
+    fn items(count: usize) -> Object {
+        Object::from_iter([("x".to_owned(), Value::Array(vec![json!("y"); count]))])
+    }
+
+    fn recursive() -> Validator {
+        let both = json!({"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]});
+        validator(&json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"x": both}}}}))
+    }
+
+    fn nested(levels: usize) -> Object {
+        let mut arguments = Object::new();
+        for _ in 1..levels {
+            arguments = Object::from_iter([("x".to_owned(), Value::Object(arguments))]);
+        }
+        arguments
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_without_end_holds_neither_the_call_nor_the_next_one() {
+        let (validator, none) = (slow(), CancellationToken::new());
+        assert_eq!(validator.check_in_time("t", &items(1), &none).await, Ok(()), "little work is done at once");
+        let text = |why: &str| format!("the arguments of `t` could not be checked, so it did not run: {why}");
+        let late = text("the check took longer than 2000 ms; send smaller arguments");
+        assert_eq!(validator.check_in_time("t", &items(50_000), &none).await, Err(late));
+        let busy = text("an earlier check still goes on");
+        assert_eq!(validator.check_in_time("t", &items(50), &none).await, Err(busy));
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
+        assert_eq!(slow().check_in_time("t", &items(50_000), &cancelled).await, Err("cancelled".into()));
+    }
+
+    #[tokio::test]
+    async fn deep_arguments_are_refused_and_those_at_the_bound_fit_the_stack() {
+        let none = CancellationToken::new();
+        let text = "invalid arguments of `t`: nested deeper than 128 levels".to_owned();
+        assert_eq!(recursive().check_in_time("t", &nested(129), &none).await, Err(text));
+        // As deep as a schema may be, once more for each level of the arguments.
+        let mut around = json!({"$ref": "#/$defs/a"});
+        for _ in 0..190 {
+            around = json!({"allOf": [around]});
+        }
+        let deep = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"x": around}}}});
+        assert_eq!(validator(&deep).check_in_time("t", &nested(128), &none).await, Ok(()));
+        let mut wrong = nested(127);
+        wrong.insert("x".into(), json!({"x": 5}));
+        let said = validator(&deep).check_in_time("t", &wrong, &none).await;
+        assert_eq!(said, Err("invalid arguments of `t`: at `/x/x`: expected type object, got 5".into()));
     }
 }

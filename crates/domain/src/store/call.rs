@@ -66,9 +66,18 @@ impl StoredCall {
     }
 }
 
-/// `members` with every text in them masked; names are kept as they are.
+/// `members` with every text in them masked, also where only its name says that it is a secret; names are kept as they
+/// are.
 fn without_secrets(members: &Object) -> Object {
-    members.iter().map(|(name, value)| (name.clone(), masked_value(value))).collect()
+    let told = |name: &String, value: &Value| match value {
+        Value::String(text) => {
+            let assigned = format!("{name}={text}");
+            let shown = masked(&assigned);
+            shown.strip_prefix(&format!("{name}=")).unwrap_or(&shown).into()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => masked_value(value),
+    };
+    members.iter().map(|(name, value)| (name.clone(), told(name, value))).collect()
 }
 
 fn masked_value(value: &Value) -> Value {
@@ -97,6 +106,12 @@ mod tests {
             json!(call),
             json!({"arguments": {"to": "[REDACTED]", "n": 1.5, "deep": [{"key": "[REDACTED]"}, null, true]}})
         );
+    }
+
+    #[test]
+    fn a_secret_that_only_its_name_tells_of_is_masked() {
+        let call = of(&json!({"password": "hunter2", "user": "ann", "deep": {"api_key": "k-1"}}));
+        assert_eq!(call.line(), r#"{"password":"[REDACTED]","user":"ann","deep":{"api_key":"[REDACTED]"}}"#);
     }
 
     #[test]

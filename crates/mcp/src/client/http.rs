@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::shown_url::shown_url;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use url::Url;
@@ -17,16 +18,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection to the server at `url`, which is not made before the first message.
 pub(super) fn open(url: &str) -> Result<StreamableHttpClientTransport<Exact>, String> {
-    let parsed = Url::parse(url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
+    let parsed = Url::parse(url).map_err(|error| format!("`{}` is no URL: {error}", shown_url(url)))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(format!("`{url}` cannot be reached: expected `http://…` or `https://…`"));
+        return Err(format!("`{}` cannot be reached: expected `http://…` or `https://…`", shown_url(url)));
     }
     // What a server gets to see goes nowhere else: the client follows no redirect.
     let client =
         egress::client_for(&parsed, CONNECT_TIMEOUT, None).map_err(|error| format!("no HTTP client: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(parsed.as_str());
     config.max_sse_event_size = MAX_LINE_BYTES;
-    Ok(StreamableHttpClientTransport::with_client(Exact(client), config))
+    Ok(StreamableHttpClientTransport::with_client(Exact::new(client), config))
 }
 
 #[cfg(test)]

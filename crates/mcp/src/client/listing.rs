@@ -6,6 +6,7 @@ use std::sync::Arc;
 use domain::json::{Value, json};
 use domain::llm::ToolDef;
 use domain::tool::Annotations;
+use domain::tool_schema::{self, expanded};
 use engine::Tool;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
@@ -24,6 +25,9 @@ const MAX_PAGES: usize = 128;
 const MAX_NAME_BYTES: usize = 64;
 /// Hexadecimal digits that tell cut and clashing names apart: among 512 tools, two alike are one in 30,000.
 const MARK_DIGITS: usize = 8;
+/// Most schemas that all tools of one server may come to, references followed: ten times what one tool may, and what is
+/// read within a second.
+const MAX_SCHEMAS: u64 = 10 * tool_schema::MAX_SCHEMAS;
 /// Longest description, in characters: a page. It goes into every request to a model.
 const MAX_DESCRIPTION_CHARS: usize = 8192;
 
@@ -70,9 +74,15 @@ fn adopt(found: Vec<Value>, server: &Arc<Shared>) -> Vec<Arc<dyn Tool>> {
     let own: Vec<&str> = found.iter().map(|tool| tool.get("name").and_then(Value::as_str).unwrap_or("")).collect();
     let names = names(&server.spec.name, &own);
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let mut left = SchemaBudget(MAX_SCHEMAS);
     for (tool, name) in found.iter().zip(names) {
-        match name {
-            Some(name) => tools.push(Arc::new(read(tool, &name, server))),
+        match name.map(|name| read(tool, &name, server)) {
+            Some(tool) => match left.take(&tool.definition.function.parameters) {
+                Ok(()) => tools.push(Arc::new(tool)),
+                Err(why) => {
+                    tracing::warn!(mcp = %server.spec.name, name = ?tool.name, "a tool is left out: {why}");
+                }
+            },
             None => {
                 let shown = tool.get("name").map_or_else(|| "(none)".into(), ToString::to_string);
                 tracing::warn!(mcp = %server.spec.name, name = ?shown, "a tool is left out: it has no name of its own");
@@ -80,6 +90,20 @@ fn adopt(found: Vec<Value>, server: &Arc<Shared>) -> Vec<Arc<dyn Tool>> {
         }
     }
     tools
+}
+
+/// The schemas that the tools of one server may still come to.
+struct SchemaBudget(u64);
+
+impl SchemaBudget {
+    /// Takes what `schema` comes to.
+    fn take(&mut self, schema: &Value) -> Result<(), String> {
+        let comes_to = expanded(schema).map_err(|refusal| refusal.to_string())?;
+        self.0 = self.0.checked_sub(comes_to.schemas).ok_or_else(|| {
+            format!("with those before it the server's schemas come to more than {MAX_SCHEMAS}; offer fewer tools")
+        })?;
+        Ok(())
+    }
 }
 
 fn read(tool: &Value, name: &str, server: &Arc<Shared>) -> McpTool {
@@ -157,5 +181,16 @@ mod tests {
         let long = check(&[&"l".repeat(200), &"l".repeat(53), &"l".repeat(54), &format!("{}m", "l".repeat(199))]);
         assert_eq!(long[1], format!("mcp_my_srv_{}", "l".repeat(53)));
         assert_eq!(BTreeSet::from_iter(&long).len(), 4, "{long:?}");
+    }
+
+    #[test]
+    fn a_server_has_a_budget_of_schemas() {
+        let large = json!({"anyOf": vec![json!(true); 9_999]});
+        let mut left = SchemaBudget(MAX_SCHEMAS);
+        for _ in 0..10 {
+            assert_eq!(left.take(&large), Ok(()));
+        }
+        let text = "with those before it the server's schemas come to more than 100000; offer fewer tools";
+        assert_eq!(left.take(&json!({})), Err(text.into()));
     }
 }

@@ -23,6 +23,9 @@ use super::visitor::Visitor;
 /// holds the pipe open does not delay the next start any longer.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// The least time from one listing of changed tools to the next: what changes faster is not read by anybody.
+const LIST_PAUSE: Duration = Duration::from_secs(1);
+
 type Running = RunningService<RoleClient, Visitor>;
 
 /// Keeps one server alive.
@@ -175,6 +178,7 @@ impl ServerSupervisor {
     async fn keep_listed(&self, peer: &Peer<RoleClient>, changed: &Notify) -> std::convert::Infallible {
         loop {
             changed.notified().await;
+            let next = Instant::now() + LIST_PAUSE;
             match timeout(CALL_TIMEOUT, listing::list(peer, &self.shared)).await {
                 Ok(Ok(tools)) => self.shared.set_tools(tools),
                 Ok(Err(Trouble::Refused(why) | Trouble::Cut(why))) => {
@@ -182,6 +186,7 @@ impl ServerSupervisor {
                 }
                 Err(_elapsed) => tracing::warn!(mcp = %self.shared.spec.name, "it did not list its changed tools"),
             }
+            tokio::time::sleep_until(next).await;
         }
     }
 

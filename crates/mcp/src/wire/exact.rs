@@ -1,6 +1,7 @@
 //! JSON as it is written, inside of rmcp's messages. Their values have numbers of the machine and sorted members, so
 //! beside what has to arrive as it was sent goes its text, under a key of `_meta` that leaves this process never.
 
+use super::outline::outline;
 use domain::json::{Object, Value, parse, to_value};
 use rmcp::model::{JsonObject, MetaObject, ServerResult};
 use serde::Serialize;
@@ -71,6 +72,15 @@ pub(crate) fn noted_text(message: &str) -> Option<String> {
     let mut value = parse(message).ok()?;
     noted(value.get_mut("result")?);
     Some(value.to_string())
+}
+
+/// The method of a message that is a notice.
+pub(crate) fn notice(message: &str) -> Option<String> {
+    let top = outline(message);
+    if !top.has_method || top.id.is_some() {
+        return None;
+    }
+    parse(message).ok()?.get("method")?.as_str().map(str::to_owned)
 }
 
 /// A result as it was written.

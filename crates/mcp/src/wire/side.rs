@@ -13,6 +13,8 @@ use rmcp::{RoleClient, RoleServer};
 use tokio::time::Instant;
 
 use super::exact;
+use super::news::News;
+use super::outline::Outline;
 
 /// How long calls that run when a client closes our input may still be answered. A client that is piped in from a
 /// file gets its answers; one that left does not keep us.
@@ -41,8 +43,16 @@ pub(crate) trait Side: ServiceRole {
     /// Notes a message that is about to be sent.
     fn sent(memory: &mut Self::Memory, message: &TxJsonRpcMessage<Self>);
 
-    /// Reads a message, with every number as it is written.
-    fn read(memory: &mut Self::Memory, value: Value) -> Result<RxJsonRpcMessage<Self>, UnreadableMessage>;
+    /// Reads a message, with every number as it is written; nothing for one that nobody here needs.
+    fn read(memory: &mut Self::Memory, value: Value) -> Result<Option<RxJsonRpcMessage<Self>>, UnreadableMessage>;
+
+    /// What stands for a message that is no JSON, or nested too deep, if its top tells whom it answers or who waits for
+    /// an answer.
+    fn unread(
+        memory: &mut Self::Memory,
+        top: Outline,
+        why: String,
+    ) -> Result<RxJsonRpcMessage<Self>, UnreadableMessage>;
 
     /// What stands for a line that was too long, if its ends tell whom it answers or who waits for an answer.
     fn too_long(
@@ -56,9 +66,12 @@ pub(crate) trait Side: ServiceRole {
     fn linger(memory: &mut Self::Memory) -> impl Future<Output = ()> + Send;
 }
 
-/// Requests of ours that wait for an answer.
+/// Requests of ours that wait for an answer, and what is known of news.
 #[derive(Default)]
-pub(crate) struct PendingRequests(HashMap<RequestId, Reading>);
+pub(crate) struct PendingRequests {
+    open: HashMap<RequestId, Reading>,
+    news: News,
+}
 
 /// What becomes of a result.
 #[derive(Clone, Copy, PartialEq)]
@@ -73,45 +86,62 @@ impl Side for RoleClient {
     type Memory = PendingRequests;
 
     fn sent(memory: &mut PendingRequests, message: &ClientJsonRpcMessage) {
+        memory.news.sent(message);
         match message {
             JsonRpcMessage::Request(request) => {
                 let of_tools =
                     matches!(request.request, ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_));
-                memory.0.insert(request.id.clone(), if of_tools { Reading::Verbatim } else { Reading::Typed });
+                memory.open.insert(request.id.clone(), if of_tools { Reading::Verbatim } else { Reading::Typed });
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    memory.0.remove(id);
+                    memory.open.remove(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
 
-    fn read(memory: &mut PendingRequests, mut value: Value) -> Result<ServerJsonRpcMessage, UnreadableMessage> {
+    fn read(memory: &mut PendingRequests, mut value: Value) -> Result<Option<ServerJsonRpcMessage>, UnreadableMessage> {
         let unread = |why: String| UnreadableMessage { why, answer: None };
         if value.get("method").is_none()
             && let Some(id) = value.get("id").filter(|id| !id.is_null())
         {
             // Also before the handshake is over, where rmcp gives up on an answer to nothing.
-            let known = own_id(id).and_then(|id| Some((memory.0.remove(&id)?, id)));
+            let known = own_id(id).and_then(|id| Some((memory.open.remove(&id)?, id)));
             let Some((reading, id)) = known else { return Err(unread("it answers nothing that was asked".into())) };
             if reading == Reading::Verbatim
                 && let Some(result) = value.get_mut("result")
             {
                 exact::noted(result);
                 let result = ServerResult::CustomResult(CustomResult(result.take().into()));
-                return Ok(ServerJsonRpcMessage::response(result, id));
+                return Ok(Some(ServerJsonRpcMessage::response(result, id)));
             }
-            return domain::json::from_value(value).or_else(|error| {
+            return domain::json::from_value(value).map(Some).or_else(|error| {
                 // Whoever asked must not wait for an answer that was skipped.
-                let why = format!("its answer cannot be read: {error}");
-                Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
+                Ok(Some(no_answer(id, &error)))
             });
         }
-        domain::json::from_value(value).map_err(|error| unread(error.to_string()))
+        let notice = value.get("method").and_then(Value::as_str).filter(|_| value.get("id").is_none());
+        if notice.is_some_and(|method| !memory.news.is_wanted(method)) {
+            return Ok(None);
+        }
+        domain::json::from_value(value).map(Some).map_err(|error| unread(error.to_string()))
+    }
+
+    fn unread(
+        memory: &mut PendingRequests,
+        top: Outline,
+        why: String,
+    ) -> Result<ServerJsonRpcMessage, UnreadableMessage> {
+        let answers = (!top.has_method).then_some(top.id).flatten();
+        let known = answers.as_ref().and_then(own_id).filter(|id| memory.open.remove(id).is_some());
+        match known {
+            Some(id) => Ok(no_answer(id, &why)),
+            None => Err(UnreadableMessage { why, answer: None }),
+        }
     }
 
     fn too_long(
@@ -121,12 +151,23 @@ impl Side for RoleClient {
     ) -> Result<ServerJsonRpcMessage, UnreadableMessage> {
         let unread = || UnreadableMessage { why: "nobody knows whom it answers".into(), answer: None };
         let id = RequestId::Number(ends.id("\"result\"").ok_or_else(unread)?);
-        memory.0.remove(&id).ok_or_else(unread)?;
+        memory.open.remove(&id).ok_or_else(unread)?;
         let why = format!("its reply is longer than {limit} bytes");
         Ok(ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id)))
     }
 
     async fn linger(_memory: &mut PendingRequests) {}
+}
+
+/// What whoever asked gets in the place of an answer that cannot be read.
+pub(crate) fn no_answer(id: RequestId, why: &impl std::fmt::Display) -> ServerJsonRpcMessage {
+    let why = format!("its answer cannot be read: {why}");
+    ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id))
+}
+
+/// What a client gets in the place of an answer.
+fn refusal(id: &Value, code: ErrorCode, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code.0, "message": message}})
 }
 
 /// Requests that wait for our answer.
@@ -147,21 +188,24 @@ impl Side for RoleServer {
         }
     }
 
-    fn read(memory: &mut PendingReplies, mut value: Value) -> Result<ClientJsonRpcMessage, UnreadableMessage> {
-        let id = value.get("id").cloned();
+    fn read(memory: &mut PendingReplies, mut value: Value) -> Result<Option<ClientJsonRpcMessage>, UnreadableMessage> {
+        let id = value.get("id").filter(|id| !id.is_null()).cloned();
         let asks = value.get("method").is_some() && id.is_some();
         let arguments = arguments(&mut value);
         let mut message: ClientJsonRpcMessage = domain::json::from_value(value).map_err(|error| UnreadableMessage {
             why: error.to_string(),
-            answer: asks.then(|| {
-                let error =
-                    json!({"code": ErrorCode::INVALID_PARAMS.0, "message": format!("invalid request: {error}")});
-                json!({"jsonrpc": "2.0", "id": id, "error": error})
-            }),
+            answer: id
+                .as_ref()
+                .filter(|_| asks)
+                .map(|id| refusal(id, ErrorCode::INVALID_PARAMS, &format!("invalid request: {error}"))),
         })?;
         match &mut message {
             JsonRpcMessage::Request(request) => {
-                memory.open.insert(request.id.clone());
+                if !memory.open.insert(request.id.clone()) {
+                    let why = "its id is that of a request which still waits for an answer; give each request its own";
+                    let answer = id.map(|id| refusal(&id, ErrorCode::INVALID_REQUEST, why));
+                    return Err(UnreadableMessage { why: why.to_owned(), answer });
+                }
                 if let ClientRequest::CallToolRequest(call) = &mut request.request {
                     // The text is what is read; rmcp only wants to know whether there are any.
                     call.params.arguments = arguments.map(|arguments| exact::meta(&arguments).0);
@@ -177,7 +221,17 @@ impl Side for RoleServer {
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        Ok(message)
+        Ok(Some(message))
+    }
+
+    fn unread(
+        _memory: &mut PendingReplies,
+        top: Outline,
+        why: String,
+    ) -> Result<ClientJsonRpcMessage, UnreadableMessage> {
+        let asks = top.id.filter(|_| top.has_method);
+        let answer = asks.map(|id| refusal(&id, ErrorCode::PARSE_ERROR, &format!("the request cannot be read: {why}")));
+        Err(UnreadableMessage { why, answer })
     }
 
     fn too_long(
@@ -186,10 +240,7 @@ impl Side for RoleServer {
         limit: usize,
     ) -> Result<ClientJsonRpcMessage, UnreadableMessage> {
         let why = format!("the request is longer than {limit} bytes");
-        let answer = ends.id("\"params\"").map(|id| {
-            let error = json!({"code": ErrorCode::INVALID_REQUEST.0, "message": why});
-            json!({"jsonrpc": "2.0", "id": id, "error": error})
-        });
+        let answer = ends.id("\"params\"").map(|id| refusal(&json!(id), ErrorCode::INVALID_REQUEST, &why));
         Err(UnreadableMessage { why, answer })
     }
 
@@ -263,14 +314,16 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"arguments":{DIGITS},"name":"t"}}}}"#)
         );
         let mut server = PendingReplies::default();
-        let Ok(JsonRpcMessage::Request(request)) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
+        let Ok(Some(JsonRpcMessage::Request(request))) = RoleServer::read(&mut server, parse(&sent)) else { panic!() };
         let ClientRequest::CallToolRequest(heard) = request.request else { panic!() };
         assert_eq!(exact::arguments(&heard.params.arguments.unwrap()).unwrap().to_string(), DIGITS);
 
         let mut client = PendingRequests::default();
         RoleClient::sent(&mut client, &call(7));
         let reply = format!(r#"{{"result":{{"structuredContent":{DIGITS}}},"jsonrpc":"2.0","id":7}}"#);
-        let Ok(JsonRpcMessage::Response(response)) = RoleClient::read(&mut client, parse(&reply)) else { panic!() };
+        let Ok(Some(JsonRpcMessage::Response(response))) = RoleClient::read(&mut client, parse(&reply)) else {
+            panic!()
+        };
         let result = exact::result(response.result).unwrap();
         assert_eq!(result["structuredContent"].to_string(), DIGITS);
     }
@@ -280,7 +333,7 @@ mod tests {
         let mut server = PendingReplies::default();
         let bad = parse(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
         let answer = match RoleServer::read(&mut server, bad) {
-            Ok(message) => domain::json::to_value(message).unwrap(),
+            Ok(message) => domain::json::to_value(message.unwrap()).unwrap(),
             Err(unread) => unread.answer.unwrap(),
         };
         assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&parse("1.5"), Some(-32602)), "{answer}");
@@ -292,7 +345,7 @@ mod tests {
             let mut client = PendingRequests::default();
             RoleClient::sent(&mut client, &call(7));
             match RoleClient::read(&mut client, parse(answer)) {
-                Ok(message) => domain::json::to_value(message).unwrap().to_string(),
+                Ok(message) => domain::json::to_value(message.unwrap()).unwrap().to_string(),
                 Err(unread) => unread.why,
             }
         };
@@ -335,5 +388,54 @@ mod tests {
         let Err(unread) = RoleServer::too_long(&mut PendingReplies::default(), ends, 10) else { panic!() };
         let error = r#"{"code":-32600,"message":"the request is longer than 10 bytes"}"#;
         assert_eq!(unread.answer, Some(parse(&format!(r#"{{"jsonrpc":"2.0","id":6,"error":{error}}}"#))));
+    }
+
+    #[test]
+    fn an_id_in_use_is_refused_until_it_is_answered() {
+        let mut server = PendingReplies::default();
+        let ask = parse(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#);
+        assert!(RoleServer::read(&mut server, ask.clone()).is_ok());
+        let Err(unread) = RoleServer::read(&mut server, ask.clone()) else { panic!("the id is in use") };
+        let answer = unread.answer.unwrap();
+        assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&json!(5), Some(-32600)), "{answer}");
+        let other = parse(r#"{"jsonrpc":"2.0","id":"5","method":"ping"}"#);
+        assert!(RoleServer::read(&mut server, other).is_ok(), "a text is another id");
+        let result = ServerResult::EmptyResult(rmcp::model::EmptyObject {});
+        RoleServer::sent(&mut server, &ServerJsonRpcMessage::response(result, RequestId::Number(5)));
+        assert!(RoleServer::read(&mut server, ask).is_ok());
+    }
+
+    #[test]
+    fn of_many_notices_one_is_handed_on_until_the_list_is_asked_for() {
+        let mut client = PendingRequests::default();
+        let heard = |client: &mut PendingRequests, method: &str| {
+            let notice = json!({"jsonrpc": "2.0", "method": method});
+            matches!(RoleClient::read(client, notice), Ok(Some(_)))
+        };
+        let changed = "notifications/tools/list_changed";
+        assert!(heard(&mut client, changed));
+        assert!((0..1000).all(|_| !heard(&mut client, changed)));
+        assert!(!heard(&mut client, "notifications/progress"), "nobody asks for it");
+        let params = None;
+        let list = rmcp::model::ListToolsRequest { method: Default::default(), params, extensions: Default::default() };
+        let list = ClientJsonRpcMessage::request(ClientRequest::ListToolsRequest(list), RequestId::Number(1));
+        RoleClient::sent(&mut client, &list);
+        assert!(heard(&mut client, changed), "what changes while the list is on its way is news");
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_read_leaves_nobody_waiting() {
+        let mut client = PendingRequests::default();
+        RoleClient::sent(&mut client, &call(7));
+        let top = |id: i64, has_method| Outline { id: Some(json!(id)), has_method };
+        assert!(RoleClient::unread(&mut client, top(7, true), "deep".into()).is_err(), "it is no answer");
+        assert!(RoleClient::unread(&mut client, top(8, false), "deep".into()).is_err(), "nobody asked");
+        let Ok(error) = RoleClient::unread(&mut client, top(7, false), "deep".into()) else { panic!("it was asked") };
+        let error = domain::json::to_value(error).unwrap();
+        assert_eq!(error["error"]["message"], "its answer cannot be read: deep");
+        let mut server = PendingReplies::default();
+        let Err(unread) = RoleServer::unread(&mut server, top(7, true), "deep".into()) else { panic!("no request") };
+        let error = r#"{"code":-32700,"message":"the request cannot be read: deep"}"#;
+        assert_eq!(unread.answer, Some(parse(&format!(r#"{{"jsonrpc":"2.0","id":7,"error":{error}}}"#))));
     }
 }

@@ -49,6 +49,14 @@ async fn garbage_is_skipped_wherever_it_stands() {
 }
 
 #[tokio::test]
+async fn a_tool_whose_schema_is_too_much_work_is_not_offered() {
+    let (guest, _folder) = start("schemas", PATIENCE);
+    guest.ready().await.unwrap();
+    assert_eq!(guest.names(), ["mcp_bad_ok"]);
+    guest.close().await;
+}
+
+#[tokio::test]
 async fn what_is_odd_in_a_result_spoils_nothing_else() {
     let (guest, _folder) = start("plain", PATIENCE);
     guest.ready().await.unwrap();
@@ -70,6 +78,21 @@ async fn a_line_without_end_is_an_error_of_its_call() {
         (true, "MCP server `bad` refused `huge`: its reply is longer than 67108864 bytes")
     );
     assert_eq!(guest.call("mcp_bad_ok", "{}").await.for_llm, "fine");
+    guest.close().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_changes_and_a_reply_without_bottom_hold_no_call() {
+    let (guest, _folder) = start("plain", PATIENCE);
+    guest.ready().await.unwrap();
+    assert_eq!(guest.call("mcp_bad_flood", "{}").await.for_llm, "flooded");
+    let output = guest.call("mcp_bad_deep", "{}").await;
+    assert_eq!(
+        (output.is_error, output.for_llm.as_str()),
+        (true, "MCP server `bad` refused `deep`: its answer cannot be read: nested deeper than 512 levels")
+    );
+    assert_eq!(guest.call("mcp_bad_ok", "{}").await.for_llm, "fine");
+    assert_eq!(guest.server.status().restarts, 0);
     guest.close().await;
 }
 
@@ -120,7 +143,7 @@ async fn tools_that_would_have_one_name_keep_apart() {
 async fn a_list_without_end_ends() {
     let (guest, _folder) = start("endless", PATIENCE);
     guest.ready().await.unwrap();
-    assert_eq!(guest.names().len(), 7, "the same tools on every page are the same tools");
+    assert_eq!(guest.names().len(), 9, "the same tools on every page are the same tools");
     guest.close().await;
 }
 

@@ -184,6 +184,26 @@ async fn what_cannot_be_done_is_a_protocol_error() {
 }
 
 #[tokio::test]
+async fn a_request_without_bottom_is_answered_and_an_id_in_use_is_refused() {
+    let mut hand = Hand::greeted().await;
+    let code = |answer: Value| (answer["id"].to_string(), answer["error"]["code"].as_i64());
+    let deep = format!(r#"{{"x":{}{}}}"#, "[".repeat(3000), "]".repeat(3000));
+    hand.call(1, "echo", &deep).await;
+    assert_eq!(code(hand.hear().await), ("1".into(), Some(-32700)));
+    hand.call(2, "wait", "{}").await;
+    for _ in 0..4 {
+        hand.call(2, "echo", "{}").await;
+        assert_eq!(code(hand.hear().await), ("2".into(), Some(-32600)));
+    }
+    hand.call(3, "echo", "{}").await;
+    assert_eq!(hand.hear().await["result"]["content"][0]["text"], "{}");
+    hand.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#).await;
+    let probe = hand.probe.clone();
+    tokio::time::timeout(PATIENCE, probe.withdrawn.notified()).await.expect("the first one ran alone");
+    hand.leave().await;
+}
+
+#[tokio::test]
 async fn a_withdrawn_call_is_cancelled() {
     let mut hand = Hand::greeted().await;
     hand.call(7, "wait", "{}").await;

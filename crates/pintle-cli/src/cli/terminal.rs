@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::chat::screen::front;
 use super::{Color, Global};
-use crate::clean::prose;
+use crate::clean::{prose, styled};
 use crate::error::{CliError, FAILED, USAGE};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -47,9 +47,10 @@ struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
         match front() {
-            Some(screen) => screen.notice(&String::from_utf8_lossy(bytes)),
-            None => drop(io::stderr().write_all(bytes)),
+            Some(screen) => screen.notice(&text),
+            None => drop(io::stderr().write_all(styled(&text).as_bytes())),
         }
         Ok(bytes.len())
     }
@@ -59,12 +60,14 @@ impl Write for Log {
     }
 }
 
-/// Writes `text` to stdout. A reader that went away ends the command quietly.
+/// Writes `text` to stdout; where that is a terminal, with nothing in it but colours that it acts on. A reader that went
+/// away ends the command quietly.
 ///
 /// # Errors
 /// Stdout cannot be written for another reason.
 pub(super) fn say(text: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout();
+    let text = if io::stdout().is_terminal() { styled(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) => unwritable(&error),
@@ -86,7 +89,7 @@ pub(super) fn note(text: &str) {
     }
     let mut err = anstream::stderr();
     // There is nowhere left to say that stderr is gone.
-    drop(writeln!(err, "{text}"));
+    drop(writeln!(err, "{}", styled(text)));
 }
 
 /// Says what went wrong.

@@ -167,13 +167,20 @@ impl Assembly {
             "" => "tool_calls".into(),
             word => word.into(),
         };
-        let total_tokens = self.read_tokens.saturating_add(self.written_tokens);
-        reply.usage = (total_tokens > 0).then_some(Usage {
-            prompt_tokens: self.read_tokens,
-            completion_tokens: self.written_tokens,
-            total_tokens,
-        });
+        let usage = Usage::told(self.read_tokens, self.written_tokens, None);
+        reply.usage = (usage.total_tokens > 0).then_some(usage);
         Ok(reply)
+    }
+}
+
+/// Whether an event brings a part of the answer; a `ping` does not, and neither does a delta of nothing.
+pub(super) fn has_content(event: &Value) -> bool {
+    match text(event, "type") {
+        "content_block_delta" => event.get("delta").and_then(Value::as_object).is_some_and(|delta| {
+            delta.iter().any(|(name, value)| name != "type" && value.as_str().is_none_or(|text| !text.is_empty()))
+        }),
+        "message_start" | "content_block_start" | "content_block_stop" | "message_delta" => true,
+        _ => false,
     }
 }
 

@@ -106,12 +106,29 @@ impl Assembly {
     }
 }
 
+/// Whether a chunk brings a part of the answer: anything but the role, and a reason for the end.
+pub(super) fn has_content(chunk: &Value) -> bool {
+    let choices = chunk.get("choices").and_then(Value::as_array);
+    choices.into_iter().flatten().any(|choice| {
+        let piece = choice.get("delta").or_else(|| choice.get("message")).and_then(Value::as_object);
+        let mut members = piece.into_iter().flatten().filter(|(name, _)| *name != "role");
+        members.any(|(_, value)| !is_empty(value))
+            || choice.get("finish_reason").is_some_and(|reason| !is_empty(reason))
+    })
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 fn usage_of(usage: &Value) -> Usage {
     let tokens = |member| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
-    let (prompt_tokens, completion_tokens) = (tokens("prompt_tokens"), tokens("completion_tokens"));
-    let total_tokens = match tokens("total_tokens") {
-        0 => prompt_tokens.saturating_add(completion_tokens),
-        total => total,
-    };
-    Usage { prompt_tokens, completion_tokens, total_tokens }
+    let total = Some(tokens("total_tokens")).filter(|total| *total > 0);
+    Usage::told(tokens("prompt_tokens"), tokens("completion_tokens"), total)
 }

@@ -108,12 +108,7 @@ pub(super) struct Tokens {
 impl Tokens {
     /// As an answer tells them.
     pub(super) fn to_usage(&self) -> Usage {
-        let sum = self.prompt_tokens.saturating_add(self.completion_tokens);
-        Usage {
-            prompt_tokens: self.prompt_tokens,
-            completion_tokens: self.completion_tokens,
-            total_tokens: self.total_tokens.unwrap_or(sum),
-        }
+        Usage::told(self.prompt_tokens, self.completion_tokens, self.total_tokens)
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn facts<'a>(subject: &Subject<'a>) -> ShownInput<'a> {
 /// Its rewrite has no shape that is allowed there.
 pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, ReplyFault> {
     let ReadAnswer { said, shape } = answer;
-    let HandlerReply { decision, reason, context, updated_input, .. } = said;
+    let HandlerReply { decision, reason, context, updated_input, warnings, .. } = said;
     let reason = Reason::new(reason.as_deref().unwrap_or_default());
     match subject.of_rules() {
         Some(RuleSubject::PreToolUse(gate)) => {
@@ -85,7 +85,7 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
                 Decision::Ask => Verdict::Ask(reason),
                 Decision::Block | Decision::Defer => Verdict::Deny(reason),
             };
-            Ok(Reply::PreToolUse(HeardAt::<PreToolUse> { rewrite, context, ..verdict.into() }))
+            Ok(Reply::PreToolUse(HeardAt::<PreToolUse> { rewrite, context, warnings, ..verdict.into() }))
         }
         Some(RuleSubject::UserPromptSubmit(submitted)) => {
             let current = CurrentInput::Prompt(&submitted.prompt);
@@ -94,11 +94,11 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
                 Some(Rewrite::Input(_)) | None => None,
             };
             let verdict = lets_pass(decision, reason);
-            Ok(Reply::UserPromptSubmit(HeardAt::<UserPromptSubmit> { rewrite, context, ..verdict.into() }))
+            Ok(Reply::UserPromptSubmit(HeardAt::<UserPromptSubmit> { rewrite, context, warnings, ..verdict.into() }))
         }
         Some(RuleSubject::SubagentStart(_)) => {
             let verdict = lets_pass(decision, reason);
-            Ok(Reply::SubagentStart(HeardAt::<SubagentStart> { context, ..verdict.into() }))
+            Ok(Reply::SubagentStart(HeardAt::<SubagentStart> { context, warnings, ..verdict.into() }))
         }
         None => Err(ReplyFault::Unreadable("stored hooks are not asked here".into())),
     }

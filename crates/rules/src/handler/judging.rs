@@ -22,6 +22,14 @@ const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// What a judge may write, in tokens, which is reserved with its question.
 const ANSWER_TOKENS: u64 = judge::MAX_OUTPUT_TOKENS as u64;
 
+/// What a provider adds to a question in words of its own, in tokens: the frame of a tool call is some hundreds.
+const FRAME_TOKENS: u64 = 1_024;
+
+/// The most that a question of so many bytes can cost, in tokens. No model reads more tokens than bytes.
+fn costs_at_most(question_bytes: usize) -> u64 {
+    (question_bytes as u64).saturating_add(ANSWER_TOKENS + FRAME_TOKENS)
+}
+
 /// The judge was not asked, since what it may cost is spent: this says nothing of the hook.
 fn refused(account: &mut Account, why: NotRun, reason: String) -> HandlerReply {
     (account.uncounted, account.instead) = (true, Some(why));
@@ -50,6 +58,7 @@ impl RuleQuestion<'_> {
             let cap = NotRun::CapReached { cap: *max_per_turn };
             return Ok(refused(account, cap, format!("max_invocations_per_turn ({max_per_turn}) reached")));
         }
+        let most = costs_at_most(question.bytes());
         let reserved = (question.bytes() as u64).div_ceil(3) + ANSWER_TOKENS;
         let began = Instant::now();
         // The time of the hook is that of the books, too.
@@ -62,7 +71,13 @@ impl RuleQuestion<'_> {
             return Ok(refused(account, NotRun::BudgetSpent, "tenant budget exceeded".into()));
         }
         let answered = self.call(question, self.timeout.saturating_sub(began.elapsed())).await;
-        let spent = answered.as_ref().ok().and_then(|judged| judged.reply.usage).map(|usage| usage.total_tokens);
+        let told = answered.as_ref().ok().and_then(|judged| judged.reply.usage).map(|usage| usage.total_tokens);
+        // What an endpoint claims beyond that spends nobody's month.
+        let spent = told.map(|told| told.min(most));
+        if let Some(told) = told.filter(|told| *told > most) {
+            let (hook_id, tenant) = (self.about.id(), &self.who.tenant_id);
+            tracing::warn!(%hook_id, %tenant, told, most, "a judge claims more tokens than its question can cost");
+        }
         self.settle(reserved, spent.filter(|spent| *spent > 0)).await;
         let judged = answered?;
         account.model = Some(judged.model.clone());

@@ -339,7 +339,9 @@ fn http_failure(fault: &HttpFault) -> Failure {
         HttpFault::Again(fault) => return http_failure(fault),
         HttpFault::TimedOut { after } => Fault::TimedOut { after: *after },
         HttpFault::TooLarge => Fault::TooLarge { way: Direction::Reply, limit: MAX_REPLY_BYTES },
-        HttpFault::Truncated | HttpFault::NotHttp(_) => Fault::Unreadable { detail: detail.clone() },
+        HttpFault::Truncated | HttpFault::NotHttp(_) | HttpFault::Encoded(_) => {
+            Fault::Unreadable { detail: detail.clone() }
+        }
         HttpFault::Refused(_) | HttpFault::BadConfig(_) | HttpFault::Connection(_) => {
             Fault::Unavailable { detail: detail.clone() }
         }

@@ -29,6 +29,9 @@ pub enum HttpFault {
     /// The endpoint failed.
     #[error("server error {0}")]
     Server(u16),
+    /// The body is encoded, so that a block could stand in it unseen.
+    #[error("{0}")]
+    Encoded(String),
     /// The body ended before its end.
     #[error("truncated body")]
     Truncated,
@@ -61,6 +64,7 @@ impl HttpFault {
             | Self::BadConfig(_)
             | Self::Connection(_)
             | Self::NotHttp(_)
+            | Self::Encoded(_)
             | Self::Truncated
             | Self::TooLarge
             | Self::TimedOut { .. } => None,
@@ -74,6 +78,7 @@ impl HttpFault {
             Self::Refused(_)
             | Self::BadConfig(_)
             | Self::NotHttp(_)
+            | Self::Encoded(_)
             | Self::Unexpected(_)
             | Self::Client(_)
             | Self::Truncated

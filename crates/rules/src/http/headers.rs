@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    PROXY_AUTHENTICATE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 
 use super::{Delivery, HttpFault, HttpSpec, SigningSecret};
@@ -71,6 +71,8 @@ impl Prepared {
             headers.append(name, value);
         }
         headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        // Whatever the hook has there: an encoded answer is not read.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         let id = key(delivery.dedup_key)?;
         headers.insert(IDEMPOTENCY_KEY, id.clone());

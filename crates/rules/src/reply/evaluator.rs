@@ -4,7 +4,7 @@ use domain::llm::LlmReply;
 use domain::message::CallPart;
 
 use super::members::{self, Read};
-use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, text};
+use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, spelling, text};
 
 /// The tool that an evaluator must call.
 pub const DECIDE: &str = "decide";
@@ -79,7 +79,9 @@ fn decided(call: &CallPart, on_injection: InjectionEffect) -> Result<HandlerRepl
     if members.get("reason").is_none_or(domain::json::Value::is_null) {
         return Err(broken("reason is missing"));
     }
+    let warnings = spelling::near_misses(&members, &KNOWN);
     let mut said = HandlerReply {
+        warnings,
         decision,
         reason: members::reason(&mut members, "reason").map_err(broken)?,
         context: members::context(&mut members, "additional_context").map_err(broken)?,

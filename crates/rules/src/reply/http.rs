@@ -16,11 +16,17 @@ pub struct BodyReply {
 /// Reads the body of a 2xx response. One that is empty or no JSON allows, unless the hook is `strict`.
 ///
 /// # Errors
-/// A fault for JSON that is no object, for a broken reply, and for all that `strict` does not let pass.
+/// A fault for JSON that is no object, for a broken or encoded reply, and for all that `strict` does not let pass: no
+/// JSON, members that are near a known one and none.
 pub fn body(bytes: &[u8], strict: bool) -> Result<BodyReply, ReplyFault> {
     let text = reply_text(bytes)?;
     match read(&text)? {
-        Read::Object(members) => Ok(BodyReply { said: said(members)?, non_json: false }),
+        Read::Object(members) => match said(members)? {
+            HandlerReply { warnings, .. } if strict && !warnings.is_empty() => {
+                Err(unreadable(format!("{} (the hook is `strict`)", warnings.join("; "))))
+            }
+            said => Ok(BodyReply { said, non_json: false }),
+        },
         Read::Other(kind) => Err(unreadable(format!("must be a JSON object, got {kind}"))),
         Read::NotJson(_) if !strict => Ok(BodyReply { said: HandlerReply::default(), non_json: true }),
         Read::NotJson(_) if text.is_empty() => {

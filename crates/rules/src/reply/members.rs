@@ -1,17 +1,19 @@
-//! The members of an answer: the known ones, each once and of its type; `null` is absent, others are ignored.
+//! The members of an answer: the known ones in any [spelling](super::spelling), each once and of its type; `null` is
+//! absent, others are ignored.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use domain::json::{self, Object, Value};
 use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 
-use super::text;
+use super::{spelling, text};
 
 /// The kind of thing that a text turned out to be.
 pub(super) enum Read {
-    /// An object whose known members stand in it once.
+    /// An object whose known members stand in it once, under their names.
     Object(Object),
     /// JSON of another kind: its name.
     Other(&'static str),
@@ -33,7 +35,7 @@ pub(super) fn read(text: &str, known: &'static [&'static str]) -> Result<Read, S
     };
     let Value::Object(members) = value else { return Ok(Read::Other(kind(&value))) };
     match twice(text, known) {
-        None => Ok(Read::Object(members)),
+        None => spelling::settled(members, known).map(Read::Object),
         Some(name) => Err(format!("the member `{name}` stands in it twice; send it once")),
     }
 }
@@ -101,8 +103,8 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// The first of `known` that stands twice at the top of the object `text`.
-fn twice(text: &str, known: &'static [&'static str]) -> Option<&'static str> {
+/// The first spelling of one of `known` that stands twice at the top of the object `text`.
+fn twice(text: &str, known: &'static [&'static str]) -> Option<String> {
     let found = serde_json::Deserializer::from_str(text).deserialize_map(Twice(known));
     // A text that does not read as an object has no members.
     found.unwrap_or_default()
@@ -111,20 +113,18 @@ fn twice(text: &str, known: &'static [&'static str]) -> Option<&'static str> {
 struct Twice(&'static [&'static str]);
 
 impl<'de> Visitor<'de> for Twice {
-    type Value = Option<&'static str>;
+    type Value = Option<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let (mut seen, mut twice) = (0_u32, None);
+        let (mut seen, mut twice) = (BTreeSet::new(), None);
         while let Some((name, IgnoredAny)) = members.next_entry::<Cow<'de, str>, IgnoredAny>()? {
-            let Some(at) = self.0.iter().position(|known| **known == *name) else { continue };
-            if seen & (1 << at) != 0 {
-                twice = twice.or(Some(self.0[at]));
+            if spelling::known_as(&name, self.0).is_some() && !seen.insert(name.clone()) {
+                twice.get_or_insert_with(|| name.into_owned());
             }
-            seen |= 1 << at;
         }
         Ok(twice)
     }

@@ -3,7 +3,7 @@
 use domain::json::Object;
 
 use super::members::{self, Read};
-use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, text};
+use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, spelling, text};
 
 /// How a command left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ const ALLOWS: i32 = 0;
 const BLOCKS: i32 = 2;
 
 /// The members that are known in a reply. Another one, such as any of the payload's own, is ignored.
-const KNOWN: [&str; 5] = ["decision", "continue", "reason", "additionalContext", "updatedInput"];
+pub(super) const KNOWN: [&str; 5] = ["decision", "continue", "reason", "additionalContext", "updatedInput"];
 
 /// Reads the answer of a command that left with `exit`.
 ///
@@ -53,9 +53,25 @@ pub(super) fn reply_text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, Repl
     if bytes.len() > MAX_REPLY_BYTES {
         return Err(ReplyFault::TooLarge { got: bytes.len() });
     }
+    if let Some(encoding) = encoding(bytes) {
+        return Err(unreadable(format!("it looks like {encoding}; send JSON in UTF-8")));
+    }
     // Some systems put a byte order mark before all text.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     Ok(String::from_utf8_lossy(bytes.trim_ascii()))
+}
+
+/// The encoding of bytes that hold no UTF-8: read as text they would be none of JSON, which allows.
+fn encoding(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
+        // Each sign of JSON is ASCII at its beginning: zeros stand beside it where signs have two bytes or four.
+        [first, 0, ..] | [0, first, ..] if *first != 0 => Some("UTF-16 without a byte order mark"),
+        [0, 0, 0, first, ..] if *first != 0 => Some("UTF-32 without a byte order mark"),
+        [0x1f, 0x8b, ..] => Some("gzip"),
+        _ => None,
+    }
 }
 
 /// Reads `text` as a reply's JSON.
@@ -78,7 +94,9 @@ fn said_by(members: &mut Object) -> Result<HandlerReply, String> {
         Some(word) => Decision::of(&word).ok_or_else(|| unknown(&word))?,
     };
     let goes_on = members::flag(members, "continue")?.unwrap_or(true);
+    let warnings = spelling::near_misses(members, &KNOWN);
     Ok(HandlerReply {
+        warnings,
         decision: if goes_on { decision } else { Decision::Block },
         reason: members::reason(members, "reason")?,
         context: members::context(members, "additionalContext")?,

@@ -2,8 +2,8 @@
 
 use domain::json::Value;
 
-use super::members;
-use super::{Decision, HandlerReply, ReplyFault, text};
+use super::output::KNOWN;
+use super::{Decision, HandlerReply, ReplyFault, members, spelling, text};
 
 /// Reads what a script returned. A script that returned nothing returned `null`.
 ///
@@ -15,7 +15,7 @@ pub fn script(value: &Value) -> Result<HandlerReply, ReplyFault> {
 
 fn returned(value: &Value) -> Result<HandlerReply, String> {
     let members = value.as_object().ok_or("must be object with decision")?;
-    let mut members = members.clone();
+    let mut members = spelling::settled(members.clone(), &KNOWN)?;
     let decision = match members::take(&mut members, "decision") {
         None => return Err("missing decision field".into()),
         Some(Value::String(word)) => {
@@ -26,6 +26,7 @@ fn returned(value: &Value) -> Result<HandlerReply, String> {
     // Not part of the contract, but whoever writes it means what it means in any other reply.
     let goes_on = members::flag(&mut members, "continue")?.unwrap_or(true);
     Ok(HandlerReply {
+        warnings: spelling::near_misses(&members, &KNOWN),
         decision: if goes_on { decision } else { Decision::Block },
         reason: members::reason(&mut members, "reason")?,
         context: members::context(&mut members, "additionalContext")?,

@@ -10,6 +10,7 @@ mod http;
 mod output;
 mod rewriting;
 mod scripts;
+mod spellings;
 mod texts;
 
 fn object(value: Value) -> Object {
@@ -43,6 +44,11 @@ fn fault(text: &str) -> Told {
 /// A body as a lenient hook has it.
 fn lenient(text: &str) -> Told {
     told(body(text.as_bytes(), false).map(|body| body.said))
+}
+
+/// `said` with these warnings.
+fn warned<const N: usize>(said: HandlerReply, warnings: [&str; N]) -> HandlerReply {
+    HandlerReply { warnings: warnings.map(str::to_owned).to_vec(), ..said }
 }
 
 /// What a command that left with 0 printed.
@@ -81,7 +87,7 @@ fn members_of_a_reply() {
             }),
         ),
         (
-            r#"{"ToolName":"exec","Decision":"block","HookEvent":"pre_tool_use","Depth":0,"ToolInput":{"decision":"block"}}"#,
+            r#"{"ToolName":"exec","HookEvent":"pre_tool_use","Depth":0,"ToolInput":{"decision":"block"}}"#,
             Ok(deciding(Decision::Allow)),
         ),
         (

@@ -87,6 +87,12 @@ fn what_cannot_be_had_is_refused_by_name() {
     );
     let text = tools.add(foreign("bad", json!({"type": "objekt"}))).unwrap_err().to_string();
     assert!(text.starts_with("the parameters of tool `bad` are not a JSON Schema: "), "{text}");
+    let endless = tools.add(foreign("endless", json!({"$ref": "#"}))).unwrap_err().to_string();
+    assert_eq!(
+        endless,
+        "the parameters of tool `endless` cannot be checked: \
+         its schema refers to itself for one and the same value, which never ends"
+    );
     assert_eq!(tools.canonical("Deploy"), Some("deploy"));
     assert_eq!(tools.canonical("functions.bash"), Some("exec"));
     assert_eq!(tools.canonical("read_file"), None);

@@ -1,6 +1,7 @@
 //! An HTTP client for rmcp that sends calls as they were written, and keeps the text of results.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::io;
 use std::sync::Arc;
 
@@ -15,7 +16,9 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use crate::wire::{MAX_LINE_BYTES, exact};
+use crate::wire::news::News;
+use crate::wire::outline::outline;
+use crate::wire::{MAX_LINE_BYTES, exact, no_answer};
 
 /// Longest body of a failure that is read for the error in it, in bytes: what rmcp reads.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -26,7 +29,17 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The client. What concerns no tool goes rmcp's own way.
 #[derive(Clone, Debug)]
-pub(crate) struct Exact(pub(super) reqwest::Client);
+pub(crate) struct Exact {
+    client: reqwest::Client,
+    news: Arc<News>,
+}
+
+impl Exact {
+    /// One connection over `client`.
+    pub(super) fn new(client: reqwest::Client) -> Self {
+        Self { client, news: Arc::default() }
+    }
+}
 
 impl StreamableHttpClient for Exact {
     type Error = reqwest::Error;
@@ -42,10 +55,11 @@ impl StreamableHttpClient for Exact {
         let of_tools = matches!(&message, JsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::CallToolRequest(_) | ClientRequest::ListToolsRequest(_)));
         if !of_tools {
-            return self.0.post_message(uri, message, session, token, headers).await;
+            return self.client.post_message(uri, message, session, token, headers).await;
         }
+        self.news.sent(&message);
         let body = exact::written(&message)?.to_string();
-        let mut request = self.0.post(&*uri).headers(headers.into_iter().collect());
+        let mut request = self.client.post(&*uri).headers(headers.into_iter().collect());
         request = request.header(ACCEPT, [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", "));
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -55,7 +69,7 @@ impl StreamableHttpClient for Exact {
             request = request.header(HEADER_SESSION_ID, &*session);
         }
         let response = request.header(CONTENT_TYPE, JSON_MIME_TYPE).body(body).send().await?;
-        answer(response, in_session).await
+        answer(response, in_session, &self.news).await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -77,7 +91,7 @@ impl StreamableHttpClient for Exact {
         token: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        self.0.delete_session(uri, session, token, headers).await
+        self.client.delete_session(uri, session, token, headers).await
     }
 
     async fn get_stream(
@@ -89,8 +103,8 @@ impl StreamableHttpClient for Exact {
         headers: Headers,
     ) -> Result<Events, Failure> {
         let limit = MAX_LINE_BYTES;
-        let events = self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, limit).await?;
-        Ok(noted(events))
+        let events = self.client.get_stream_with_max_sse_event_size(uri, session, last, token, headers, limit).await?;
+        Ok(noted(events, &self.news))
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -106,19 +120,39 @@ impl StreamableHttpClient for Exact {
     }
 }
 
-/// Events with the text of each result in them.
-fn noted(events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static) -> Events {
-    let note = |mut event: Sse| {
-        if let Some(text) = event.data.as_deref().and_then(exact::noted_text) {
-            event.data = Some(text);
+/// Events with the text of each result in them, without those that nobody here needs.
+fn noted(events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static, news: &Arc<News>) -> Events {
+    let news = news.clone();
+    let wanted = move |event: Result<Sse, SseError>| {
+        let mut event = match event {
+            Ok(event) => event,
+            Err(error) => return ready(Some(Err(error))),
+        };
+        if let Some(text) = event.data.take() {
+            event.data = match exact::notice(&text) {
+                Some(method) if !news.is_wanted(&method) => return ready(None),
+                Some(_) | None => Some(readable(text)),
+            };
         }
-        event
+        ready(Some(Ok(event)))
     };
-    events.map(move |event| event.map(note)).boxed()
+    events.filter_map(wanted).boxed()
+}
+
+/// A message as rmcp reads it, the text of its result beside it. One that rmcp would skip, so that whoever asked waited
+/// for nothing, becomes an error of what it answers.
+fn readable(text: String) -> String {
+    let noted = exact::noted_text(&text);
+    let shown = noted.as_ref().unwrap_or(&text);
+    let Err(why) = serde_json::from_str::<ServerJsonRpcMessage>(shown) else { return noted.unwrap_or(text) };
+    let top = outline(&text);
+    let id = top.id.filter(|_| !top.has_method).and_then(|id| domain::json::from_value(id).ok());
+    let error = id.and_then(|id| serde_json::to_string(&no_answer(id, &why)).ok());
+    error.unwrap_or(text)
 }
 
 /// The answer to a request about tools.
-async fn answer(response: Response, in_session: bool) -> Result<StreamableHttpPostResponse, Failure> {
+async fn answer(response: Response, in_session: bool, news: &Arc<News>) -> Result<StreamableHttpPostResponse, Failure> {
     let status = response.status();
     if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
         return Ok(StreamableHttpPostResponse::Accepted);
@@ -143,13 +177,13 @@ async fn answer(response: Response, in_session: bool) -> Result<StreamableHttpPo
     }
     if is(EVENT_STREAM_MIME_TYPE) {
         let events = SseStream::from_bytes_stream(Box::pin(bounded(response)));
-        return Ok(StreamableHttpPostResponse::Sse(noted(events), session));
+        return Ok(StreamableHttpPostResponse::Sse(noted(events, news), session));
     }
     if !is(JSON_MIME_TYPE) {
         return Err(StreamableHttpError::UnexpectedContentType(kind));
     }
     let text = String::from_utf8_lossy(&body(response, MAX_LINE_BYTES).await?).into_owned();
-    let message = serde_json::from_str(&exact::noted_text(&text).unwrap_or(text))?;
+    let message = serde_json::from_str(&readable(text))?;
     Ok(StreamableHttpPostResponse::Json(message, session))
 }
 
@@ -218,5 +252,18 @@ mod tests {
             let last = pieces.iter().map(|piece| event.after(piece.as_bytes())).last();
             assert_eq!(last, Some(held), "{pieces:?}");
         }
+    }
+
+    #[test]
+    fn an_event_that_rmcp_would_skip_is_an_error_of_what_it_answers() {
+        let deep = ["[".repeat(300_000), "]".repeat(300_000)].concat();
+        let deep = format!(r#"{{"result":{deep},"jsonrpc":"2.0","id":3}}"#);
+        let error = domain::json::parse(&readable(deep)).unwrap();
+        assert_eq!(error["id"], 3);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("its answer cannot be read: "), "{message}");
+        let fine = r#"{"jsonrpc":"2.0","id":3,"result":{"content":[]}}"#;
+        assert_eq!(Some(readable(fine.to_owned())), exact::noted_text(fine));
+        assert_eq!(readable("no message".to_owned()), "no message");
     }
 }

@@ -218,7 +218,7 @@ mod tests {
             anstream::adapter::strip_str(&line(&entry, None, &names)).to_string()
         };
         let record = json!({"event": "pre_tool_use", "tool_name": "exec", "decision": "block", "hook_name": "no-rm", "reason": "\u{1b}[2Jnever"});
-        insta::assert_snapshot!(check(AuditKind::Record, record), @"2027-01-15 08:00:00 UTC  record    pre_tool_use exec  block  no-rm   [2Jnever  #1");
+        insta::assert_snapshot!(check(AuditKind::Record, record), @r"2027-01-15 08:00:00 UTC  record    pre_tool_use exec  block  no-rm  \u{1b}[2Jnever  #1");
         let decision = json!({"checkpoint": "before_tool", "tool": "exec", "ruling": "continue", "permit": "04d9"});
         insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
         let trip = json!({"hook_id": "h1", "action": "tripped", "actor": "system:breaker"});

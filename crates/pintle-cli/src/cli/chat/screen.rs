@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use anstyle::{AnsiColor, Style};
 
 use super::line::{View, width};
-use crate::clean::foreign;
+use crate::clean::{foreign, styled};
 
 const PROMPT: Style = AnsiColor::Green.on_default().bold();
 const QUESTION: Style = AnsiColor::Yellow.on_default().bold();
@@ -158,7 +158,7 @@ impl Screen {
         if self.together && state.open {
             self.write(&mut state, "\n");
         }
-        print(&mut anstream::stderr(), text);
+        print(&mut anstream::stderr(), &styled(text));
         state.draw(self.together);
     }
 

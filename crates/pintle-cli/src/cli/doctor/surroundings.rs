@@ -7,6 +7,7 @@ use agent::tools::sandbox::{Confinement, Enforced, confine};
 use domain::checkpoint::CheckpointKind;
 use domain::id::EventId;
 use domain::record::{EventRecord, EventRuling, Record};
+use domain::shown_url::shown_url;
 use domain::skill::finding::Severity;
 use domain::store::RecordQuery;
 use domain::verdict::VerdictKind;
@@ -78,7 +79,7 @@ pub(super) async fn store(
         Err(error) => Err(error.message),
     };
     match kept {
-        Ok(()) => Check::new("store", "", State::Ok, host.loaded.config.store_url.clone()),
+        Ok(()) => Check::new("store", "", State::Ok, shown_url(&host.loaded.config.store_url)),
         Err(why) => Check::new("store", "", State::Failed, why),
     }
 }
@@ -144,7 +145,7 @@ pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
                 // The name stands in its own column.
                 let message = message.strip_prefix(&format!("provider `{name}`: ")).unwrap_or(&message);
                 let url = spec.base_url.as_deref().filter(|url| !message.contains(*url));
-                let url = url.map(|url| format!("; its base_url is {url}")).unwrap_or_default();
+                let url = url.map(|url| format!("; its base_url is {}", shown_url(url))).unwrap_or_default();
                 Check::new("provider", name, State::Failed, format!("{message}{url}"))
             }
         }

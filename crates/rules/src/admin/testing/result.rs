@@ -38,6 +38,9 @@ pub struct TestResult {
     /// `true` where the endpoint's answer is no JSON, which lets pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_json: Option<bool>,
+    /// Likely mistakes in how it answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The fault, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -88,6 +91,7 @@ impl Default for TestResult {
             stderr: None,
             status_code: None,
             non_json: None,
+            warnings: Vec::new(),
             error: None,
             updated_input: None,
             matcher_matched: true,
@@ -145,7 +149,14 @@ impl TestResult {
             (Some(RewriteOutcome::Dropped(why)), _) => format!("dropped: {why}"),
             (Some(RewriteOutcome::Applied) | None, _) => "applied".to_owned(),
         });
-        let base = Self { effective: effective.word(), updated_input, rewrite, additional_context, ..base };
+        let base = Self {
+            effective: effective.word(),
+            updated_input,
+            rewrite,
+            additional_context,
+            warnings: record.warnings,
+            ..base
+        };
         base.with(account)
     }
 
@@ -166,6 +177,7 @@ impl TestResult {
                     rewrite: said.updated_input.is_some().then(nothing),
                     updated_input: said.updated_input.map(Value::Object),
                     additional_context: said.context,
+                    warnings: said.warnings,
                     ..Self::default()
                 }
             }

@@ -16,7 +16,9 @@ fn cases(cases: u32) -> ProptestConfig {
 fn member() -> impl Strategy<Value = String> {
     let name = prop_oneof![
         Just("decision"),
+        Just("Decision"),
         Just("continue"),
+        Just("CONTINUE"),
         Just("reason"),
         Just("additionalContext"),
         Just("updatedInput"),
@@ -39,7 +41,12 @@ fn member() -> impl Strategy<Value = String> {
 
 /// An object with a refusal somewhere in it.
 fn refusal() -> impl Strategy<Value = String> {
-    let refusal = prop_oneof![Just("\"decision\":\"block\""), Just("\"continue\":false")];
+    let refusal = prop_oneof![
+        Just("\"decision\":\"block\""),
+        Just("\"continue\":false"),
+        Just("\"DECISION\":\"block\""),
+        Just("\"Continue\":false"),
+    ];
     (prop::collection::vec(member(), 0..5), refusal, any::<prop::sample::Index>()).prop_map(
         |(mut members, refusal, at)| {
             members.insert(at.index(members.len() + 1), refusal.to_owned());

@@ -63,7 +63,7 @@ fn the_whole_output_else_its_last_line() {
 
 #[test]
 fn bytes_that_are_no_text_hide_nothing() {
-    let said = stdout(Exit::Code(0), b"\xff\xfe log\n{\"decision\":\"block\",\"reason\":\"caf\xe9\"}", b"");
+    let said = stdout(Exit::Code(0), b"\xff\xfd log\n{\"decision\":\"block\",\"reason\":\"caf\xe9\"}", b"");
     assert_eq!(told(said), Ok(because(Decision::Block, "caf\u{fffd}")));
     assert_eq!(told(stdout(Exit::Code(2), b"", b"caf\xe9")), Ok(because(Decision::Block, "caf\u{fffd}")));
 }

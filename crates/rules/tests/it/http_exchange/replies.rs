@@ -137,3 +137,29 @@ async fn a_url_that_is_too_long_for_http_is_a_fault() {
     assert_eq!(text, "the request cannot be written: uri too long");
     assert_eq!(server.log().opened, 0);
 }
+
+#[tokio::test]
+async fn a_body_that_is_encoded_is_a_fault_and_not_asked_again() {
+    let body = r#"{"decision":"block"}"#;
+    let with = |head: &str| say(&format!("HTTP/1.1 200 x\r\ncontent-length: 20\r\n{head}\r\n\r\n{body}"));
+    for word in ["gzip", "GZIP", "br", "identity, deflate", "x\u{1}y"] {
+        let heard = hear(with(&format!("Content-Encoding: {word}"))).await;
+        assert!(heard.starts_with("the body has the content encoding \"") || heard.contains("is not HTTP"), "{heard}");
+    }
+    assert_eq!(
+        hear(with("content-encoding: gzip")).await,
+        "the body has the content encoding \"gzip\"; send it as it is: the request says `Accept-Encoding: identity`"
+    );
+    for charset in ["utf-16", "\"UTF-16LE\"", "utf-32", "ucs-2", "UTF-7"] {
+        let heard = hear(with(&format!("content-type: application/json; a=b; Charset={charset}"))).await;
+        let plain = charset.trim_matches('"').to_lowercase();
+        assert_eq!(heard, format!("the body has the charset \"{plain}\"; send JSON in UTF-8"));
+    }
+    for head in
+        ["content-encoding: identity", "Content-Type: application/json;charset=UTF-8", "content-type: text/html"]
+    {
+        assert_eq!(hear(with(head)).await, format!("200 {body}"), "{head}");
+    }
+    let gzip = "HTTP/1.1 200 x\r\ntransfer-encoding: gzip, chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
+    assert_eq!(hear(say(gzip)).await, "the body has the transfer encoding \"gzip\"; only \"chunked\" is read");
+}

@@ -19,6 +19,7 @@ async fn a_payload_arrives_as_the_protocol_says() {
     headers.sort();
     let agent = format!("pintle-hooks/{}", env!("CARGO_PKG_VERSION"));
     let want = [
+        ("accept-encoding", "identity"),
         ("content-length", "16"),
         ("content-type", "application/json"),
         ("host", &server.at.to_string()),
@@ -40,6 +41,7 @@ async fn configured_headers_are_sent_and_ours_stay() {
         ("User-Agent", "somebody else"),
         ("Idempotency-Key", "mine"),
         ("X-Pintle-Test", "1"),
+        ("Accept-Encoding", "gzip"),
     ];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     exchange.post(&HttpSpec { headers, ..spec(server.url()) }, delivery("{}")).await.unwrap();
@@ -50,6 +52,7 @@ async fn configured_headers_are_sent_and_ours_stay() {
     assert_eq!(seen.all("user-agent"), [format!("pintle-hooks/{}", env!("CARGO_PKG_VERSION"))]);
     assert_eq!(seen.all("idempotency-key"), ["hook:event"]);
     assert_eq!(seen.all("x-pintle-test"), [""; 0]);
+    assert_eq!(seen.all("accept-encoding"), ["identity"]);
 }
 
 #[tokio::test]

@@ -191,3 +191,20 @@ async fn without_a_word_on_what_it_cost_the_estimate_stands() {
     let (budget, is_first) = world.store.settle(&tenant, 0, host.clock.now()).unwrap();
     assert_eq!((budget.remaining, is_first), (0, false));
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_claim_of_a_judge_spends_the_month() {
+    let world = World::new();
+    world.judged(5);
+    let judge = Arc::new(Says::default());
+    let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
+    let tenant = TenantId::default_tenant();
+    world.store.set_budget(&tenant, 1_000_000, host.clock.now()).unwrap();
+    let usage = Usage { prompt_tokens: u64::MAX, completion_tokens: u64::MAX, total_tokens: u64::MAX };
+    judge.say(LlmReply { usage: Some(usage), ..called("decide", r#"{"decision":"allow","reason":"fine"}"#) });
+    assert_eq!(gate(&host, &TurnId::fresh(), "a").await, "allow");
+    // The question has some thousand bytes, and no more tokens than these.
+    let used = world.store.budget(&tenant, host.clock.now()).unwrap().used;
+    assert!((1_000..20_000).contains(&used), "{used}");
+    assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "allow", "the month is not spent");
+}

@@ -273,7 +273,7 @@ impl Answer {
 
 /// A text of the hook's own, without anything that moves a terminal.
 fn clip_long(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    crate::clean::line(text)
 }
 
 fn payload(event: &str, sent: Option<&Bytes>) -> Option<Payload> {

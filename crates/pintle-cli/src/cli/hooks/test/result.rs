@@ -77,6 +77,9 @@ impl Answer {
         if self.result["nonJson"] == true {
             row("answer", &format!("{NOTE}is no JSON, which lets pass; with `strict` it is a fault{NOTE:#}"));
         }
+        for warning in self.result["warnings"].as_array().into_iter().flatten() {
+            row("warning", &format!("{NOTE}{}{NOTE:#}", indented(warning.as_str().unwrap_or_default())));
+        }
         if self.result.get("tokens").is_some() {
             row("tokens", &self.part("tokens"));
         }

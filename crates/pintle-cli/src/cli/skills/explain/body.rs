@@ -2,6 +2,8 @@
 
 use domain::json::Value;
 
+use crate::clean::is_hidden;
+
 /// The member that holds the definitions of tools: schemas, one line each.
 const TOOLS: &str = "tools";
 
@@ -52,10 +54,9 @@ fn listed(tools: &[Value]) -> String {
 
 /// JSON in which everything is visible that a terminal would act on, still the same JSON.
 fn visible(json: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-    };
-    json.chars().map(|c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
+    let mut units = [0; 2];
+    let mut spelled = |c: char| c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    json.chars().map(|c| if is_hidden(c) { spelled(c) } else { c.to_string() }).collect()
 }
 
 #[cfg(test)]
