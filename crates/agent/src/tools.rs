@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::arguments::Validator;
 pub use self::error::ToolError;
-pub use self::exec::{ExecGuard, INSIDE_EXEC, exec_helper_main};
+pub use self::exec::{ExecGuard, exec_helper_main};
 pub use self::protected::Protected;
 use self::workspace::Workspace;
 
@@ -118,8 +118,11 @@ pub struct ToolEnv {
     pub protected: Protected,
     /// The whole environment of commands; whoever fills it leaves the secrets out.
     pub exec_env: Vec<(OsString, OsString)>,
-    /// The helper that confines a command before it starts; without it commands run unconfined.
+    /// The helper that confines a command before it starts.
     pub exec_guard: Option<ExecGuard>,
+    /// Whether commands run where nothing confines them: without a helper, or where the kernel has no Landlock. Else
+    /// they are refused there.
+    pub exec_unconfined: bool,
     /// What `web_fetch` may reach.
     pub egress: Egress,
     /// The agents that tasks can be given to, each with what it is for; may be empty.
@@ -195,6 +198,7 @@ impl Tools {
             workspace: workspace.root().to_owned(),
             env: config.exec_env,
             guard: config.exec_guard,
+            unconfined: config.exec_unconfined,
             protected: config.protected,
         };
         let at = Place { files: workspace, exec, egress: config.egress, agents: config.agents };

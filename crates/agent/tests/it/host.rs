@@ -215,6 +215,7 @@ impl Parts {
             protected: Protected::default(),
             exec_env: std::env::vars_os().collect(),
             exec_guard: None,
+            exec_unconfined: true,
             egress: Egress::new(Vec::new()),
             agents: Vec::new(),
         };

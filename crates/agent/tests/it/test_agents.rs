@@ -111,6 +111,7 @@ impl TestAgentsParts {
                 protected: Protected::default(),
                 exec_env: Vec::new(),
                 exec_guard: None,
+                exec_unconfined: true,
                 egress: Egress::new(Vec::new()),
                 agents: self.agents.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
             };

@@ -63,6 +63,11 @@ impl Trusted {
         }
     }
 
+    /// Whether the whole file is the user's own word, and not merely accepted by its content.
+    fn is_by_place(&self) -> bool {
+        self.standings.is_none()
+    }
+
     fn is_trusted(&self, path: &str) -> bool {
         self.standing(path) == TrustStanding::Trusted
     }

@@ -27,7 +27,8 @@ impl Shell {
         let tree = Tree::new(&[("ws/a", "")]);
         let mark = format!("mark-{}", uuid::Uuid::new_v4());
         let env = [("PATH", "/usr/bin:/bin"), ("MARK", &mark)].map(|(k, v)| (k.into(), v.into())).to_vec();
-        let exec = Exec { workspace: tree.at("ws"), env, guard: None, protected: tree.protected.clone() };
+        let exec =
+            Exec { workspace: tree.at("ws"), env, guard: None, protected: tree.protected.clone(), unconfined: true };
         Self { tree, exec, mark }
     }
 

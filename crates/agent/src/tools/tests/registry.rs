@@ -22,6 +22,7 @@ fn builtin(names: &[&str]) -> Result<Tools, ToolsError> {
         protected: tree.protected.clone(),
         exec_env: vec![],
         exec_guard: None,
+        exec_unconfined: true,
         egress: Egress::new(vec![]),
         agents: vec![],
     };
@@ -94,6 +95,7 @@ fn what_cannot_be_had_is_refused_by_name() {
         protected: Default::default(),
         exec_env: vec![],
         exec_guard: None,
+        exec_unconfined: true,
         egress: Egress::new(vec![]),
         agents: vec![],
     };

@@ -19,6 +19,10 @@ const DURABILITIES: [&str; 2] = ["commit", "before_effect"];
 /// The words that `skills.history_trust` takes.
 const TRUSTS: [&str; 2] = ["accept", "verify"];
 
+/// Said of a key that only the user sets.
+const OWN_WORD: &str = "does not count in a file that was found, accepted or not; set it in your own configuration, or \
+                        in a file that you name with -c";
+
 /// Lays the sections of one file over what is there.
 pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut) {
     let raw = trusted.layer.raw.clone();
@@ -36,7 +40,13 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         problems.extend(store_url(config, store.url));
     }
     if let Some(tools) = raw.tools.filter(|_| trusts(trusted, "tools", left)) {
-        config.tools.exec_inherit_env.extend(tools.exec.and_then(|exec| exec.inherit_env).unwrap_or_default());
+        let exec = tools.exec.unwrap_or_default();
+        config.tools.exec_inherit_env.extend(exec.inherit_env.unwrap_or_default());
+        match exec.unconfined {
+            Some(unconfined) if trusted.is_by_place() => config.tools.exec_unconfined = unconfined,
+            Some(_) => problems.push(EntryProblem::new(&["tools", "exec", "unconfined"], OWN_WORD)),
+            None => {}
+        }
         let allow = tools.web_fetch.and_then(|fetch| fetch.allow).unwrap_or_default();
         for (i, raw) in allow.iter().enumerate() {
             match exception(raw) {

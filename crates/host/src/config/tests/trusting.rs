@@ -323,3 +323,20 @@ fn there_may_be_nothing_to_accept() {
         (crate::error::ErrorKind::Usage, "there is no pintle.toml or pintle.json in this folder or above")
     );
 }
+
+#[test]
+fn that_commands_may_run_unconfined_is_the_user_s_own_word() {
+    let text = "[tools.exec]\nunconfined = true\ninherit_env = ['X']\n";
+    let place = Place::with(&[(FOUND, text)]);
+    assert!(!place.load().unwrap().config.tools.exec_unconfined);
+    trust(&place);
+    let loaded = place.load().unwrap();
+    // The rest of what was accepted counts.
+    assert_eq!(loaded.config.tools.exec_inherit_env, ["X"]);
+    assert!(!loaded.config.tools.exec_unconfined);
+    let said = "work/pintle.toml:2:14: tools.exec.unconfined: does not count in a file that was found, accepted or not; \
+                set it in your own configuration, or in a file that you name with -c";
+    assert_eq!(place.said().trim_end(), said);
+    let own = Place::with(&[(OWN, text)]);
+    assert!(own.load().unwrap().config.tools.exec_unconfined);
+}

@@ -43,6 +43,7 @@ impl Stage {
             protected: Protected::default(),
             exec_env: Vec::new(),
             exec_guard: None,
+            exec_unconfined: false,
             egress: Egress::new(Vec::new()),
             agents: others(config, agent),
         };
