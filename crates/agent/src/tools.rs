@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::arguments::Validator;
 pub use self::error::ToolError;
-pub use self::exec::{ExecGuard, ExecShell, INSIDE_EXEC, exec_helper_main};
+pub use self::exec::{ExecGuard, ExecShell, exec_helper_main};
 pub use self::protected::{Guard, Protected};
 use self::workspace::Workspace;
 
@@ -121,8 +121,11 @@ pub struct ToolEnv {
     pub exec_env: Vec<(OsString, OsString)>,
     /// The shell that runs commands.
     pub exec_shell: ExecShell,
-    /// The helper that confines a command before it starts; without it commands run unconfined.
+    /// The helper that confines a command before it starts.
     pub exec_guard: Option<ExecGuard>,
+    /// Whether commands run where nothing confines them: without a helper, or where the kernel has no Landlock. Else
+    /// they are refused there.
+    pub exec_unconfined: bool,
     /// What `web_fetch` may reach.
     pub egress: Egress,
     /// The agents that tasks can be given to, each with what it is for; may be empty.
@@ -209,6 +212,7 @@ impl Tools {
             workspace: workspace.root().to_owned(),
             env: config.exec_env,
             guard: config.exec_guard,
+            unconfined: config.exec_unconfined,
             protected: config.protected,
             shell: config.exec_shell,
         };

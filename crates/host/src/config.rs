@@ -341,6 +341,8 @@ pub struct ToolsConfig {
     pub exec_shell: ExecShell,
     /// Secret variables that commands see nevertheless.
     pub exec_inherit_env: Vec<String>,
+    /// Whether commands may run where the kernel cannot confine them.
+    pub exec_unconfined: bool,
     /// The addresses that `web_fetch` may reach beyond public ones.
     pub web_fetch_allow: Vec<Allow>,
 }

@@ -270,6 +270,7 @@ impl Host {
             exec_guard: std::env::current_exe()
                 .ok()
                 .map(|program| ExecGuard { program, args: vec![OsString::from(EXEC_COMMAND)] }),
+            exec_unconfined: config.tools.exec_unconfined,
             egress: Egress::new(config.tools.web_fetch_allow.clone()),
             agents: others(config, agent),
         };

@@ -1,15 +1,17 @@
 //! Commands that only a person may give: not the agent, and nothing that the agent started.
 //!
 //! Three things are asked for: a controlling terminal, which the `exec` tool does not give; no ancestor that is
-//! Pintle or a command of `exec`; and no mark of `exec` in the environment. The first two cannot be shaken off by
-//! clearing the environment or by forking away: [`process::orphan_reaper`] keeps what `exec` started below the host.
+//! Pintle, watches over a child of a host of agents, or is a command of `exec`; and no mark of `exec` in the environment.
+//! The second cannot be shaken off by clearing the environment or by forking away: whatever a child starts has the
+//! child's adopter above it, and [`process::orphan_reaper`] ends what is left of one that was killed.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use agent::tools::INSIDE_EXEC;
+use process::INSIDE_EXEC;
+use process::child::ADOPTER_NAME;
 
 use crate::clean::styled;
 use crate::error::CliError;
@@ -86,12 +88,17 @@ fn agent_above(pid: u32) -> Option<String> {
     Some("its ancestors have no end".to_owned())
 }
 
-/// Whether the process runs the same program as this one. Of a host that hides its own files only the name is seen.
+/// Whether the process runs the same program as this one, or watches over a child of any program that hosts agents. Of
+/// a host that hides its own files only the name is seen.
 fn is_pintle(folder: &Path, own: Option<&fs::Metadata>) -> bool {
+    let is_called = |name: &[u8]| fs::read(folder.join("comm")).is_ok_and(|own| own.trim_ascii_end() == name);
+    if is_called(ADOPTER_NAME.to_bytes()) {
+        return true;
+    }
     match (fs::metadata(folder.join("exe")), own) {
         (Ok(theirs), Some(own)) => (theirs.dev(), theirs.ino()) == (own.dev(), own.ino()),
         (Ok(_), None) => false,
-        (Err(_), _) => fs::read_to_string(folder.join("comm")).is_ok_and(|name| name.trim_end() == "pintle"),
+        (Err(_), _) => is_called(b"pintle"),
     }
 }
 
@@ -122,6 +129,7 @@ fn parent(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use process::child::Launch;
     use std::process::{Command, Stdio};
 
     /// A process that waits for its input to end.
@@ -152,6 +160,20 @@ mod tests {
             assert_eq!(parent(child.0.id()), Some(std::process::id()));
         }
         assert!(is_pintle(Path::new("/proc/self"), fs::metadata("/proc/self/exe").ok().as_ref()));
+    }
+
+    #[tokio::test]
+    async fn what_another_host_of_agents_started_has_a_known_process_above() {
+        let argv = ["/bin/cat".into()].to_vec();
+        let launch = Launch { argv, dir: None, vars: Vec::new() };
+        let (mut child, pipes) = process::child::Child::start(&launch).await.unwrap();
+        let adopter = PathBuf::from(format!("/proc/{}", parent(child.id()).unwrap()));
+        // Whatever program the host runs, which is this one here.
+        assert!(is_pintle(&adopter, None));
+        assert!(!is_pintle(Path::new("/proc/self"), None));
+        drop(pipes);
+        child.ended().await;
+        child.end_all().await;
     }
 
     #[test]

@@ -1,22 +1,25 @@
-//! Children of other kinds than hooks, started and ended in the same way: in a group of their own, with three
+//! Children of other kinds than hooks, started and ended in the same way: below an adopter of their own, with three
 //! descriptors, bound to the host's life, and leaving nothing behind.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
 
 use tokio::net::unix::pipe;
 
-use crate::group::ChildGuard;
-use crate::platform::Start;
+use crate::group::{ChildGuard, TERM_GRACE};
+use crate::platform::{Lead, Start};
 use crate::spawn;
 
+pub use crate::platform::ADOPTER_NAME;
 pub use crate::restart::Restarts;
 
 /// What to start. The environment is whole: nothing else is inherited.
 #[derive(Clone, PartialEq)]
 pub struct Launch {
     /// Program and arguments; no shell.
-    pub argv: Vec<String>,
+    pub argv: Vec<OsString>,
     /// The working directory, absolute; the host's when absent.
     pub dir: Option<PathBuf>,
     /// The whole environment.
@@ -41,21 +44,35 @@ pub struct Pipes {
     pub stderr: pipe::Receiver,
 }
 
-/// A child that runs. Dropping it kills its whole group.
+impl Launch {
+    pub(crate) fn start(&self, lead: Lead) -> Start<'_> {
+        Start { argv: &self.argv, dir: self.dir.as_deref(), env: &self.vars, lead }
+    }
+}
+
+/// A child that runs. Dropping it kills it, and everything that it started.
 #[derive(Debug)]
 pub struct Child(ChildGuard);
 
 impl Child {
-    /// Starts what `launch` says. Needs a runtime with IO.
+    /// Starts what `launch` says, in a group of its own. Needs a runtime with IO.
     ///
     /// # Errors
     /// Which program could not be started, and why.
     pub async fn start(launch: &Launch) -> Result<(Self, Pipes), String> {
-        let start = Start { argv: &launch.argv, dir: launch.dir.as_deref(), env: &launch.vars };
-        let spawned = spawn::spawn(start).await?;
-        let child_guard =
-            ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
-        Ok((Self(child_guard), Pipes { stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr }))
+        let spawned = spawn::spawn(launch.start(Lead::Group)).await?;
+        let child = Self(ChildGuard::new(spawned.child).map_err(unwatched)?);
+        Ok((child, Pipes { stdin: spawned.stdin, stdout: spawned.stdout, stderr: spawned.stderr }))
+    }
+
+    /// Starts what `launch` says, in a session of its own: without a terminal, without input, and with one pipe for
+    /// both outputs. Needs a runtime with time and IO.
+    ///
+    /// # Errors
+    /// Which program could not be started, and why.
+    pub async fn start_apart(launch: &Launch) -> Result<(Self, pipe::Receiver), String> {
+        let joined = spawn::spawn_joined(launch.start(Lead::Session)).await?;
+        Ok((Self(ChildGuard::new(joined.child).map_err(unwatched)?), joined.output))
     }
 
     /// Its process id, which also names its group.
@@ -68,9 +85,19 @@ impl Child {
         self.0.ended().await;
     }
 
-    /// Ends what is left of the group: TERM, half a second, KILL. Says how the child ended.
-    pub async fn end_group(&mut self) -> String {
-        self.0.end_group().await;
-        self.0.reap().to_string()
+    /// Ends the child and everything that it started: TERM, half a second, KILL. Says how the child ended.
+    pub async fn end_all(&mut self) -> String {
+        self.0.end_all(TERM_GRACE).await;
+        self.0.fault().to_string()
     }
+
+    /// The same with another time between TERM and KILL. None if nobody saw how the child ended.
+    pub async fn end_all_within(&mut self, grace: Duration) -> Option<ExitStatus> {
+        self.0.end_all(grace).await;
+        self.0.status()
+    }
+}
+
+fn unwatched(error: std::io::Error) -> String {
+    format!("its end could not be watched: {error}")
 }

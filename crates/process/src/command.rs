@@ -1,9 +1,10 @@
 //! Runs a command for a rule: `sh -c`, the payload on its standard input, the answer by its exit and output.
 //!
-//! A command runs in a group of its own and leaves nothing behind: whatever of its group is still there when a run
+//! A command leaves nothing behind: whatever it started, in whatever group or session, and is still there when a run
 //! is over (at the deadline, on cancellation, after too much output, behind a command that left by itself) is sent
 //! TERM, half a second later KILL. That goes on in the background: a run is over at its deadline, not when the
-//! processes and their pipes are. A program that is to outlive its hook must leave the group (`setsid`).
+//! processes and their pipes are. A program that is to outlive its hook is started by somebody else, such as a service
+//! manager.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,7 @@ impl CommandSpec {
     /// A `command` for the shell, the folder it runs in (absolute, see [`folder`]), and its whole environment (see
     /// [`environment`]).
     pub fn new(command: String, cwd: PathBuf, env: Vec<(OsString, OsString)>) -> Self {
-        let argv = vec![SHELL.to_owned(), "-c".to_owned(), command];
+        let argv = vec![SHELL.into(), "-c".into(), command.into()];
         Self { launch: Arc::new(Launch { argv, dir: Some(cwd), vars: env }) }
     }
 

@@ -1,7 +1,43 @@
-//! Which variables of the host a child sees.
+//! Which variables of the host a child sees: the one list of what counts as a secret, for children of every kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+
+/// A variable that every command of the `exec` tool finds in its environment, with the value `1`, and that everything
+/// which is started below it keeps: commands of an operator that must not come from inside the agent look for it.
+pub const INSIDE_EXEC: &str = "PINTLE_INSIDE_EXEC";
+
+/// How the names of the host's own variables begin, and those of the system that it can replace.
+const OWN: [&str; 2] = ["PINTLE_", "GOCLAW_"];
+/// The words that make a variable of the host's own a secret, beyond what makes any variable one: older keys,
+/// connection strings.
+const OWN_SECRETS: [&str; 8] = ["KEY", "TOKEN", "PASS", "SECRET", "CREDENTIAL", "PRIVATE", "DSN", "DATABASE"];
+
+/// How secret a variable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    /// It is none.
+    Open,
+    /// A child gets it only if somebody names it.
+    Secret,
+    /// It is the host's own secret, which no child ever gets: with it a child could read and sign what the host keeps.
+    Own,
+}
+
+impl Secrecy {
+    /// Of the variable `name`; what the configuration names in `secrets` is one, too.
+    pub(crate) fn of(name: &str, value: &str, secrets: &BTreeSet<String>) -> Self {
+        let upper = name.to_uppercase();
+        let is_own = OWN.iter().any(|own| upper.starts_with(own));
+        let is_secret = secrets.contains(name) || is_secret_name(&upper) || has_password(value);
+        match (is_own, is_secret) {
+            (true, true) => Self::Own,
+            (true, false) if OWN_SECRETS.iter().any(|part| upper.contains(part)) => Self::Own,
+            (false, true) => Self::Secret,
+            (_, false) => Self::Open,
+        }
+    }
+}
 
 /// The environment of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +49,8 @@ pub struct ChildEnv {
 }
 
 /// The environment of a child: `host` less what looks like a secret or is one of `secrets`, except the names in
-/// `inherit`; then `extra`, literally.
+/// `inherit`; then `extra`, literally. The host's own secrets (`PINTLE_*`, `GOCLAW_*`) are withheld even if `inherit`
+/// names them.
 pub fn child_environment(
     host: impl Iterator<Item = (OsString, OsString)>,
     secrets: &BTreeSet<String>,
@@ -24,8 +61,12 @@ pub fn child_environment(
     let mut withheld = BTreeSet::new();
     for (name, value) in host {
         let shown = name.to_string_lossy();
-        let secret = secrets.contains(&*shown) || is_secret_name(&shown) || has_password(&value.to_string_lossy());
-        if secret && !inherit.iter().any(|wanted| *wanted == shown) {
+        let is_withheld = match Secrecy::of(&shown, &value.to_string_lossy(), secrets) {
+            Secrecy::Open => false,
+            Secrecy::Secret => !inherit.iter().any(|wanted| *wanted == shown),
+            Secrecy::Own => true,
+        };
+        if is_withheld {
             withheld.insert(shown.into_owned());
         } else {
             vars.insert(name, value);
@@ -38,11 +79,10 @@ pub fn child_environment(
     ChildEnv { vars: vars.into_iter().collect(), withheld: withheld.into_iter().collect() }
 }
 
-/// Whether a variable's name says that its value is a secret.
+/// Whether a variable's name, in capitals, says that its value is a secret.
 fn is_secret_name(name: &str) -> bool {
     const ENDS: [&str; 7] = ["KEY", "_KEY_ID", "TOKEN", "PASSWORD", "PASSWD", "_PAT", "_PASS"];
     const PARTS: [&str; 2] = ["SECRET", "CREDENTIAL"];
-    let name = name.to_uppercase();
     ENDS.iter().any(|end| name.ends_with(end)) || PARTS.iter().any(|part| name.contains(part))
 }
 
@@ -72,6 +112,7 @@ mod tests {
 
     #[test]
     fn names_of_secrets() {
+        let is_secret_name = |name: &str| is_secret_name(&name.to_uppercase());
         let secret = [
             "OPENAI_API_KEY",
             "KEY",
@@ -112,6 +153,40 @@ mod tests {
         ];
         assert_eq!(secret.iter().filter(|url| !has_password(url)).collect::<Vec<_>>(), Vec::<&&str>::new());
         assert_eq!(plain.iter().filter(|url| has_password(url)).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+
+    /// Every variable of Pintle that holds a key, a token or a way to a store, today's and those of the system that it
+    /// replaces.
+    const KEYS: [&str; 9] = [
+        "PINTLE_ENCRYPTION_KEY",
+        "PINTLE_ENCRYPTION_KEYS_OLD",
+        "GOCLAW_ENCRYPTION_KEY",
+        "GOCLAW_ENCRYPTION_KEYS_OLD",
+        "PINTLE_GATEWAY_TOKEN",
+        "GOCLAW_GATEWAY_TOKEN",
+        "PINTLE_GATEWAY_TOKENS_OLD",
+        "GOCLAW_POSTGRES_DSN",
+        "pintle_console_token",
+    ];
+
+    #[test]
+    fn secrets_of_the_host_are_given_to_nobody() {
+        let named = BTreeSet::from(["GOCLAW_NAMED".to_owned()]);
+        let host = || {
+            let keys = KEYS.iter().map(|name| (*name, "secret"));
+            let others =
+                [("GOCLAW_NAMED", "x"), ("PINTLE_URL", "redis://:pw@host"), ("PINTLE_HOME", "/p"), (INSIDE_EXEC, "1")];
+            keys.chain(others).map(|(name, value)| (OsString::from(name), OsString::from(value)))
+        };
+        let all: Vec<String> = host().map(|(name, _)| name.into_string().unwrap()).collect();
+        let expected: Vec<(OsString, OsString)> =
+            [("PINTLE_HOME", "/p"), (INSIDE_EXEC, "1")].map(|(name, value)| (name.into(), value.into())).to_vec();
+        // Hooks, servers of tools and commands of the `exec` tool; then commands of rules.
+        assert_eq!(child_environment(host(), &named, &all, &BTreeMap::new()).vars, expected);
+        let given = crate::command::environment(host(), &all, &all, &named);
+        let own: Vec<_> =
+            given.into_iter().filter(|(name, _)| !["LANG", "PATH"].contains(&name.to_str().unwrap())).collect();
+        assert_eq!(own, expected);
     }
 
     #[test]

@@ -14,8 +14,7 @@ mod restart;
 mod spawn;
 mod stderr;
 pub mod supervision;
-mod thread_hold;
 
-pub use environment::{ChildEnv, child_environment};
+pub use environment::{ChildEnv, INSIDE_EXEC, child_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
 pub use mounting::{EntryError, mount, mount_entry};

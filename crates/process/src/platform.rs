@@ -1,11 +1,17 @@
 //! What the system of this machine does in its own way: how a child is made and bound to the host's life, how its end is
-//! noticed, who adopts what it leaves behind. Another system is another file with the same functions.
+//! noticed, who adopts what it leaves behind and ends it. Another system is another file with the same functions.
+
+use std::ffi::CStr;
 
 #[cfg(target_os = "linux")]
 mod linux;
 
+/// What the processes are called that stand between a host and each of its children. Whoever has one above it was
+/// started by a host of agents.
+pub const ADOPTER_NAME: &CStr = c"pintle-adopter";
+
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    EndedProcess, Image, Start, StartFailure, Step, adopt_orphans, ended_processes, reap, reap_blocking, start, watch,
-    widen,
+    Adopter, ChildProcess, Image, Lead, Order, Start, StartFailure, Started, Step, Told, adopt_orphans, children,
+    start, widen,
 };

@@ -2,6 +2,7 @@
 
 pub mod conformance;
 pub mod http;
+pub mod leftovers;
 pub mod log;
 pub mod postgres;
 pub mod rules;

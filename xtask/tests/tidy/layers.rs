@@ -46,7 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/pintle", &["domain", "egress", "engine", "process", "rule-runtime", "rules", "store"]),
     ("crates/rule-runtime", &["domain", "egress", "engine", "rules", "sandbox", "store"]),
     ("crates/rules", &["dialects", "domain", "egress", "engine", "process"]),
-    ("crates/agent", &["domain", "egress", "engine", "providers", "shell", "skills"]),
+    ("crates/agent", &["domain", "egress", "engine", "process", "providers", "shell", "skills"]),
     ("crates/mcp", &["domain", "egress", "engine", "process"]),
     ("crates/process", &["dialects", "domain", "engine"]),
     ("crates/telemetry", &["domain", "egress", "engine"]),

@@ -2,37 +2,31 @@
 
 mod capture;
 mod confined;
-mod leader;
-mod session;
 mod shell;
 
 use std::ffi::OsString;
-use std::io::PipeWriter;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use domain::json::{Object, json};
 use domain::llm::ToolDef;
 use domain::shell::{ShellKind, ShellText};
 use domain::tool::ToolOutput;
-use process_wrap::tokio::{CommandWrap, ProcessSession};
+use process::INSIDE_EXEC;
+use process::child::{Child, Launch};
 use serde::Deserialize;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use self::capture::Capture;
+use self::confined::UNCONFINED_HINT;
 pub use self::confined::exec_helper_main;
 pub(super) use self::confined::helper_args;
-use self::session::{Exit, Session};
 pub use self::shell::ExecShell;
 use super::BuiltinTool;
 use super::protected::Protected;
-
-/// A variable that every command finds in its environment, with the value `1`: commands of an operator that must not
-/// come from inside the agent look for it.
-pub const INSIDE_EXEC: &str = "PINTLE_INSIDE_EXEC";
 
 /// How long a command may take unless asked otherwise, in seconds: longer than most builds and tests step by step.
 const DEFAULT_TIMEOUT_S: u64 = 60;
@@ -43,12 +37,11 @@ const MAX_TIMEOUT_S: u64 = 600;
 /// How long a command has to end by itself once it was told to, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long the rest of the output is waited for after the command ended; only a process that has left the session
-/// and kept the pipe can make this pass.
+/// How long the rest of the output is waited for after the command ended; only a process that the kernel does not let
+/// go and that kept the pipe can make this pass.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// The program that confines itself and then runs the command: our own binary with its hidden command. It also ends
-/// the command when the host is gone, however that came about.
+/// The program that confines itself and then becomes the command: our own binary with its hidden command.
 #[derive(Clone, Debug)]
 pub struct ExecGuard {
     /// What is run.
@@ -64,6 +57,8 @@ pub(super) struct Exec {
     pub(super) guard: Option<ExecGuard>,
     pub(super) protected: Protected,
     pub(super) shell: ExecShell,
+    /// Whether commands run where nothing confines them.
+    pub(super) unconfined: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,16 +136,16 @@ impl Exec {
         if asked.command.contains('\0') {
             return ToolOutput::error("the command holds a zero byte, which no shell can be given");
         }
-        let (mut session, output) = match self.start(asked.command) {
+        let (mut child, output) = match self.start(asked.command).await {
             Ok(started) => started,
-            Err(e) => return ToolOutput::error(format!("the command could not be started: {e}")),
+            Err(why) => return ToolOutput::error(why),
         };
         let mut capture = Capture::new();
         let over = {
             let running = async {
                 // The output is read all the time, or a full pipe would stop the command.
                 tokio::select! {
-                    () = session.ended() => {}
+                    () = child.ended() => {}
                     () = async { capture.fill(&output).await; std::future::pending().await } => {}
                 }
             };
@@ -160,75 +155,53 @@ impl Exec {
                 () = tokio::time::sleep(asked.timeout) => Over::TimedOut,
             }
         };
-        let exit = {
-            let mut stopping = std::pin::pin!(session.stop(asked.grace));
+        let status = {
+            let mut ending = std::pin::pin!(child.end_all_within(asked.grace));
             tokio::select! {
-                exit = &mut stopping => exit,
-                () = async { capture.fill(&output).await; std::future::pending().await } => Exit::Unknown,
+                status = &mut ending => status,
+                () = async { capture.fill(&output).await; std::future::pending().await } => None,
             }
         };
-        // An error is the clock's: somebody outside the session holds the pipe, and is not waited for.
+        // An error is the clock's: somebody whom nobody can end holds the pipe, and is not waited for.
         drop(tokio::time::timeout(DRAIN, capture.fill(&output)).await);
-        report(capture, &over, &exit, asked.timeout)
+        report(capture, &over, status, asked.timeout)
     }
 
-    fn start(&self, command: &str) -> std::io::Result<(Session, Receiver)> {
-        let (reader, writer) = std::io::pipe()?;
-        let output = Receiver::from_owned_fd(reader.into())?;
-        let (program, args) = self.command_line(command);
-        let (stdin, lifeline) = self.lifeline()?;
-        let mut wrap = CommandWrap::from({
-            let mut spawned = Command::new(program);
-            spawned
-                .args(args)
-                .current_dir(&self.workspace)
-                .env_clear()
-                .envs(self.env.iter().map(|(name, value)| (name, value)))
-                // A bare `cd -` or `cd NAME` must not lead to where whoever started the host has been.
-                .env_remove("OLDPWD")
-                .env_remove("CDPATH")
-                .env(INSIDE_EXEC, "1")
-                .stdin(stdin)
-                .stdout(Stdio::from(writer.try_clone()?))
-                .stderr(Stdio::from(writer))
-                .kill_on_drop(true);
-            spawned
-        });
-        wrap.wrap(ProcessSession);
-        let child = wrap.spawn()?;
-        Ok((Session::new(child, lifeline)?, output))
+    async fn start(&self, command: &str) -> Result<(Child, Receiver), String> {
+        let mut vars = self.env.clone();
+        // The last one of a name counts, so nothing above takes it away.
+        vars.push((INSIDE_EXEC.into(), "1".into()));
+        let launch = Launch { argv: self.command_line(command)?, dir: Some(self.workspace.clone()), vars };
+        let started = Child::start_apart(&launch).await;
+        started.map_err(|why| format!("the command could not be started: {why}"))
     }
 
-    /// What is the standard input of the process that is started, and the end of it that stays here. A shell gets
-    /// nothing to read; the helper waits there for the end of the host.
-    fn lifeline(&self) -> std::io::Result<(Stdio, Option<PipeWriter>)> {
-        if self.guard.is_none() {
-            return Ok((Stdio::null(), None));
-        }
-        let (theirs, ours) = std::io::pipe()?;
-        Ok((theirs.into(), Some(ours)))
-    }
-
-    fn command_line(&self, command: &str) -> (PathBuf, Vec<OsString>) {
+    fn command_line(&self, command: &str) -> Result<Vec<OsString>, String> {
         match &self.guard {
-            None => (self.shell.program().to_owned(), vec!["-c".into(), command.into()]),
             Some(guard) => {
-                let confined = helper_args(&self.protected, &self.shell, command);
-                (guard.program.clone(), guard.args.iter().cloned().chain(confined).collect())
+                let confined = helper_args(&self.protected, &self.shell, self.unconfined, command);
+                Ok(std::iter::once(guard.program.clone().into())
+                    .chain(guard.args.iter().cloned())
+                    .chain(confined)
+                    .collect())
             }
+            None if self.unconfined => Ok(vec![self.shell.program().into(), "-c".into(), command.into()]),
+            None => Err(format!(
+                "the command was not run, because the program that would confine it is not known; {UNCONFINED_HINT}"
+            )),
         }
     }
 }
 
-fn report(capture: Capture, over: &Over, exit: &Exit, timeout: Duration) -> ToolOutput {
+fn report(capture: Capture, over: &Over, status: Option<ExitStatus>, timeout: Duration) -> ToolOutput {
     let mut text = capture.into_text();
-    let note = match (over, exit) {
+    let note = match (over, status.map(|status| (status.code(), status.signal()))) {
         (Over::Cancelled, _) => Some("[cancelled; the command was stopped]".to_owned()),
         (Over::TimedOut, _) => Some(format!("[not done after {} s; the command was stopped]", timeout.as_secs_f64())),
-        (Over::Ended, Exit::Code(0)) => None,
-        (Over::Ended, Exit::Code(code)) => Some(format!("[exit code {code}]")),
-        (Over::Ended, Exit::Signal(signal)) => Some(format!("[killed by signal {signal}]")),
-        (Over::Ended, Exit::Unknown) => Some("[it is not known how the command ended]".to_owned()),
+        (Over::Ended, Some((Some(0), _))) => None,
+        (Over::Ended, Some((Some(code), _))) => Some(format!("[exit code {code}]")),
+        (Over::Ended, Some((None, Some(signal)))) => Some(format!("[killed by signal {signal}]")),
+        (Over::Ended, Some((None, None)) | None) => Some("[it is not known how the command ended]".to_owned()),
     };
     let is_error = note.is_some();
     if let Some(note) = note.or_else(|| text.is_empty().then(|| "[no output]".to_owned())) {

@@ -216,6 +216,7 @@ impl Parts {
             exec_env: std::env::vars_os().collect(),
             exec_shell: ExecShell::default(),
             exec_guard: None,
+            exec_unconfined: true,
             egress: Egress::new(Vec::new()),
             agents: Vec::new(),
         };

@@ -112,6 +112,7 @@ impl TestAgentsParts {
                 exec_env: Vec::new(),
                 exec_shell: ExecShell::default(),
                 exec_guard: None,
+                exec_unconfined: true,
                 egress: Egress::new(Vec::new()),
                 agents: self.agents.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
             };

@@ -43,6 +43,8 @@ pub(super) struct OwnConfig {
     pub(super) store_url: Option<String>,
     /// `tools.exec.shell`.
     pub(super) exec_shell: Option<String>,
+    /// `tools.exec.unconfined`.
+    pub(super) exec_unconfined: Option<bool>,
     pub(super) web_fetch: RawWebFetch,
     /// `agent_hooks` without what stands in [`FoundConfig`].
     pub(super) rules: RawRules,
@@ -73,7 +75,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
     } = raw;
     let RawStore { url } = store.unwrap_or_default();
     let RawTools { exec, web_fetch } = tools.unwrap_or_default();
-    let RawExec { inherit_env, shell } = exec.unwrap_or_default();
+    let RawExec { inherit_env, shell, unconfined } = exec.unwrap_or_default();
     let RawSkills { dir: skills_dir, history_trust } = skills.unwrap_or_default();
     let mut rules = agent_hooks.unwrap_or_default();
     let (rules_dir, command_env) = (rules.dir.take(), rules.command_env.take());
@@ -96,6 +98,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
         audit: audit.unwrap_or_default(),
         store_url: url,
         exec_shell: shell,
+        exec_unconfined: unconfined,
         web_fetch: web_fetch.unwrap_or_default(),
         rules,
         gateway: gateway.unwrap_or_default(),
@@ -237,6 +240,7 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("telemetry.otlp_endpoint", "would tell somebody else what hooks do"),
     accepted("tools.exec.inherit_env", ""),
     never("tools.exec.shell", "would have another program run and read the commands of your agents"),
+    never("tools.exec.unconfined", "would let commands run where nothing keeps them from your data"),
     never("tools.web_fetch.allow", OPENS),
 ];
 

@@ -256,6 +256,10 @@ pub struct RawExec {
     pub shell: Option<String>,
     /// Secret variables that commands see nevertheless, by exact name.
     pub inherit_env: Option<Vec<String>>,
+    /// Whether commands may run where the kernel has no Landlock, which would keep them from Pintle's own data and from
+    /// answering for a person. Default false: `exec` is refused there. Counts in your own configuration and in a file
+    /// named with `-c`, never in one that was found.
+    pub unconfined: Option<bool>,
 }
 
 /// Fetching pages.

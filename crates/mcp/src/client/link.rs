@@ -1,5 +1,6 @@
 //! The way to one life of a server: a child with its pipes, or a connection.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use process::child::{Child, Launch};
@@ -67,7 +68,8 @@ impl Link {
                 Ok(Self { door: LinkTransport::Http(Box::new(http::open(url)?)), process: None })
             }
             Transport::Stdio { command, dir, vars } => {
-                let launch = Launch { argv: command.clone(), dir: dir.clone(), vars: vars.clone() };
+                let launch =
+                    Launch { argv: command.iter().map(OsString::from).collect(), dir: dir.clone(), vars: vars.clone() };
                 let (child, pipes) = Child::start(&launch).await?;
                 tracing::debug!(mcp = %spec.name, pid = child.id(), "a server runs");
                 let stop = CancellationToken::new();
@@ -113,9 +115,9 @@ impl Process {
         timeout(LEAVE, self.child.ended()).await.is_ok()
     }
 
-    /// Ends what is left of the group and everything that served it. Says how the child ended.
+    /// Ends what is left of it and everything that served it. Says how the child ended.
     pub(super) async fn reap(mut self) -> String {
-        let end = self.child.end_group().await;
+        let end = self.child.end_all().await;
         let words = Instant::now() + LAST_WORDS;
         if tokio::time::timeout_at(words, finished(&mut self.stderr)).await.is_err() {
             tracing::debug!("somebody else holds a server's standard error open");

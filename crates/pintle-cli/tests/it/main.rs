@@ -21,6 +21,7 @@ mod hooks_test;
 mod import_goclaw;
 mod init;
 mod kill;
+mod leftovers;
 mod mcp;
 mod mcp_serve;
 mod media;

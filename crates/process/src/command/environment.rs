@@ -3,18 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
-use crate::environment::child_environment;
+use crate::environment::{INSIDE_EXEC, Secrecy};
 
 /// Where programs are looked for. Not the host's own: that one is the operator's, with folders anybody may write to.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Text is UTF-8, messages are English.
 const LANG: &str = "C.UTF-8";
-/// How the names of the host's own variables begin, and those of the system that it can replace.
-const OWN: [&str; 2] = ["PINTLE_", "GOCLAW_"];
-/// The words that make a variable of the host's own a secret, beyond what makes any variable one: older keys,
-/// connection strings.
-const OWN_SECRETS: [&str; 8] = ["KEY", "TOKEN", "PASS", "SECRET", "CREDENTIAL", "PRIVATE", "DSN", "DATABASE"];
-
 /// The whole environment of a command: a plain `PATH`, the `HOME` of `host`, a `LANG`, then those of `allowed` that
 /// `host` has, which may replace them.
 ///
@@ -27,33 +21,19 @@ pub fn environment(
     secrets: &BTreeSet<String>,
 ) -> Vec<(OsString, OsString)> {
     let mut vars = BTreeMap::from([("PATH".into(), PATH.into()), ("LANG".into(), LANG.into())]);
-    let (mut own, mut others) = (Vec::new(), Vec::new());
     for (name, value) in host {
-        let shown = name.to_string_lossy().into_owned();
-        let asked = allowed.contains(&shown);
-        if name == "HOME" && !asked {
+        let shown = name.to_string_lossy();
+        let is_given = match Secrecy::of(&shown, &value.to_string_lossy(), secrets) {
+            // It can take nothing away from a command that it is marked, and much if it is not.
+            Secrecy::Open => shown == "HOME" || shown == INSIDE_EXEC || allowed.iter().any(|asked| *asked == shown),
+            Secrecy::Secret => [allowed, operator_env].iter().all(|names| names.iter().any(|name| *name == shown)),
+            Secrecy::Own => false,
+        };
+        if is_given {
             vars.insert(name, value);
-        } else if asked && is_own(&shown) {
-            own.push((name, value));
-        } else if asked {
-            others.push((name, value));
         }
     }
-    own.retain(|(name, _)| !is_own_secret(&name.to_string_lossy()));
-    let nothing = BTreeMap::new();
-    vars.extend(child_environment(own.into_iter(), secrets, &[], &nothing).vars);
-    vars.extend(child_environment(others.into_iter(), secrets, operator_env, &nothing).vars);
     vars.into_iter().collect()
-}
-
-fn is_own(name: &str) -> bool {
-    let name = name.to_uppercase();
-    OWN.iter().any(|own| name.starts_with(own))
-}
-
-fn is_own_secret(name: &str) -> bool {
-    let name = name.to_uppercase();
-    OWN_SECRETS.iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use tokio_util::task::TaskTracker;
 
 use super::{CommandEnd, MAX_OUTPUT_BYTES, Stream};
 use crate::child::Launch;
-use crate::group::ChildGuard;
-use crate::platform::{Start, widen};
+use crate::group::{ChildGuard, TERM_GRACE};
+use crate::platform::{Lead, widen};
 use crate::spawn::{self, Spawned};
 
 /// What a pipe takes that nobody made larger.
@@ -59,7 +59,7 @@ impl Reaper {
 
 /// A command that runs. Dropping it ends it in the background.
 pub(super) struct RunningCommand {
-    /// None once the whole group is gone.
+    /// None once nothing of it is left.
     body: Option<CommandProcess>,
     reaper: Reaper,
 }
@@ -84,8 +84,8 @@ impl CommandProcess {
 impl RunningCommand {
     /// Starts what `launch` says, with `payload` as its input.
     pub(super) fn begin(launch: &Launch, payload: Bytes, reaper: Reaper) -> Result<Self, String> {
-        let start = Start { argv: &launch.argv, dir: launch.dir.as_deref(), env: &launch.vars };
-        let body = CommandProcess::new(spawn::spawn_here(start, |stdin| PendingInput::of(payload, stdin))?)?;
+        let spawned = spawn::spawn_here(launch.start(Lead::Group), |stdin| PendingInput::of(payload, stdin))?;
+        let body = CommandProcess::new(spawned)?;
         Ok(Self { body: Some(body), reaper })
     }
 
@@ -107,8 +107,8 @@ impl RunningCommand {
             return CommandEnd::TooMuch { stream };
         }
         // Where nothing is left, as usual, this is over at once; else it goes on in the background.
-        let alone = body.child_guard.end_group().now_or_never().is_some();
-        let end = match body.child_guard.reap() {
+        let alone = body.child_guard.end_all(TERM_GRACE).now_or_never().is_some();
+        let end = match body.child_guard.fault() {
             Fault::Killed { signal } => CommandEnd::Signal(signal),
             Fault::BadExit { status } => CommandEnd::Exit(status),
             other @ (Fault::CannotStart { .. }
@@ -136,9 +136,9 @@ impl Drop for RunningCommand {
     }
 }
 
-/// The pipes stay open until the group is gone: a command that cleans up after TERM may speak, though nobody listens.
+/// The pipes stay open until nothing is left: a command that cleans up after TERM may speak, though nobody listens.
 async fn end(mut body: CommandProcess) {
-    body.child_guard.end_group().await;
+    body.child_guard.end_all(TERM_GRACE).await;
 }
 
 /// What of a payload did not fit into its pipe at once.

@@ -1,5 +1,6 @@
 //! Keeps one child of a hook alive: starts it, shakes hands, notices its end, starts the next one.
 
+use std::ffi::OsString;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +16,8 @@ use super::hello;
 use super::inner::Inner;
 use super::reader;
 use super::session::{Session, Trouble};
-use crate::group::ChildGuard;
-use crate::platform::Start;
+use crate::group::{ChildGuard, TERM_GRACE};
+use crate::platform::{Lead, Start};
 use crate::restart::Restarts;
 use crate::supervision::Supervisor;
 use crate::{spawn, stderr};
@@ -68,7 +69,7 @@ impl Supervisor for HookSupervisor {
         match self.use_child(&mut child).await {
             ChildEnd::Left => {
                 child.drain().await;
-                let fault = self.named(child.child_guard.reap());
+                let fault = self.named(child.child_guard.fault());
                 let due = Instant::now() + self.fell(&fault, Duration::ZERO);
                 child.reap(&fault).await;
                 Some(due)
@@ -87,7 +88,7 @@ impl Supervisor for HookSupervisor {
                 child.session.flush(self.hook.spec.observer_timeout).await;
                 child.close().await;
                 child.drain().await;
-                let fault = child.child_guard.reap();
+                let fault = child.child_guard.fault();
                 child.reap(&fault).await;
                 None
             }
@@ -182,7 +183,8 @@ impl Running {
         let checked = hook.tracker.spawn_blocking(move || check()).await;
         checked.map_err(|_| "the check before its start panicked".to_owned())??;
         let spec = &hook.spec;
-        let start = Start { argv: &spec.argv, dir: spec.dir.as_deref(), env: &spec.env };
+        let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
+        let start = Start { argv: &argv, dir: spec.dir.as_deref(), env: &spec.env, lead: Lead::Group };
         let spawned = spawn::spawn(start).await?;
         let child_guard =
             ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
@@ -235,20 +237,20 @@ impl Running {
         }
     }
 
-    /// Closes the child's input and sees it and its group off.
+    /// Closes the child's input and sees off the child and what it started.
     async fn close(&mut self) {
         self.session.shut();
         if timeout(LEAVE, self.child_guard.ended()).await.is_err() {
             tracing::info!(hook = %self.session.spec.name, "the child did not leave and is killed");
         }
-        self.child_guard.end_group().await;
+        self.child_guard.end_all(TERM_GRACE).await;
     }
 
     /// Ends everything that served the child; calls that are still pending end in `fault`.
     async fn reap(mut self, fault: &Fault) {
         self.session.end(fault);
         self.session.shut();
-        self.child_guard.end_group().await;
+        self.child_guard.end_all(TERM_GRACE).await;
         self.stop_reading.cancel();
         finished(&mut self.reader).await;
         finished(&mut self.stderr).await;

@@ -1,35 +1,48 @@
-//! Linux: from a program, and what it is given, to a process, and what is left of it. The only `unsafe` of the crate
-//! stands here.
+//! Linux: from a program, and what it is given, to a process below an adopter of its own, and what is left of them. The
+//! only `unsafe` of the crate stands here and below.
 //!
-//! The child shares the host's memory until it runs its program, and the thread that starts it stands still until
-//! then: a copy of the tables of a large host's memory costs more than most programs do. `posix_spawn` works in the
-//! same way, but will not do: what binds a child to the host's life can only be asked for by the child.
+//! Adopter and child share the host's memory, the child until it runs its program, the adopter (`adopter.rs`) for its
+//! life: a copy of the tables of a large host's memory costs more than most programs do. The thread that starts them
+//! stands still until the program runs. `posix_spawn` works in the same way, but will not do: what binds a child to
+//! the life of somebody else can only be asked for by the child.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
-use std::fs;
-use std::io;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, FromRawFd as _, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
-use std::process::ExitStatus;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_child_subreaper, set_name, set_pdeathsig};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getppid, setpgid};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getppid, pipe2, setpgid, setsid};
+
+use super::ADOPTER_NAME;
+
+mod adopter;
+mod handle;
+mod image;
+mod processes;
+mod raw;
+mod words;
+
+pub(crate) use handle::{Adopter, Order};
+pub(crate) use image::{Image, Lead, Start};
+pub(crate) use processes::{ChildProcess, adopt_orphans, children};
+pub(crate) use words::{StartFailure, Step, Told};
+
+use handle::{Stack, living, wait};
+use words::{ENDED, FAILED, RUNS, Words};
 
 /// Room for the child until it runs its program: a dozen calls of the system, some frames deep each. The C library
 /// gives its own children half of that.
 const STACK_BYTES: usize = 64 << 10;
+/// Room for the adopter: it follows a tree of processes some generations down. What it never needs costs nothing.
+const ADOPTER_STACK_BYTES: usize = 96 << 10;
+/// The adopter's end of the pipe through which it tells the host.
+const EVENTS: c_int = 3;
 /// What runs a program that has no `#!` line and that the kernel does not know, as every shell would.
 const SHELL: &CStr = c"/bin/sh";
 /// Capacity asked for each pipe: long conversations cross in one piece. The kernel's usual limit for it.
@@ -37,142 +50,222 @@ const PIPE_BYTES: i32 = 1 << 20;
 /// What a child leaves with that could not run its program; nobody sees it, since it is told in another way.
 const NOT_RUN: c_int = 127;
 
-/// What to start, as [`crate::child::Launch`] describes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
-    pub(crate) argv: &'a [String],
-    pub(crate) dir: Option<&'a Path>,
-    pub(crate) env: &'a [(OsString, OsString)],
-}
-
-/// A program and everything that it is given, in the form of the kernel.
+/// A child that runs, and what stands between it and the host.
 #[derive(Debug)]
-pub(crate) struct Image {
-    program: CString,
-    argv: Vec<CString>,
-    vars: Vec<CString>,
-    dir: Option<CString>,
+pub(crate) struct Started {
+    /// Its process id, until it is reaped by its adopter.
+    pub(crate) child: Pid,
+    pub(crate) adopter: Adopter,
+    /// The adopter's words, each a [`Told`], and their end when nothing is left below it. Does not block.
+    pub(crate) events: OwnedFd,
 }
 
-impl Image {
-    /// `program` with what `start` gives it. Of two variables of one name, the last one counts.
-    pub(crate) fn new(program: &Path, start: &Start<'_>) -> io::Result<Self> {
-        let word = |bytes: &[u8]| {
-            let why = |_| io::Error::new(io::ErrorKind::InvalidInput, "nul byte found in provided data");
-            CString::new(bytes).map_err(why)
+/// Starts `image` below an adopter, with these three descriptors and no others, with no signal caught or blocked.
+/// Returns when its program runs. The descriptors may not be among the first three.
+#[expect(unsafe_code, reason = "no safe call makes a process that shares memory")]
+pub(crate) fn start(image: &Image, stdio: [OwnedFd; 3]) -> Result<Started, StartFailure> {
+    handle::bury_forgotten();
+    let begin = Step::Begin.failed();
+    let (events, tell) = pipe().map_err(&begin)?;
+    let mut stack = Stack::of(ADOPTER_STACK_BYTES);
+    let mut setup = Setup::of(image, stdio, tell.as_raw_fd());
+    // No handler of the host may run in either.
+    let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK).map_err(&begin)?;
+    let made = {
+        // Whoever looks for what is nobody's finds either no adopter or a known one.
+        let mut living = living();
+        // SAFETY: both stacks are aligned, large enough and used by nobody else. `setup` and what it points to are used
+        // by adopter and child until the child has left this memory, by running its program or by its end; until then
+        // one of them holds the other end of `events`, and `heard` waits for that or for word that it has happened.
+        // The adopter's stack goes when the adopter has been waited for.
+        let made = unsafe {
+            let setup = ptr::from_mut(&mut setup).cast();
+            Errno::result(libc::clone(adopt, stack.top(), raw::MEMORY, setup))
         };
-        let vars: BTreeMap<&OsStr, &OsStr> =
-            start.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).collect();
-        let var = |(name, value): (&OsStr, &OsStr)| word(&[name.as_bytes(), b"=", value.as_bytes()].concat());
-        Ok(Self {
-            program: word(program.as_os_str().as_bytes())?,
-            argv: start.argv.iter().map(|argument| word(argument.as_bytes())).collect::<io::Result<_>>()?,
-            vars: vars.into_iter().map(var).collect::<io::Result<_>>()?,
-            dir: start.dir.map(|dir| word(dir.as_os_str().as_bytes())).transpose()?,
-        })
-    }
-}
-
-/// Why there is no process, and how far it got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StartFailure {
-    pub(crate) step: Step,
-    pub(crate) errno: Errno,
-}
-
-/// What stands between a program and its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// There is no child yet.
-    Begin,
-    /// The child takes its descriptors, its group, its bond to the host and its signals.
-    Prepare,
-    /// It goes to its folder.
-    Folder,
-    /// It runs its program.
-    Run,
-}
-
-impl Step {
-    fn failed(self) -> impl Fn(Errno) -> StartFailure {
-        move |errno| StartFailure { step: self, errno }
-    }
-}
-
-/// Starts `image` in a group of its own, with these three descriptors and no others, with no signal caught or blocked,
-/// and killed when the calling thread ends. Returns when its program runs.
-#[expect(unsafe_code, reason = "no safe call makes a child that shares memory and binds itself to its parent's life")]
-pub(crate) fn start(image: &Image, stdio: [OwnedFd; 3]) -> Result<Pid, StartFailure> {
-    let list = |words: &[&CString]| words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect::<Vec<_>>();
-    let argv = list(&image.argv.iter().collect::<Vec<_>>());
-    let mut script = vec![SHELL.as_ptr(), image.program.as_ptr()];
-    script.extend(&argv[1.min(argv.len() - 1)..]);
-    let vars = list(&image.vars.iter().collect::<Vec<_>>());
-    let setup =
-        ChildSetup { image, stdio, argv: &argv, script: &script, vars: &vars, host: getpid(), failed: Cell::new(None) };
-    let mut stack = Vec::<u128>::with_capacity(STACK_BYTES / size_of::<u128>());
-    // No handler of the host may run in the child.
-    let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK).map_err(Step::Begin.failed())?;
-    // SAFETY: the stack is aligned, large enough for `be_born`, and used by nobody else. It, `birth` and what that
-    // points to outlive the child's use of them: with CLONE_VFORK this call returns only when the child has left this
-    // memory, by running its program or by its end.
-    let made = unsafe {
-        let top = stack.as_mut_ptr().add(stack.capacity());
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        Errno::result(libc::clone(be_born, top.cast(), flags, ptr::from_ref(&setup).cast_mut().cast()))
+        made.map(|pid| Adopter::known(Pid::from_raw(pid), stack, &mut living))
     };
-    mask.thread_set_mask().map_err(Step::Begin.failed())?;
-    let child = Pid::from_raw(made.map_err(Step::Begin.failed())?);
-    match setup.failed.take() {
-        None => Ok(child),
-        Some(failed) => {
-            let gone = reap_blocking(child);
-            tracing::debug!(?gone, "a child could not run its program");
-            Err(failed)
+    drop(tell);
+    let heard = made.map(|adopter| (adopter, heard(&events)));
+    mask.thread_set_mask().map_err(&begin)?;
+    let (adopter, heard) = heard.map_err(&begin)?;
+    match heard {
+        Some([RUNS, child, _]) => {
+            // A new pipe has no other status flag.
+            fcntl(&events, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(&begin)?;
+            Ok(Started { child: Pid::from_raw(child), adopter, events })
+        }
+        heard => {
+            let is_whole = adopter.bury();
+            tracing::debug!(is_whole, "a child could not run its program");
+            let [_, step, errno] = heard.unwrap_or([FAILED, Step::Begin as c_int, libc::ECHILD]);
+            Err(StartFailure { step: Step::numbered(step), errno: Errno::from_raw(errno) })
         }
     }
 }
 
-/// What the child needs. Nothing here is made or freed by the child: the memory is the host's.
-struct ChildSetup<'a> {
+/// Both ends are closed in whatever is started. The second one is not among the first three descriptors.
+fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (hear, tell) = pipe2(OFlag::O_CLOEXEC)?;
+    let is_above = tell.as_raw_fd() > libc::STDERR_FILENO;
+    let tell = if is_above { Ok(tell) } else { tell.try_clone() };
+    Ok((hear, tell.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EMFILE)))?))
+}
+
+/// The first words of an adopter; none if it was killed before it said any, and has no child either by then.
+///
+/// Adopter and child write numbers of errors where this thread has its own. So it asks the kernel without the C library.
+fn heard(events: &OwnedFd) -> Option<Words> {
+    let mut said = [0; Told::BYTES];
+    (raw::read(events.as_raw_fd(), &mut said) == said.len()).then(|| words::words(said))
+}
+
+/// What adopter and child need. Nothing here is made or freed by them: the memory is the host's.
+struct Setup<'a> {
     image: &'a Image,
     stdio: [OwnedFd; 3],
+    /// The other end of what the host hears. The host closes its own copy, so that it hears the end, too.
+    tell: RawFd,
     /// Pointers into `image`, each list with a null at its end.
-    argv: &'a [*const c_char],
-    script: &'a [*const c_char],
-    vars: &'a [*const c_char],
+    argv: Vec<*const c_char>,
+    script: Vec<*const c_char>,
+    vars: Vec<*const c_char>,
+    /// What the child stands on until it runs its program.
+    stack: Cell<*mut c_void>,
+    _stack: Stack,
     host: Pid,
+    /// Set by the adopter before there is a child.
+    adopter: Cell<Pid>,
     /// What the child leaves behind if it does not run its program.
     failed: Cell<Option<StartFailure>>,
+}
+
+impl<'a> Setup<'a> {
+    fn of(image: &'a Image, stdio: [OwnedFd; 3], tell: RawFd) -> Self {
+        let list = |words: &[CString]| words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect::<Vec<_>>();
+        let argv = list(&image.argv);
+        let mut script = vec![SHELL.as_ptr(), image.program.as_ptr()];
+        script.extend(&argv[1.min(argv.len() - 1)..]);
+        let vars = list(&image.vars);
+        let mut stack = Stack::of(STACK_BYTES);
+        let host = getpid();
+        Self {
+            image,
+            stdio,
+            tell,
+            argv,
+            script,
+            vars,
+            stack: Cell::new(stack.top()),
+            _stack: stack,
+            host,
+            adopter: Cell::new(host),
+            failed: Cell::new(None),
+        }
+    }
+}
+
+/// The adopter's life. It allocates nothing, takes no lock and does not panic.
+#[expect(unsafe_code, reason = "it is called by the C library")]
+extern "C" fn adopt(setup: *mut c_void) -> c_int {
+    let (host, started) = {
+        // SAFETY: `start` passes a `Setup`, which lives until it has heard what is told below, or that nothing will be.
+        let setup = unsafe { &*setup.cast::<Setup<'_>>() };
+        if setup.take_descriptors().is_err() {
+            // There is nothing to tell it through.
+            return NOT_RUN;
+        }
+        (setup.host.as_raw(), setup.adopt())
+    };
+    match started {
+        Ok(child) => {
+            tell([RUNS, child.as_raw(), 0]);
+            // From here on the host goes on, and `setup` may be gone.
+            adopter::serve(host, child.as_raw(), |status, is_left| tell([ENDED, status, c_int::from(is_left)]))
+        }
+        Err(failed) => {
+            tell([FAILED, failed.step as c_int, failed.errno as c_int]);
+            0
+        }
+    }
+}
+
+fn tell(words: Words) {
+    raw::write(EVENTS, &words::bytes(words));
 }
 
 /// The child's life before its program. It allocates nothing, takes no lock and does not panic.
 #[expect(unsafe_code, reason = "it is called by the C library")]
 extern "C" fn be_born(setup: *mut c_void) -> c_int {
-    // SAFETY: `start` passes a `ChildSetup`, which lives until the child has left this memory, and stands still
-    // meanwhile.
-    let setup = unsafe { &*setup.cast::<ChildSetup<'_>>() };
+    // SAFETY: `adopt` passes the `Setup` that it was given, which lives until the child has left this memory.
+    let setup = unsafe { &*setup.cast::<Setup<'_>>() };
     let failed = setup.prepare().err().unwrap_or_else(|| setup.run());
     setup.failed.set(Some(failed));
     NOT_RUN
 }
 
-impl ChildSetup<'_> {
+impl Setup<'_> {
+    /// Makes this process the child's adopter, and the child.
+    #[expect(unsafe_code, reason = "no safe call makes a process that shares memory")]
+    fn adopt(&self) -> Result<Pid, StartFailure> {
+        self.take_place().map_err(Step::Adopt.failed())?;
+        // SAFETY: the stack is aligned, large enough for `be_born`, and used by nobody else. With CLONE_VFORK this
+        // call returns only when the child has left this memory, by running its program or by its end.
+        let made = unsafe {
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            Errno::result(libc::clone(be_born, self.stack.get(), flags, ptr::from_ref(self).cast_mut().cast()))
+        };
+        let child = Pid::from_raw(made.map_err(Step::Prepare.failed())?);
+        // What the child holds is the child's alone.
+        for own in 0..EVENTS {
+            raw::close(own);
+        }
+        match self.failed.take() {
+            None => Ok(child),
+            // It has ended, or is about to.
+            Some(failed) => wait(child, 0).map_or(Err(failed), |_| Err(failed)),
+        }
+    }
+
+    /// The child's descriptors and the adopter's own, and no others.
+    fn take_descriptors(&self) -> Result<(), Errno> {
+        let [stdin, stdout, stderr] = &self.stdio;
+        dup2_stdin(stdin)?;
+        dup2_stdout(stdout)?;
+        dup2_stderr(stderr)?;
+        place_events(self.tell)?;
+        close_others();
+        Ok(())
+    }
+
+    /// The adopter's own place: a group that no key in a terminal reaches, and its bond to the host.
+    fn take_place(&self) -> Result<(), Errno> {
+        setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+        set_child_subreaper(true)?;
+        set_pdeathsig(Signal::SIGHUP)?;
+        // The host may have died before the signal was set.
+        if getppid() != self.host {
+            return Err(Errno::ESRCH);
+        }
+        heed_children();
+        // Only for whoever lists processes.
+        set_name(ADOPTER_NAME).unwrap_or_default();
+        self.adopter.set(getpid());
+        Ok(())
+    }
+
     fn prepare(&self) -> Result<(), StartFailure> {
         self.take_shape().map_err(Step::Prepare.failed())?;
         self.image.dir.as_deref().map_or(Ok(()), chdir).map_err(Step::Folder.failed())
     }
 
     fn take_shape(&self) -> Result<(), Errno> {
-        let [stdin, stdout, stderr] = &self.stdio;
-        dup2_stdin(stdin)?;
-        dup2_stdout(stdout)?;
-        dup2_stderr(stderr)?;
-        close_others();
-        setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+        match self.image.lead {
+            Lead::Group => setpgid(Pid::from_raw(0), Pid::from_raw(0))?,
+            Lead::Session => drop(setsid()?),
+        }
         set_pdeathsig(Signal::SIGKILL)?;
-        // The host may have died before the signal was set.
-        if getppid() != self.host {
+        // The adopter may have died before the signal was set.
+        if getppid() != self.adopter.get() {
             return Err(Errno::ESRCH);
         }
         forget_handlers();
@@ -187,25 +280,36 @@ impl ChildSetup<'_> {
             unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), self.vars.as_ptr()) };
             Errno::last()
         };
-        let mut errno = run(&self.image.program, self.argv);
+        let mut errno = run(&self.image.program, &self.argv);
         if errno == Errno::ENOEXEC {
-            errno = run(SHELL, self.script);
+            errno = run(SHELL, &self.script);
         }
         Step::Run.failed()(errno)
     }
 }
 
-/// Closes every descriptor but the first three, in the child, whose table is its own.
+/// Puts the adopter's end of its pipe where it belongs. The child has it too, until it runs its program.
+#[expect(unsafe_code, reason = "the safe form of this call wants to own a descriptor that is not open yet")]
+fn place_events(tell: RawFd) -> Result<(), Errno> {
+    if tell == EVENTS {
+        return Ok(());
+    }
+    // SAFETY: a plain system call on the adopter's own table, in which nobody owns this number.
+    Errno::result(unsafe { libc::dup3(tell, EVENTS, libc::O_CLOEXEC) }).map(drop)
+}
+
+/// Closes every descriptor but the first three and [`EVENTS`], in the adopter, whose table is its own.
 #[expect(unsafe_code, reason = "these calls have no safe form")]
 fn close_others() {
     /// Where there is no `close_range`, descriptors above this are not looked at: hosts open far fewer.
     const HIGHEST: c_int = 65_536;
-    // SAFETY: a plain system call on the child's own table; the host's table stays as it is.
-    let closed = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
+    const FIRST: c_int = EVENTS + 1;
+    // SAFETY: a plain system call on the adopter's own table; the host's table stays as it is.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, FIRST, c_int::MAX, 0_u32) };
     if closed == 0 {
         return;
     }
-    for fd in 3..HIGHEST {
+    for fd in FIRST..HIGHEST {
         // SAFETY: as above; closing a descriptor that is not open has no effect but an error code.
         unsafe { libc::close(fd) };
     }
@@ -232,39 +336,13 @@ fn forget_handlers() {
     }
 }
 
-/// Makes the host the parent of what its children leave behind.
-pub(crate) fn adopt_orphans() -> io::Result<()> {
-    Ok(nix::sys::prctl::set_child_subreaper(true)?)
-}
-
-/// The processes of this machine that have ended and wait to be reaped.
-pub(crate) fn ended_processes() -> impl Iterator<Item = EndedProcess> {
-    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
-    pids.filter_map(|entry| EndedProcess::read(entry.file_name().to_str()?.parse().ok()?))
-}
-
-/// A process that has ended and waits to be reaped.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct EndedProcess {
-    /// Its id.
-    pub(crate) pid: i32,
-    /// Its parent's.
-    pub(crate) parent: i32,
-    /// Its group's.
-    pub(crate) group: i32,
-}
-
-impl EndedProcess {
-    /// The process `pid`, if it has ended.
-    pub(crate) fn read(pid: i32) -> Option<Self> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name in parentheses and may hold anything; then come state, parent, group.
-        let after_name = stat.iter().rposition(|byte| *byte == b')')?;
-        let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
-        let mut fields = fields.split_ascii_whitespace();
-        let state = fields.next()?;
-        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        (state == "Z").then_some(Self { pid, parent, group })
+/// Lets the adopter know of its children: where the host ignores the ends of its own, nobody could wait for them.
+#[expect(unsafe_code, reason = "these calls have no safe form")]
+fn heed_children() {
+    // SAFETY: as in `forget_handlers`.
+    unsafe {
+        let default = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        libc::sigaction(libc::SIGCHLD, &raw const default, ptr::null_mut());
     }
 }
 
@@ -275,48 +353,14 @@ pub(crate) fn widen(end: &impl AsFd) {
     }
 }
 
-/// A descriptor that becomes readable when the child `pid` has ended. Older kernels have none. Needs a runtime with IO.
-#[expect(unsafe_code, reason = "these calls have no safe form")]
-pub(crate) fn watch(pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: a plain system call without memory.
-    let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
-    let fd = RawFd::try_from(Errno::result(opened)?).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just made it, for nobody else.
-    let end = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: an `OwnedFd` stays open, and the same one, until it is dropped.
-    Ok(unsafe { AsyncFd::register_with_interest(end, Interest::READABLE)? })
-}
-
-/// How the child `pid` ended; none if it runs. Once that is said, its id may name somebody else.
-pub(crate) fn reap(pid: Pid) -> io::Result<Option<ExitStatus>> {
-    wait(pid, libc::WNOHANG)
-}
-
-/// Waits, without a runtime, until the child `pid` has ended.
-pub(crate) fn reap_blocking(pid: Pid) -> io::Result<Option<ExitStatus>> {
-    wait(pid, 0)
-}
-
-/// The form of `nix` does not know every signal that can end a process, and loses what it was then.
-#[expect(unsafe_code, reason = "the safe form loses the status")]
-fn wait(pid: Pid, flags: c_int) -> io::Result<Option<ExitStatus>> {
-    let mut status = 0;
-    loop {
-        // SAFETY: the status is written into a number of this frame.
-        match Errno::result(unsafe { libc::waitpid(pid.as_raw(), &raw mut status, flags) }) {
-            Ok(0) => return Ok(None),
-            Ok(_) => return Ok(Some(ExitStatus::from_raw(status))),
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
     use std::fs::File;
     use std::io::{PipeReader, Read as _, pipe};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::path::Path;
+    use std::process::ExitStatus;
 
     use super::*;
 
@@ -330,7 +374,16 @@ mod tests {
         let (child, mut said) = begin(program, argv, env, dir)?;
         let mut text = String::new();
         said.read_to_string(&mut text).unwrap();
-        Ok((reap_blocking(child).unwrap().unwrap(), text))
+        Ok((told(child).status, text))
+    }
+
+    /// What the adopter has to say, until it leaves.
+    fn told(started: Started) -> Told {
+        fcntl(&started.events, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+        let mut said = Vec::new();
+        File::from(started.events).read_to_end(&mut said).unwrap();
+        assert!(started.adopter.bury());
+        Told::read(said.try_into().unwrap()).unwrap()
     }
 
     fn begin(
@@ -338,11 +391,13 @@ mod tests {
         argv: &[&str],
         env: &[(&str, &str)],
         dir: Option<&str>,
-    ) -> Result<(Pid, PipeReader), StartFailure> {
+    ) -> Result<(Started, PipeReader), StartFailure> {
         let (said, say) = pipe().unwrap();
-        let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
+        let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
         let env: Vec<(OsString, OsString)> = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let image = Image::new(Path::new(program), &Start { argv: &argv, dir: dir.map(Path::new), env: &env }).unwrap();
+        let lead = Lead::Group;
+        let start_of = Start { argv: &argv, dir: dir.map(Path::new), env: &env, lead };
+        let image = Image::new(Path::new(program), &start_of).unwrap();
         let null = File::open("/dev/null").unwrap();
         let child = start(&image, [null.into(), say.try_clone().unwrap().into(), say.into()])?;
         Ok((child, said))
@@ -367,8 +422,9 @@ mod tests {
         }
         let (child, said) = begin("/bin/cat", &["cat", "/dev/stdin"], &[], None).unwrap();
         drop(said);
-        assert!(reap_blocking(child).unwrap().is_some());
-        assert_eq!(reap(child).unwrap_err().raw_os_error(), Some(libc::ECHILD));
+        let pid = child.adopter.id();
+        assert_eq!(told(child), Told { status: ExitStatus::from_raw(0), is_left: false });
+        assert_eq!(wait(pid, libc::__WALL).unwrap_err().raw_os_error(), Some(libc::ECHILD), "it was buried");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Children from outside: real ones, real pipes.
 
 mod command;
+mod descendants;
 mod process_child;

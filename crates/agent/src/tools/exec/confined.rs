@@ -2,13 +2,17 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::ExecShell;
-use super::leader::run_for_host;
 use crate::tools::protected::Protected;
-use crate::tools::sandbox::confine;
+use crate::tools::sandbox::{Enforced, confine};
+
+/// What whoever wants commands nevertheless can do.
+pub(super) const UNCONFINED_HINT: &str = "whoever accepts that sets `unconfined = true` under `[tools.exec]` in the user's own \
+                               configuration";
 
 /// How the helper ends when it cannot run the command, as shells do.
 const CANNOT_RUN: u8 = 126;
@@ -17,27 +21,58 @@ const CANNOT_RUN: u8 = 126;
 const FILE: &str = "--file";
 const DIR: &str = "--dir";
 const SHELL: &str = "--shell";
+const UNCONFINED: &str = "--unconfined";
 const COMMAND: &str = "--command";
 
-/// The arguments with which [`exec_helper_main`] lets `shell` run `command` away from what is protected.
-pub(in crate::tools) fn helper_args(protected: &Protected, shell: &ExecShell, command: &str) -> Vec<OsString> {
+/// The arguments with which [`exec_helper_main`] lets `shell` run `command` away from what is protected; where the kernel
+/// cannot do that, only if it may be `unconfined`.
+pub(in crate::tools) fn helper_args(
+    protected: &Protected,
+    shell: &ExecShell,
+    unconfined: bool,
+    command: &str,
+) -> Vec<OsString> {
     let files = protected.files.iter().flat_map(|path| [FILE.into(), path.into()]);
     let dirs = protected.dirs.iter().flat_map(|path| [DIR.into(), path.into()]);
     let shell = [SHELL.into(), shell.program().into()];
-    files.chain(dirs).chain(shell).chain([COMMAND.into(), command.into()]).collect()
+    let unconfined = unconfined.then(|| UNCONFINED.into());
+    files.chain(dirs).chain(shell).chain(unconfined).chain([COMMAND.into(), command.into()]).collect()
 }
 
-/// The whole life of the helper process: reads what [`helper_args`] wrote, confines itself, runs the shell, and sees
-/// to it that nothing of the command outlives the host. Answers the exit code to end with.
+/// What [`helper_args`] wrote.
+struct Words {
+    protected: Protected,
+    shell: PathBuf,
+    unconfined: bool,
+    command: OsString,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self {
+            protected: Protected::default(),
+            shell: ExecShell::default().program().to_owned(),
+            unconfined: false,
+            command: OsString::new(),
+        }
+    }
+}
+
+/// The whole life of the helper process: reads what [`helper_args`] wrote, confines itself, and becomes the shell. Comes
+/// back only if it cannot, with the exit code to end with.
 pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let refused = match parse(args) {
         Err(reason) => reason,
-        Ok(told) => match confine(&told.protected) {
+        Ok(words) => match confine(&words.protected).map(|confinement| confinement.enforced) {
             Err(e) => format!("the command was not run, because it could not be confined: {e}"),
-            Ok(_) => match run_for_host(Command::new(&told.shell).arg("-c").arg(&told.command)) {
-                Ok(code) => return code,
-                Err(e) => format!("`{}`, which runs commands, could not be run: {e}", told.shell.display()),
-            },
+            Ok(Enforced::Not) if !words.unconfined => format!(
+                "the command was not run: this kernel has no Landlock, and nothing else would keep commands from \
+                 Pintle's own data and from answering for a person; {UNCONFINED_HINT}"
+            ),
+            Ok(Enforced::Fully | Enforced::Partly | Enforced::Not) => {
+                let e = Command::new(&words.shell).arg("-c").arg(words.command).exec();
+                format!("`{}`, which runs commands, could not be run: {e}", words.shell.display())
+            }
         },
     };
     // Standard error of the helper is the command's, and the only place where this can be told.
@@ -45,24 +80,20 @@ pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> u8 {
     CANNOT_RUN
 }
 
-/// What the helper is told.
-struct Told {
-    protected: Protected,
-    shell: PathBuf,
-    command: OsString,
-}
-
-fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Told, String> {
-    let mut protected = Protected::default();
-    let mut shell = ExecShell::default().program().to_owned();
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Words, String> {
+    let mut words = Words::default();
     let mut args = args.into_iter();
     while let Some(word) = args.next() {
+        if word == UNCONFINED {
+            words.unconfined = true;
+            continue;
+        }
         let value = args.next().ok_or_else(|| format!("exec helper: `{}` needs a value", word.display()))?;
         match word.to_str() {
-            Some(FILE) => protected.files.push(value.into()),
-            Some(DIR) => protected.dirs.push(value.into()),
-            Some(SHELL) => shell = value.into(),
-            Some(COMMAND) if args.next().is_none() => return Ok(Told { protected, shell, command: value }),
+            Some(FILE) => words.protected.files.push(value.into()),
+            Some(DIR) => words.protected.dirs.push(value.into()),
+            Some(SHELL) => words.shell = value.into(),
+            Some(COMMAND) if args.next().is_none() => return Ok(Words { command: value, ..words }),
             _ => return Err(format!("exec helper: unexpected argument `{}`", word.display())),
         }
     }

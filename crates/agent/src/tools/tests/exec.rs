@@ -34,6 +34,7 @@ impl Shell {
             guard: None,
             protected: tree.protected.clone(),
             shell: ExecShell::default(),
+            unconfined: true,
         };
         Self { tree, exec, mark }
     }

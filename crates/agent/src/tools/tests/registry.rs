@@ -23,6 +23,7 @@ fn builtin(names: &[&str]) -> Result<Tools, ToolsError> {
         exec_env: vec![],
         exec_shell: ExecShell::default(),
         exec_guard: None,
+        exec_unconfined: true,
         egress: Egress::new(vec![]),
         agents: vec![],
     };
@@ -102,6 +103,7 @@ fn what_cannot_be_had_is_refused_by_name() {
         exec_env: vec![],
         exec_shell: ExecShell::default(),
         exec_guard: None,
+        exec_unconfined: true,
         egress: Egress::new(vec![]),
         agents: vec![],
     };

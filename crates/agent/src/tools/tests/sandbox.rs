@@ -158,19 +158,20 @@ fn the_exec_tool_runs_commands_through_the_helper() {
         guard: Some(guard),
         protected: tree.protected.clone(),
         shell: ExecShell::default(),
+        unconfined: true,
     };
     let landlock = kernel_has_landlock();
-    let command = "echo parent $PPID $(cut -d ' ' -f 6 /proc/$$/stat); echo ok > src/ok; cat pintle.toml; \
+    let command = "echo self $$ $(cut -d ' ' -f 6 /proc/$$/stat); echo ok > src/ok; cat pintle.toml; \
                    (echo evil > pintle.toml) 2>&1; cat ../home/db 2>&1; echo end; exit 7";
     let asked = RunningExec { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let output = runtime.block_on(exec.exec(&asked, &CancellationToken::new())).for_llm;
     assert!(output.contains("secret_of = 1\n") && output.ends_with("end\n[exit code 7]"), "{output}");
     assert_eq!(tree.text("ws/src/ok"), "ok\n");
-    // The helper leads the session, and the shell is its child.
-    let line = output.lines().find_map(|line| line.strip_prefix("parent ")).unwrap();
-    let (parent, session) = line.split_once(' ').unwrap();
-    assert_eq!(parent, session);
+    // The helper has become the shell, which leads the session.
+    let line = output.lines().find_map(|line| line.strip_prefix("self ")).unwrap();
+    let (shell, session) = line.split_once(' ').unwrap();
+    assert_eq!(shell, session);
     if landlock {
         assert!(!output.contains("the home's data"), "{output}");
         assert_eq!(tree.text("ws/pintle.toml"), "secret_of = 1\n");
@@ -190,14 +191,15 @@ fn a_helper_that_is_called_wrongly_runs_nothing() {
         vec!["--fil", "x", "--command", &touch],
         vec!["--command", &touch, "more"],
         vec!["--dir", "/x"],
+        vec!["--unconfined"],
     ] {
         let code = exec_helper_main(words.iter().map(OsString::from));
         assert_eq!(code, 126, "{words:?}");
     }
     assert!(!marker.path().join("ran").exists());
     let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()], names: vec![] };
-    assert_eq!(
-        helper_args(&protected, &ExecShell::default(), "c"),
-        ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--command", "c"]
-    );
+    let shell = ExecShell::default();
+    let args = |unconfined| helper_args(&protected, &shell, unconfined, "c");
+    assert_eq!(args(false), ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--command", "c"]);
+    assert_eq!(args(true), ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--unconfined", "--command", "c"]);
 }

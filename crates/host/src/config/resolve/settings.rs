@@ -67,6 +67,7 @@ fn own_settings(config: &mut Config, own: &OwnConfig) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
     problems.extend(durability(config, own.audit.durability.as_deref()));
     problems.extend(exec_shell(config, own.exec_shell.as_deref()));
+    config.tools.exec_unconfined = own.exec_unconfined.unwrap_or(config.tools.exec_unconfined);
     match own.store_url.as_deref().map(store_url) {
         Some(Ok(url)) => config.store_url = url,
         Some(Err(problem)) => problems.push(problem),

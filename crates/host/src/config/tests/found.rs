@@ -153,6 +153,7 @@ const TRIALS: &[Trial] = &[
     trial("store.url", "[store]\n@\n", "url = 'sqlite://other.db'"),
     trial("telemetry.otlp_endpoint", "[telemetry]\n@\n", "otlp_endpoint = 'http://localhost:4318'"),
     trial("tools.exec.inherit_env", "[tools.exec]\n@\n", "inherit_env = ['A_TOKEN']"),
+    trial("tools.exec.unconfined", "[tools.exec]\n@\n", "unconfined = true"),
     trial("tools.exec.shell", "[tools.exec]\n@\n", "shell = '/bin/bash'"),
     trial("tools.web_fetch.allow", "[tools.web_fetch]\n@\n", "allow = [{ host = 'wiki.internal' }]"),
 ];

@@ -521,3 +521,17 @@ fn a_found_file_replaces_nothing_of_the_users() {
         ]
     );
 }
+
+#[test]
+fn that_commands_may_run_unconfined_is_the_user_s_own_word() {
+    let text = "[tools.exec]\nunconfined = true\ninherit_env = ['X']\n";
+    let place = Place::with(&[(FOUND, text)]);
+    assert!(!place.load().unwrap().config.tools.exec_unconfined);
+    trust(&place);
+    let loaded = place.load().unwrap();
+    // The rest of what was accepted counts.
+    assert_eq!(loaded.config.tools.exec_inherit_env, ["X"]);
+    assert!(!loaded.config.tools.exec_unconfined);
+    let own = Place::with(&[(OWN, text)]);
+    assert!(own.load().unwrap().config.tools.exec_unconfined);
+}

@@ -168,7 +168,7 @@ pub(super) fn exec(host: &Host) -> Vec<Check> {
     let confined = std::thread::spawn(move || confine(&protected)).join();
     match confined {
         Ok(Ok(Confinement { enforced, hard_linked })) => {
-            checks.push(confinement(enforced));
+            checks.push(confinement(enforced, host.loaded.config.tools.exec_unconfined));
             checks.extend(hard_linked.iter().map(|file| {
                 let message = format!("{} has a second name, through which `exec` can change it", file.display());
                 Check::new("exec", "", State::Note, message)
@@ -184,7 +184,7 @@ pub(super) fn exec(host: &Host) -> Vec<Check> {
     checks
 }
 
-fn confinement(enforced: Enforced) -> Check {
+fn confinement(enforced: Enforced, is_unconfined: bool) -> Check {
     let kept = "Landlock keeps commands away from the configuration, what hooks run, and Pintle's own data";
     match enforced {
         Enforced::Fully => Check::new("exec", "", State::Ok, kept),
@@ -192,9 +192,14 @@ fn confinement(enforced: Enforced) -> Check {
             let message = format!("{kept}; before Linux 6.2 they can empty protected files");
             Check::new("exec", "", State::Note, message)
         }
+        Enforced::Not if is_unconfined => {
+            let message = "this kernel has no Landlock, and `tools.exec.unconfined` is set: commands can reach the \
+                           configuration, what hooks run, and Pintle's own data, and a terminal is no proof of a person";
+            Check::new("exec", "", State::Note, message)
+        }
         Enforced::Not => {
-            let message = "this kernel has no Landlock: commands can reach the configuration, what hooks run, and \
-                           Pintle's own data";
+            let message = "this kernel has no Landlock: `exec` is refused; `unconfined = true` under `[tools.exec]` in \
+                           your own configuration lets commands run unconfined";
             Check::new("exec", "", State::Note, message)
         }
     }

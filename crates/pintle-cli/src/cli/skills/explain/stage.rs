@@ -44,6 +44,7 @@ impl Stage {
             exec_env: Vec::new(),
             exec_shell: ExecShell::default(),
             exec_guard: None,
+            exec_unconfined: false,
             egress: Egress::new(Vec::new()),
             agents: others(config, agent),
         };
