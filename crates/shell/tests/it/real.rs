@@ -105,6 +105,11 @@ fn arguments_fit(told: &[String], real: &[String]) -> bool {
     }
 }
 
+/// What `facts` name, a line each.
+fn named(facts: &ShellFacts) -> String {
+    facts.commands.iter().map(|told| format!("\n    {:?} in {}", told.argv, told.cwd)).collect()
+}
+
 fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
     let text = harmless(&twin.text);
     for (shell, kind) in REAL {
@@ -124,14 +129,7 @@ fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
                 let missed: Vec<&Recorded> =
                     ran.runs.iter().filter(|run| !facts.unknown && !is_named(facts, run, &text)).collect();
                 if !missed.is_empty() {
-                    let told = facts.commands.iter().map(|told| {
-                        format!(
-                            "
-    {:?} in {}",
-                            told.argv, told.cwd
-                        )
-                    });
-                    let told: String = told.collect();
+                    let told = named(facts);
                     tally.missed.push(format!(
                         "{}, {shell}, read as {reading:?}, {world:?}:\n{text}\n  was run: {missed:?}\n  named:{told}\n",
                         twin.name
