@@ -5,7 +5,6 @@ mod jail;
 mod texts;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -106,6 +105,11 @@ fn arguments_fit(told: &[String], real: &[String]) -> bool {
     }
 }
 
+/// What `facts` name, a line each.
+fn named(facts: &ShellFacts) -> String {
+    facts.commands.iter().map(|told| format!("\n    {:?} in {}", told.argv, told.cwd)).collect()
+}
+
 fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
     let text = harmless(&twin.text);
     for (shell, kind) in REAL {
@@ -125,10 +129,7 @@ fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
                 let missed: Vec<&Recorded> =
                     ran.runs.iter().filter(|run| !facts.unknown && !is_named(facts, run, &text)).collect();
                 if !missed.is_empty() {
-                    let mut told = String::new();
-                    for command in &facts.commands {
-                        write!(told, "\n    {:?} in {}", command.argv, command.cwd).expect("a string takes everything");
-                    }
+                    let told = named(facts);
                     tally.missed.push(format!(
                         "{}, {shell}, read as {reading:?}, {world:?}:\n{text}\n  was run: {missed:?}\n  named:{told}\n",
                         twin.name
