@@ -67,14 +67,12 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
     fn noticed(&self, notice: &Notice) {
         let turn = &notice.who.turn_id;
         let mut lines: Vec<String> = line_of(notice).into_iter().collect();
-        match &notice.what {
-            ObservedEvent::Stop { usage, .. } => self.counts().entry(turn.clone()).or_default().used(*usage),
-            ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }) => {
-                lines.extend(
-                    self.counts().remove(turn).and_then(|counts| counts.line(turn)).map(|line| format!("  {line}")),
-                );
-            }
-            _ => {}
+        if let ObservedEvent::Stop { usage, .. } = &notice.what {
+            self.counts().entry(turn.clone()).or_default().used(*usage);
+        }
+        if let ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }) = &notice.what {
+            let counts = self.counts().remove(turn);
+            lines.extend(counts.and_then(|counts| counts.line(turn)).map(|line| format!("  {line}")));
         }
         if !lines.is_empty() {
             self.print(&indented(notice.who.depth, &(lines.join("\n") + "\n")));
