@@ -5,5 +5,6 @@ pub mod cli;
 pub mod error;
 pub mod moment;
 pub mod operator;
+pub mod text;
 pub mod timeline;
 mod turn_counts;

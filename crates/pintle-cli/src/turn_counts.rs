@@ -7,7 +7,7 @@ use domain::id::{CallId, HookName, TurnId};
 use domain::llm::Usage;
 use domain::record::EventRecord;
 
-use crate::timeline::{counted, time};
+use crate::text::{counted, time};
 
 /// The digits at the end of a turn's id by which `pintle why` finds it.
 const SHORT_ID: usize = 8;

@@ -59,7 +59,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(51, "000051_tenants", Some(give_questions)),
     step!(52, "000052_agent_hooks", None),
     step!(53, "000053_agent_hooks_ext", None),
-    step!(54, "000054_evidence", Some(records::bring_over)),
+    step!(54, "000054_evidence", Some(bring_events_over)),
 ];
 
 /// The number of the newest step.
@@ -72,6 +72,13 @@ fn give_questions(db: &dyn Db, way: Way) -> Result<(), Failure> {
     match way {
         Way::Up => approvals::give(db, BEFORE_TENANTS, DEFAULT_TENANT),
         Way::Down => approvals::give(db, DEFAULT_TENANT, BEFORE_TENANTS),
+    }
+}
+
+fn bring_events_over(db: &dyn Db, way: Way) -> Result<(), Failure> {
+    match way {
+        Way::Up => records::bring_over(db),
+        Way::Down => records::take_back(db),
     }
 }
 

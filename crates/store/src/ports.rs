@@ -40,7 +40,7 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
         since: Option<Timestamp>,
         limit: usize,
     ) -> Result<Vec<StoredTurn>, StoreError> {
-        self.0.list(|db| records::turns(db, tenant, since, limit))
+        self.0.list(|db| records::query::turns(db, tenant, since, limit))
     }
 
     fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
@@ -84,7 +84,7 @@ impl<D: Database> RecordStore for SqlStore<D> {
     }
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        self.0.list(|db| records::find(db, query))
+        self.0.list(|db| records::query::find(db, query))
     }
 }
 

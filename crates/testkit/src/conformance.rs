@@ -3,6 +3,8 @@
 pub mod approvals;
 pub mod audit;
 pub mod executions;
+mod kept;
 pub mod rules;
+mod selection;
 pub mod sessions;
 pub mod store;

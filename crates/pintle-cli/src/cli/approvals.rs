@@ -14,7 +14,7 @@ use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment;
 use crate::operator;
-use crate::timeline::clip;
+use crate::text::clip;
 use host::host::{load, open_store};
 
 /// Most approvals that are listed: more than a person reads.

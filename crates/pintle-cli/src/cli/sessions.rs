@@ -17,7 +17,7 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::moment::moment_of;
-use crate::timeline::clip;
+use crate::text::clip;
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
 

@@ -1,6 +1,5 @@
 //! What every record store has to do.
 
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -8,13 +7,16 @@ use domain::account::Account;
 use domain::checkpoint::{CheckpointKind, Snapshot};
 use domain::fault::{Direction, Fault};
 use domain::hook::Family;
-use domain::id::{CallId, DEFAULT_TENANT, EventId, HookName, TurnId};
+use domain::id::{CallId, DEFAULT_TENANT, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
-use domain::record::{Change, EventRecord, EventRuling, HookOutcome, NotRun, Record, RecordLines};
-use domain::store::{FailedComparison, RecordQuery, RecordStore, StoreError, StoredEvent, StoredRecord};
+use domain::record::{Change, EventRecord, EventRuling, HookOutcome, NotRun, Record};
+use domain::store::{FailedComparison, RecordQuery, RecordStore, StoredEvent, StoredRecord};
 use domain::tool::{Digest, ToolCall};
 use domain::verdict::VerdictKind;
+
+use super::kept::{by_id, everything, find, ids, kept};
+pub use super::kept::{event, hook, keep};
 
 /// Above this a patch is replaced by a note, as far as the suite is concerned; stores may draw the line lower.
 const HUGE_PATCH_BYTES: usize = 1 << 20;
@@ -28,11 +30,7 @@ pub fn records(store: &dyn RecordStore) {
     an_event_comes_back_whole(store);
     the_hooks_of_an_event_come_back_whole(store);
     events_stand_in_the_order_of_keeping(store);
-    an_id_may_be_cut_short(store);
-    a_tool_selects_its_events(store);
-    the_last_turn_is_never_a_test(store);
-    turns_calls_sessions_and_hooks_select_their_events(store);
-    refusals_and_times_select_their_events(store);
+    super::selection::all(store);
     the_call_that_a_ruling_decided_on_comes_back(store);
     hostile_text_is_only_text(store);
     deep_and_huge_changes_stay_readable(store);
@@ -57,70 +55,6 @@ fn whoever_finds_it_idle_may_write(store: &dyn RecordStore) {
         [&first].into_iter().chain(&between).chain([&third]).map(|event| event.event_id.to_string()).collect();
     let turn = RecordQuery { last_turn: true, ..everything() };
     assert_eq!(ids(&find(store, &turn)), wanted, "in the order of writing");
-}
-
-/// An event of a tool call in `turn`, without hooks.
-pub fn event(turn: &TurnId) -> EventRecord {
-    let at = "2026-01-02T03:04:05.678901234Z".parse().expect("RFC 3339");
-    EventRecord {
-        event_id: EventId::fresh(),
-        at,
-        checkpoint: CheckpointKind::PreToolUse,
-        kind: None,
-        who: Identity::top("main", "cli:1", turn.clone()),
-        tool: None,
-        input: None,
-        ruling: EventRuling::word(VerdictKind::Continue),
-        hooks: RecordLines::default(),
-    }
-}
-
-/// A record of a hook that ended as `outcome`.
-pub fn hook(name: &str, outcome: HookOutcome) -> Record {
-    Record {
-        hook: HookName::from(name),
-        family: Family::Process,
-        checkpoint: CheckpointKind::PreToolUse,
-        outcome,
-        warnings: Vec::new(),
-        change: None,
-        again: false,
-        account: None,
-        stored: None,
-    }
-}
-
-/// Keeps `records` and waits until they are kept.
-///
-/// # Errors
-/// What the store said.
-///
-/// # Panics
-/// The store forgot to say.
-pub fn keep(store: &dyn RecordStore, records: Vec<EventRecord>) -> Result<(), StoreError> {
-    let (said, heard) = channel();
-    store.keep(records, Box::new(move |how| said.send(how).expect("the test waits for it")));
-    heard.recv().expect("`done` is called")
-}
-
-fn find(store: &dyn RecordStore, query: &RecordQuery) -> Vec<StoredEvent> {
-    store.find(query).expect("the store can be read")
-}
-
-fn everything() -> RecordQuery {
-    RecordQuery { limit: usize::MAX, ..RecordQuery::default() }
-}
-
-fn by_id(id: &EventId) -> RecordQuery {
-    RecordQuery { event_id: Some(id.to_string()), ..everything() }
-}
-
-fn ids(events: &[StoredEvent]) -> Vec<&str> {
-    events.iter().map(|event| event.event_id.as_str()).collect()
-}
-
-fn kept(store: &dyn RecordStore, records: &[EventRecord]) {
-    keep(store, records.to_vec()).expect("the records are kept");
 }
 
 fn an_event_comes_back_whole(store: &dyn RecordStore) {
@@ -313,132 +247,6 @@ fn events_stand_in_the_order_of_keeping(store: &dyn RecordStore) {
     assert_eq!(ids(&newest(5)), kept, "newest last");
     assert_eq!(ids(&newest(2)), kept[3..], "a limit keeps the newest");
     assert_eq!(newest(0), [], "at most none is none");
-}
-
-fn an_id_may_be_cut_short(store: &dyn RecordStore) {
-    let turn = TurnId::fresh();
-    let named = |id: &str| EventRecord { event_id: EventId::from(id), ..event(&turn) };
-    kept(store, &[named("zz%1-a"), named("zz%1-b"), named("zz%2"), named("zzz")]);
-    let starting = |id: &str| {
-        let found = find(store, &RecordQuery { event_id: Some(id.into()), ..everything() });
-        found.into_iter().map(|event| event.event_id).collect::<Vec<_>>()
-    };
-    assert_eq!(starting("zz%1"), ["zz%1-a", "zz%1-b"]);
-    assert_eq!(starting("zz%2"), ["zz%2"]);
-    assert_eq!(starting("zz_"), [""; 0], "no sign is a wildcard");
-    assert_eq!(starting("%"), [""; 0]);
-    assert_eq!(starting("zz%2-longer"), [""; 0]);
-    assert_eq!(find(store, &RecordQuery { event_id: Some("zz".into()), limit: 1, ..everything() })[0].event_id, "zzz");
-}
-
-fn a_tool_selects_its_events(store: &dyn RecordStore) {
-    let turn = TurnId::fresh();
-    let about = |tool: &str| EventRecord { tool: Some(tool.into()), ..event(&turn) };
-    let events = [about("fetch"), event(&turn), about("fetch_all"), about("fetch")];
-    kept(store, &events);
-    let of = |tool: &str, limit| find(store, &RecordQuery { tool: Some(tool.into()), limit, ..everything() });
-    assert_eq!(ids(&of("fetch", 9)), [events[0].event_id.as_str(), events[3].event_id.as_str()]);
-    assert_eq!(ids(&of("fetch", 1)), [events[3].event_id.as_str()]);
-    assert_eq!(of("fetc", 9), []);
-}
-
-fn the_last_turn_is_never_a_test(store: &dyn RecordStore) {
-    let (old, new) = (TurnId::fresh(), TurnId::fresh());
-    let in_new = |tool: &str| EventRecord { tool: Some(tool.into()), ..event(&new) };
-    let mut test = event(&TurnId::fresh());
-    test.who.is_test = true;
-    let events = [event(&old), in_new("a"), event(&old), in_new("b"), in_new("c"), test];
-    kept(store, &events);
-    let last = |query: RecordQuery| find(store, &RecordQuery { last_turn: true, ..query });
-    let id = |i: usize| events[i].event_id.as_str();
-    assert_eq!(ids(&last(everything())), [id(1), id(3), id(4)]);
-    assert_eq!(ids(&last(RecordQuery { limit: 2, ..everything() })), [id(3), id(4)]);
-    assert_eq!(ids(&last(RecordQuery { tool: Some("b".into()), ..everything() })), [id(3)]);
-    let elsewhere = RecordQuery { event_id: Some(id(0).into()), ..everything() };
-    assert_eq!(last(elsewhere), [], "every condition has to hold");
-}
-
-fn turns_calls_sessions_and_hooks_select_their_events(store: &dyn RecordStore) {
-    let (first, second) = (TurnId::fresh(), TurnId::fresh());
-    let in_session = |turn: &TurnId, session: &str| EventRecord {
-        who: Identity::top("selected", session, turn.clone()),
-        ..event(turn)
-    };
-    let of_call = |call: &str| EventRecord {
-        who: Identity::top("selected", "s-2", second.clone()).for_call(&CallId::from(call)),
-        ..event(&second)
-    };
-    let with_hook =
-        |name: &str| EventRecord { hooks: vec![hook(name, HookOutcome::Told)].into(), ..in_session(&first, "s-1") };
-    let mut test = in_session(&TurnId::fresh(), "s-2");
-    test.who.is_test = true;
-    let events = [
-        in_session(&first, "s-1"),
-        with_hook("selected"),
-        with_hook("selected \" too"),
-        of_call("call-a"),
-        of_call("call-b"),
-        of_call("call-a"),
-        test,
-    ];
-    kept(store, &events);
-    let check = |query: RecordQuery, wanted: &[usize]| {
-        let wanted: Vec<&str> = wanted.iter().map(|i| events[*i].event_id.as_str()).collect();
-        assert_eq!(ids(&find(store, &RecordQuery { limit: 99, ..query.clone() })), wanted, "{query:?}");
-    };
-    let none = RecordQuery::default;
-    check(RecordQuery { turn: Some(first.to_string()), ..none() }, &[0, 1, 2]);
-    check(RecordQuery { turn: Some(second.as_str()[..30].to_owned()), ..none() }, &[3, 4, 5]);
-    check(RecordQuery { turn: Some(second.as_str()[28..].to_owned()), ..none() }, &[3, 4, 5]);
-    check(RecordQuery { turn: Some(second.as_str()[20..].to_owned()), ..none() }, &[3, 4, 5]);
-    check(RecordQuery { turn: Some("no such turn".into()), ..none() }, &[]);
-    check(RecordQuery { call: Some("call-a".into()), ..none() }, &[3, 5]);
-    check(RecordQuery { call: Some("call".into()), ..none() }, &[]);
-    check(RecordQuery { session: Some("s-1".into()), ..none() }, &[0, 1, 2]);
-    check(RecordQuery { session: Some("s-2".into()), ..none() }, &[3, 4, 5]);
-    check(RecordQuery { session: Some("s-2".into()), call: Some("call-b".into()), ..none() }, &[4]);
-    check(RecordQuery { session: Some("s-1".into()), turn: Some(second.to_string()), ..none() }, &[]);
-    check(RecordQuery { session: Some("s".into()), ..none() }, &[]);
-    check(RecordQuery { hook: Some("selected".into()), ..none() }, &[1]);
-    check(RecordQuery { hook: Some("selected \" too".into()), ..none() }, &[2]);
-    check(RecordQuery { hook: Some("select".into()), ..none() }, &[]);
-}
-
-fn refusals_and_times_select_their_events(store: &dyn RecordStore) {
-    let turn = TurnId::fresh();
-    let at = |text: &str, word: VerdictKind| EventRecord {
-        at: text.parse().expect("RFC 3339"),
-        ruling: EventRuling::word(word),
-        ..event(&turn)
-    };
-    let words = [
-        (VerdictKind::Continue, false),
-        (VerdictKind::Deny, true),
-        (VerdictKind::Ask, true),
-        (VerdictKind::Modify, false),
-        (VerdictKind::AbortTurn, true),
-        (VerdictKind::HardAbort, true),
-        (VerdictKind::Respond, false),
-        (VerdictKind::Inject, false),
-    ];
-    let events: Vec<EventRecord> =
-        words.iter().enumerate().map(|(i, (word, _))| at(&format!("2027-01-02T03:04:0{i}.5Z"), *word)).collect();
-    kept(store, &events);
-    let of_turn = RecordQuery { turn: Some(turn.to_string()), limit: 99, ..RecordQuery::default() };
-    let refused = find(store, &RecordQuery { refused: true, ..of_turn.clone() });
-    let wanted: Vec<&str> =
-        events.iter().zip(words).filter(|(_, (_, stops))| *stops).map(|(event, _)| event.event_id.as_str()).collect();
-    assert_eq!(ids(&refused), wanted);
-    let newest = find(store, &RecordQuery { refused: true, limit: 1, ..RecordQuery::default() });
-    assert_eq!(ids(&newest), [events[5].event_id.as_str()]);
-    let since = |text: &str| {
-        let query = RecordQuery { since: Some(text.parse().expect("RFC 3339")), ..of_turn.clone() };
-        find(store, &query).len()
-    };
-    assert_eq!(since("2027-01-02T03:04:05.5Z"), 3, "the moment itself counts");
-    assert_eq!(since("2027-01-02T03:04:05.500000001Z"), 2);
-    assert_eq!(since("2020-01-01T00:00:00Z"), 8);
-    assert_eq!(since("2030-01-01T00:00:00Z"), 0);
 }
 
 fn the_call_that_a_ruling_decided_on_comes_back(store: &dyn RecordStore) {

@@ -17,7 +17,7 @@ use super::{ChainOf, chains, failed, is_read, put};
 use crate::clean::clean;
 use crate::cli::Global;
 use crate::error::CliError;
-use crate::timeline::clip;
+use crate::text::clip;
 use host::host::{load, open_store};
 
 /// How many entries are shown where nothing else is said: a screen.

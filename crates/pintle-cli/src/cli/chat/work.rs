@@ -13,7 +13,7 @@ use super::input::{InputPurpose, SentLine};
 use super::screen::{Prompt, Screen};
 use crate::clean::prose;
 use crate::cli::session;
-use crate::timeline::clip;
+use crate::text::clip;
 use host::files::delivered;
 use host::ready_agent::ReadyAgent;
 

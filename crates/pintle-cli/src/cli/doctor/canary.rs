@@ -12,7 +12,7 @@ use domain::verdict::VerdictKind;
 use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
-use crate::timeline::time;
+use crate::text::time;
 use host::host::Host;
 use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
 

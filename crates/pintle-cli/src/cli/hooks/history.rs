@@ -14,7 +14,7 @@ use super::stored::{find, json, refused, text, with_admin};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::{moment_of, when};
-use crate::timeline::clip;
+use crate::text::clip;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -9,7 +9,7 @@ use super::{MAX_EVENTS, find, is_about};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::moment_of;
-use crate::timeline::counted;
+use crate::text::counted;
 
 /// Most events that an ambiguous id is compared with.
 const MAX_AMBIGUOUS: usize = 100;

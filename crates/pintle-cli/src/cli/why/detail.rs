@@ -166,7 +166,7 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
     lines.extend(hook.dropped.iter().map(|what| format!("{below}dropped: {}", indented(what))));
     if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
         let patch = change.to_string();
-        let patch = if everything { clean(&patch) } else { crate::timeline::clip(&patch) };
+        let patch = if everything { clean(&patch) } else { crate::text::clip(&patch) };
         lines.push(format!("{below}{CHANGE}changed{CHANGE:#} {patch}"));
     }
     lines

@@ -6,7 +6,7 @@ use super::detail::{BAD, BOLD, DIM};
 use super::summary::refusal;
 use crate::clean::clean;
 use crate::moment::moment_of;
-use crate::timeline::counted;
+use crate::text::counted;
 
 /// The last digits of an id that stand for a turn: enough to tell it from all others that anybody will look at.
 const SHORT_ID: usize = 8;

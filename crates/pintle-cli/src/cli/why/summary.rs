@@ -10,7 +10,7 @@ use domain::verdict::VerdictKind;
 
 use super::detail::{BAD, BOLD, CHANGE, DIM, NOBODY_ASKED, head, indented, is_of_the_host, is_text};
 use crate::clean::clean;
-use crate::timeline::{clip, counted, time};
+use crate::text::{clip, counted, time};
 
 /// The most lines of one kind; the rest is a number.
 const MAX_LINES: usize = 5;
@@ -58,6 +58,17 @@ pub(super) fn refusal(event: &StoredEvent, number: Option<usize>) -> String {
     format!("{BAD}{mark}{BAD:#} {number}{what}{text}\n  {DIM}{}, event {}{DIM:#}", event.checkpoint, event.event_id)
 }
 
+/// The hooks that ran.
+#[derive(Default)]
+struct HooksRan<'a> {
+    /// Those that were asked for a verdict.
+    asked: BTreeSet<&'a str>,
+    /// How often they were.
+    times: usize,
+    /// How long all of them took.
+    took: Duration,
+}
+
 /// The findings about one turn.
 #[derive(Default)]
 struct Summary<'a> {
@@ -73,9 +84,7 @@ struct Summary<'a> {
     /// Texts of the host, by the event.
     host: BTreeMap<&'a str, Vec<&'a StoredEvent>>,
     texts: usize,
-    asked: BTreeSet<&'a str>,
-    times: usize,
-    took: Duration,
+    ran: HooksRan<'a>,
     /// How often hooks did not run, by the reason.
     not_run: BTreeMap<&'a str, usize>,
     /// Patterns that nearly matched a tool.
@@ -125,8 +134,8 @@ impl<'a> Summary<'a> {
             }
             (None, true, verdict) => {
                 if let Some(verdict) = verdict {
-                    self.asked.insert(&hook.hook);
-                    self.times += 1;
+                    self.ran.asked.insert(&hook.hook);
+                    self.ran.times += 1;
                     if verdict == VerdictKind::Respond.as_str() && event.substituted {
                         self.answered.entry(&hook.hook).or_default().push(event);
                     }
@@ -138,7 +147,7 @@ impl<'a> Summary<'a> {
         }
         if hook.ran {
             let millis = hook.duration_ms.unwrap_or_default() / 1000.0;
-            self.took = self.took.saturating_add(Duration::try_from_secs_f64(millis).unwrap_or(Duration::MAX));
+            self.ran.took = self.ran.took.saturating_add(Duration::try_from_secs_f64(millis).unwrap_or(Duration::MAX));
         }
     }
 
@@ -244,12 +253,16 @@ impl<'a> Summary<'a> {
             0 => String::new(),
             texts => format!("; {} of skills", counted(texts, "text")),
         };
-        if self.times == 0 && self.is_quiet() {
+        if self.ran.times == 0 && self.is_quiet() {
             return format!("{NOBODY_ASKED}{texts}");
         }
-        let hooks = counted(self.asked.len(), "hook");
-        let times = if self.times == 1 { "once".to_owned() } else { counted(self.times, "time") };
-        format!("{}, {counts}; {hooks} asked {times}, {}{texts}", counted(self.calls.len(), "call"), time(self.took))
+        let hooks = counted(self.ran.asked.len(), "hook");
+        let times = if self.ran.times == 1 { "once".to_owned() } else { counted(self.ran.times, "time") };
+        format!(
+            "{}, {counts}; {hooks} asked {times}, {}{texts}",
+            counted(self.calls.len(), "call"),
+            time(self.ran.took)
+        )
     }
 
     /// The hooks that did not run, on one line.

@@ -5,7 +5,6 @@ use domain::store::{StoredEvent, StoredRecord};
 use super::inserts;
 use crate::body;
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement};
-use crate::migration::Way;
 
 /// How many rows are brought over at a time.
 const PAGE: i64 = 500;
@@ -30,29 +29,22 @@ const POSTGRES: &str = "CREATE TABLE events_before (seq BIGINT GENERATED ALWAYS 
                         tool TEXT, is_test BOOLEAN NOT NULL, ruling TEXT NOT NULL, text TEXT, permit TEXT, \
                         substituted BOOLEAN NOT NULL, hooks TEXT NOT NULL)";
 
-/// Brings all events from `events_before` into the tables of today, or back.
-pub(crate) fn bring_over(db: &dyn Db, way: Way) -> Result<(), Failure> {
-    match way {
-        Way::Up => {
-            pages(
-                db,
-                &format!("SELECT seq, {COLUMNS} FROM events_before WHERE TRUE"),
-                "seq",
-                &mut old_event,
-                |page| db.run_all(&inserts(page.into_iter()).concat()),
-            )?;
-            db.script("DROP TABLE events_before")
-        }
-        Way::Down => {
-            db.script(match db.dialect() {
-                Dialect::Sqlite => SQLITE,
-                Dialect::Postgres => POSTGRES,
-            })?;
-            pages(db, super::FOUND, "e.seq", &mut super::event, |page| {
-                db.run_all(&page.into_iter().map(old_insert).collect::<Vec<_>>())
-            })
-        }
-    }
+/// Brings all events from `events_before` into the tables of today.
+pub(crate) fn bring_over(db: &dyn Db) -> Result<(), Failure> {
+    let select = format!("SELECT seq, {COLUMNS} FROM events_before WHERE TRUE");
+    pages(db, &select, "seq", &mut old_event, |page| db.run_all(&inserts(page.into_iter()).concat()))?;
+    db.script("DROP TABLE events_before")
+}
+
+/// Takes all events back into a table `events_before`.
+pub(crate) fn take_back(db: &dyn Db) -> Result<(), Failure> {
+    db.script(match db.dialect() {
+        Dialect::Sqlite => SQLITE,
+        Dialect::Postgres => POSTGRES,
+    })?;
+    pages(db, super::FOUND, "e.seq", &mut super::event, |page| {
+        db.run_all(&page.into_iter().map(old_insert).collect::<Vec<_>>())
+    })
 }
 
 /// Hands all rows of `select` on, some at a time, in the order of `seq`.

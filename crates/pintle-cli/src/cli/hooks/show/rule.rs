@@ -10,7 +10,7 @@ use super::super::stored::{called, label, refused, text as said};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment_of;
-use crate::timeline::clip;
+use crate::text::clip;
 use host::config::Config;
 
 const BOLD: Style = Style::new().bold();

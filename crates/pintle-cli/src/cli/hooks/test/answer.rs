@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::session::BLOCKED;
 use crate::error::{CliError, FAILED};
-use crate::timeline::clip;
+use crate::text::clip;
 use host::mcp_names::{is_mcp, names_mcp};
 use host::tool_names::{is_about, meant};
 

@@ -8,7 +8,7 @@ use super::super::stored::text;
 use crate::clean::{clean, prose};
 use crate::cli::session::BLOCKED;
 use crate::error::FAILED;
-use crate::timeline::clip;
+use crate::text::clip;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -18,7 +18,7 @@ use store::StoreOpenError;
 use store::foreign;
 
 use crate::error::CliError;
-use crate::timeline::clip;
+use crate::text::clip;
 
 /// The tables that are read: hooks in either layout, and what they refer to.
 const TABLES: [&str; 6] = ["hooks", "hook_agents", "agent_hooks", "agents", "tenants", "tenant_hook_budget"];

@@ -1,0 +1,35 @@
+//! Texts, times and numbers as lines of a terminal show them.
+
+use std::time::Duration;
+
+use crate::clean::line;
+
+/// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
+const MAX_SHOWN: usize = 100;
+
+/// A number of things.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal or turns the direction
+/// of reading around.
+pub fn clip(text: &str) -> String {
+    let end = text.char_indices().nth(MAX_SHOWN).map_or(text.len(), |(end, _)| end);
+    let mut shown = line(&text[..end]);
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A time in the unit that people read it in.
+pub fn time(took: Duration) -> String {
+    let us = took.as_micros();
+    match us {
+        0..1000 => format!("{us} µs"),
+        1000..10_000 => format!("{:.1} ms", took.as_secs_f64() * 1e3),
+        10_000..1_000_000 => format!("{} ms", took.as_millis()),
+        _ => format!("{:.1} s", took.as_secs_f64()),
+    }
+}
