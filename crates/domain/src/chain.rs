@@ -161,6 +161,13 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         places.into_iter().map(|place| row[place]).collect()
     }
 
+    /// The numbers of the hooks that stand before the last one that changed the value, and were not asked.
+    pub(crate) fn passed_over(&self) -> Vec<usize> {
+        let row = self.roster.at(C::KIND);
+        let before = 0..self.last_rewriter.unwrap_or(0);
+        before.filter(|place| !self.asked.contains(place)).map(|place| row[place]).collect()
+    }
+
     /// Hands over the records so far; the chain goes on without them.
     pub(crate) fn take_records(&mut self) -> RecordLines {
         std::mem::take(&mut self.records)

@@ -34,8 +34,10 @@ pub struct Clearing<'a> {
     /// The last call that the gates let pass as it is.
     gated: Option<ToolCall>,
     question: Option<(HookName, Reason)>,
-    /// The numbers of the `before_tool` hooks that were asked.
-    asked: Vec<usize>,
+    /// The numbers of the `before_tool` hooks that were asked, and of those that were passed over.
+    earlier: Earlier,
+    /// The hooks that were asked once more, and the call that it was about.
+    settled: Option<(ToolCall, Vec<usize>)>,
     owner_asked: Option<HookName>,
     /// The number of chains that were begun; keeps the versions of their subjects apart.
     chains: u32,
@@ -51,6 +53,19 @@ pub struct GateNotes {
     pub notes: Vec<Note>,
     /// Whether one of them changed the input: then nobody is to read what was there before.
     pub rewritten: bool,
+}
+
+/// The `before_tool` hooks that a chain came to, by their numbers.
+#[derive(Default)]
+struct Earlier {
+    asked: Vec<usize>,
+    passed_over: Vec<usize>,
+}
+
+impl Earlier {
+    fn of(chain: &Chain<'_, BeforeTool>) -> Self {
+        Self { asked: chain.asked(), passed_over: chain.passed_over() }
+    }
 }
 
 enum Phase<'a> {
@@ -153,7 +168,8 @@ impl<'a> Clearing<'a> {
             phase: Phase::Before(before),
             gated: None,
             question: None,
-            asked: Vec::new(),
+            earlier: Earlier::default(),
+            settled: None,
             owner_asked: None,
             chains: 0,
             records: RecordLines::new(),
@@ -211,9 +227,9 @@ impl<'a> Clearing<'a> {
     }
 
     fn after_rewriters(&mut self, chain: Chain<'a, BeforeTool>) -> Phase<'a> {
-        let Conclusion { subject, ruling, records, asked, .. } = chain.conclude();
+        self.earlier = Earlier::of(&chain);
+        let Conclusion { subject, ruling, records, .. } = chain.conclude();
         self.records.append(records);
-        self.asked = asked;
         self.owner_asked = subject.owner;
         let call = subject.call;
         match ruling {
@@ -221,7 +237,7 @@ impl<'a> Clearing<'a> {
             Ruling::Abort(aborted) => Phase::Done(ClearingOutcome::Abort { call, aborted }),
             Ruling::Ask { why, .. } => match why {},
             Ruling::Respond { by, with } => self.after_respond(by, *with, call),
-            Ruling::Proceed if self.gated.as_ref() == Some(&call) => self.approve(call),
+            Ruling::Proceed if self.gated.as_ref() == Some(&call) => self.ask_again(call, false, Then::Approve),
             Ruling::Proceed => self.gates(call, Then::Approve),
         }
     }
@@ -262,15 +278,12 @@ impl<'a> Clearing<'a> {
         self.gated = Some(call.clone());
         match then {
             Then::Owner(mut before) => {
-                let asked = before.asked();
+                self.earlier = Earlier::of(&before);
                 let subject = BeforeTool { owner: before.subject().owner.clone(), call: call.clone() };
                 before.replace(subject);
-                self.recheck(call, changed, &asked, Then::Owner(before))
+                self.ask_again(call, changed, Then::Owner(before))
             }
-            Then::Approve => {
-                let asked = self.asked_but_the_owner();
-                self.recheck(call, changed, &asked, Then::Approve)
-            }
+            Then::Approve => self.ask_again(call, changed, Then::Approve),
             // The result was made for another input than the gates let pass, and its maker was asked already.
             Then::Substitute { by, .. } if changed => self.refuse_rewriting(by, call),
             Then::Substitute { .. } => self.then(call, then),
@@ -283,25 +296,28 @@ impl<'a> Clearing<'a> {
         self.records.append(if ran_before { records.again() } else { records });
     }
 
-    fn asked_but_the_owner(&self) -> Vec<usize> {
+    /// Asks hooks once more about the call as it ends up: those that were asked, if a gate changed the input after
+    /// them, and those that were passed over, if they want it now that it has another name. They may refuse it.
+    fn ask_again(&mut self, call: ToolCall, changed: bool, then: Then<'a>) -> Phase<'a> {
+        let settled = self.settled.as_ref().filter(|(about, _)| *about == call).map(|(_, hooks)| hooks.as_slice());
         let is_owner = |number: &usize| Some(&self.roster.hook(*number).name) == self.owner_asked.as_ref();
-        self.asked.iter().copied().filter(|number| !is_owner(number)).collect()
-    }
-
-    /// Those who were asked before a gate changed the input are asked once more on it.
-    fn recheck(&mut self, call: ToolCall, changed: bool, asked: &[usize], then: Then<'a>) -> Phase<'a> {
-        if !changed || asked.is_empty() {
+        let asked = self.earlier.asked.iter().filter(|number| changed && !is_owner(number));
+        let passed_over =
+            self.earlier.passed_over.iter().filter(|number| settled.is_none_or(|settled| !settled.contains(number)));
+        let hooks: Vec<usize> = asked.chain(passed_over).copied().collect();
+        if hooks.is_empty() {
             return self.then(call, then);
         }
         let subject = BeforeTool { owner: self.event_context.known.owner(&call.tool), call };
         let version = self.next_version();
-        let chain = Chain::again(self.roster.clone(), self.event_context, subject, asked).numbered_from(version);
+        let chain = Chain::again(self.roster.clone(), self.event_context, subject, &hooks).numbered_from(version);
         Phase::Again(chain, then)
     }
 
     fn after_again(&mut self, chain: Chain<'a, BeforeTool>, then: Then<'a>) -> Phase<'a> {
-        let Conclusion { subject, ruling, records, .. } = chain.conclude();
+        let Conclusion { subject, ruling, records, asked, .. } = chain.conclude();
         self.records.append(records);
+        self.settled = Some((subject.call.clone(), asked));
         match ruling {
             Ruling::Proceed => self.then(subject.call, then),
             Ruling::Deny(denied) => Phase::Done(ClearingOutcome::Refused { call: subject.call, denied }),

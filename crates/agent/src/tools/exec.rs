@@ -169,6 +169,8 @@ impl Exec {
 
     async fn start(&self, command: &str) -> Result<(Child, Receiver), String> {
         let mut vars = self.env.clone();
+        // A bare `cd -` or `cd NAME` must not lead to where whoever started the host has been.
+        vars.retain(|(name, _)| name != "OLDPWD" && name != "CDPATH");
         // The last one of a name counts, so nothing above takes it away.
         vars.push((INSIDE_EXEC.into(), "1".into()));
         let launch = Launch { argv: self.command_line(command)?, dir: Some(self.workspace.clone()), vars };

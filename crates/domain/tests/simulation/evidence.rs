@@ -185,6 +185,15 @@ impl Cleared {
         }
     }
 
+    /// Whoever wants the call as it ends up was asked, whatever the call was named before.
+    pub(crate) fn nobody_is_renamed_past(&self) {
+        let ClearingOutcome::Run(call) = &self.outcome else { return };
+        for number in self.roster.at(CheckpointKind::BeforeTool).iter().filter(|number| self.applies(**number, call)) {
+            let asked = |asked: &Asked| (asked.kind, asked.hook) == (CheckpointKind::BeforeTool, *number);
+            assert!(self.log.iter().any(asked), "{} was never asked: {call:?}", self.roster.hook(*number).name);
+        }
+    }
+
     fn applies(&self, number: usize, call: &ToolCall) -> bool {
         let hook = self.roster.hook(number);
         let facts = Facts::of_call(call);
@@ -272,6 +281,7 @@ impl Cleared {
         self.passes_only_what_was_seen();
         self.nothing_passes_unasked();
         self.gates_precede_owners();
+        self.nobody_is_renamed_past();
         self.who_was_asked_sees_what_gates_changed();
         self.the_strictest_wins();
         self.ends_in_time();

@@ -273,7 +273,7 @@ fn the_gate_is_listed_and_holds_for_sub_agents() {
     user_prompt_submit
       1. pii-redactor     agent    priority 900  off, script, global, [time], version 1  builtin, [id]
     pre_tool_use
-      1. agents.main.ask  native   priority 0    [time], of agent main, matcher /(?s)^ex.*$/  [root]/config/pintle/pintle.toml:7:8
+      1. agents.main.ask  native   priority 0     [time], of agent main, matcher /(?s)^ex.*$/  [root]/config/pintle/pintle.toml:7:8
       2. pii-redactor     agent    priority 900  off, script, global, [time], version 1  builtin, [id]
     ");
     let seen = env.pintle(&["run", "--quiet", "please"]);

@@ -144,8 +144,9 @@ impl TestEnv {
     pub(crate) fn redact(&self, text: &str) -> String {
         let text = text.replace(&self.path("").display().to_string().trim_end_matches('/').to_string(), "[root]");
         let text = text.replace(env!("CARGO_BIN_EXE_pintle"), "[pintle]");
-        // A column of times is aligned to the right: how long something took must not move it.
-        let column = Regex::new(r" {2,}\d+(\.\d+)? (µs|ms|s)\b").unwrap();
+        // A column of times is aligned to the right, at least three spaces behind a word: how long something took must not
+        // move it.
+        let column = Regex::new(r" {3,}\d+(\.\d+)? (µs|ms|s)\b").unwrap();
         let text =
             column.replace_all(&text, |found: &Captures<'_>| format!("{:>1$}", "[time]", found[0].chars().count()));
         let rules = [

@@ -160,13 +160,13 @@ fn an_event_is_one_or_none_or_several() {
     insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @"
     exit 2
     --- err
-    error: EVENT_ID is empty
-      hint: `pintle why` shows the newest turn, with its events' ids
+    error: ID is empty
+      hint: `pintle why --list` shows the turns, `pintle why` the newest one
 
     exit 1
     --- err
-    error: there is no record of an event `zzz`
-      hint: `pintle why` shows the newest turn, with its events' ids
+    error: there is no record of an event, a turn, a session or a call `zzz`
+      hint: `pintle why --list` shows the turns, `pintle why -v` the newest one with its events' ids
 
     exit 1
     --- err

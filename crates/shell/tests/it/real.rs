@@ -64,7 +64,8 @@ fn names(texts: &[Twin]) -> BTreeSet<String> {
         let cut = |letter: char| letter.is_whitespace() || ";|&()<>'\"`$={}\\,/".contains(letter);
         for word in twin.text.split(cut).chain(twin.text.split_whitespace()) {
             let plain = !word.is_empty() && word.len() < 60 && !word.contains(['/', '\0']) && !word.starts_with('.');
-            if plain && !["sh", "bash", "dash", "rbash"].contains(&word) {
+            // Shells stand there as they are; commands of bash alone are programs that nobody installs.
+            if plain && !["sh", "bash", "dash", "rbash", "pushd", "popd"].contains(&word) {
                 names.insert(word.to_owned());
             }
         }

@@ -23,6 +23,67 @@ fn who_was_asked_sees_what_a_gate_made_of_the_input() {
         );
 }
 
+/// A call to `read` that `r` renames to `exec`, behind a hook `a` that is about `exec` only.
+fn renamed() -> Case {
+    Case::new(vec![before("a").matching("^exec$"), before("n").matching("^read$"), before("r"), gate("g")])
+        .script(Script::default().says("r", Verdict::<BeforeTool>::Modify(patch(Some("exec"), None))))
+}
+
+#[test]
+fn who_was_passed_over_is_asked_once_a_call_has_its_name() {
+    renamed().check(
+        "read",
+        r#"
+        before_tool n sees read {"cmd":"ls"}
+        before_tool r sees read {"cmd":"ls"}
+        pre_tool_use g sees exec {"cmd":"ls"}
+        before_tool a sees exec {"cmd":"ls"}
+        => run exec {"cmd":"ls"}
+        before_tool a not run, ^exec$ does not match read
+        before_tool n continue
+        before_tool r modify [{"op":"replace","path":"/tool","value":"exec"}]
+        pre_tool_use g continue
+        before_tool a again continue
+        "#,
+    );
+    let outcome = |said: Verdict<BeforeTool>| {
+        let case = renamed();
+        let script = case.script.says("a", said);
+        came_to(&Case { script, ..Case::new(case.hooks) }.clear(call("read", "ls")).1)
+    };
+    let refused = "Tool execution denied by hook: hooks kept rewriting the input (hook \"a\")";
+    assert_eq!(outcome(deny_before()), "Tool execution denied by hook: no (hook \"a\")");
+    assert_eq!(outcome(modify("ls")), r#"run exec {"cmd":"ls"}"#, "the same call again is no change");
+    assert_eq!(outcome(modify("pwd")), refused);
+    assert_eq!(outcome(respond(None)), refused);
+    let abort = Abort { abort_scope: AbortScope::Turn, reason: "stop".into() };
+    assert_eq!(outcome(Verdict::Abort(abort)), "hook aborted turn during before_tool: stop");
+}
+
+#[test]
+fn who_was_passed_over_is_asked_before_the_owner_of_a_renamed_tool() {
+    let hooks = vec![before("a").matching("^web$"), before("r").matching("^read$"), before("z"), gate("g")];
+    let script = || Script::default().says("r", Verdict::<BeforeTool>::Modify(patch(Some("web"), None)));
+    let case = |script| Case::new(hooks.clone()).owned(&[("web", "z")]).script(script);
+    case(script().says("z", respond(None))).check(
+        "read",
+        r#"
+        before_tool r sees read {"cmd":"ls"}
+        pre_tool_use g sees web {"cmd":"ls"}
+        before_tool a sees web {"cmd":"ls"}
+        before_tool z sees web {"cmd":"ls"}
+        => z answers web {"cmd":"ls"}: answer
+        before_tool a not run, ^web$ does not match read
+        before_tool r modify [{"op":"replace","path":"/tool","value":"web"}]
+        pre_tool_use g continue
+        before_tool a again continue
+        before_tool z respond
+        "#,
+    );
+    let denied = case(script().says("a", deny_before()).says("z", respond(None))).clear(call("read", "ls")).1;
+    assert_eq!(came_to(&denied), "Tool execution denied by hook: no (hook \"a\")");
+}
+
 /// What hook `a` says when it is asked once more, and what comes of it.
 fn asked_again(second: Verdict<BeforeTool>) -> String {
     let script =

@@ -107,6 +107,7 @@ fn what_was_accepted_counts() {
     let place = place();
     trust(&place);
     insta::assert_snapshot!(place.said(), @r#"
+    left out: work/pintle.toml: never counts in a found file: tools.exec.shell
     work/pintle.toml:32:1: hooks.processes.bad.colour: unknown key "hooks.processes.bad.colour"; known here: enabled, priority, transport, command, dir, env, observe, intercept, timeout_ms, on_failure, matcher, respond, events, start_timeout_ms, inherit_env, pair, strict
     hook own armed; before_tool 5s Close; after_tool 5s Continue paired
     hook redact armed
@@ -242,8 +243,9 @@ fn a_hook_that_has_come_since_is_a_stranger() {
     let loaded = place.load().unwrap();
     let new = loaded.config.hooks.iter().find(|loaded| loaded.hook.name.as_str() == "new").unwrap();
     assert_eq!(outline(&new.hook), "hook new untrusted; approve_tool 60s Close");
-    assert_eq!(loaded.left_out.len(), 1);
-    assert!(loaded.left_out[0].contains("left out: hooks.processes.new ("), "{}", loaded.left_out[0]);
+    let [new, never] = loaded.left_out.as_slice() else { panic!("{:?}", loaded.left_out) };
+    assert!(never.contains("never counts in a found file: tools.exec.shell"), "{never}");
+    assert!(new.contains("left out: hooks.processes.new ("), "{new}");
 }
 
 #[test]
