@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::clean::line;
+use domain::hook::Hook;
+
+use crate::clean::{clean, line};
 
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
 const MAX_SHOWN: usize = 100;
@@ -10,6 +12,18 @@ const MAX_SHOWN: usize = 100;
 /// A number of things.
 pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// The most names that a line shows of many.
+const MAX_NAMES: usize = 5;
+
+/// The names of `hooks`, or the first of them and how many more there are.
+pub(crate) fn few_names(hooks: &[&Hook]) -> String {
+    let names: Vec<String> = hooks.iter().take(MAX_NAMES).map(|hook| clean(hook.name.as_str())).collect();
+    match hooks.len() - names.len() {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
 }
 
 /// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal or turns the direction

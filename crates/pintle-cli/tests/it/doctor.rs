@@ -48,7 +48,7 @@ fn a_guard_that_answers_the_canary_is_armed() {
     ✓ guard          guard  before_tool answered continue in [time]
     ! hook           off    disabled
     ✓ hook           words  it answered hook.hello
-    ! order          guard  hook "both" may answer for a tool before this one, which also matches it, is asked
+    ! order          both   may answer for a tool before others that also match it are asked: guard
     ✓ store                 sqlite://pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
@@ -86,16 +86,10 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     ✗ guard          odd    unproven at the canary: at before_tool it broke the protocol: unknown action "deny"; did you mean "deny_tool"?
     ✗ guard          rude   unproven at hello: could not start: exited with status 3 before it answered hook.hello
     ✗ guard          slow   unproven at the canary: at before_tool it timed out after [time]
-    ! order          idle   hook "gone" may answer for a tool before this one, which also matches it, is asked
-    ! order          odd    hook "gone" may answer for a tool before this one, which also matches it, is asked
-    ! order          rude   hook "gone" may answer for a tool before this one, which also matches it, is asked
-    ! order          slow   hook "gone" may answer for a tool before this one, which also matches it, is asked
-    ! order          odd    hook "idle" may answer for a tool before this one, which also matches it, is asked
-    ! order          rude   hook "idle" may answer for a tool before this one, which also matches it, is asked
-    ! order          slow   hook "idle" may answer for a tool before this one, which also matches it, is asked
-    ! order          rude   hook "odd" may answer for a tool before this one, which also matches it, is asked
-    ! order          slow   hook "odd" may answer for a tool before this one, which also matches it, is asked
-    ! order          slow   hook "rude" may answer for a tool before this one, which also matches it, is asked
+    ! order          gone   may answer for a tool before others that also match it are asked: idle, odd, rude, slow
+    ! order          idle   may answer for a tool before others that also match it are asked: odd, rude, slow
+    ! order          odd    may answer for a tool before others that also match it are asked: rude, slow
+    ! order          rude   may answer for a tool before others that also match it are asked: slow
     ✓ store                 sqlite://pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]

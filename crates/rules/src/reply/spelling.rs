@@ -22,8 +22,11 @@ const ELSEWHERE: [&str; 9] =
 
 /// The one of `known` that `name` is, in whatever case.
 pub(super) fn known_as(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let upper = |text: &'_ str| text.chars().flat_map(char::to_uppercase).collect::<Vec<_>>();
-    known.iter().find(|known| **known == name || (known.len() <= name.len() && upper(known) == upper(name))).copied()
+    let exact = known.iter().find(|known| **known == name);
+    let upper = |text: &'static str| text.chars().flat_map(char::to_uppercase);
+    let spelled =
+        |known: &&&'static str| known.len() <= name.len() && name.chars().flat_map(char::to_uppercase).eq(upper(known));
+    exact.or_else(|| known.iter().find(spelled)).copied()
 }
 
 /// `members` with the known ones under their names. Of several spellings that differ in value the strictest counts.
@@ -85,8 +88,14 @@ pub(super) fn near_misses(members: &Object, known: &[&'static str]) -> Vec<Strin
 
 /// Whether `name` is `known` with other signs between its words or with a mistake in it.
 fn is_near(name: &str, known: &str) -> bool {
-    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    let (name, known): (String, String) = (letters(name), letters(known));
+    fn letters(text: &str) -> impl Iterator<Item = char> + '_ {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
+    }
+    // Most names begin with another letter, and cost nothing more.
+    if letters(name).next() != letters(known).next() {
+        return false;
+    }
+    let (name, known): (String, String) = (letters(name).collect(), letters(known).collect());
     let most = if known.len() < LONG_CHARS { 1 } else { 2 };
-    name.chars().next() == known.chars().next() && edits(&name, &known) <= most
+    edits(&name, &known) <= most
 }

@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 use super::super::question::{Question, QuestionTexts};
 use super::canary::{CANARY, Reachable, answered, identity};
 use super::{Check, State, stored};
+use crate::text::few_names;
 use host::config::trust::is_changed;
 use host::host::Host;
 
@@ -43,11 +44,10 @@ pub(super) fn shadows(host: &Host) -> Vec<Check> {
     let servers = host.server_tools();
     let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
     let set = dispatcher.set();
-    let pairs = set.roster().shadowed(&tools);
-    let told = pairs.into_iter().map(|(first, later)| {
-        let message =
-            format!("hook \"{}\" may answer for a tool before this one, which also matches it, is asked", first.name);
-        Check::new("order", later.name.as_str(), State::Note, message)
+    let told = set.roster().shadowed(&tools).into_iter().map(|(first, later)| {
+        let others = few_names(&later);
+        let message = format!("may answer for a tool before others that also match it are asked: {others}");
+        Check::new("order", first.name.as_str(), State::Note, message)
     });
     told.collect()
 }

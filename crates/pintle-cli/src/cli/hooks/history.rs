@@ -11,9 +11,10 @@ use rules::admin::{AdminError, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_
 
 use super::super::{Global, terminal};
 use super::stored::{find, json, refused, text, with_admin};
-use crate::clean::clean;
+use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::{moment_of, when};
+use crate::operator;
 use crate::text::clip;
 
 const BOLD: Style = Style::new().bold();
@@ -52,12 +53,20 @@ pub struct HistoryArgs {
     /// Go on where the page before ended: what it printed as its cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
+    /// The whole text of one execution's fault, secrets included: its id, as --json has it; only a person may ask
+    #[arg(long, value_name = "EXECUTION_ID", conflicts_with_all = [
+        "hook", "event", "decision", "session", "agent", "since", "until", "limit", "cursor",
+    ])]
+    detail: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
+    if let Some(id) = &args.detail {
+        return detail(global, id, args.json);
+    }
     let query = query(args, Timestamp::now())?;
     let page = with_admin(global, async |rule_admin, by| {
         let mut query = query.clone();
@@ -82,6 +91,22 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
             page.next_cursor
         ));
     }
+    Ok(0)
+}
+
+/// The execution `id` with the whole text of its fault, which everybody else sees masked.
+fn detail(global: &Global, id: &str, as_json: bool) -> Result<u8, CliError> {
+    operator::require()?;
+    let found = with_admin(global, async |rule_admin, by| rule_admin.execution(by, id).await.map_err(refused))?;
+    if as_json {
+        terminal::say(&json(&found)?)?;
+        return Ok(0);
+    }
+    let whole = found["errorDetail"].as_str().map_or_else(
+        || "nothing more is kept of it: it did not fail, or `agent_hooks.error_detail_days` are over".to_owned(),
+        prose,
+    );
+    terminal::say(&format!("{}{whole}\n", line(&found)))?;
     Ok(0)
 }
 

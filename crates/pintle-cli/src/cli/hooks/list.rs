@@ -17,6 +17,7 @@ use super::ListArgs;
 use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
+use crate::text::few_names;
 use host::host::{load, open_store};
 use host::tool_names::of_servers;
 
@@ -133,9 +134,9 @@ impl Listing {
         }
         for (first, later) in self.roster.shadowed(tools) {
             text.push_str(&format!(
-                "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before `{}`, which also matches it, is asked\n",
+                "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before others that also match it are asked: {}\n",
                 clean(first.name.as_str()),
-                clean(later.name.as_str()),
+                few_names(&later),
             ));
         }
         text

@@ -104,3 +104,39 @@ fn a_page_that_ends_before_the_end_says_how_to_go_on() {
     let rest = env.pintle(&["hooks", "history", "--limit", "2", "--since", since, "--cursor", cursor]);
     assert_eq!((rest.code, rest.out.lines().count()), (Some(0), 1), "{rest}");
 }
+
+/// A command that fails with a secret in its words.
+const LEAKS: &str = r#"[[hook]]
+name = "leaks"
+event = "pre_tool_use"
+handler_type = "command"
+scope = "tenant"
+matcher = "^exec$"
+
+[hook.config]
+command = "echo 'mail ann@example.org, Authorization: Bearer s3cr3t-t0ken-0123456789' >&2; exit 3"
+"#;
+
+#[test]
+fn the_whole_text_of_a_fault_is_for_a_person_only() {
+    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "true"}}]}, {"text": "Done."}"#;
+    let env = scripted(call, "tools = ['exec']\n");
+    assert_eq!(add(&env, LEAKS).code, Some(0));
+    let secrets = ["ann@example.org", "s3cr3t-t0ken-0123456789"];
+    let shows = |text: &str| secrets.iter().filter(|secret| text.contains(*secret)).count();
+    let run = env.pintle(&["run", "go"]);
+    assert!(run.err.contains("leaks"), "{run}");
+    for args in [&["why"][..], &["why", "-vv"], &["why", "--json"], &["hooks", "history"], &["hooks", "show", "leaks"]]
+    {
+        let seen = env.pintle(args);
+        assert_eq!((seen.code, shows(&seen.to_string())), (Some(0), 0), "{args:?}: {seen}");
+    }
+    assert_eq!(shows(&run.to_string()), 0, "{run}");
+    let found: Value = serde_json::from_str(&env.raw(&["hooks", "history", "--json"])).unwrap();
+    let id = found["executions"][0]["id"].as_str().unwrap();
+    let alone = env.pintle(&["hooks", "history", "--detail", id]);
+    assert_eq!((alone.code, shows(&alone.to_string())), (Some(5), 0), "{alone}");
+    let person = super::operate(&env, &["hooks", "history", "--detail", id]);
+    assert_eq!((person.code, shows(&person.to_string())), (Some(0), 2), "{person}");
+    assert_eq!(env.pintle(&["hooks", "history", "--detail", id, "--limit", "3"]).code, Some(2));
+}
