@@ -7,14 +7,15 @@ use std::time::Duration;
 use domain::approval::Approval;
 use domain::checkpoint::CheckpointKind;
 use domain::clearing::{ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute};
-use domain::id::HookName;
+use domain::id::{EventId, HookName};
 use domain::json::Object;
-use domain::record::EventRecord;
+use domain::record::{EventRecord, EventRuling};
 use domain::ruling::Aborted;
 use domain::tool::{Digest, ToolCall, ToolOutput};
+use domain::verdict::VerdictKind;
 
 use super::{Dispatcher, Ids, has_stored};
-use crate::approvals::{OpenQuestion, QuestionResult, nobody_to_ask};
+use crate::approvals::{OpenQuestion, QuestionResult, WaitEnd, nobody_to_ask};
 use crate::permit::Permit;
 
 /// The refusal of a call whose clearing could not be written down.
@@ -95,6 +96,15 @@ enum Person {
     Waiting(Box<Approval>),
 }
 
+/// What persons said of one call, over all the times that its clearing began.
+#[derive(Default)]
+struct Said {
+    /// The calls that they approved: digest and approval. Each is used up already, for this clearing.
+    yes: Vec<(String, String)>,
+    /// The refusal of whatever is asked next, in words for the model.
+    no: Option<String>,
+}
+
 /// A clearing that came to its end, before its record is kept.
 struct Concluded {
     outcome: ClearingOutcome,
@@ -108,6 +118,39 @@ impl Dispatcher {
     /// Clears one tool call: `before_tool`, the gates, the approvers, the person. The record of a call that may run
     /// is committed before this returns.
     pub async fn clear(&self, call: ToolCall) -> Clearance {
+        self.clear_resumed(call, &mut BTreeMap::new()).await
+    }
+
+    /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
+    /// a no stays a no, and a question stays open, also when no hook asks any more. An entry that was used is removed.
+    ///
+    /// Where somebody waits for a person here, the clearing begins again after every answer, as it does when a parked
+    /// turn is resumed: the hooks that are in force then rule, and the approval answers for nothing but the question.
+    pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
+        let mut said = Said::default();
+        loop {
+            let clearance = self.clear_once(call.clone(), &mut said).await;
+            let clearance = self.settled(clearance, open);
+            let (Clearance::Waiting { approval, .. }, Some(approvals)) = (&clearance, &self.approvals) else {
+                return clearance;
+            };
+            let digest = approval.digest.clone();
+            match approvals.wait(approval, &self.cancel).await {
+                WaitEnd::Left => return clearance,
+                WaitEnd::Answered(None) => drop(open.remove(&digest)),
+                WaitEnd::Answered(Some(left)) => drop(open.insert(digest, left)),
+                WaitEnd::Refused(text) => {
+                    let no = OpenQuestion::No(format!("{text} (asked by hook \"{}\")", approval.by));
+                    open.insert(digest, no);
+                    said.no = Some(text);
+                }
+            }
+            self.current.live.look().await;
+        }
+    }
+
+    /// Clears a call without waiting for anybody but hooks.
+    async fn clear_once(&self, call: ToolCall, said: &mut Said) -> Clearance {
         let mut ids = Ids::default();
         let set = self.current.set();
         let began = self.evidence.moment();
@@ -116,14 +159,17 @@ impl Dispatcher {
         loop {
             self.drive(&set, &mut ids, &mut clearing).await;
             let Some(question) = clearing.question() else { break };
-            match self.ask_person(question).await {
+            match self.ask_person(question, said).await {
                 QuestionResult::Yes { id } => {
                     person = Person::Approved { id };
                     clearing.approved();
                 }
                 QuestionResult::No(text) => clearing.refused(&text),
-                QuestionResult::Later(waiting) => {
-                    person = Person::Waiting(waiting);
+                QuestionResult::Waiting { approval, is_new } => {
+                    if let Some(why) = approval.again_because.as_ref().filter(|_| is_new) {
+                        self.asked_again(&approval, why).await;
+                    }
+                    person = Person::Waiting(approval);
                     break;
                 }
             }
@@ -164,10 +210,8 @@ impl Dispatcher {
         }
     }
 
-    /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
-    /// a no stays a no, and a question stays open, also when no hook asks any more. An entry that was used is removed.
-    pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
-        let clearance = self.clear(call).await;
+    /// What `clearance` comes to with what persons were asked about the call.
+    fn settled(&self, clearance: Clearance, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
         let Clearance::Run(permit, gate_notes) = clearance else { return clearance };
         if permit.approval().is_some() {
             // A person said yes in the meantime: that is the answer, and nothing is open.
@@ -229,10 +273,31 @@ impl Dispatcher {
         }
     }
 
-    async fn ask_person(&self, question: ApprovalQuestion<'_>) -> QuestionResult {
-        match &self.approvals {
-            Some(approvals) => approvals.put(&self.who, question, &self.cancel).await,
-            None => QuestionResult::No(nobody_to_ask(question.why.as_str())),
+    async fn ask_person(&self, question: ApprovalQuestion<'_>, said: &mut Said) -> QuestionResult {
+        if let Some(text) = said.no.take() {
+            return QuestionResult::No(text);
         }
+        let Some(approvals) = &self.approvals else {
+            return QuestionResult::No(nobody_to_ask(question.why.as_str()));
+        };
+        let digest = Digest::of(&self.who, question.call).to_string();
+        if let Some((_, id)) = said.yes.iter().find(|(approved, _)| *approved == digest) {
+            return QuestionResult::Yes { id: id.clone() };
+        }
+        let place = self.known.place(&question.call.tool);
+        let result = approvals.look(&self.who, question, place).await;
+        if let QuestionResult::Yes { id } = &result {
+            said.yes.push((digest, id.clone()));
+        }
+        result
+    }
+
+    /// Keeps that an answer about the call of `approval` does not count, and why.
+    async fn asked_again(&self, approval: &Approval, why: &str) {
+        let text = Some(format!("a person must say again: {why}"));
+        let ruling = EventRuling { text, ..EventRuling::word(VerdictKind::Ask) };
+        let event = self.blank(EventId::fresh(), CheckpointKind::PreToolUse);
+        let (tool, input) = (Some(approval.tool.clone()), Some(Arc::new(approval.arguments.clone())));
+        self.evidence.keep(vec![EventRecord { tool, input, ruling, ..event }]).await;
     }
 }
