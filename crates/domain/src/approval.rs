@@ -186,13 +186,17 @@ impl Approval {
             tenant_id: self.tenant_id.clone(),
             ..Identity::top(self.agent_id.as_str(), self.session_id.as_str(), self.turn_id.clone())
         };
-        let call = ToolCall {
+        Digest::of(&who, &self.call())
+    }
+
+    /// The call that it is about.
+    pub fn call(&self) -> ToolCall {
+        ToolCall {
             id: self.tool_call_id.clone(),
             tool: self.tool.clone(),
             raw_tool: self.tool.clone(),
             arguments: self.arguments.clone(),
-        };
-        Digest::of(&who, &call)
+        }
     }
 
     /// Why the question does not count as it stands.

@@ -57,6 +57,8 @@ pub enum OpenQuestion {
     No(String),
     /// Nobody has answered.
     Waiting(Box<Approval>),
+    /// It may run there, and nowhere else.
+    There(CallPlace),
 }
 
 /// The refusal of a call that nobody approved in time.
@@ -88,9 +90,9 @@ pub(crate) enum QuestionResult {
 
 /// How the waiting for a person ended.
 pub(crate) enum WaitEnd {
-    /// Somebody said something, or time is over: what is left open about the call.
+    /// Somebody said yes, or touched the question: what is left open about the call.
     Answered(Option<OpenQuestion>),
-    /// It does not run, in words for the model.
+    /// Somebody said no, time is over, or nobody can say: in words for the model.
     Refused(String),
     /// Nobody wants to say here, or the turn is ending: the question stays in the store.
     Left,
@@ -204,19 +206,26 @@ impl Approvals {
         }
         let answered = match self.heard(waiting, how, cancel).await {
             Ok(answered) => answered,
-            Err(error) => return WaitEnd::Refused(not_kept(&error)),
+            Err(error) => return WaitEnd::Refused(of_hook(&not_kept(&error), waiting)),
         };
         if !answered {
             // Whoever is there does not want to say now, and a sub-agent cannot wait for later.
             let cannot_wait = self.mode == ApprovalMode::Subagent && !cancel.is_cancelled();
-            return if cannot_wait { WaitEnd::Refused(nobody_to_ask(&waiting.reason)) } else { WaitEnd::Left };
+            let nobody = || WaitEnd::Refused(of_hook(&nobody_to_ask(&waiting.reason), waiting));
+            return if cannot_wait { nobody() } else { WaitEnd::Left };
         }
         let id = waiting.id.clone();
         match self.on_store(move |store| store.approval(&id)).await {
-            Ok(Some(found)) => WaitEnd::Answered(left_open(found, self.clock.now())),
+            Ok(Some(found)) => {
+                let altered = found.is_altered();
+                match left_open(found, self.clock.now()) {
+                    Some(OpenQuestion::No(text)) if !altered => WaitEnd::Refused(text),
+                    left => WaitEnd::Answered(left),
+                }
+            }
             // Its session was deleted.
             Ok(None) => WaitEnd::Left,
-            Err(error) => WaitEnd::Refused(not_kept(&error)),
+            Err(error) => WaitEnd::Refused(of_hook(&not_kept(&error), waiting)),
         }
     }
 
@@ -274,15 +283,21 @@ impl Approvals {
 
 /// What is left open about the call of a question, at `now`.
 fn left_open(it: Approval, now: jiff::Timestamp) -> Option<OpenQuestion> {
-    let no = |text: &str| Some(OpenQuestion::No(format!("{text} (asked by hook \"{}\")", it.by)));
+    let no = |text: &str| Some(OpenQuestion::No(of_hook(text, &it)));
     match it.state_at(now) {
         ApprovalState::Refused => no(&refused(&it.note)),
         ApprovalState::Expired => no(TOO_LATE),
         ApprovalState::Waiting => Some(OpenQuestion::Waiting(Box::new(it))),
         // The row says yes or nothing yet, and somebody touched it: without a hook that asks again, that is no leave.
         ApprovalState::Void if it.is_altered() => no(ALTERED),
-        ApprovalState::Approved | ApprovalState::Used | ApprovalState::Void => None,
+        ApprovalState::Approved => it.place.map(OpenQuestion::There),
+        ApprovalState::Used | ApprovalState::Void => None,
     }
+}
+
+/// A refusal that names the hook that wanted a person to say.
+fn of_hook(text: &str, asked: &Approval) -> String {
+    format!("{text} (asked by hook \"{}\")", asked.by)
 }
 
 fn not_kept(error: &StoreError) -> String {

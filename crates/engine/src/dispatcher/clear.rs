@@ -96,14 +96,9 @@ enum Person {
     Waiting(Box<Approval>),
 }
 
-/// What persons said of one call, over all the times that its clearing began.
-#[derive(Default)]
-struct Said {
-    /// The calls that they approved: digest and approval. Each is used up already, for this clearing.
-    yes: Vec<(String, String)>,
-    /// The refusal of whatever is asked next, in words for the model.
-    no: Option<String>,
-}
+/// The calls that persons approved in one clearing, over all the times that it began: digest and approval. Each is used
+/// up already, for this clearing.
+type Approved = Vec<(String, String)>;
 
 /// A clearing that came to its end, before its record is kept.
 struct Concluded {
@@ -124,25 +119,30 @@ impl Dispatcher {
     /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
     /// a no stays a no, and a question stays open, also when no hook asks any more. An entry that was used is removed.
     ///
-    /// Where somebody waits for a person here, the clearing begins again after every answer, as it does when a parked
-    /// turn is resumed: the hooks that are in force then rule, and the approval answers for nothing but the question.
+    /// Where somebody waits for a person here, the clearing begins again after every answer that may let the call run, as
+    /// it does when a parked turn is resumed: the hooks that are in force then rule, and the approval answers for nothing
+    /// but the question.
     pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
-        let mut said = Said::default();
+        let mut approved = Approved::new();
+        if !open.is_empty() {
+            self.current.live.look().await;
+        }
         loop {
-            let clearance = self.clear_once(call.clone(), &mut said).await;
+            let clearance = self.clear_once(call.clone(), &mut approved).await;
             let clearance = self.settled(clearance, open);
-            let (Clearance::Waiting { approval, .. }, Some(approvals)) = (&clearance, &self.approvals) else {
+            let (Clearance::Waiting { approval, rewritten }, Some(approvals)) = (&clearance, &self.approvals) else {
                 return clearance;
             };
-            let digest = approval.digest.clone();
             match approvals.wait(approval, &self.cancel).await {
                 WaitEnd::Left => return clearance,
-                WaitEnd::Answered(None) => drop(open.remove(&digest)),
-                WaitEnd::Answered(Some(left)) => drop(open.insert(digest, left)),
+                WaitEnd::Answered(left) => match left {
+                    Some(left) => drop(open.insert(approval.digest.clone(), left)),
+                    None => drop(open.remove(&approval.digest)),
+                },
                 WaitEnd::Refused(text) => {
-                    let no = OpenQuestion::No(format!("{text} (asked by hook \"{}\")", approval.by));
-                    open.insert(digest, no);
-                    said.no = Some(text);
+                    self.said(approval, VerdictKind::Deny, text.clone()).await;
+                    let by = Some(approval.by.clone());
+                    return Clearance::Refused { call: approval.call(), text, by, rewritten: *rewritten };
                 }
             }
             self.current.live.look().await;
@@ -150,7 +150,7 @@ impl Dispatcher {
     }
 
     /// Clears a call without waiting for anybody but hooks.
-    async fn clear_once(&self, call: ToolCall, said: &mut Said) -> Clearance {
+    async fn clear_once(&self, call: ToolCall, approved: &mut Approved) -> Clearance {
         let mut ids = Ids::default();
         let set = self.current.set();
         let began = self.evidence.moment();
@@ -159,7 +159,7 @@ impl Dispatcher {
         loop {
             self.drive(&set, &mut ids, &mut clearing).await;
             let Some(question) = clearing.question() else { break };
-            match self.ask_person(question, said).await {
+            match self.ask_person(question, approved).await {
                 QuestionResult::Yes { id } => {
                     person = Person::Approved { id };
                     clearing.approved();
@@ -167,7 +167,8 @@ impl Dispatcher {
                 QuestionResult::No(text) => clearing.refused(&text),
                 QuestionResult::Waiting { approval, is_new } => {
                     if let Some(why) = approval.again_because.as_ref().filter(|_| is_new) {
-                        self.asked_again(&approval, why).await;
+                        let text = format!("a person must say again: {why}");
+                        self.said(&approval, VerdictKind::Ask, text).await;
                     }
                     person = Person::Waiting(approval);
                     break;
@@ -225,6 +226,14 @@ impl Dispatcher {
                 self.refused(CheckpointKind::PreToolUse, NOT_ANSWERED);
                 Clearance::Waiting { approval, rewritten }
             }
+            Some(OpenQuestion::There(there)) => match self.known.place(&permit.call().tool).differs_from(&there) {
+                None => Clearance::Run(permit, gate_notes),
+                Some(differs) => {
+                    let text = format!("Tool execution was approved, but not here: {differs}");
+                    self.refused(CheckpointKind::PreToolUse, &text);
+                    Clearance::Refused { call: permit.into_call(), text, by: None, rewritten }
+                }
+            },
             Some(OpenQuestion::No(text)) => {
                 self.refused(CheckpointKind::PreToolUse, &text);
                 Clearance::Refused { call: permit.into_call(), text, by: None, rewritten }
@@ -273,29 +282,25 @@ impl Dispatcher {
         }
     }
 
-    async fn ask_person(&self, question: ApprovalQuestion<'_>, said: &mut Said) -> QuestionResult {
-        if let Some(text) = said.no.take() {
-            return QuestionResult::No(text);
-        }
+    async fn ask_person(&self, question: ApprovalQuestion<'_>, approved: &mut Approved) -> QuestionResult {
         let Some(approvals) = &self.approvals else {
             return QuestionResult::No(nobody_to_ask(question.why.as_str()));
         };
         let digest = Digest::of(&self.who, question.call).to_string();
-        if let Some((_, id)) = said.yes.iter().find(|(approved, _)| *approved == digest) {
+        if let Some((_, id)) = approved.iter().find(|(same, _)| *same == digest) {
             return QuestionResult::Yes { id: id.clone() };
         }
         let place = self.known.place(&question.call.tool);
         let result = approvals.look(&self.who, question, place).await;
         if let QuestionResult::Yes { id } = &result {
-            said.yes.push((digest, id.clone()));
+            approved.push((digest, id.clone()));
         }
         result
     }
 
-    /// Keeps that an answer about the call of `approval` does not count, and why.
-    async fn asked_again(&self, approval: &Approval, why: &str) {
-        let text = Some(format!("a person must say again: {why}"));
-        let ruling = EventRuling { text, ..EventRuling::word(VerdictKind::Ask) };
+    /// Keeps what became of the call of `approval` beside its hooks.
+    async fn said(&self, approval: &Approval, word: VerdictKind, text: String) {
+        let ruling = EventRuling { text: Some(text), ..EventRuling::word(word) };
         let event = self.blank(EventId::fresh(), CheckpointKind::PreToolUse);
         let (tool, input) = (Some(approval.tool.clone()), Some(Arc::new(approval.arguments.clone())));
         self.evidence.keep(vec![EventRecord { tool, input, ruling, ..event }]).await;

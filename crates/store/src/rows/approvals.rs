@@ -4,9 +4,7 @@ use domain::approval::{
     Approval, ApprovalFlaw, ApprovalKey, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan,
 };
 use domain::id::TenantId;
-use domain::identity::Identity;
 use domain::store::{ApprovalQuery, SessionKey, StoreError};
-use domain::tool::{Digest, ToolCall};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
@@ -159,24 +157,11 @@ pub(crate) fn give(db: &dyn Db, from: &str, to: &str) -> Result<(), Failure> {
 }
 
 fn given(approval: Approval, to: &str) -> Approval {
-    let digest_of = |tenant: &TenantId| {
-        let who = Identity {
-            tenant_id: tenant.clone(),
-            ..Identity::top(approval.agent_id.as_str(), approval.session_id.as_str(), approval.turn_id.clone())
-        };
-        let call = ToolCall {
-            id: approval.tool_call_id.clone(),
-            tool: approval.tool.clone(),
-            raw_tool: approval.tool.clone(),
-            arguments: approval.arguments.clone(),
-        };
-        Digest::of(&who, &call).to_string()
-    };
-    let tenant_id = TenantId::from(to);
     // A digest that never was the call's must not become it.
-    let known = approval.digest == digest_of(&approval.tenant_id);
-    let digest = if known { digest_of(&tenant_id) } else { approval.digest.clone() };
-    Approval { tenant_id, digest, ..approval }
+    let was_its_own = approval.flaw().is_none();
+    let given = Approval { tenant_id: TenantId::from(to), ..approval };
+    let digest = if was_its_own { given.shown_digest().to_string() } else { given.digest.clone() };
+    Approval { digest, ..given }
 }
 
 /// From here on it gives no leave, and what was sealed of it is forgotten.

@@ -112,7 +112,6 @@ async fn law_11_the_hooks_in_force_after_the_answer_rule() {
             (false, HooksDecision::Ask, refused),
             // A rule that blocks came in meanwhile: an approval satisfies a question, and overrules nobody.
             (true, HooksDecision::Deny, "c1: Hook blocked: pre_tool_use: h: not any more"),
-            (false, HooksDecision::Deny, "c1: Hook blocked: pre_tool_use: h: not any more"),
             // The rule that asked went: a yes lets run, and a no stays a no.
             (true, HooksDecision::Allow, "c1: worked"),
             (false, HooksDecision::Allow, refused),
