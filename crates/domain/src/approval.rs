@@ -10,9 +10,11 @@ use crate::identity::Identity;
 use crate::json::{Object, Value, canonical};
 use crate::tool::{CallPlace, Digest, ToolCall};
 
+mod flaw;
 mod seal;
 
-pub use seal::{ApprovalFlaw, ApprovalKey};
+pub use flaw::ApprovalFlaw;
+pub use seal::ApprovalKey;
 
 /// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
 /// question.

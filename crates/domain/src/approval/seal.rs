@@ -6,7 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::Mac as _;
 
-use super::Approval;
+use super::flaw::ApprovalFlaw;
+use super::{Approval, sha256};
 use crate::json::{canonical, json};
 use crate::mac::{derived, mac};
 
@@ -18,27 +19,6 @@ const INFO: &[u8] = b"pintle-approval-1";
 pub struct ApprovalKey {
     seals: [u8; 32],
     holds: Vec<[u8; 32]>,
-}
-
-/// Why what stands in a store of a question does not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApprovalFlaw {
-    /// What it shows is not what its digest is over, or not what was asked.
-    Altered,
-    /// It says that it was answered, and nobody sealed that.
-    Unsealed,
-    /// Its answer is not the one that was sealed.
-    BrokenSeal,
-}
-
-impl fmt::Display for ApprovalFlaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Altered => "what stands in the store is not what was asked",
-            Self::Unsealed => "its answer carries no seal: an older version wrote it, or no person gave it",
-            Self::BrokenSeal => "its answer was altered in the store: the seal does not fit",
-        })
-    }
 }
 
 impl ApprovalKey {
@@ -87,7 +67,7 @@ impl Approval {
         let call = json!([self.shown_digest(), self.digest, self.place]);
         let why = json!([self.by, self.reason, self.changed_from, self.again_because]);
         let when = json!([self.asked_at, self.expires_at]);
-        super::sha256(&json!([self.id, call, why, when]))
+        sha256(&json!([self.id, call, why, when]))
     }
 
     /// The question as a store with `key` is to take it, whose row has this `seal`.

@@ -73,7 +73,7 @@ async fn answered(
             let works = test_agents.main().call(&mut conversation, part(), test_agents.seen.clone(), &cancel);
             let answers = async {
                 while machine.questions().is_empty() {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::task::yield_now().await;
                 }
                 meanwhile(&machine);
                 // It may be too late for an answer.
