@@ -198,6 +198,11 @@ impl Approvals {
         handling(HooksDecision::Ask, self.mode, self.asker.is_some())
     }
 
+    /// Whether a call waits for an answer while the program goes on.
+    pub(crate) fn waits_here(&self) -> bool {
+        self.handling() != CallHandling::Parked
+    }
+
     /// Waits for the answer to `waiting`, as far as anybody waits here.
     pub(crate) async fn wait(&self, waiting: &Approval, cancel: &CancellationToken) -> WaitEnd {
         let how = self.handling();

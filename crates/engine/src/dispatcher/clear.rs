@@ -127,12 +127,13 @@ impl Dispatcher {
         if !open.is_empty() {
             self.current.live.look().await;
         }
+        // Few calls are cleared where somebody waits: the others are not copied.
+        let waits = self.approvals.as_ref().filter(|approvals| approvals.waits_here());
+        let again = waits.map(|approvals| (approvals, call.clone()));
+        let mut clearance = self.settled(self.clear_once(call, &mut approved).await, open);
+        let Some((approvals, call)) = again else { return clearance };
         loop {
-            let clearance = self.clear_once(call.clone(), &mut approved).await;
-            let clearance = self.settled(clearance, open);
-            let (Clearance::Waiting { approval, rewritten }, Some(approvals)) = (&clearance, &self.approvals) else {
-                return clearance;
-            };
+            let Clearance::Waiting { approval, rewritten } = &clearance else { return clearance };
             match approvals.wait(approval, &self.cancel).await {
                 WaitEnd::Left => return clearance,
                 WaitEnd::Answered(left) => match left {
@@ -146,6 +147,7 @@ impl Dispatcher {
                 }
             }
             self.current.live.look().await;
+            clearance = self.settled(self.clear_once(call.clone(), &mut approved).await, open);
         }
     }
 

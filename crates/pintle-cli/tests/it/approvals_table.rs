@@ -19,6 +19,7 @@ const REPLIES: &str = r#"
     {"when": {"contains": "serve"}, "tool_calls": [{"name": "mcp_own_work", "arguments": {"n": 1}}]},
     {"when": {"tool_result": "written"}, "text": "It is written."},
     {"when": {"tool_result": "it is forbidden now"}, "text": "It was blocked."},
+    {"when": {"tool_result": "was approved, but not here"}, "text": "It was blocked."},
     {"when": {"tool_result": "refused by a person"}, "text": "Then not."}"#;
 
 /// A server of one tool, which leaves the word that its command says.
@@ -88,7 +89,7 @@ const fn row(edited: &'static str, when: When, edit: fn(&TestEnv, &str), cells: 
 const AGAIN: [Outcome; 3] = [AskedAgain; 3];
 const AGAIN_LATER: [Outcome; 3] = [Nothing, Nothing, AskedAgain];
 
-const TABLE: [Row; 19] = [
+const TABLE: [Row; 20] = [
     row("nothing", When::Waiting, |_, _| {}, [Runs; 3]),
     row("arguments in the store", When::Waiting, harmless, AGAIN),
     row("arguments and digest in the store", When::Waiting, harmless_with_digest, AGAIN),
@@ -106,6 +107,7 @@ const TABLE: [Row; 19] = [
     row("shell", When::Answered, |env, _| config(env, "", "[tools.exec]\nshell = '/bin/bash'\n"), AGAIN_LATER),
     row("another key of the configuration", When::Waiting, |env, _| config(env, "max_iterations = 7\n", ""), [Runs; 3]),
     row("a gate of the configuration goes", When::Waiting, ungated, [Runs; 3]),
+    row("a gate and the workspace of the configuration", When::Waiting, moved_and_ungated, [Runs, Runs, Blocked]),
     row("a rule that blocks comes", When::Waiting, forbid, [Blocked; 3]),
     row("a rule that blocks comes", When::Answered, forbid, [Nothing, Nothing, Blocked]),
     row("a rule that asks goes", When::Waiting, |env, _| drop(operate(env, &["hooks", "disable", "asks"])), [Runs; 3]),
@@ -137,6 +139,10 @@ fn serve(env: &TestEnv, word: &str) {
 
 fn ungated(env: &TestEnv, _: &str) {
     write_config(env, ("", "", ""), "one");
+}
+
+fn moved_and_ungated(env: &TestEnv, _: &str) {
+    write_config(env, ("", "workspace = '../../other'\n", ""), "one");
 }
 
 /// Surroundings in which a call of `row` is asked about.
