@@ -31,7 +31,7 @@ use domain::json::Object;
 use domain::llm::ToolDef;
 use domain::shell::{ShellFacts, ShellText};
 use domain::skill::scan::Scan;
-use domain::tool::ToolOutput;
+use domain::tool::{CallPlace, ToolOutput};
 use domain::tool_schema::{self, SchemaRefusal};
 use egress::{Egress, EgressError};
 use engine::permit::Permit;
@@ -357,6 +357,11 @@ trait BuiltinTool: Send + Sync + 'static {
 
     fn definition(&self) -> ToolDef;
 
+    /// Where its calls run.
+    fn place(&self) -> CallPlace {
+        CallPlace::default()
+    }
+
     /// The text that a shell would run.
     fn shell_text<'a>(&'a self, _arguments: &'a Object) -> Option<ShellText<'a>> {
         None
@@ -386,6 +391,10 @@ impl<T: BuiltinTool> Tool for Permitted<T> {
 
     fn shell_text<'a>(&'a self, arguments: &'a Object) -> Option<ShellText<'a>> {
         self.tool.shell_text(arguments)
+    }
+
+    fn place(&self) -> CallPlace {
+        self.tool.place()
     }
 
     fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput> {

@@ -1,12 +1,20 @@
 //! Questions for a person: parked with the digest of the exact call, answered once, used once.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::clearing::ApprovalQuestion;
+use crate::hex::hex;
 use crate::id::{AgentId, CallId, HookName, SessionId, TenantId, TurnId};
 use crate::identity::Identity;
-use crate::json::Object;
-use crate::tool::Digest;
+use crate::json::{Object, Value, canonical};
+use crate::tool::{CallPlace, Digest, ToolCall};
+
+mod flaw;
+mod seal;
+
+pub use flaw::ApprovalFlaw;
+pub use seal::ApprovalKey;
 
 /// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
 /// question.
@@ -40,6 +48,12 @@ pub struct Approval {
     /// The arguments that were asked about before, where the call changed since: the earlier question is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_from: Option<Object>,
+    /// The reason why an earlier answer about this call of the model does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again_because: Option<String>,
+    /// Where it would run; nothing where a version asked that did not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<CallPlace>,
     /// When it was asked.
     pub asked_at: jiff::Timestamp,
     /// Until when it can be answered and used.
@@ -52,6 +66,9 @@ pub struct Approval {
     /// The note that the person added to the answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// Why the question does not count as it stands: found when it is read, never kept.
+    #[serde(skip)]
+    pub flaw: Option<ApprovalFlaw>,
 }
 
 /// The state of a question.
@@ -148,16 +165,57 @@ impl Approval {
             by: by.clone(),
             reason: why.to_string(),
             changed_from: None,
+            again_because: None,
+            place: None,
             asked_at: now,
             expires_at: now.checked_add(lifetime).unwrap_or(jiff::Timestamp::MAX),
             state: ApprovalState::Waiting,
             answered_by: None,
             note: String::new(),
+            flaw: None,
         }
     }
 
-    /// The state at `now`: time passes without anybody writing it down.
+    /// The question about the call there.
+    #[must_use]
+    pub fn at(self, place: CallPlace) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// The digest of the call that is shown; it is [`Approval::digest`] unless somebody altered one of them.
+    pub fn shown_digest(&self) -> Digest {
+        let who = Identity {
+            tenant_id: self.tenant_id.clone(),
+            ..Identity::top(self.agent_id.as_str(), self.session_id.as_str(), self.turn_id.clone())
+        };
+        Digest::of(&who, &self.call())
+    }
+
+    /// The call that it is about.
+    pub fn call(&self) -> ToolCall {
+        ToolCall {
+            id: self.tool_call_id.clone(),
+            tool: self.tool.clone(),
+            raw_tool: self.tool.clone(),
+            arguments: self.arguments.clone(),
+        }
+    }
+
+    /// Why the question does not count as it stands.
+    pub fn flaw(&self) -> Option<ApprovalFlaw> {
+        self.flaw.or_else(|| (self.shown_digest().to_string() != self.digest).then_some(ApprovalFlaw::Altered))
+    }
+
+    /// Whether its row says that it can be answered or used, and somebody altered what stands there.
+    pub fn is_altered(&self) -> bool {
+        self.is_open() && self.flaw().is_some()
+    }
+
+    /// The state at `now`: time passes without anybody writing it down, and what was altered gives no leave.
     pub fn state_at(&self, now: jiff::Timestamp) -> ApprovalState {
+        if self.is_altered() {
+            return ApprovalState::Void;
+        }
         match self.state {
             ApprovalState::Waiting | ApprovalState::Approved if now >= self.expires_at => ApprovalState::Expired,
             ApprovalState::Waiting
@@ -167,6 +225,20 @@ impl Approval {
             | ApprovalState::Void
             | ApprovalState::Expired => self.state,
         }
+    }
+
+    /// Whether its row says that it can be answered or used.
+    fn is_open(&self) -> bool {
+        matches!(self.state, ApprovalState::Waiting | ApprovalState::Approved)
+    }
+
+    /// Why it stands for nothing in a clearing that comes to `question`, though its row says otherwise.
+    fn unfit(&self, question: &Self) -> Option<String> {
+        if let Some(flaw) = self.flaw() {
+            return Some(format!("approval `{}` is void: {flaw}", self.id));
+        }
+        let differs = question.place.as_ref()?.differs_from(self.place.as_ref()?)?;
+        (self.digest == question.digest).then(|| format!("approval `{}` is void: {differs}", self.id))
     }
 
     /// Takes an answer. The first one stands.
@@ -186,7 +258,10 @@ impl Approval {
                 if self.state == ApprovalState::Used { "approved and used" } else { self.state.word() },
                 self.answered_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default()
             )),
-            ApprovalState::Void => Err("it is void: the call changed or its turn is over".into()),
+            ApprovalState::Void => Err(match self.flaw().filter(|_| self.is_open()) {
+                Some(flaw) => format!("it is void: {flaw}"),
+                None => "it is void: the call changed or its turn is over".into(),
+            }),
             ApprovalState::Expired => Err(format!("it expired at {}", self.expires_at)),
         }
     }
@@ -194,26 +269,32 @@ impl Approval {
 
 /// Where `question` stands among `earlier`, the questions that were asked about the same call of the model.
 pub fn plan(question: Approval, earlier: &[Approval], now: jiff::Timestamp) -> QuestionPlan {
+    let again_because = earlier.iter().rev().filter(|it| it.is_open()).find_map(|it| it.unfit(&question));
     let same = earlier.iter().rev().find(|it| it.digest == question.digest);
+    let fits = |it: &Approval| it.unfit(&question).is_none();
     let standing = same.and_then(|it| match it.state_at(now) {
-        ApprovalState::Approved => Some(ApprovalStanding::Approved { id: it.id.clone() }),
+        ApprovalState::Approved if fits(it) => Some(ApprovalStanding::Approved { id: it.id.clone() }),
+        ApprovalState::Waiting if fits(it) => Some(ApprovalStanding::Waiting(Box::new(it.clone()))),
         ApprovalState::Refused => Some(ApprovalStanding::Refused { note: it.note.clone() }),
         ApprovalState::Expired => Some(ApprovalStanding::Expired),
-        ApprovalState::Waiting => Some(ApprovalStanding::Waiting(Box::new(it.clone()))),
         // What was used or given up is asked again.
-        ApprovalState::Used | ApprovalState::Void => None,
+        ApprovalState::Approved | ApprovalState::Waiting | ApprovalState::Used | ApprovalState::Void => None,
     });
     if let Some(standing) = standing {
         return QuestionPlan::Stands(standing);
     }
-    let counted =
-        |it: &&Approval| matches!(it.state, ApprovalState::Waiting | ApprovalState::Approved | ApprovalState::Refused);
+    let counted = |it: &&Approval| (it.is_open() && it.flaw().is_none()) || it.state == ApprovalState::Refused;
     let before = earlier.iter().rev().find(counted);
     let changed_from = before.filter(|it| it.digest != question.digest).map(|it| it.arguments.clone());
     // A no stays a no: the call may change back.
-    let open = |it: &&Approval| matches!(it.state_at(now), ApprovalState::Waiting | ApprovalState::Approved);
+    let open = |it: &&Approval| it.is_open() && it.state_at(now) != ApprovalState::Expired;
     let void = earlier.iter().filter(open).map(|it| it.id.clone()).collect();
-    QuestionPlan::Park { new: Box::new(Approval { changed_from, ..question }), void }
+    QuestionPlan::Park { new: Box::new(Approval { changed_from, again_because, ..question }), void }
+}
+
+/// SHA-256 over the canonical form of `what`, in hex.
+fn sha256(what: &Value) -> String {
+    hex(&Sha256::digest(canonical(what).as_bytes()))
 }
 
 /// Who works the turn in which a person is wanted.

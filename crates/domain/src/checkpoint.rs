@@ -11,7 +11,7 @@ use crate::json::Object;
 use crate::reason::{Describe, Reason, VerdictKind};
 use crate::rule::Rights;
 use crate::shell::ShellFacts;
-use crate::tool::Annotations;
+use crate::tool::{Annotations, CallPlace};
 
 pub mod after_llm;
 pub mod after_tool;
@@ -127,6 +127,10 @@ pub trait AgentInfo: Send + Sync {
     /// The facts about the shell text in the arguments of the tool `name`; nothing where there is none.
     fn shell(&self, _name: &str, _arguments: &Object) -> Arc<ShellFacts> {
         Arc::default()
+    }
+    /// Where calls of the tool `name` run, as far as the configuration says; anywhere where the host does not say.
+    fn place(&self, _name: &str) -> CallPlace {
+        CallPlace::default()
     }
     /// The agent whose turn it is, then those that it works for, nearest first; empty where the host does not say.
     fn acting_for(&self) -> &[AgentId] {

@@ -8,6 +8,7 @@
 //! [`record`] (the evidence), [`span`] and [`measure`] (what others see of it).
 
 pub mod hex;
+mod mac;
 pub mod nearest;
 pub mod id;
 pub mod identity;

@@ -345,6 +345,20 @@ pub trait ApprovalStore: Send + Sync {
     /// [`StoreError::NotFound`], [`StoreError::Conflict`] with why it cannot be answered; or the store cannot do it.
     fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError>;
 
+    /// Answers the question as somebody was shown it, if it still says the same, in one transaction. Blocks.
+    ///
+    /// # Errors
+    /// As [`ApprovalStore::answer`]; [`StoreError::Conflict`] also if it was altered since.
+    fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+        match self.approval(&shown.id)? {
+            Some(found) if found.shown() != shown.shown() => {
+                let why = format!("approval `{}` was altered since it was shown; look at it again", shown.id);
+                Err(StoreError::Conflict(why))
+            }
+            Some(_) | None => self.answer(&shown.id, said, now),
+        }
+    }
+
     /// Uses up the approval `id`, which stands approved: the only use of it. Blocks.
     ///
     /// # Errors

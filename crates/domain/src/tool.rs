@@ -10,6 +10,10 @@ use crate::id::CallId;
 use crate::identity::Identity;
 use crate::json::{Object, Value, canonical};
 
+mod place;
+
+pub use place::{CallPlace, ServerEntry};
+
 /// A request to run a tool, after its name was made canonical.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {

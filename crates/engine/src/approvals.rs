@@ -11,6 +11,7 @@ use domain::approval::{
 use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
 use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
+use domain::tool::CallPlace;
 use tokio_util::sync::CancellationToken;
 
 /// How often the store is looked at for an answer from elsewhere: quick enough for a person who just gave it, too
@@ -56,12 +57,20 @@ pub enum OpenQuestion {
     No(String),
     /// Nobody has answered.
     Waiting(Box<Approval>),
+    /// It may run there, and nowhere else.
+    There(CallPlace),
 }
 
 /// The refusal of a call that nobody approved in time.
 const TOO_LATE: &str = "Tool execution was not approved in time";
 
-/// What came of a question.
+/// The refusal of a call whose question the store did not take.
+const NOT_KEPT: &str = "Tool execution needs a person's approval, and the question could not be kept";
+
+/// The refusal of a call that a person approved, and whose approval somebody altered since.
+const ALTERED: &str = "Tool execution needs a person's approval, and what was kept of it was altered";
+
+/// Where a question stands.
 pub(crate) enum QuestionResult {
     /// A person approved exactly this call; the approval is used up.
     Yes {
@@ -71,7 +80,22 @@ pub(crate) enum QuestionResult {
     /// It does not run, in words for the model.
     No(String),
     /// Nobody has answered; the question stays in the store.
-    Later(Box<Approval>),
+    Waiting {
+        /// The question.
+        approval: Box<Approval>,
+        /// Whether it was parked just now.
+        is_new: bool,
+    },
+}
+
+/// How the waiting for a person ended.
+pub(crate) enum WaitEnd {
+    /// Somebody said yes, or touched the question: what is left open about the call.
+    Answered(Option<OpenQuestion>),
+    /// Somebody said no, time is over, or nobody can say: in words for the model.
+    Refused(String),
+    /// Nobody wants to say here, or the turn is ending: the question stays in the store.
+    Left,
 }
 
 impl Approvals {
@@ -123,81 +147,95 @@ impl Approvals {
         let ours = |it: &Approval| {
             (&it.tenant_id, &it.session_id, &it.turn_id) == (&who.tenant_id, &who.session_id, &who.turn_id)
         };
-        let unsettled = |it: Approval| {
-            let no = |text: &str| OpenQuestion::No(format!("{text} (asked by hook \"{}\")", it.by));
-            let how = match it.state_at(now) {
-                ApprovalState::Refused => no(&refused(&it.note)),
-                ApprovalState::Expired => no(TOO_LATE),
-                ApprovalState::Waiting => OpenQuestion::Waiting(Box::new(it.clone())),
-                ApprovalState::Approved | ApprovalState::Used | ApprovalState::Void => return None,
-            };
-            Some((it.digest, how))
-        };
-        Ok(questions.into_iter().filter(ours).filter_map(unsettled).collect())
+        Ok(questions.into_iter().filter(ours).filter_map(|it| Some((it.digest.clone(), left_open(it, now)?))).collect())
     }
 
-    /// Brings a question as far as it goes now.
-    pub(crate) async fn put(
+    /// Looks where a question stands about a call that would run at `place`, and parks it where nobody was asked yet.
+    /// Never waits for a person.
+    pub(crate) async fn look(
         &self,
         who: &Identity,
         question: ApprovalQuestion<'_>,
-        cancel: &CancellationToken,
+        place: CallPlace,
     ) -> QuestionResult {
-        let how = handling(HooksDecision::Ask, self.mode, self.asker.is_some());
-        if how == CallHandling::Refused {
+        if self.handling() == CallHandling::Refused {
             return QuestionResult::No(nobody_to_ask(question.why.as_str()));
         }
-        match self.brought(who, question, how, cancel).await {
-            Ok(told) => told,
-            Err(error) => {
-                // Only the log has the detail: it may name a path of the user's.
-                tracing::error!("a question for a person cannot be kept: {error}");
-                QuestionResult::No(
-                    "Tool execution needs a person's approval, and the question could not be kept".into(),
-                )
-            }
-        }
+        self.stands(who, question, place).await.unwrap_or_else(|error| QuestionResult::No(not_kept(&error)))
     }
 
-    async fn brought(
+    async fn stands(
         &self,
         who: &Identity,
         question: ApprovalQuestion<'_>,
-        how: CallHandling,
-        cancel: &CancellationToken,
+        place: CallPlace,
     ) -> Result<QuestionResult, StoreError> {
         loop {
             let now = self.clock.now();
             let id = uuid::Uuid::now_v7().to_string();
-            let asked = Approval::question(id, who, question, now);
-            let standing = self.on_store(move |store| store.ask(asked, now)).await?;
-            let waiting = match standing {
+            let asked = Approval::question(id.clone(), who, question, now).at(place.clone());
+            match self.on_store(move |store| store.ask(asked, now)).await? {
                 ApprovalStanding::Approved { id } => {
                     let used = id.clone();
                     match self.on_store(move |store| store.use_up(&used, now)).await {
                         Ok(()) => return Ok(QuestionResult::Yes { id }),
                         // It was used, or ran out, between the two.
-                        Err(StoreError::Conflict(_)) => continue,
+                        Err(StoreError::Conflict(_)) => {}
                         Err(error) => return Err(error),
                     }
                 }
                 ApprovalStanding::Refused { note } => return Ok(QuestionResult::No(refused(&note))),
                 ApprovalStanding::Expired => return Ok(QuestionResult::No(TOO_LATE.into())),
-                ApprovalStanding::Waiting(waiting) => waiting,
-            };
-            if how != CallHandling::Parked && self.wait(&waiting, how, cancel).await? {
-                continue;
+                ApprovalStanding::Waiting(approval) => {
+                    let is_new = approval.id == id;
+                    return Ok(QuestionResult::Waiting { approval, is_new });
+                }
             }
-            if self.mode == ApprovalMode::Subagent && !cancel.is_cancelled() {
-                // Whoever is there does not want to say now, and a sub-agent cannot wait for later.
-                return Ok(QuestionResult::No(nobody_to_ask(&waiting.reason)));
+        }
+    }
+
+    fn handling(&self) -> CallHandling {
+        handling(HooksDecision::Ask, self.mode, self.asker.is_some())
+    }
+
+    /// Whether a call waits for an answer while the program goes on.
+    pub(crate) fn waits_here(&self) -> bool {
+        self.handling() != CallHandling::Parked
+    }
+
+    /// Waits for the answer to `waiting`, as far as anybody waits here.
+    pub(crate) async fn wait(&self, waiting: &Approval, cancel: &CancellationToken) -> WaitEnd {
+        let how = self.handling();
+        if how == CallHandling::Parked {
+            return WaitEnd::Left;
+        }
+        let answered = match self.heard(waiting, how, cancel).await {
+            Ok(answered) => answered,
+            Err(error) => return WaitEnd::Refused(of_hook(&not_kept(&error), waiting)),
+        };
+        if !answered {
+            // Whoever is there does not want to say now, and a sub-agent cannot wait for later.
+            let cannot_wait = self.mode == ApprovalMode::Subagent && !cancel.is_cancelled();
+            let nobody = || WaitEnd::Refused(of_hook(&nobody_to_ask(&waiting.reason), waiting));
+            return if cannot_wait { nobody() } else { WaitEnd::Left };
+        }
+        let id = waiting.id.clone();
+        match self.on_store(move |store| store.approval(&id)).await {
+            Ok(Some(found)) => {
+                let altered = found.is_altered();
+                match left_open(found, self.clock.now()) {
+                    Some(OpenQuestion::No(text)) if !altered => WaitEnd::Refused(text),
+                    left => WaitEnd::Answered(left),
+                }
             }
-            return Ok(QuestionResult::Later(waiting));
+            // Its session was deleted.
+            Ok(None) => WaitEnd::Left,
+            Err(error) => WaitEnd::Refused(of_hook(&not_kept(&error), waiting)),
         }
     }
 
     /// Waits until there may be an answer. `false`: nobody wants to answer here, or the turn is ending.
-    async fn wait(
+    async fn heard(
         &self,
         waiting: &Approval,
         how: CallHandling,
@@ -216,9 +254,10 @@ impl Approvals {
             answered = self.answered_elsewhere(&waiting.id) => return answered.map(|()| true),
         };
         let Some(said) = said else { return Ok(false) };
-        let (id, now) = (waiting.id.clone(), self.clock.now());
-        match self.on_store(move |store| store.answer(&id, said, now)).await {
-            // Somebody else was faster: what they said counts.
+        let (shown, now) = (waiting.clone(), self.clock.now());
+        match self.on_store(move |store| store.answer_shown(&shown, said, now)).await {
+            // Somebody else was faster: what they said counts. Or the question changed since it was shown: it is asked
+            // again.
             Ok(_) | Err(StoreError::Conflict(_)) => Ok(true),
             Err(error) => Err(error),
         }
@@ -245,6 +284,31 @@ impl Approvals {
             Err(error) => Err(StoreError::Unavailable(format!("it failed: {error}"))),
         }
     }
+}
+
+/// What is left open about the call of a question, at `now`.
+fn left_open(it: Approval, now: jiff::Timestamp) -> Option<OpenQuestion> {
+    let no = |text: &str| Some(OpenQuestion::No(of_hook(text, &it)));
+    match it.state_at(now) {
+        ApprovalState::Refused => no(&refused(&it.note)),
+        ApprovalState::Expired => no(TOO_LATE),
+        ApprovalState::Waiting => Some(OpenQuestion::Waiting(Box::new(it))),
+        // The row says yes or nothing yet, and somebody touched it: without a hook that asks again, that is no leave.
+        ApprovalState::Void if it.is_altered() => no(ALTERED),
+        ApprovalState::Approved => it.place.map(OpenQuestion::There),
+        ApprovalState::Used | ApprovalState::Void => None,
+    }
+}
+
+/// A refusal that names the hook that wanted a person to say.
+fn of_hook(text: &str, asked: &Approval) -> String {
+    format!("{text} (asked by hook \"{}\")", asked.by)
+}
+
+fn not_kept(error: &StoreError) -> String {
+    // Only the log has the detail: it may name a path of the user's.
+    tracing::error!("a question for a person cannot be kept: {error}");
+    NOT_KEPT.to_owned()
 }
 
 fn refused(note: &str) -> String {

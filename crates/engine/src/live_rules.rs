@@ -37,6 +37,12 @@ pub trait OutcomeListener: Send + Sync {
     fn took(&self, who: &Identity, hook: &Hook, what: BreakerOutcome);
 }
 
+/// Brings rules up to date that may have changed elsewhere.
+pub trait RuleLook: Send + Sync {
+    /// Puts in force what the store has now, if that is another. Blocks.
+    fn look(&self);
+}
+
 /// A set, and of what it was made.
 struct CachedSet {
     generation: u64,
@@ -53,6 +59,7 @@ pub struct LiveRules {
     /// configured hook changed in between.
     sets: Mutex<BTreeMap<TenantId, CachedSet>>,
     outcomes: OnceLock<Arc<dyn OutcomeListener>>,
+    looks: OnceLock<Arc<dyn RuleLook>>,
 }
 
 impl LiveRules {
@@ -77,6 +84,19 @@ impl LiveRules {
     pub fn count_by(&self, outcomes: Arc<dyn OutcomeListener>) {
         // A second one would count twice.
         drop(self.outcomes.set(outcomes));
+    }
+
+    /// Lets `looks` bring the rules up to date when somebody needs those of now. The first one stays.
+    pub fn look_by(&self, looks: Arc<dyn RuleLook>) {
+        drop(self.looks.set(looks));
+    }
+
+    /// Waits until the rules of the store are in force as they are now, whether or not it told of a change.
+    pub(crate) async fn look(&self) {
+        let Some(looks) = self.looks.get().cloned() else { return };
+        if let Err(error) = tokio::task::spawn_blocking(move || looks.look()).await {
+            tracing::error!("the rules of the store were not looked at: {error}");
+        }
     }
 
     /// Lets go of what turns began with: it may hold hooks that are no longer in force.

@@ -3,7 +3,7 @@
 use domain::json::Object;
 use domain::llm::ToolDef;
 use domain::shell::ShellText;
-use domain::tool::{Annotations, ToolOutput};
+use domain::tool::{Annotations, CallPlace, ToolOutput};
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,11 @@ pub trait Tool: Send + Sync {
     /// what it would do.
     fn shell_text<'a>(&'a self, _arguments: &'a Object) -> Option<ShellText<'a>> {
         None
+    }
+
+    /// Where its calls run, as far as the configuration says: an approval of a call holds there only.
+    fn place(&self) -> CallPlace {
+        CallPlace::default()
     }
 
     /// Runs the permitted call. Failures are results for the model, not errors of the host.

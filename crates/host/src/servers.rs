@@ -6,15 +6,19 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use agent::tools::Tools;
+use domain::hex::hex;
+use domain::json::{canonical, json};
 use domain::llm::ToolDef;
-use domain::tool::{Annotations, ToolOutput};
+use domain::shown_url::shown_url;
+use domain::tool::{Annotations, CallPlace, ServerEntry, ToolOutput};
 use engine::{Permit, Tool};
 use futures_util::future::{BoxFuture, join_all};
 use mcp::{McpServer, ServerSpec, Transport};
+use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::trust::before_spawn;
+use crate::config::trust::{SpawnSeal, before_spawn};
 use crate::config::{Config, McpReach, McpServerConfig};
 use crate::mcp_names::{is_mcp, mcp_glob};
 
@@ -24,6 +28,8 @@ pub struct RunningServer {
     server: Arc<McpServer>,
     /// The digest under which it was accepted: another one needs another start, even where it would run alike.
     accepted: Option<String>,
+    /// What the configuration says of it: an approval of one of its calls is for exactly this.
+    entry: ServerEntry,
 }
 
 /// Servers by name.
@@ -52,10 +58,10 @@ impl Servers {
             let spec = spec(name, server, &vars);
             let accepted = server.seal.as_ref().map(|seal| seal.digest().to_owned());
             let started = match before.get(name) {
-                Some(same) if *same.server.spec() == spec && same.accepted == accepted => same.clone(),
-                Some(_) | None => RunningServer { server: self.launch(spec), accepted },
+                Some(same) if *same.server.spec() == spec && same.accepted == accepted => same.server.clone(),
+                Some(_) | None => self.launch(spec),
             };
-            running.insert(name.clone(), started);
+            running.insert(name.clone(), RunningServer { server: started, accepted, entry: entry(name, server) });
         }
     }
 
@@ -99,10 +105,10 @@ impl Servers {
     /// The tools that the servers have now.
     pub fn catalogue(&self) -> ToolCatalogue {
         let mut catalogue = ToolCatalogue::default();
-        for (name, RunningServer { server, .. }) in self.remember() {
+        for (name, RunningServer { server, entry, .. }) in self.remember() {
             for tool in server.tools() {
                 let called = tool.definition().function.name.clone();
-                let held = Held { tool, server: server.clone() };
+                let held = Held { tool, server: server.clone(), entry: entry.clone() };
                 catalogue.by_name.entry(called).or_default().push((name.clone(), Arc::new(held)));
             }
         }
@@ -137,10 +143,26 @@ fn spec(
     }
 }
 
+/// The entry of a server as an approval is bound to it: everything that says which program answers.
+fn entry(name: &str, server: &McpServerConfig) -> ServerEntry {
+    let accepted = server.seal.as_ref().map(SpawnSeal::digest);
+    let (runs, says) = match &server.reach {
+        McpReach::Url(url) => (shown_url(url.as_str()), json!([name, "url", url.as_str(), accepted])),
+        McpReach::Command { argv, dir, env, inherit_env } => {
+            let dir = dir.canonicalize().unwrap_or_else(|_| dir.clone());
+            let says = json!([name, "command", argv, dir.display().to_string(), env, inherit_env, accepted]);
+            (argv.join(" "), says)
+        }
+    };
+    let digest = hex(&Sha256::digest(canonical(&says).as_bytes()));
+    ServerEntry { name: name.to_owned(), runs, digest }
+}
+
 /// A tool, and its server for as long as the tool can be called: a turn in progress keeps what it began with.
 struct Held {
     tool: Arc<dyn Tool>,
     server: Arc<McpServer>,
+    entry: ServerEntry,
 }
 
 impl Tool for Held {
@@ -154,6 +176,10 @@ impl Tool for Held {
 
     fn annotations(&self) -> Annotations {
         self.tool.annotations()
+    }
+
+    fn place(&self) -> CallPlace {
+        CallPlace { server: Some(self.entry.clone()), ..CallPlace::default() }
     }
 
     fn run<'a>(&'a self, permit: Permit, cancel: &'a CancellationToken) -> BoxFuture<'a, ToolOutput> {

@@ -124,6 +124,7 @@ impl RuleCache {
         // What the rule cache itself holds must not hold it: nothing of this would ever be dropped, the store least of
         // all.
         rule_cache.live.count_by(Arc::new(Counter(Arc::downgrade(&rule_cache))));
+        rule_cache.live.look_by(Arc::new(Counter(Arc::downgrade(&rule_cache))));
         rule_cache.parts.pool.count_by(Arc::new(Counter(Arc::downgrade(&rule_cache))));
         (rule_cache, read)
     }

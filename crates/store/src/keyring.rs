@@ -15,6 +15,7 @@ pub mod signing;
 
 use std::fmt;
 
+use domain::approval::ApprovalKey;
 use domain::history::HistoryKey;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
@@ -184,6 +185,13 @@ impl Keyring {
     pub fn history_key(&self) -> Option<HistoryKey> {
         let current = self.current.as_ref()?.history().clone();
         Some(self.old.iter().fold(current, |key, old| key.and_older(old.history())))
+    }
+
+    /// The key that seals what persons are asked and say; what older keys sealed holds as well.
+    pub fn approval_key(&self) -> Option<ApprovalKey> {
+        let mut keys = self.keys().map(Key::approvals);
+        let first = keys.next()?.clone();
+        Some(keys.fold(first, |key, old| key.and_older(old)))
     }
 
     /// Seals `plain` for `place`, under a fresh random nonce.

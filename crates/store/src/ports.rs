@@ -24,6 +24,7 @@ use crate::Store;
 use crate::database::{Database, SqlStore};
 use crate::evidence::opened;
 use crate::keyring::Keyring;
+use crate::rows::approvals::Asked;
 use crate::rows::batch::Batch;
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
@@ -113,23 +114,33 @@ impl<D: Database> SessionStore for SqlStore<D> {
 
 impl<D: Database> ApprovalStore for SqlStore<D> {
     fn ask(&self, question: Approval, now: Timestamp) -> Result<ApprovalStanding, StoreError> {
-        self.0.write(|db| approvals::ask(db, question.clone(), now))
+        let key = self.0.sealing().approval_key();
+        self.0.write(|db| approvals::ask(db, key.as_ref(), question.clone(), now))
     }
 
     fn answer(&self, id: &str, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
-        self.0.write(|db| approvals::answer(db, id, said.clone(), now))
+        let key = self.0.sealing().approval_key();
+        self.0.write(|db| approvals::answer(db, key.as_ref(), Asked::Named(id), (&said, now)))
+    }
+
+    fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
+        let key = self.0.sealing().approval_key();
+        self.0.write(|db| approvals::answer(db, key.as_ref(), Asked::Shown(shown), (&said, now)))
     }
 
     fn use_up(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
-        self.0.write(|db| approvals::use_up(db, id, now))
+        let key = self.0.sealing().approval_key();
+        self.0.write(|db| approvals::use_up(db, key.as_ref(), id, now))
     }
 
     fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        self.0.read(|db| approvals::by_id(db, id))
+        let key = self.0.sealing().approval_key();
+        self.0.read(|db| approvals::by_id(db, key.as_ref(), id))
     }
 
     fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
-        self.0.read(|db| approvals::newest(db, query))
+        let key = self.0.sealing().approval_key();
+        self.0.read(|db| approvals::newest(db, key.as_ref(), query))
     }
 }
 

@@ -19,6 +19,11 @@ pub(crate) fn unanswerable(id: &str, why: &str) -> StoreError {
     StoreError::Conflict(format!("approval `{id}` cannot be answered: {why}"))
 }
 
+/// The approval `id` does not say what somebody was shown.
+pub(crate) fn altered(id: &str) -> StoreError {
+    StoreError::Conflict(format!("approval `{id}` was altered since it was shown; look at it again"))
+}
+
 /// No approval has an id that begins with `id`.
 pub(crate) fn unknown(id: &str) -> StoreError {
     StoreError::NotFound(format!("there is no approval `{id}`; `pintle approvals list` shows those that wait"))

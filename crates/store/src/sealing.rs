@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use domain::approval::ApprovalKey;
+
 use crate::keyring::Keyring;
 use crate::keyring::signing::SigningKey;
 
@@ -13,4 +15,18 @@ pub struct StoreKeys {
     pub keyring: Option<Arc<Keyring>>,
     /// For the checkpoints of the audit chain.
     pub signing: Option<Arc<SigningKey>>,
+}
+
+impl StoreKeys {
+    /// The key that seals what persons are asked and say: that of the keyring, which several machines may share, or
+    /// else one of this machine. What the other one sealed holds, too. Nothing is sealed where there is neither.
+    pub(crate) fn approval_key(&self) -> Option<ApprovalKey> {
+        let shared = self.keyring.as_ref().and_then(|keyring| keyring.approval_key());
+        let own = self.signing.as_ref().map(|signing| signing.approval_key());
+        match (shared, own) {
+            (Some(shared), Some(own)) => Some(shared.and_older(own)),
+            (Some(key), None) => Some(key),
+            (None, own) => own.cloned(),
+        }
+    }
 }

@@ -61,7 +61,7 @@ impl Work<'_> {
             Clearance::Waiting { approval, .. } if self.kept => return Some(approval),
             Clearance::Waiting { approval, .. } => {
                 // Nobody could go on with it.
-                let call = asked_about(&approval);
+                let call = approval.call();
                 self.refuse(place, &call, nobody_said(&approval), Some(approval.by));
             }
             Clearance::Refused { call, text, by, rewritten } => {
@@ -221,16 +221,6 @@ impl Work<'_> {
 /// The arguments of `call` as JSON text, if a gate put something else there than the model wrote.
 fn rewritten(gate_notes: &GateNotes, call: &ToolCall) -> Option<String> {
     gate_notes.rewritten.then(|| domain::json::json!(call.arguments).to_string())
-}
-
-/// The call that a question is about.
-fn asked_about(approval: &Approval) -> ToolCall {
-    ToolCall {
-        id: approval.tool_call_id.clone(),
-        tool: approval.tool.clone(),
-        raw_tool: approval.tool.clone(),
-        arguments: approval.arguments.clone(),
-    }
 }
 
 fn not_found(tool: &str) -> ToolOutput {

@@ -7,7 +7,7 @@ use domain::checkpoint::AgentInfo;
 use domain::id::{AgentId, HookName};
 use domain::json::Object;
 use domain::shell::ShellFacts;
-use domain::tool::Annotations;
+use domain::tool::{Annotations, CallPlace};
 
 use crate::models::Models;
 use crate::tools::Tools;
@@ -63,6 +63,13 @@ impl AgentInfo for TurnAgentInfo {
         match self.owners.contains_key(name) {
             true => Annotations::default(),
             false => self.tools.get(name).map(|tool| tool.annotations()).unwrap_or_default(),
+        }
+    }
+
+    fn place(&self, name: &str) -> CallPlace {
+        match self.owners.contains_key(name) {
+            true => CallPlace::default(),
+            false => self.tools.get(name).map(|tool| tool.place()).unwrap_or_default(),
         }
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use domain::json::{Object, json};
 use domain::llm::ToolDef;
 use domain::shell::{ShellKind, ShellText};
-use domain::tool::ToolOutput;
+use domain::tool::{CallPlace, ToolOutput};
 use process::INSIDE_EXEC;
 use process::child::{Child, Launch};
 use serde::Deserialize;
@@ -99,6 +99,11 @@ impl BuiltinTool for Exec {
 
     fn shell_text<'a>(&'a self, arguments: &'a Object) -> Option<ShellText<'a>> {
         shell_text(arguments, &self.workspace, self.shell.kind())
+    }
+
+    fn place(&self) -> CallPlace {
+        let shell = Some(self.shell.program().display().to_string());
+        CallPlace { shell, ..CallPlace::in_folder(self.workspace.display()) }
     }
 
     async fn run(&self, args: Args, cancel: &CancellationToken) -> ToolOutput {

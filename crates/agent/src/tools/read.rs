@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::json::json;
 use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
+use domain::tool::{CallPlace, ToolOutput};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +53,10 @@ impl BuiltinTool for ReadFile {
                 "additionalProperties": false,
             }),
         )
+    }
+
+    fn place(&self) -> CallPlace {
+        CallPlace::in_folder(self.0.root().display())
     }
 
     async fn run(&self, args: Args, cancel: &CancellationToken) -> ToolOutput {

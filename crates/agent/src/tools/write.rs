@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cap_std::fs::{Dir, OpenOptions};
 use domain::json::json;
 use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
+use domain::tool::{CallPlace, ToolOutput};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +46,10 @@ impl BuiltinTool for WriteFile {
                 "additionalProperties": false,
             }),
         )
+    }
+
+    fn place(&self) -> CallPlace {
+        CallPlace::in_folder(self.0.root().display())
     }
 
     async fn run(&self, args: Args, cancel: &CancellationToken) -> ToolOutput {

@@ -28,6 +28,7 @@ use crate::hooks::{OwnTool, Rule};
 use crate::sessions::Mortal;
 use crate::test_agents::{Mind, TestAgents, TestAgentsParts, after_tools, call, hands, last, said};
 
+mod again;
 mod asked;
 mod others;
 mod table;

@@ -8,6 +8,8 @@ use crate::testing::call;
 use crate::tool::ToolCall;
 use crate::verdict::Reason;
 
+mod seals;
+
 /// The day begins here.
 const BEGIN: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -7,14 +7,15 @@ use std::time::Duration;
 use domain::approval::Approval;
 use domain::checkpoint::CheckpointKind;
 use domain::clearing::{ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute};
-use domain::id::HookName;
+use domain::id::{EventId, HookName};
 use domain::json::Object;
-use domain::record::EventRecord;
+use domain::record::{EventRecord, EventRuling};
 use domain::ruling::Aborted;
 use domain::tool::{Digest, ToolCall, ToolOutput};
+use domain::verdict::VerdictKind;
 
 use super::{Dispatcher, Ids, has_stored};
-use crate::approvals::{OpenQuestion, QuestionResult, nobody_to_ask};
+use crate::approvals::{OpenQuestion, QuestionResult, WaitEnd, nobody_to_ask};
 use crate::permit::Permit;
 
 /// The refusal of a call whose clearing could not be written down.
@@ -95,6 +96,10 @@ enum Person {
     Waiting(Box<Approval>),
 }
 
+/// The calls that persons approved in one clearing, over all the times that it began: digest and approval. Each is used
+/// up already, for this clearing.
+type Approved = Vec<(String, String)>;
+
 /// A clearing that came to its end, before its record is kept.
 struct Concluded {
     outcome: ClearingOutcome,
@@ -108,6 +113,46 @@ impl Dispatcher {
     /// Clears one tool call: `before_tool`, the gates, the approvers, the person. The record of a call that may run
     /// is committed before this returns.
     pub async fn clear(&self, call: ToolCall) -> Clearance {
+        self.clear_resumed(call, &mut BTreeMap::new()).await
+    }
+
+    /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
+    /// a no stays a no, and a question stays open, also when no hook asks any more. An entry that was used is removed.
+    ///
+    /// Where somebody waits for a person here, the clearing begins again after every answer that may let the call run, as
+    /// it does when a parked turn is resumed: the hooks that are in force then rule, and the approval answers for nothing
+    /// but the question.
+    pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
+        let mut approved = Approved::new();
+        if !open.is_empty() {
+            self.current.live.look().await;
+        }
+        // Few calls are cleared where somebody waits: the others are not copied.
+        let waits = self.approvals.as_ref().filter(|approvals| approvals.waits_here());
+        let again = waits.map(|approvals| (approvals, call.clone()));
+        let mut clearance = self.settled(self.clear_once(call, &mut approved).await, open);
+        let Some((approvals, call)) = again else { return clearance };
+        loop {
+            let Clearance::Waiting { approval, rewritten } = &clearance else { return clearance };
+            match approvals.wait(approval, &self.cancel).await {
+                WaitEnd::Left => return clearance,
+                WaitEnd::Answered(left) => match left {
+                    Some(left) => drop(open.insert(approval.digest.clone(), left)),
+                    None => drop(open.remove(&approval.digest)),
+                },
+                WaitEnd::Refused(text) => {
+                    self.said(approval, VerdictKind::Deny, text.clone()).await;
+                    let by = Some(approval.by.clone());
+                    return Clearance::Refused { call: approval.call(), text, by, rewritten: *rewritten };
+                }
+            }
+            self.current.live.look().await;
+            clearance = self.settled(self.clear_once(call.clone(), &mut approved).await, open);
+        }
+    }
+
+    /// Clears a call without waiting for anybody but hooks.
+    async fn clear_once(&self, call: ToolCall, approved: &mut Approved) -> Clearance {
         let mut ids = Ids::default();
         let set = self.current.set();
         let began = self.evidence.moment();
@@ -116,14 +161,18 @@ impl Dispatcher {
         loop {
             self.drive(&set, &mut ids, &mut clearing).await;
             let Some(question) = clearing.question() else { break };
-            match self.ask_person(question).await {
+            match self.ask_person(question, approved).await {
                 QuestionResult::Yes { id } => {
                     person = Person::Approved { id };
                     clearing.approved();
                 }
                 QuestionResult::No(text) => clearing.refused(&text),
-                QuestionResult::Later(waiting) => {
-                    person = Person::Waiting(waiting);
+                QuestionResult::Waiting { approval, is_new } => {
+                    if let Some(why) = approval.again_because.as_ref().filter(|_| is_new) {
+                        let text = format!("a person must say again: {why}");
+                        self.said(&approval, VerdictKind::Ask, text).await;
+                    }
+                    person = Person::Waiting(approval);
                     break;
                 }
             }
@@ -164,10 +213,8 @@ impl Dispatcher {
         }
     }
 
-    /// Clears a call of a turn that somebody left open. `open` holds what persons were asked about its calls, by digest:
-    /// a no stays a no, and a question stays open, also when no hook asks any more. An entry that was used is removed.
-    pub async fn clear_resumed(&self, call: ToolCall, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
-        let clearance = self.clear(call).await;
+    /// What `clearance` comes to with what persons were asked about the call.
+    fn settled(&self, clearance: Clearance, open: &mut BTreeMap<String, OpenQuestion>) -> Clearance {
         let Clearance::Run(permit, gate_notes) = clearance else { return clearance };
         if permit.approval().is_some() {
             // A person said yes in the meantime: that is the answer, and nothing is open.
@@ -181,6 +228,14 @@ impl Dispatcher {
                 self.refused(CheckpointKind::PreToolUse, NOT_ANSWERED);
                 Clearance::Waiting { approval, rewritten }
             }
+            Some(OpenQuestion::There(there)) => match self.known.place(&permit.call().tool).differs_from(&there) {
+                None => Clearance::Run(permit, gate_notes),
+                Some(differs) => {
+                    let text = format!("Tool execution was approved, but not here: {differs}");
+                    self.refused(CheckpointKind::PreToolUse, &text);
+                    Clearance::Refused { call: permit.into_call(), text, by: None, rewritten }
+                }
+            },
             Some(OpenQuestion::No(text)) => {
                 self.refused(CheckpointKind::PreToolUse, &text);
                 Clearance::Refused { call: permit.into_call(), text, by: None, rewritten }
@@ -229,10 +284,27 @@ impl Dispatcher {
         }
     }
 
-    async fn ask_person(&self, question: ApprovalQuestion<'_>) -> QuestionResult {
-        match &self.approvals {
-            Some(approvals) => approvals.put(&self.who, question, &self.cancel).await,
-            None => QuestionResult::No(nobody_to_ask(question.why.as_str())),
+    async fn ask_person(&self, question: ApprovalQuestion<'_>, approved: &mut Approved) -> QuestionResult {
+        let Some(approvals) = &self.approvals else {
+            return QuestionResult::No(nobody_to_ask(question.why.as_str()));
+        };
+        let digest = Digest::of(&self.who, question.call).to_string();
+        if let Some((_, id)) = approved.iter().find(|(same, _)| *same == digest) {
+            return QuestionResult::Yes { id: id.clone() };
         }
+        let place = self.known.place(&question.call.tool);
+        let result = approvals.look(&self.who, question, place).await;
+        if let QuestionResult::Yes { id } = &result {
+            approved.push((digest, id.clone()));
+        }
+        result
+    }
+
+    /// Keeps what became of the call of `approval` beside its hooks.
+    async fn said(&self, approval: &Approval, word: VerdictKind, text: String) {
+        let ruling = EventRuling { text: Some(text), ..EventRuling::word(word) };
+        let event = self.blank(EventId::fresh(), CheckpointKind::PreToolUse);
+        let (tool, input) = (Some(approval.tool.clone()), Some(Arc::new(approval.arguments.clone())));
+        self.evidence.keep(vec![EventRecord { tool, input, ruling, ..event }]).await;
     }
 }

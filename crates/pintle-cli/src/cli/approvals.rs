@@ -2,9 +2,10 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use domain::approval::{Approval, ApprovalState, PersonAnswer};
+use domain::approval::{Approval, ApprovalFlaw, ApprovalState, PersonAnswer};
 use domain::json::Object;
 use domain::store::{ApprovalQuery, StoreError};
+use domain::tool::CallPlace;
 use similar::{ChangeTag, TextDiff};
 use store::Store;
 
@@ -15,7 +16,8 @@ use crate::error::CliError;
 use crate::moment::moment;
 use crate::operator;
 use crate::text::clip;
-use host::host::{load, open_store};
+use host::host::load;
+use host::host_rules::RuleEnvironment;
 
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;
@@ -79,25 +81,26 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let mut found = store
         .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(MAX_LISTED) })
         .map_err(failed)?;
+    // What stands as open and was altered is listed, so that nobody looks for it in vain.
+    let listed = |approval: &Approval| approval.is_altered() || approval.state_at(now) == ApprovalState::Waiting;
+    found.retain(|approval| args.all || listed(approval));
+    let flaws: Vec<Option<ApprovalFlaw>> = found.iter().map(|it| it.flaw().filter(|_| it.is_altered())).collect();
     found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
-    if !args.all {
-        found.retain(|approval| approval.state == ApprovalState::Waiting);
-    }
     let text = match (args.json, found.is_empty()) {
         (true, _) => serde_json::to_string_pretty(&found).map_err(|error| CliError::failed(error.to_string()))? + "\n",
         (false, true) if args.all => "there are no approvals\n".to_owned(),
         (false, true) => "nothing waits for a person\n".to_owned(),
-        (false, false) => found.iter().map(line).collect(),
+        (false, false) => found.iter().zip(flaws).map(|(approval, flaw)| line(approval, flaw)).collect(),
     };
     terminal::say(&text)?;
     Ok(0)
 }
 
 /// An approval in a listing: three lines.
-fn line(approval: &Approval) -> String {
+fn line(approval: &Approval, flaw: Option<ApprovalFlaw>) -> String {
     let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
     let (style, state) = (style_of(approval.state), approval.state.word());
-    let by = answered(approval);
+    let by = flaw.map_or_else(|| answered(approval), |flaw| format!(": {flaw}"));
     let session = clean(approval.session_id.as_str());
     format!(
         "{BOLD}{}{BOLD:#}  {style}{state}{style:#}{by}\n  {} {}\n  {DIM}{}: {}; agent {}, session {session}, asked {}{DIM:#}\n",
@@ -145,7 +148,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let approval = find(&*store, &args.id)?;
     terminal::say(&whole(&approval))?;
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
-    let answered = store.answer(&approval.id, said, now).map_err(failed)?;
+    let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
     let session = word(answered.session_id.as_str());
     let outcome = match approve {
         true => {
@@ -193,7 +196,18 @@ pub(super) fn whole(approval: &Approval) -> String {
     row("session", approval.session_id.as_str());
     row("asks", approval.by.as_str());
     row("why", &approval.reason);
+    match &approval.place {
+        Some(CallPlace { workspace, shell, server }) => {
+            workspace.iter().for_each(|folder| row("in", folder));
+            shell.iter().for_each(|shell| row("shell", shell));
+            server.iter().for_each(|server| row("server", &format!("{}: {}", server.name, server.runs)));
+        }
+        None => row("in", "whatever folder or server the configuration names then: an older version asked"),
+    }
     row("until", &moment(approval.expires_at));
+    if let Some(why) = &approval.again_because {
+        text.push_str(&format!("  {NOTE}asked again: {}{NOTE:#}\n", clean(why)));
+    }
     let now = pretty(&approval.arguments);
     match &approval.changed_from {
         None => now.lines().for_each(|line| text.push_str(&format!("    {}\n", clean(line)))),
@@ -228,8 +242,9 @@ pub(super) fn person() -> String {
 }
 
 fn opened(global: &Global) -> Result<std::sync::Arc<dyn Store>, CliError> {
-    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    Ok(open_store(&loaded.config)?)
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    // What was asked and said is sealed with a key of the host.
+    Ok(RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?)
 }
 
 fn failed(error: StoreError) -> CliError {

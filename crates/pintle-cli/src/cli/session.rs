@@ -231,7 +231,11 @@ fn waits(approval: &Approval) -> String {
     let call = clean(&format!("{} {arguments}", approval.tool));
     let why = if approval.reason.is_empty() { String::new() } else { format!(": {}", prose(&approval.reason)) };
     let changed = approval.changed_from.as_ref().map_or("", |_| "\nthe call changed since it was asked about before");
-    format!("{NOTE}waiting for a person:{NOTE:#} {call}\nhook \"{}\" asks{why}{changed}", clean(approval.by.as_str()))
+    let again = approval.again_because.as_ref().map(|why| format!("\n{}", prose(why))).unwrap_or_default();
+    format!(
+        "{NOTE}waiting for a person:{NOTE:#} {call}\nhook \"{}\" asks{why}{changed}{again}",
+        clean(approval.by.as_str())
+    )
 }
 
 #[cfg(test)]

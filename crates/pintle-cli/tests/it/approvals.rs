@@ -74,6 +74,8 @@ fn a_call_waits_is_approved_and_runs_exactly_once() {
       session  s
       asks     agents.main.ask
       why      every call of `exec` by the agent `main` waits for a person
+      in       [root]/here
+      shell    /bin/sh
       until    [at]
         {
           "command": "echo once >>ran; echo written"

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod approvals;
+mod approvals_table;
 mod audit;
 mod budget;
 mod chat;

@@ -75,14 +75,14 @@ fn a_picture_of_a_hook_comes_back_as_one() {
 }
 
 /// A client that writes lines by hand.
-struct Hand {
+pub(super) struct Hand {
     child: Child,
     to: ChildStdin,
     from: Lines<BufReader<ChildStdout>>,
 }
 
 impl Hand {
-    fn greeted(env: &TestEnv) -> Self {
+    pub(super) fn greeted(env: &TestEnv) -> Self {
         let mut command = env.command(PINTLE);
         command.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -100,17 +100,20 @@ impl Hand {
     }
 
     fn call(&mut self, id: u32, tool: &str) {
-        let arguments = if tool == "find_files" { r#""pattern":"*""# } else { r#""path":".""# };
-        let params = format!(r#"{{"name":"{tool}","arguments":{{{arguments}}}}}"#);
+        self.call_with(id, tool, if tool == "find_files" { r#"{"pattern":"*"}"# } else { r#"{"path":"."}"# });
+    }
+
+    pub(super) fn call_with(&mut self, id: u32, tool: &str, arguments: &str) {
+        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
         self.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#));
     }
 
-    fn hear(&mut self) -> Value {
+    pub(super) fn hear(&mut self) -> Value {
         serde_json::from_str(&self.from.next().expect("not the end").unwrap()).unwrap()
     }
 
     /// Closes the program's input; answers how it ended.
-    fn leave(mut self) -> Option<i32> {
+    pub(super) fn leave(mut self) -> Option<i32> {
         drop(self.to);
         self.child.wait().unwrap().code()
     }

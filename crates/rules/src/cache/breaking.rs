@@ -10,7 +10,7 @@ use domain::identity::Identity;
 use domain::store::{Actor, OpenBreaker, StoreError};
 
 use super::RuleCache;
-use engine::live_rules::OutcomeListener;
+use engine::live_rules::{OutcomeListener, RuleLook};
 
 /// How long a trip that could not be written waits for the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -28,6 +28,15 @@ impl OutcomeListener for Counter {
     fn took(&self, who: &Identity, hook: &Hook, what: BreakerOutcome) {
         if let Some(rule_cache) = self.0.upgrade() {
             rule_cache.took(who, hook, what);
+        }
+    }
+}
+
+impl RuleLook for Counter {
+    fn look(&self) {
+        let Some(rule_cache) = self.0.upgrade() else { return };
+        if let Err(error) = rule_cache.refresh() {
+            tracing::error!("security.hook.resolve_error: {error}; the rules from before stay in force");
         }
     }
 }

@@ -9,6 +9,7 @@ use aes_gcm::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use domain::approval::ApprovalKey;
 use domain::history::HistoryKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
@@ -148,11 +149,18 @@ pub(super) struct Key {
     cipher: Aes256Gcm,
     /// Derived from it; it seals and opens nothing.
     history: HistoryKey,
+    /// As derived.
+    approvals: ApprovalKey,
 }
 
 impl Key {
     fn new(key: &[u8; KEY_BYTES]) -> Self {
-        Self { kid: kid(key), cipher: Aes256Gcm::new(key.into()), history: HistoryKey::of(key) }
+        Self {
+            kid: kid(key),
+            cipher: Aes256Gcm::new(key.into()),
+            history: HistoryKey::of(key),
+            approvals: ApprovalKey::of(key),
+        }
     }
 
     /// The first 8 hex digits of the key's SHA-256.
@@ -163,6 +171,11 @@ impl Key {
     /// The key that signs what front ends keep.
     pub(super) fn history(&self) -> &HistoryKey {
         &self.history
+    }
+
+    /// The key that seals what persons are asked and say.
+    pub(super) fn approvals(&self) -> &ApprovalKey {
+        &self.approvals
     }
 
     /// `plain` sealed, with its tag; nothing if it is too long for the cipher.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use domain::approval::ApprovalKey;
 use domain::audit::{AuditCheckpoint, ChainHead, Proof};
 use domain::id::TenantId;
 use jiff::Timestamp;
@@ -39,6 +40,8 @@ const MAX_PUBLIC_KEYS: usize = 10_000;
 pub struct SigningKey {
     kid: String,
     pair: Ed25519KeyPair,
+    /// Derived from the seed; it signs nothing.
+    approvals: ApprovalKey,
 }
 
 /// Why there is no key to sign with.
@@ -72,14 +75,19 @@ impl SigningKey {
         })?;
         let line = text.strip_suffix(b"\n").unwrap_or(&text);
         let seed = line.strip_prefix(SEED_MARK.as_bytes()).and_then(file::unhex);
-        let pair = seed.and_then(|seed| Ed25519KeyPair::from_seed_unchecked(&*seed).ok());
-        let key = pair.map(Self::new).ok_or(SigningError::Form(path))?;
+        let key = seed.and_then(|seed| Self::new(&*seed)).ok_or(SigningError::Form(path))?;
         file::publish(&dir.join(PUBLIC_KEY_FILE), &key.public_line())?;
         Ok(key)
     }
 
-    fn new(pair: Ed25519KeyPair) -> Self {
-        Self { kid: kid(pair.public_key().as_ref()), pair }
+    fn new(seed: &[u8]) -> Option<Self> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
+        Some(Self { kid: kid(pair.public_key().as_ref()), pair, approvals: ApprovalKey::of(seed) })
+    }
+
+    /// The key that seals what persons are asked and say, where nothing is encrypted.
+    pub fn approval_key(&self) -> &ApprovalKey {
+        &self.approvals
     }
 
     /// The id of the key: the first 8 hex digits of the SHA-256 of the public key.

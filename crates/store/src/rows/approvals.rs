@@ -1,10 +1,10 @@
 //! Questions for persons, as rows. What becomes of them is decided in `domain`; this carries it out.
 
-use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
+use domain::approval::{
+    Approval, ApprovalFlaw, ApprovalKey, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan,
+};
 use domain::id::TenantId;
-use domain::identity::Identity;
 use domain::store::{ApprovalQuery, SessionKey, StoreError};
-use domain::tool::{Digest, ToolCall};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
@@ -12,14 +12,28 @@ use serde::de::value::{Error as WordError, StrDeserializer};
 use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of};
 use crate::{body, refusal};
 
-const COLUMNS: &str = "id, state, answered_by, note, body";
+const COLUMNS: &str = "id, state, answered_by, note, seal, body";
+
+/// The question that somebody answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked<'a> {
+    /// The one whose id is or begins so.
+    Named(&'a str),
+    /// The one that they were shown, if it still says the same.
+    Shown(&'a Approval),
+}
 
 /// Brings `question` to where it stands.
-pub(crate) fn ask(db: &dyn Db, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, Failure> {
+pub(crate) fn ask(
+    db: &dyn Db,
+    key: Option<&ApprovalKey>,
+    question: Approval,
+    now: jiff::Timestamp,
+) -> Result<ApprovalStanding, Failure> {
     db.exclude(Exclusive::Approvals)?;
     let of_call = "WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 AND tool_call_id = ?4 ORDER BY seq";
     let earlier = select(
-        db,
+        (db, key),
         &format!("{of_call}{}", db.dialect().for_update()),
         &[
             question.tenant_id.as_str().into(),
@@ -34,33 +48,48 @@ pub(crate) fn ask(db: &dyn Db, question: Approval, now: jiff::Timestamp) -> Resu
             for id in &void {
                 set_state(db, id, ApprovalState::Void)?;
             }
-            insert(db, &new)?;
+            insert(db, key, &new)?;
             Ok(ApprovalStanding::Waiting(new))
         }
     }
 }
 
-/// Answers the question whose id is or begins as `id`.
-pub(crate) fn answer(db: &dyn Db, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, Failure> {
+/// Answers a question, and seals what was said.
+pub(crate) fn answer(
+    db: &dyn Db,
+    key: Option<&ApprovalKey>,
+    asked: Asked<'_>,
+    (said, now): (&PersonAnswer, jiff::Timestamp),
+) -> Result<Approval, Failure> {
     db.exclude(Exclusive::Approvals)?;
-    let mut approval = named(db, id)?;
-    approval.answer(said, now).map_err(|why| Failure::Said(refusal::unanswerable(&approval.id, &why)))?;
+    let mut approval = match asked {
+        Asked::Named(id) => named((db, key), id)?,
+        Asked::Shown(shown) => {
+            let found = to_change((db, key), &shown.id)?.ok_or_else(|| Failure::Said(refusal::unknown(&shown.id)))?;
+            if found.shown() != shown.shown() {
+                return Err(Failure::Said(refusal::altered(&found.id)));
+            }
+            found
+        }
+    };
+    approval.answer(said.clone(), now).map_err(|why| Failure::Said(refusal::unanswerable(&approval.id, &why)))?;
     db.run(
-        "UPDATE approvals SET state = ?2, answered_by = ?3, note = ?4 WHERE id = ?1",
+        "UPDATE approvals SET state = ?2, answered_by = ?3, note = ?4, seal = ?5 WHERE id = ?1",
         &[
             (&approval.id).into(),
             approval.state.word().into(),
             approval.answered_by.as_ref().into(),
             (&approval.note).into(),
+            key.map(|key| key.seal(&approval)).into(),
         ],
     )?;
     Ok(approval)
 }
 
 /// Uses the question `id` up, if it stands approved.
-pub(crate) fn use_up(db: &dyn Db, id: &str, now: jiff::Timestamp) -> Result<(), Failure> {
+pub(crate) fn use_up(db: &dyn Db, key: Option<&ApprovalKey>, id: &str, now: jiff::Timestamp) -> Result<(), Failure> {
     db.exclude(Exclusive::Approvals)?;
-    let approval = to_change(db, id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
+    let approval = to_change((db, key), id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
     match approval.state_at(now) {
         ApprovalState::Approved => set_state(db, id, ApprovalState::Used),
         state @ (ApprovalState::Waiting
@@ -72,12 +101,12 @@ pub(crate) fn use_up(db: &dyn Db, id: &str, now: jiff::Timestamp) -> Result<(), 
 }
 
 /// The question of exactly this id.
-pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<Approval>, Failure> {
-    Ok(select(db, "WHERE id = ?1", &[id.into()])?.pop())
+pub(crate) fn by_id(db: &dyn Db, key: Option<&ApprovalKey>, id: &str) -> Result<Option<Approval>, Failure> {
+    Ok(select((db, key), "WHERE id = ?1", &[id.into()])?.pop())
 }
 
 /// The newest questions that `query` asks for, oldest first.
-pub(crate) fn newest(db: &dyn Db, query: &ApprovalQuery) -> Result<Vec<Approval>, Failure> {
+pub(crate) fn newest(db: &dyn Db, key: Option<&ApprovalKey>, query: &ApprovalQuery) -> Result<Vec<Approval>, Failure> {
     let mut cells: Vec<Cell<'_>> = vec![limit_of(query.limit).into()];
     let mut conditions = vec!["TRUE"];
     if query.waiting_only {
@@ -88,14 +117,15 @@ pub(crate) fn newest(db: &dyn Db, query: &ApprovalQuery) -> Result<Vec<Approval>
         conditions.push("tenant_id = ?2");
     }
     let rest = format!("WHERE {} ORDER BY seq DESC LIMIT ?1", conditions.join(" AND "));
-    let mut found = select(db, &rest, &cells)?;
+    let mut found = select((db, key), &rest, &cells)?;
     found.reverse();
     Ok(found)
 }
 
 /// The statement after which the questions of a turn that nobody answered or used no longer count.
 pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a> {
-    let sql = "UPDATE approvals SET state = 'void' WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 \
+    let sql = "UPDATE approvals SET state = 'void', seal = NULL \
+               WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 \
                AND state IN ('waiting', 'approved')";
     Statement::new(sql, vec![key.tenant.as_str().into(), key.session.as_str().into(), turn.into()])
 }
@@ -103,7 +133,7 @@ pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a>
 /// Makes void what nobody answered or used of the questions of a session whose journal is elsewhere.
 pub(crate) fn void_session(db: &dyn Db, key: &SessionKey) -> Result<(), Failure> {
     db.exclude(Exclusive::Approvals)?;
-    let sql = "UPDATE approvals SET state = 'void' WHERE tenant_id = ?1 AND session_id = ?2 \
+    let sql = "UPDATE approvals SET state = 'void', seal = NULL WHERE tenant_id = ?1 AND session_id = ?2 \
                AND state IN ('waiting', 'approved')";
     db.run(sql, &[key.tenant.as_str().into(), key.session.as_str().into()]).map(drop)
 }
@@ -127,37 +157,26 @@ pub(crate) fn give(db: &dyn Db, from: &str, to: &str) -> Result<(), Failure> {
 }
 
 fn given(approval: Approval, to: &str) -> Approval {
-    let digest_of = |tenant: &TenantId| {
-        let who = Identity {
-            tenant_id: tenant.clone(),
-            ..Identity::top(approval.agent_id.as_str(), approval.session_id.as_str(), approval.turn_id.clone())
-        };
-        let call = ToolCall {
-            id: approval.tool_call_id.clone(),
-            tool: approval.tool.clone(),
-            raw_tool: approval.tool.clone(),
-            arguments: approval.arguments.clone(),
-        };
-        Digest::of(&who, &call).to_string()
-    };
-    let tenant_id = TenantId::from(to);
     // A digest that never was the call's must not become it.
-    let known = approval.digest == digest_of(&approval.tenant_id);
-    let digest = if known { digest_of(&tenant_id) } else { approval.digest.clone() };
-    Approval { tenant_id, digest, ..approval }
+    let was_its_own = approval.flaw().is_none();
+    let given = Approval { tenant_id: TenantId::from(to), ..approval };
+    let digest = if was_its_own { given.shown_digest().to_string() } else { given.digest.clone() };
+    Approval { digest, ..given }
 }
 
+/// From here on it gives no leave, and what was sealed of it is forgotten.
 fn set_state(db: &dyn Db, id: &str, state: ApprovalState) -> Result<(), Failure> {
-    db.run("UPDATE approvals SET state = ?2 WHERE id = ?1", &[id.into(), state.word().into()]).map(drop)
+    db.run("UPDATE approvals SET state = ?2, seal = NULL WHERE id = ?1", &[id.into(), state.word().into()]).map(drop)
 }
 
-fn insert(db: &dyn Db, new: &Approval) -> Result<(), Failure> {
+fn insert(db: &dyn Db, key: Option<&ApprovalKey>, new: &Approval) -> Result<(), Failure> {
     let body = body::write(new).map_err(|why| {
         Failure::Said(StoreError::Unavailable(format!("approval `{}` cannot be kept: {why}", new.id)))
     })?;
     let inserted = db.run(
-        "INSERT INTO approvals (id, tenant_id, session_id, turn_id, tool_call_id, state, answered_by, note, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO approvals \
+         (id, tenant_id, session_id, turn_id, tool_call_id, state, answered_by, note, body, seal) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (id) DO NOTHING",
         &[
             (&new.id).into(),
             new.tenant_id.as_str().into(),
@@ -168,6 +187,7 @@ fn insert(db: &dyn Db, new: &Approval) -> Result<(), Failure> {
             new.answered_by.as_ref().into(),
             (&new.note).into(),
             body.into(),
+            key.map(|key| key.seal(new)).into(),
         ],
     )?;
     if inserted == 0 {
@@ -177,13 +197,13 @@ fn insert(db: &dyn Db, new: &Approval) -> Result<(), Failure> {
 }
 
 /// The question of exactly this id, which nobody else changes until the end of the transaction.
-fn to_change(db: &dyn Db, id: &str) -> Result<Option<Approval>, Failure> {
-    Ok(select(db, &format!("WHERE id = ?1{}", db.dialect().for_update()), &[id.into()])?.pop())
+fn to_change((db, key): Keyed<'_>, id: &str) -> Result<Option<Approval>, Failure> {
+    Ok(select((db, key), &format!("WHERE id = ?1{}", db.dialect().for_update()), &[id.into()])?.pop())
 }
 
 /// The only question whose id is or begins as `id`, to be changed.
-fn named(db: &dyn Db, id: &str) -> Result<Approval, Failure> {
-    if let Some(approval) = to_change(db, id)? {
+fn named((db, key): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
+    if let Some(approval) = to_change((db, key), id)? {
         return Ok(approval);
     }
     // Every id begins with nothing, and nobody means the only one by that.
@@ -192,7 +212,7 @@ fn named(db: &dyn Db, id: &str) -> Result<Approval, Failure> {
     }
     // Not LIKE: ids that begin so stand together in the index, and `%` in an id is only a sign.
     let rest = format!("WHERE id >= ?1 ORDER BY id LIMIT 2{}", db.dialect().for_update());
-    let mut found = select(db, &rest, &[id.into()])?;
+    let mut found = select((db, key), &rest, &[id.into()])?;
     found.retain(|it| it.id.starts_with(id));
     match found.len() {
         0 => Err(Failure::Said(refusal::unknown(id))),
@@ -201,20 +221,30 @@ fn named(db: &dyn Db, id: &str) -> Result<Approval, Failure> {
     }
 }
 
-fn select(db: &dyn Db, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
-    db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, approval)
+/// Where questions stand, and the key that they are sealed with.
+type Keyed<'a> = (&'a dyn Db, Option<&'a ApprovalKey>);
+
+fn select((db, key): Keyed<'_>, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
+    db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, |row| approval(row, key))
 }
 
-/// The question as it was asked, with what became of it.
-fn approval(row: &dyn Columns) -> Result<Approval, Failure> {
+/// The question as it was asked, with what became of it, and whether that holds.
+fn approval(row: &dyn Columns, key: Option<&ApprovalKey>) -> Result<Approval, Failure> {
     let foreign =
         |why: String| Failure::Foreign { what: format!("approval `{}`", row.string("id").unwrap_or_default()), why };
     let word = row.text("state")?;
     let word: StrDeserializer<'_, WordError> = word.as_ref().into_deserializer();
-    Ok(Approval {
+    let body = body::read::<Approval>(&row.text("body")?).map_err(foreign)?;
+    let id = row.string("id")?;
+    // Whoever puts one question into the row of another answers for neither.
+    let flaw = (body.id != id).then_some(ApprovalFlaw::Altered);
+    let found = Approval {
+        id,
+        flaw,
         state: ApprovalState::deserialize(word).map_err(|e| foreign(e.to_string()))?,
         answered_by: row.maybe_string("answered_by")?,
         note: row.string("note")?,
-        ..body::read::<Approval>(&row.text("body")?).map_err(foreign)?
-    })
+        ..body
+    };
+    Ok(found.examined(key, row.maybe_text("seal")?.as_deref()))
 }

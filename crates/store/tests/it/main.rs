@@ -17,3 +17,4 @@ mod queue;
 mod random;
 mod rules;
 mod rules_outage;
+mod sealed_approvals;

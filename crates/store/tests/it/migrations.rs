@@ -20,7 +20,7 @@ use testkit::conformance::store::{event, hook as hook_line, keep};
 use testkit::postgres::Server;
 
 /// The schemas that there are.
-const NUMBERS: [u32; 7] = [0, 1, 2, 51, 52, 53, 54];
+const NUMBERS: [u32; 8] = [0, 1, 2, 51, 52, 53, 54, 55];
 
 /// A database of one kind, looked at from outside.
 struct Database<'a> {
@@ -104,7 +104,7 @@ fn a_schema_goes_up_and_down_and_up_again() {
             database.migrate(*number);
             assert_eq!(&database.schema(), schema, "down to {number}");
         }
-        database.migrate(54);
+        database.migrate(NUMBERS[NUMBERS.len() - 1]);
         assert_eq!(Some(&database.schema()), schemas.last(), "up in one go");
         database.migrate(2);
         drop(database.open());
@@ -118,7 +118,7 @@ fn a_schema_goes_up_and_down_and_up_again() {
 #[test]
 fn an_unknown_schema_is_named() {
     for (url, number, why) in [
-        ("sqlite://x.db", 3, "there is no schema 3; expected one of 0, 1, 2, 51, 52, 53, 54"),
+        ("sqlite://x.db", 3, "there is no schema 3; expected one of 0, 1, 2, 51, 52, 53, 54, 55"),
         ("memory:", 2, "store url: `memory:` has no schema; expected "),
         ("x", 2, "store url: `x` has no scheme; expected "),
     ] {

@@ -1,11 +1,13 @@
 //! A home with everything around it, at the one path where it may lie: the digests in `trust.json` and the audit chain
 //! cover paths, so it can be moved nowhere else.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use store::keyring::{KEY_FILE, KeySource, Keyring};
 use testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
 use testkit::postgres::Server;
 use tokio::runtime::Runtime;
@@ -163,6 +165,14 @@ impl World {
     /// The text of a file in the agents' workspace.
     pub(super) fn work(&self, name: &str) -> String {
         fs::read_to_string(self.env.path("work").join(name)).unwrap_or_default()
+    }
+
+    /// The keys that this home is sealed with.
+    pub(super) fn keyring(&self) -> Keyring {
+        let primary =
+            self.vars().iter().find(|(name, _)| *name == KEY.0).map(|(name, key)| (*name, OsString::from(key)));
+        let file = Some(self.env.path("data/pintle").join(KEY_FILE));
+        Keyring::open(&KeySource { primary, old: None, file }).unwrap()
     }
 
     /// Changes rows behind the program's back.

@@ -1,0 +1,24 @@
+//! Why a question or an answer in a store does not count.
+
+use std::fmt;
+
+/// Why what stands in a store of a question does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalFlaw {
+    /// What it shows is not what its digest is over, or not what was asked.
+    Altered,
+    /// It says that it was answered, and nobody sealed that.
+    Unsealed,
+    /// Its answer is not the one that was sealed.
+    BrokenSeal,
+}
+
+impl fmt::Display for ApprovalFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Altered => "what stands in the store is not what was asked",
+            Self::Unsealed => "its answer carries no seal: an older version wrote it, or no person gave it",
+            Self::BrokenSeal => "its answer was altered in the store: the seal does not fit",
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Seals on questions and answers: what stands in a store counts only as it was asked and as a person said it.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::Mac as _;
+
+use super::flaw::ApprovalFlaw;
+use super::{Approval, sha256};
+use crate::json::{canonical, json};
+use crate::mac::{derived, mac};
+
+/// The purpose for which the key is derived.
+const INFO: &[u8] = b"pintle-approval-1";
+
+/// The key that seals questions and answers, and older ones whose seals still hold. It is not printed.
+#[derive(Clone)]
+pub struct ApprovalKey {
+    seals: [u8; 32],
+    holds: Vec<[u8; 32]>,
+}
+
+impl ApprovalKey {
+    /// The key that belongs to a secret of the host.
+    pub fn of(secret: &[u8]) -> Self {
+        Self { seals: derived(secret, &[0; 32], INFO), holds: Vec::new() }
+    }
+
+    /// This key, which also takes what `older` sealed.
+    #[must_use]
+    pub fn and_older(mut self, older: &Self) -> Self {
+        self.holds.push(older.seals);
+        self.holds.extend(&older.holds);
+        self
+    }
+
+    /// The seal on `approval` as it stands: base64url without padding.
+    pub fn seal(&self, approval: &Approval) -> String {
+        URL_SAFE_NO_PAD.encode(mac(&self.seals, &[&sealed(approval)]).finalize().into_bytes())
+    }
+
+    /// Whether `seal` is the seal of this key or of an older one on `approval` as it stands.
+    pub fn holds(&self, approval: &Approval, seal: &str) -> bool {
+        let Ok(seal) = URL_SAFE_NO_PAD.decode(seal) else { return false };
+        let bytes = sealed(approval);
+        let mut keys = std::iter::once(&self.seals).chain(&self.holds);
+        keys.any(|key| mac(key, &[&bytes]).verify_slice(&seal).is_ok())
+    }
+}
+
+impl fmt::Debug for ApprovalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApprovalKey(…)")
+    }
+}
+
+/// Everything that a seal is over: what is shown, where it stands, who said so, until when.
+fn sealed(approval: &Approval) -> Vec<u8> {
+    let Approval { id, state, answered_by, note, .. } = approval;
+    canonical(&json!([id, approval.shown(), state, answered_by, note])).into_bytes()
+}
+
+impl Approval {
+    /// SHA-256 over everything that a person is shown of the question, in hex: an answer is to exactly this.
+    pub fn shown(&self) -> String {
+        let call = json!([self.shown_digest(), self.digest, self.place]);
+        let why = json!([self.by, self.reason, self.changed_from, self.again_because]);
+        let when = json!([self.asked_at, self.expires_at]);
+        sha256(&json!([self.id, call, why, when]))
+    }
+
+    /// The question as a store with `key` is to take it, whose row has this `seal`.
+    #[must_use]
+    pub fn examined(self, key: Option<&ApprovalKey>, seal: Option<&str>) -> Self {
+        let flaw = key.and_then(|key| self.unproven(key, seal));
+        Self { flaw: self.flaw.or(flaw), ..self }
+    }
+
+    fn unproven(&self, key: &ApprovalKey, seal: Option<&str>) -> Option<ApprovalFlaw> {
+        use super::ApprovalState::{Approved, Expired, Refused, Used, Void, Waiting};
+        let holds = seal.map(|seal| key.holds(self, seal));
+        match (self.state, holds) {
+            (Waiting | Approved, Some(true)) => None,
+            (Waiting, Some(false)) => Some(ApprovalFlaw::Altered),
+            // Versions that sealed nothing did not say either where a call runs.
+            (Waiting, None) => {
+                let placed = self.place.as_ref().is_some_and(|place| !place.is_anywhere());
+                placed.then_some(ApprovalFlaw::Altered)
+            }
+            (Approved, Some(false)) => Some(ApprovalFlaw::BrokenSeal),
+            (Approved, None) => Some(ApprovalFlaw::Unsealed),
+            // None of these gives leave, and a no that somebody touched is no yes.
+            (Refused | Used | Void | Expired, _) => None,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Questions and answers under seal: the suite, and what somebody with the database alone achieves.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::approval::{Approval, ApprovalFlaw, ApprovalStanding, ApprovalState};
+use domain::id::TurnId;
+use domain::identity::Identity;
+use domain::store::StoreError;
+use domain::tool::CallPlace;
+use pintle_store::keyring::signing::SigningKey;
+use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
+use pintle_store::{Durability, Store, StoreKeys, open_with};
+use rusqlite::Connection;
+use testkit::conformance::approvals::{approvals, call, moment, question, said};
+use testkit::postgres::Server;
+
+/// The keys of `folder`: with a key that encrypts, or with the one that signs alone.
+fn keys(folder: &Path, encrypts: bool) -> StoreKeys {
+    let source = KeySource { file: encrypts.then(|| folder.join(KEY_FILE)), ..KeySource::default() };
+    StoreKeys {
+        keyring: Some(Arc::new(Keyring::open(&source).unwrap())),
+        signing: Some(Arc::new(SigningKey::open_or_create(folder).unwrap())),
+    }
+}
+
+/// A database of either kind, and how somebody else changes its rows.
+struct Place<'a> {
+    folder: tempfile::TempDir,
+    url: String,
+    server: Option<&'a Server>,
+}
+
+impl Place<'_> {
+    fn open(&self, encrypts: bool) -> Arc<dyn Store> {
+        open_with(&self.url, Path::new("/"), Durability::Commit, keys(self.folder.path(), encrypts)).unwrap()
+    }
+
+    fn tell(&self, sql: &str) {
+        match self.server {
+            Some(server) => drop(server.execute(&self.url, sql)),
+            None => {
+                let file = self.url.strip_prefix("sqlite://").unwrap();
+                Connection::open(file).unwrap().execute_batch(sql).unwrap();
+            }
+        }
+    }
+}
+
+fn in_both(check: impl Fn(&Place<'_>)) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("pintle.db").display());
+    check(&Place { folder, url, server: None });
+    let server = Server::start();
+    check(&Place { folder: tempfile::tempdir().unwrap(), url: server.fresh_database(), server: Some(&server) });
+}
+
+/// A question of a turn of its own.
+fn asked(id: &str) -> Approval {
+    let who = Identity::top("main", "cli:1", TurnId::from(id));
+    question(id, &who, &call(r#"{"command":"rm -rf build"}"#)).at(CallPlace::in_folder("/work"))
+}
+
+#[test]
+fn stores_with_keys_pass_the_suite() {
+    in_both(|place| approvals(&*place.open(true)));
+}
+
+#[test]
+fn whatever_somebody_writes_there_is_no_leave() {
+    in_both(|place| {
+        for encrypts in [true, false] {
+            let store = place.open(encrypts);
+            // Drawn on below: the seal of an answer to another question.
+            let sealed = format!("sealed-{encrypts}");
+            store.ask(asked(&sealed), moment(0)).unwrap();
+            store.answer(&sealed, said(true), moment(1)).unwrap();
+            let edits = [
+                ("waits", false, "state = 'approved', answered_by = 'eve'"),
+                ("shown", false, "body = replace(body, 'rm -rf', 'ls')"),
+                ("why", false, "body = replace(body, 'it deletes', 'it is fine')"),
+                ("where", false, "body = replace(body, '/work', '/play')"),
+                ("bare", false, "seal = NULL"),
+                ("who", true, "answered_by = 'eve'"),
+                ("note", true, "note = 'eve'"),
+                ("until", true, "body = replace(body, '2026-01-03', '2036-01-03')"),
+                ("open", true, "seal = NULL"),
+                ("other", true, "seal = (SELECT seal FROM approvals WHERE id LIKE 'sealed%' LIMIT 1)"),
+            ];
+            for (i, (name, answered, edit)) in edits.into_iter().enumerate() {
+                let id = format!("{name}-{encrypts}-{i}");
+                let asked = asked(&id);
+                store.ask(asked.clone(), moment(0)).unwrap();
+                if answered {
+                    store.answer(&id, said(true), moment(1)).unwrap();
+                }
+                place.tell(&format!("UPDATE approvals SET {edit} WHERE id = '{id}'"));
+                let found = store.approval(&id).unwrap().unwrap();
+                assert!(found.is_altered() && found.state_at(moment(2)) == ApprovalState::Void, "{id}");
+                let used = store.use_up(&id, moment(2)).unwrap_err();
+                assert!(used.to_string().contains("it is void, not approved"), "{id}: {used}");
+                let answer = store.answer(&id, said(true), moment(2)).unwrap_err();
+                assert!(answer.to_string().contains("it is void: "), "{id}: {answer}");
+                let again = Approval { id: format!("again-{id}"), ..asked };
+                let standing = store.ask(again, moment(3)).unwrap();
+                let ApprovalStanding::Waiting(again) = standing else { panic!("{id}: {standing:?}") };
+                assert!(again.again_because.is_some_and(|why| why.contains(&id)), "{id}");
+                assert_eq!(store.approval(&id).unwrap().unwrap().state, ApprovalState::Void, "{id}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_used_approval_is_not_armed_again() {
+    in_both(|place| {
+        let store = place.open(true);
+        store.ask(asked("once"), moment(0)).unwrap();
+        store.answer("once", said(true), moment(1)).unwrap();
+        store.use_up("once", moment(2)).unwrap();
+        place.tell("UPDATE approvals SET state = 'approved'");
+        let found = store.approval("once").unwrap().unwrap();
+        assert_eq!((found.flaw, found.state_at(moment(3))), (Some(ApprovalFlaw::Unsealed), ApprovalState::Void));
+    });
+}
+
+#[test]
+fn an_answer_is_to_what_was_shown() {
+    in_both(|place| {
+        let store = place.open(true);
+        store.ask(asked("a"), moment(0)).unwrap();
+        let shown = store.approval("a").unwrap().unwrap();
+        for other in [
+            Approval { reason: "nothing much".into(), ..shown.clone() },
+            Approval { place: None, ..shown.clone() },
+            Approval { expires_at: moment(7), ..shown.clone() },
+        ] {
+            let why = "approval `a` was altered since it was shown; look at it again";
+            let answered = store.answer_shown(&other, said(true), moment(1));
+            assert_eq!(answered, Err(StoreError::Conflict(why.into())));
+        }
+        let answered = store.answer_shown(&shown, said(true), moment(1)).unwrap();
+        assert_eq!(answered.state, ApprovalState::Approved);
+        assert_eq!(store.approval("a"), Ok(Some(answered)));
+    });
+}
+
+#[test]
+fn what_one_key_sealed_holds_when_another_one_came() {
+    in_both(|place| {
+        // Sealed with the key that signs; then one that encrypts is made.
+        let store = place.open(false);
+        store.ask(asked("a"), moment(0)).unwrap();
+        store.answer("a", said(true), moment(1)).unwrap();
+        drop(store);
+        let store = place.open(true);
+        assert_eq!(store.approval("a").unwrap().unwrap().state_at(moment(2)), ApprovalState::Approved);
+        store.use_up("a", moment(2)).unwrap();
+    });
+}
