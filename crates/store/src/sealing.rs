@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::anchor_file::AnchorFile;
 use crate::keyring::Keyring;
 use crate::keyring::signing::SigningKey;
 
@@ -13,4 +14,6 @@ pub struct StoreKeys {
     pub keyring: Option<Arc<Keyring>>,
     /// For the checkpoints of the audit chain.
     pub signing: Option<Arc<SigningKey>>,
+    /// What is known of the store outside of it; without it, what somebody else makes of the store is taken as it is.
+    pub anchor: Option<Arc<AnchorFile>>,
 }
