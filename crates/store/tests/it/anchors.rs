@@ -10,7 +10,7 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
 use domain::json::Object;
 use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, RuleChange, RuleStore as _, StoreError, StoredRules};
+use domain::store::{Actor, RuleChange, StoreError, StoredRules};
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::{AnchorFile, Durability, Store, StoreKeys};
 use rusqlite::Connection;
@@ -24,7 +24,7 @@ const OTHER: &str = "0193a5b0-7000-7000-8000-0000000000a2";
 
 /// The store of a home, and how somebody else gets at it.
 pub(crate) struct World<'a> {
-    home: tempfile::TempDir,
+    pub(crate) home: tempfile::TempDir,
     pub(crate) url: String,
     pub(crate) server: Option<&'a Server>,
 }
@@ -356,7 +356,7 @@ fn an_older_chain_or_epoch_shuts_every_gate_until_somebody_takes_it() {
 #[test]
 fn a_copy_from_before_is_older_also_once_it_went_on() {
     let world = world(None);
-    let copy = |from: &Path, to: &Path| drop(fs::copy(from, to).unwrap());
+    let copy = |from: &Path, to: &Path| assert!(fs::copy(from, to).is_ok());
     let saved = world.home.path().join("saved");
     Connection::open(world.file()).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     copy(&world.file(), &saved);

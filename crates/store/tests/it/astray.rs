@@ -2,7 +2,7 @@
 //! schema.
 
 use domain::id::{DEFAULT_TENANT, HookId, TurnId};
-use domain::store::{ExecutionQuery, ExecutionStore as _, RuleChange, RuleStore as _};
+use domain::store::{ExecutionQuery, RuleChange};
 use domain::verdict::VerdictKind;
 use testkit::conformance::audit::cleared;
 use testkit::conformance::executions::{keep_executions, ran, said};
