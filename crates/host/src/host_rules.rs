@@ -64,8 +64,6 @@ pub struct HostRules {
     pub diagnostics: Vec<String>,
     /// Which of that leaves something unguarded, or shut.
     pub unguarded: Vec<String>,
-    /// Rules of the store that are not as Pintle left them, and what is to be done, a line each.
-    pub doubts: Vec<String>,
     /// Rules of files that are not in order.
     bad: Vec<FileProblem>,
     /// Rules of files that nobody accepted.
@@ -118,7 +116,6 @@ impl HostRules {
             rule_admin,
             diagnostics: Vec::new(),
             unguarded: Vec::new(),
-            doubts: Vec::new(),
             bad: Vec::new(),
             strangers: Vec::new(),
             filed: Vec::new(),
@@ -133,11 +130,16 @@ impl HostRules {
     /// Puts the rules of files in force, and shuts what cannot be read.
     fn put(&mut self, sync_report: SyncReport, unread: Option<String>) {
         self.rule_cache.hold(sync_report.files.clone(), sync_report.unasked());
-        self.doubts = in_doubt(&self.rule_cache.rules());
-        let wrong = || unread.iter().chain(&self.doubts).cloned();
+        let doubts = self.doubts();
+        let wrong = || unread.iter().chain(&doubts).cloned();
         self.diagnostics = sync_report.lines().into_iter().chain(wrong()).collect();
         self.unguarded = sync_report.unguarded().chain(wrong()).collect();
         (self.bad, self.strangers, self.filed) = (sync_report.bad, sync_report.strangers, sync_report.files);
+    }
+
+    /// Rules of the store that are not as Pintle left them, and what is to be done, a line each.
+    pub fn doubts(&self) -> Vec<String> {
+        in_doubt(&self.rule_cache.rules())
     }
 
     /// Where rules are managed.

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Anchor, AnchoredChain, AnchoredRule, DoubtKind, RuleDoubt, RuleEntry, RuleLeft, StoreSeen};
-use crate::id::HookId;
+use super::known::{Anchor, AnchoredChain, AnchoredRule};
+use super::seen::{ChainSeen, DoubtKind, RuleDoubt, RuleEntry, RuleLeft, StoreSeen};
+use crate::id::{HookId, TenantId};
 
 /// How a store stands to what was known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub fn compare(anchor: Option<&Anchor>, seen: &StoreSeen) -> Comparison {
     }
     let known = anchor.filter(|_| standing != AnchorStanding::Fresh);
     let (rules, doubts) = rules(known, seen);
-    let chain = |(tenant, chain): (&crate::id::TenantId, &super::ChainSeen)| {
+    let chain = |(tenant, chain): (&TenantId, &ChainSeen)| {
         let cut = known.and_then(|known| known.chains.get(tenant)).map_or(chain.cut, |before| before.cut);
         let (seq, hash) = (chain.head.seq, chain.head.hash.to_hex());
         (tenant.clone(), AnchoredChain { seq, hash, read_to: seq, cut })
@@ -152,10 +153,8 @@ fn rules(known: Option<&Anchor>, seen: &StoreSeen) -> (Rules, Vec<RuleDoubt>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::anchor::ChainSeen;
     use crate::audit::{ChainHead, Hash};
     use crate::checkpoint::CheckpointKind;
-    use crate::id::TenantId;
     use crate::rule::HookScope;
 
     fn rule(digest: &str) -> AnchoredRule {

@@ -27,7 +27,7 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
             Ok(files) => Check::new("rules", "", State::Ok, format!("{}: {files} files", dir.display())),
         }
     });
-    let doubts = &host.host_rules.doubts;
+    let doubts = host.host_rules.doubts();
     let odd = odd.filter(|check| !doubts.contains(&check.message));
     let doubted =
         doubts.iter().map(|line| Check { guard: true, ..Check::new("rules", "", State::Failed, line.clone()) });
