@@ -215,7 +215,7 @@ fn rules_that_cannot_be_read_open_nothing() {
     // The prompt passes: no rule is about it. The calls do not, and it is said which rule it is, and what to do.
     assert_eq!((seen.code, &*seen.out), (Some(0), "Done.\n"), "{seen}");
     for part in [
-        "✗ guard",
+        "✗ refused      list_dir",
         "the stored rule `guard` cannot be read: ",
         "what it guards stays shut; mend or delete its row with a tool for databases, then `pintle store accept`",
     ] {
