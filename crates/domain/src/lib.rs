@@ -46,6 +46,7 @@ pub mod execution;
 pub mod span;
 pub mod measure;
 pub mod audit;
+pub mod anchor;
 pub mod store;
 #[cfg(test)]
 pub(crate) mod testing;

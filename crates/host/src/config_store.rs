@@ -39,8 +39,12 @@ pub(crate) fn open_at(url: &str, config: &Config, sealing: StoreKeys) -> Result<
         store::StoreOpenError::Store(StoreError::Unavailable(_)) if url.starts_with("sqlite:") => {
             HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
         }
+        store::StoreOpenError::Store(StoreError::Corrupt(why)) => {
+            let lost = store::AnchorFile::beside(&config.home, url).lost();
+            HostError::failed(lost.map_or(why.clone(), |lost| format!("{why}; {lost}")))
+        }
         store::StoreOpenError::Store(
-            StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
+            StoreError::Unavailable(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
         ) => HostError::failed(error.to_string()),
     })
 }

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use store::anchor_file::ANCHOR_PREFIX;
 use store::keyring::KEY_FILE;
 use store::keyring::signing::{PUBLIC_KEY_FILE, SIGNING_KEY_FILE};
 
@@ -43,6 +44,7 @@ fn is_ours(name: &str) -> bool {
     [MEDIA, DELIVERED].contains(&name)
         || name.starts_with("pintle.db")
         || name == "trust.json"
+        || name.starts_with(ANCHOR_PREFIX)
         || [KEY_FILE, SIGNING_KEY_FILE, PUBLIC_KEY_FILE].contains(&name)
         || name.starts_with(".trust.json.")
 }

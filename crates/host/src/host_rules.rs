@@ -22,7 +22,7 @@ use rules::cache::{AgentNames, RuleCache};
 use rules::handler::{CommandEnv, Evaluator, JudgeSettings, PoolLimits, RuleServices};
 use store::keyring::signing::SigningKey;
 use store::keyring::{KeySource, Keyring};
-use store::{Store, StoreKeys};
+use store::{AnchorFile, Store, StoreKeys};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,7 @@ mod workspaces;
 
 pub use workspaces::Workspaces;
 
+pub use retention::audit_term;
 use retention::{RetentionTerms, forget_old};
 
 /// The variables that say what kind of host this is, the first that is set.
@@ -128,10 +129,17 @@ impl HostRules {
 
     /// Puts the rules of files in force, and shuts what cannot be read.
     fn put(&mut self, sync_report: SyncReport, unread: Option<String>) {
-        self.diagnostics = sync_report.lines().into_iter().chain(unread.clone()).collect();
-        self.unguarded = sync_report.unguarded().chain(unread).collect();
         self.rule_cache.hold(sync_report.files.clone(), sync_report.unasked());
+        let doubts = self.doubts();
+        let wrong = || unread.iter().chain(&doubts).cloned();
+        self.diagnostics = sync_report.lines().into_iter().chain(wrong()).collect();
+        self.unguarded = sync_report.unguarded().chain(wrong()).collect();
         (self.bad, self.strangers, self.filed) = (sync_report.bad, sync_report.strangers, sync_report.files);
+    }
+
+    /// Rules of the store that are not as Pintle left them, and what is to be done, a line each.
+    pub fn doubts(&self) -> Vec<String> {
+        in_doubt(&self.rule_cache.rules())
     }
 
     /// Where rules are managed.
@@ -203,6 +211,27 @@ impl HostRules {
         self.rule_cache.close();
         self.parts.pool.close();
     }
+}
+
+/// What the anchor says of the rules of a store, a line each.
+pub fn in_doubt(rules: &StoredRules) -> Vec<String> {
+    let acts = rules.doubts.iter().filter(|doubt| doubt.rule.acts);
+    let doubts = acts.map(|doubt| format!("{}; what it guards stays shut; {}", doubt.text(), doubt.remedy()));
+    rules.shut.iter().cloned().chain(doubts).collect()
+}
+
+/// The file that knows the store of `config` from outside of it.
+pub fn anchor(config: &Config) -> Option<Arc<AnchorFile>> {
+    let is_kept = config.store_url != IN_MEMORY && config.bad_store().is_none();
+    is_kept.then(|| Arc::new(AnchorFile::beside(&config.home, &config.store_url)))
+}
+
+/// Opens the store of `config` with what is known of it outside, and nothing to encrypt or sign with.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_known_store(config: &Config) -> Result<Arc<dyn Store>, HostError> {
+    open_store_with(config, StoreKeys { anchor: anchor(config), ..StoreKeys::default() })
 }
 
 /// The message where no rules could be read yet, with what to do about it.
@@ -288,7 +317,8 @@ impl RuleEnvironment {
                 .map_err(|error| tracing::warn!("the audit chain has no checkpoints: {error}"))
                 .ok(),
         };
-        open_store_with(config, StoreKeys { keyring: Some(self.keyring.clone()), signing: signing.map(Arc::new) })
+        let keyring = Some(self.keyring.clone());
+        open_store_with(config, StoreKeys { keyring, signing: signing.map(Arc::new), anchor: anchor(config) })
     }
 
     /// Does something with the rules of the files of `config`.

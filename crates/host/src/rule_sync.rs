@@ -93,7 +93,9 @@ impl RuleSync<'_> {
     /// Does all of it. What fails leaves the rest as it is.
     pub fn run(&self) -> SyncReport {
         match self.store.rules() {
-            Ok(rules) => self.carry_out(&rules, self.read(&rules)),
+            Ok(rules) if rules.shut.is_none() => self.carry_out(&rules, self.read(&rules)),
+            // It is not the store that was known: nothing is written there. The rule cache shuts the gates.
+            Ok(_) => SyncReport { strangers: self.strangers(), ..SyncReport::default() },
             // The rule cache says so, and shuts the gates. It opens them once the store is back, but not without these.
             Err(error) => {
                 let why = |folder: &RuleFolder| {
@@ -154,6 +156,10 @@ impl RuleSync<'_> {
     fn seed(&self, rules: &StoredRules, sync_report: &mut SyncReport) {
         let disable = &self.config.agent_hooks.builtin_disable;
         for row in builtin::builtins().iter().flat_map(|builtin| builtin.rows(Timestamp::now())) {
+            // What somebody else made of it is not gone over.
+            if is_doubted(rules, &row) {
+                continue;
+            }
             let stored = rules.hooks.iter().find(|hook| hook.id == row.id);
             let plan = builtin::plan(stored, &row, disable);
             if let Some((have, shipped)) = plan.downgrade {
@@ -186,7 +192,8 @@ impl RuleSync<'_> {
     /// Secrets that somebody wrote into the table by other means than ours stand there as they were written. Rows of
     /// files are written from their files.
     fn seal_plain(&self, rules: &StoredRules, sync_report: &mut SyncReport) {
-        for hook in rules.hooks.iter().filter(|hook| hook.file().is_none()) {
+        let is_meant = |hook: &&Rule| hook.file().is_none() && !is_doubted(rules, hook);
+        for hook in rules.hooks.iter().filter(is_meant) {
             let change = match self.kept(hook.clone()) {
                 Ok(kept) if kept == *hook => continue,
                 Ok(kept) => {
@@ -238,14 +245,15 @@ impl RuleSync<'_> {
         };
         // Another host's file of this name: its row is for breakers and histories, and serves both.
         let is_others = || stored.metadata.get(IN_FOLDER) != plain.metadata.get(IN_FOLDER);
-        if same(&self.opened(stored), plain) || is_others() {
+        if (same(&self.opened(stored), plain) && !is_doubted(rules, stored)) || is_others() {
             return None;
         }
         // A reload closes no circuit breaker.
+        let tripped_at = stored.tripped_at.clone().filter(|_| !is_doubted(rules, stored));
         let hook = Rule {
-            tripped_at: stored.tripped_at.clone(),
-            enabled: kept.enabled && stored.tripped_at.is_none(),
-            disabled_reason: stored.tripped_at.as_ref().map(|_| "breaker".to_owned()).unwrap_or_default(),
+            enabled: kept.enabled && tripped_at.is_none(),
+            disabled_reason: tripped_at.as_ref().map(|_| "breaker".to_owned()).unwrap_or_default(),
+            tripped_at,
             created_at: stored.created_at.clone(),
             ..kept.clone()
         };
@@ -281,7 +289,9 @@ impl RuleSync<'_> {
     /// Rows that cannot act on this host, or on any, are switched off, once: commands where the edition has none, and rules
     /// of agents that are left with none, which must not become anybody's.
     fn switch_off(&self, sync_report: &mut SyncReport) {
-        let Ok(rules) = self.store.rules() else { return };
+        let Ok(mut rules) = self.store.rules() else { return };
+        let doubts = std::mem::take(&mut rules.doubts);
+        rules.hooks.retain(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id));
         let no_commands = self.edition == Edition::Standard;
         let command =
             |hook: &Rule| no_commands && hook.handler_type == HandlerType::Command && hook.source != Source::Builtin;
@@ -325,6 +335,11 @@ impl RuleSync<'_> {
         }
         count
     }
+}
+
+/// Whether the row of a rule is not as Pintle left it.
+fn is_doubted(rules: &StoredRules, hook: &Rule) -> bool {
+    rules.doubts.iter().any(|doubt| doubt.hook == hook.id)
 }
 
 /// Why rows are switched off: as they keep it, and as the log has it.

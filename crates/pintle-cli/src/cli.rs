@@ -28,6 +28,7 @@ mod session;
 mod sessions;
 mod skills;
 mod stops;
+mod store;
 mod terminal;
 mod trust;
 mod turn;
@@ -100,6 +101,9 @@ pub enum Command {
     /// The record of what hooks did: show, export and verify it
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Bring back a store that is lost or older, or take it as it is
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// What tenants may spend on hooks that ask a model
     #[command(subcommand)]
     Budget(budget::BudgetCommand),
@@ -166,6 +170,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Approvals(command) => approvals::run(&global, command),
         Command::Sessions(command) => sessions::run(&global, command),
         Command::Audit(command) => audit::run(&global, command),
+        Command::Store(command) => store::run(&global, command),
         Command::Budget(command) => budget::run(&global, command),
         Command::Secrets(command) => secrets::run(&global, command),
         Command::Import(command) => import::run(&global, command),

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use domain::anchor::{AnchoredRule, RuleDoubt};
 use domain::breaker::BreakerRun;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::rule::{HookScope, Rule, Source};
@@ -24,6 +25,7 @@ mod breaking;
 mod mounting;
 
 use breaking::Counter;
+use mounting::doubted;
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
 
@@ -68,6 +70,8 @@ struct CacheState {
     rules: Arc<StoredRules>,
     /// All rows of the store, those of files of other hosts among them.
     rows: Vec<Rule>,
+    /// Those of the rows that are not as they were left.
+    doubts: Vec<RuleDoubt>,
     /// The rules of this host's files. Their rows in the store are for breakers and histories; what counts stands here,
     /// since hosts that share a store need not share their files.
     files: Vec<Rule>,
@@ -90,6 +94,8 @@ struct CacheState {
 struct RuleRows<'a> {
     hooks: &'a [Rule],
     trips: &'a [OpenBreaker],
+    /// Those of the rows that are not asked, since they are not what somebody wrote here.
+    doubts: &'a [RuleDoubt],
     agents: &'a [AgentId],
 }
 
@@ -256,27 +262,38 @@ impl RuleCache {
         let ids: BTreeSet<&HookId> = stored.hooks.iter().map(|hook| &hook.id).collect();
         cache_state.mounted.retain(|id, _| ids.contains(id));
         let trips = cache_state.trips();
-        let rows = RuleRows { hooks: &stored.hooks, trips: &trips, agents: &agents };
+        let rows = RuleRows { hooks: &stored.hooks, trips: &trips, doubts: &stored.doubts, agents: &agents };
         let others = self.of_tenant(cache_state, None, rows);
         let mut rules = RulesByTenant { others, ..RulesByTenant::default() };
         if let Some(why) = &cache_state.unread {
             rules.others = rules.others.iter().chain(shut(why).others.iter()).cloned().collect();
         }
         for tenant in &stored.tenants {
-            let own = self.of_tenant(cache_state, Some(&tenant.id), rows);
-            rules.tenants.insert(tenant.id.clone(), own);
             rules.slugs.insert(tenant.id.clone(), tenant.slug.clone());
+        }
+        // A tenant whose row somebody deleted still has the rules that are missing.
+        let doubted = stored.doubts.iter().map(|doubt| &doubt.rule.tenant_id);
+        for tenant in stored.tenants.iter().map(|tenant| &tenant.id).chain(doubted).collect::<BTreeSet<_>>() {
+            let own = self.of_tenant(cache_state, Some(tenant), rows);
+            rules.tenants.insert(tenant.clone(), own);
         }
         self.live.replace(rules);
     }
 
     /// The mounted hooks of a tenant, or those of a tenant that nobody knows: the global ones.
     fn of_tenant(&self, cache_state: &mut CacheState, tenant: Option<&TenantId>, rows: RuleRows<'_>) -> Arc<[Mounted]> {
-        let RuleRows { hooks, trips, agents } = rows;
+        let RuleRows { hooks, trips, doubts, agents } = rows;
         let is_own = |extra_hooks: &&ExtraHook| extra_hooks.tenant.is_none() || extra_hooks.tenant.as_ref() == tenant;
         let mut mounted: Vec<Mounted> =
             cache_state.stubs.iter().filter(is_own).map(|extra_hooks| extra_hooks.mounted.clone()).collect();
-        for hook in hooks {
+        let is_meant = |rule: &AnchoredRule| rule.scope == HookScope::Global || tenant == Some(&rule.tenant_id);
+        // Where the store as a whole is in doubt, no rule of it is asked.
+        if let Some(why) = &cache_state.rules.shut {
+            mounted.extend(shut(why).others.iter().cloned());
+            return mounted.into();
+        }
+        mounted.extend(doubts.iter().filter(|doubt| is_meant(&doubt.rule)).map(|doubt| doubted(doubt, agents)));
+        for hook in hooks.iter().filter(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id)) {
             // What is shipped and switched off is nobody's rule: it would stand in every record.
             if hook.source == Source::Builtin && !hook.is_candidate() {
                 continue;
@@ -324,6 +341,7 @@ impl CacheState {
         }
         self.runs = runs;
         self.rows.clone_from(&rules.hooks);
+        self.doubts.clone_from(&rules.doubts);
         self.rules = Arc::new(rules);
         self.lay_over();
         self.open_held();
@@ -333,7 +351,9 @@ impl CacheState {
     fn lay_over(&mut self) {
         let own = self.files.iter().map(|file| {
             let row = self.rows.iter().find(|row| row.id == file.id);
-            let tripped_at = row.and_then(|row| row.tripped_at.clone());
+            // A breaker that somebody else opened keeps no rule of a file out.
+            let is_doubted = self.doubts.iter().any(|doubt| doubt.hook == file.id);
+            let tripped_at = row.filter(|_| !is_doubted).and_then(|row| row.tripped_at.clone());
             Rule {
                 enabled: file.enabled && tripped_at.is_none(),
                 disabled_reason: tripped_at.as_ref().map(|_| BY_BREAKER.to_owned()).unwrap_or_default(),
@@ -344,7 +364,10 @@ impl CacheState {
                 ..file.clone()
             }
         });
+        let is_filed = |id: &HookId| self.files.iter().any(|file| file.id == *id);
         let hooks = self.rows.iter().filter(|row| row.file().is_none()).cloned().chain(own).collect();
+        Arc::make_mut(&mut self.rules).doubts =
+            self.doubts.iter().filter(|doubt| !is_filed(&doubt.hook)).cloned().collect();
         Arc::make_mut(&mut self.rules).hooks = hooks;
     }
 

@@ -37,6 +37,11 @@ pub(crate) trait Database: Send + Sync {
     /// Does `work` in one transaction, once more if it stood in the way of another one, and waits for it.
     fn write<T>(&self, work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError>;
 
+    /// Sees to it that what is committed survives a loss of power.
+    fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Hands a batch to the writer. Never blocks.
     fn hand_over(&self, batch: Batch);
 

@@ -4,6 +4,8 @@
 //! [`open`] picks the backend by URL. What is handed over with [`RecordStore::keep`] or [`SessionStore::append`] is
 //! written by a thread of the store; `done` is called once it is as durable as [`Durability`] says.
 
+pub mod anchor_file;
+mod anchoring;
 mod body;
 pub mod database;
 mod db;
@@ -35,7 +37,7 @@ use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
-    ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionKey,
+    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionKey,
     SessionStore, StoreError, StoredTurn,
 };
 use jiff::Timestamp;
@@ -44,6 +46,7 @@ use serde::Deserialize;
 use keyring::Keyring;
 use rows::rotation::{RotationBatch, SealedColumn};
 
+pub use anchor_file::AnchorFile;
 pub use body::MAX_BODY_BYTES;
 pub use memory::Memory;
 pub use postgres::Postgres;
@@ -125,6 +128,13 @@ pub trait Store:
     /// # Errors
     /// The store cannot do it.
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError>;
+
+    /// Takes the store as it is found, with the rules that something else than Pintle changed, and says what was taken.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] where guards are lost or a row is none; or the store cannot do it.
+    fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError>;
 }
 
 /// Why a store could not be opened.

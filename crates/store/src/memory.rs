@@ -14,8 +14,8 @@ use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
-    ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent, StoredTurn,
+    Actor, ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey,
+    SessionRow, SessionStore, StoreError, StoredEvent, StoredTurn,
 };
 
 use jiff::Timestamp;
@@ -112,6 +112,11 @@ impl Store for Memory {
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
         self.memory().void_session(key);
         Ok(())
+    }
+
+    fn accept(&self, _by: &Actor) -> Result<Vec<String>, StoreError> {
+        // Nobody else can write to it, and nothing outlives it.
+        Ok(Vec::new())
     }
 }
 

@@ -61,6 +61,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(53, "000053_agent_hooks_ext", None),
     step!(54, "000054_evidence", Some(bring_events_over)),
     step!(55, "000055_approvals", None),
+    step!(56, "000056_anchor", None),
 ];
 
 /// The number of the newest step.
@@ -130,6 +131,6 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56]);
     }
 }

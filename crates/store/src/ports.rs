@@ -21,6 +21,7 @@ use domain::store::{
 use jiff::Timestamp;
 
 use crate::Store;
+use crate::anchoring;
 use crate::database::{Database, SqlStore};
 use crate::evidence::opened;
 use crate::keyring::Keyring;
@@ -64,6 +65,10 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
 
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
         self.0.write(|db| approvals::void_session(db, key))
+    }
+
+    fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {
+        anchoring::accept(&self.0, by)
     }
 }
 
@@ -146,7 +151,7 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
 
 impl<D: Database> RuleStore for SqlStore<D> {
     fn rules(&self) -> Result<StoredRules, StoreError> {
-        self.0.read_at_once(|db| hooks::rules(db))
+        anchoring::rules(&self.0)
     }
 
     fn epoch(&self) -> Result<u64, StoreError> {
@@ -162,7 +167,11 @@ impl<D: Database> RuleStore for SqlStore<D> {
     }
 
     fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
-        self.0.write(|db| hooks::change(db, &changes, by))
+        let meant = changes.iter().filter_map(RuleChange::needs_good_row).collect::<Vec<_>>();
+        anchoring::may_change(&self.0, &meant)?;
+        let changed = self.0.write(|db| hooks::change(db, &changes, by))?;
+        anchoring::rules(&self.0)?;
+        Ok(changed)
     }
 
     fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
@@ -170,11 +179,17 @@ impl<D: Database> RuleStore for SqlStore<D> {
     }
 
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
-        self.0.write(|db| hooks::trip(db, id, tenant, by))
+        anchoring::may_change(&self.0, &[id])?;
+        let epoch = self.0.write(|db| hooks::trip(db, id, tenant, by))?;
+        anchoring::rules(&self.0)?;
+        Ok(epoch)
     }
 
     fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
-        self.0.write(|db| hooks::reset(db, id, tenant, by))
+        anchoring::may_change(&self.0, &[id])?;
+        let epoch = self.0.write(|db| hooks::reset(db, id, tenant, by))?;
+        anchoring::rules(&self.0)?;
+        Ok(epoch)
     }
 
     fn keep_run(&self, id: &HookId, tenant: &TenantId, run: &BreakerRun, now: Timestamp) -> Result<(), StoreError> {
@@ -265,6 +280,10 @@ impl<D: Database> AuditStore for SqlStore<D> {
 
     fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         let Some(last) = self.0.list(|db| audit::cut_at(db, tenant, before))? else { return Ok(0) };
-        self.0.write(|db| audit::cut_some(db, tenant, last, limit))
+        let (gone, cut) = self.0.write(|db| audit::cut_some(db, tenant, last, limit))?;
+        if let (Some(anchor), Some(cut)) = (&self.0.sealing().anchor, cut) {
+            anchor.cut(tenant, cut);
+        }
+        Ok(gone)
     }
 }

@@ -78,6 +78,7 @@ impl Postgres {
     pub fn open_with(url: &str, durability: Durability, sealing: StoreKeys) -> Result<Self, StoreOpenError> {
         let base = Arc::new(Base::new(target(url)?, durability)?);
         let link = base.connect()?;
+        base.settle_schema(&link)?;
         schema::migrate(&link, &base.target, NEWEST).map_err(|failure| base.target.error(failure))?;
         let holds = Arc::new(Holds::new(base.clone()));
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
@@ -94,6 +95,7 @@ impl Postgres {
     pub(crate) fn migrate(url: &str, to: u32) -> Result<(), StoreOpenError> {
         let base = Base::new(target(url)?, Durability::BeforeEffect)?;
         let link = base.connect()?;
+        base.settle_schema(&link)?;
         Ok(schema::migrate(&link, &base.target, to).map_err(|failure| base.target.error(failure))?)
     }
 

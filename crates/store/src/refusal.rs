@@ -4,6 +4,8 @@ use domain::approval::ApprovalState;
 use domain::id::SessionId;
 use domain::store::StoreError;
 
+use crate::db::Failure;
+
 /// `session` is taken, by a holder such as `process 4711`.
 pub(crate) fn in_use(session: &SessionId, by: &str) -> StoreError {
     StoreError::Conflict(format!("session {session:?} is in use by {by}"))
@@ -37,4 +39,11 @@ pub(crate) fn ambiguous(id: &str) -> StoreError {
 /// There is an approval `id` already.
 pub(crate) fn taken(id: &str) -> StoreError {
     StoreError::Conflict(format!("there is an approval `{id}` already; ask with a fresh id"))
+}
+
+/// The database took `what` and wrote no row.
+pub(crate) fn swallowed(what: &str, table: &str) -> Failure {
+    Failure::Said(StoreError::Corrupt(format!(
+        "the database took {what} and wrote no row; look for triggers on the table `{table}`"
+    )))
 }

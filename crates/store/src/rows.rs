@@ -3,6 +3,7 @@
 //! A module has the port's transactions as functions of a [`Db`](crate::db::Db). Where the databases differ, it asks
 //! for the dialect; what is sure to differ (who holds a session, and how that is found out) comes from outside.
 
+pub(crate) mod anchor;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backlog;

@@ -3,6 +3,7 @@
 mod account;
 mod diff;
 
+use domain::anchor::AnchoredRule;
 use domain::audit::AuditKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, canonical};
@@ -146,6 +147,20 @@ pub(crate) fn logged(change: RowChange<'_>, by: &Actor) -> LoggedChange {
     }
 }
 
+/// The line about a rule that somebody else changed, and that is taken so.
+pub(crate) fn taken(known: &AnchoredRule, (id, kept): (&HookId, Option<&Rule>), by: &Actor) -> LoggedChange {
+    LoggedChange {
+        id: Uuid::now_v7().to_string(),
+        tenant_id: kept.map_or(&known.tenant_id, |rule| &rule.tenant_id).clone(),
+        hook_id: id.clone(),
+        at: moment(by.at),
+        actor: by.name.clone(),
+        action: if kept.is_some() { UPDATED } else { DELETED }.to_owned(),
+        version: kept.map_or(0, |rule| rule.version),
+        diff: diff(None, kept),
+    }
+}
+
 /// The entry that the audit chain gets of a line of the change log.
 pub(crate) fn noted(line: &LoggedChange) -> (AuditKind, Object) {
     let kind = if line.action == TRIPPED { AuditKind::Trip } else { AuditKind::Change };
@@ -163,6 +178,7 @@ pub(crate) fn note(line: &LoggedChange, at: Timestamp) -> Result<Note, StoreErro
 
 /// Words of the change log that the store itself says.
 pub(crate) const CREATED: &str = "created";
+const UPDATED: &str = "updated";
 pub(crate) const DELETED: &str = "deleted";
 pub(crate) const TRIPPED: &str = "tripped";
 pub(crate) const RESET: &str = "reset";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::approval::ApprovalKey;
 
+use crate::anchor_file::AnchorFile;
 use crate::keyring::Keyring;
 use crate::keyring::signing::SigningKey;
 
@@ -15,6 +16,8 @@ pub struct StoreKeys {
     pub keyring: Option<Arc<Keyring>>,
     /// For the checkpoints of the audit chain.
     pub signing: Option<Arc<SigningKey>>,
+    /// What is known of the store outside of it; without it, what somebody else makes of the store is taken as it is.
+    pub anchor: Option<Arc<AnchorFile>>,
 }
 
 impl StoreKeys {

@@ -163,6 +163,10 @@ impl Database for SqliteFile {
         self.transact(|connection| work(connection))
     }
 
+    fn settle(&self) -> Result<(), StoreError> {
+        self.place.settle()
+    }
+
     fn hand_over(&self, batch: Batch) {
         let queue = self.queue.as_ref().expect("only `drop` takes the queue");
         match queue.try_send(batch.counted(&self.traffic)) {

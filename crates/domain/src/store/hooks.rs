@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{OnKept, StoreError};
+use crate::anchor::RuleDoubt;
 use crate::audit::{AuditCheckpoint, AuditEntry};
 use crate::breaker::BreakerRun;
 use crate::checkpoint::CheckpointKind;
@@ -25,6 +26,10 @@ pub struct StoredRules {
     pub runs: Vec<(HookId, TenantId, BreakerRun)>,
     /// All tenants.
     pub tenants: Vec<Tenant>,
+    /// Rules whose rows are not as Pintle left them: they are not asked, and what they guard stays shut.
+    pub doubts: Vec<RuleDoubt>,
+    /// Why the store as a whole is not to be relied on, and what to do: then every gate stays shut.
+    pub shut: Option<String>,
 }
 
 /// A circuit breaker of a global hook that is open for one tenant.
@@ -76,6 +81,17 @@ pub enum RuleChange {
     },
     /// The row goes; its executions stay.
     Delete(HookId),
+}
+
+impl RuleChange {
+    /// The rule whose row the change builds on: what somebody else made of that row would stay. What is kept in a file
+    /// is written anew from there.
+    pub fn needs_good_row(&self) -> Option<&HookId> {
+        match self {
+            Self::Update { hook, .. } if hook.file().is_none() => Some(&hook.id),
+            Self::Update { .. } | Self::Create(_) | Self::Delete(_) => None,
+        }
+    }
 }
 
 /// The result that a change left.

@@ -234,7 +234,7 @@ pub struct RawAudit {
 #[serde(deny_unknown_fields)]
 pub struct RawStore {
     /// `sqlite://FILE`, relative to the home folder, `postgres://USER:PASSWORD@HOST/DATABASE`, or `memory:`. Default
-    /// `sqlite://pintle.db`.
+    /// `sqlite://pintle.db`. `?schema=NAME` behind the database says in which schema the tables stand.
     pub url: Option<String>,
 }
 

@@ -32,6 +32,11 @@ impl RetentionTerms {
     }
 }
 
+/// How long the audit chain is kept.
+pub fn audit_term(kept: &RetentionConfig) -> SignedDuration {
+    RetentionTerms::of(kept).audit
+}
+
 /// The time that executions and events are kept. Source: the published format of rules.
 const RETENTION_DAYS: u32 = 90;
 /// The time that the details of faults are kept. Source: the published format of rules.
@@ -133,7 +138,7 @@ mod tests {
     /// A store that signs, with so many rows of today.
     fn filled(url: &str, home: &Path, rows: u64) -> Arc<dyn Store> {
         let signing = Some(Arc::new(SigningKey::open_or_create(home).unwrap()));
-        let store = open_with(url, home, Durability::Commit, StoreKeys { keyring: None, signing }).unwrap();
+        let store = open_with(url, home, Durability::Commit, StoreKeys { signing, ..StoreKeys::default() }).unwrap();
         keep(&*store, rows);
         store
     }

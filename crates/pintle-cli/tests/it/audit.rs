@@ -49,7 +49,7 @@ fn with_entries(rows: u32) -> TestEnv {
     let env = TestEnv::new();
     let home = env.path("data/pintle");
     let signing = Some(Arc::new(SigningKey::open_or_create(&home).unwrap()));
-    let sealing = StoreKeys { keyring: None, signing };
+    let sealing = StoreKeys { signing, ..StoreKeys::default() };
     let store = open_with("sqlite://pintle.db", &home, Durability::Commit, sealing).unwrap();
     let (say, hear) = channel();
     store.keep_executions((1..=rows).map(execution).collect(), Box::new(move |kept| say.send(kept).unwrap()));

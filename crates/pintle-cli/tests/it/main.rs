@@ -38,6 +38,7 @@ mod sinks;
 mod skills;
 mod lowering;
 mod skills_explain;
+mod store;
 mod stored_hooks;
 mod terminal;
 mod transcripts;

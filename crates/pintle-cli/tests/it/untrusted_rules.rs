@@ -145,6 +145,9 @@ fn a_rule_that_is_about_no_agent_is_switched_off_and_is_nobodys() {
     let changed = env.command("python3").args(["-c", LEFT_ALONE]).arg(env.path("data/pintle/pintle.db")).status();
     assert!(changed.unwrap().success());
     let seen = env.pintle(&["hooks", "list"]);
+    assert!(seen.err.contains("the stored rule `guard` was changed by something else than Pintle"), "{seen}");
+    assert_eq!(env.on_terminal("", &["store", "accept"]).code, Some(0));
+    let seen = env.pintle(&["hooks", "list"]);
     assert!(seen.err.contains("1 hook of scope agent was switched off: its agents are gone"), "{seen}");
     assert!(seen.out.contains("off: no_agents"), "{seen}");
     let again = env.pintle(&["hooks", "list"]);
@@ -209,16 +212,17 @@ fn rules_that_cannot_be_read_open_nothing() {
     let changed = env.command("python3").args(["-c", TORN]).arg(env.path("data/pintle/pintle.db")).status();
     assert!(changed.unwrap().success());
     let seen = env.pintle(&["run", "go"]);
-    assert!(
-        seen.code == Some(4) && seen.err.contains("hook blocked user_prompt_submit: the store of hooks: "),
-        "{seen}"
-    );
-    // Which row it is, and what to do.
-    for part in
-        ["hook `[id]` in ", "mend or delete that row with a tool for databases; until then every gate stays shut"]
-    {
+    // The prompt passes: no rule is about it. The calls do not, and it is said which rule it is, and what to do.
+    assert_eq!((seen.code, &*seen.out), (Some(0), "Done.\n"), "{seen}");
+    for part in [
+        "✗ refused      list_dir",
+        "the stored rule `guard` cannot be read: ",
+        "what it guards stays shut; mend or delete its row with a tool for databases, then `pintle store accept`",
+    ] {
         assert!(seen.err.contains(part), "{seen}");
     }
+    let why = env.pintle(&["why", "--denied"]);
+    assert!(why.out.contains("guard"), "{why}");
 }
 
 /// Writes into one rule what is none of its values, as somebody does who changes the file by hand.

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::condition;
 use crate::record;
+use domain::anchor::RuleDoubt;
 use domain::checkpoint::CheckpointKind;
 use domain::condition::Condition;
 use domain::fault::Fault;
 use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
-use domain::id::{AgentId, HookName, agent_uuid};
+use domain::id::{AgentId, HookName, TenantId, agent_uuid};
 use domain::matcher::{Matcher, RespondTools};
 use domain::rule::{Fallback, HookScope, Rights, Rule, RuleDetails, Source};
 
@@ -103,10 +104,14 @@ fn hook(row: &Rule, agents: &[AgentId], (matcher, condition, broken): Compiled) 
 
 /// The scope of a row. Agents that the host does not have match nobody.
 fn scope(row: &Rule, agents: &[AgentId]) -> Scope {
-    match row.scope {
+    agents_of(row.scope, (&row.tenant_id, &row.agent_ids), agents)
+}
+
+fn agents_of(scope: HookScope, (tenant, ids): (&TenantId, &[String]), agents: &[AgentId]) -> Scope {
+    match scope {
         HookScope::Global | HookScope::Tenant => Scope::Everyone,
         HookScope::Agent => {
-            let meant = |agent: &&AgentId| row.agent_ids.contains(&agent_uuid(&row.tenant_id, agent.as_str()));
+            let meant = |agent: &&AgentId| ids.contains(&agent_uuid(tenant, agent.as_str()));
             Scope::Agents(agents.iter().filter(meant).cloned().collect())
         }
     }
@@ -159,6 +164,24 @@ impl GuardedEvents {
     pub fn everything(kinds: &[CheckpointKind]) -> Self {
         Self { kinds: kinds.to_vec(), matcher: None, scope: Scope::Everyone }
     }
+}
+
+/// The hook in the place of a rule whose row is not as it was left: it refuses where the rule acted, and nowhere else.
+pub(super) fn doubted(doubt: &RuleDoubt, agents: &[AgentId]) -> Mounted {
+    let rule = &doubt.rule;
+    let matcher = match rule.matcher.as_str() {
+        "" => None,
+        // One that is none matches everything.
+        pattern => condition::compile_matcher(pattern).ok(),
+    };
+    let kinds = match rule.event {
+        _ if !rule.acts => Vec::new(),
+        Some(event) => vec![event],
+        None => GATES.to_vec(),
+    };
+    let scope = agents_of(rule.scope, (&rule.tenant_id, &rule.agent_ids), agents);
+    let why = format!("{}; {}", doubt.text(), doubt.remedy());
+    stub((&rule.name, "store"), &why, GuardedEvents { kinds, matcher, scope })
 }
 
 /// A hook that fails at each gate of what it stands for: a rule that cannot be read, which has this name and comes from

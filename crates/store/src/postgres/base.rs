@@ -1,7 +1,7 @@
 //! What all parts of one store share: the way to the server, and connections for those who wait for their answer.
 
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use domain::store::{OnRulesChanged, RuleSubscription, StoreError};
@@ -29,6 +29,8 @@ pub(super) const TRIES: u32 = 4;
 pub(super) struct Base {
     pub(super) target: Target,
     durability: Durability,
+    /// The one schema that every connection works in, once it is known.
+    schema: OnceLock<String>,
     net: Net,
     links: Mutex<Links>,
     returned: Condvar,
@@ -61,6 +63,7 @@ impl Base {
         Ok(Self {
             target,
             durability,
+            schema: OnceLock::new(),
             net: Net::start()?,
             links: Mutex::default(),
             returned: Condvar::new(),
@@ -97,7 +100,20 @@ impl Base {
         let client = self.net.connect(config, tls).map_err(|why| self.target.unconnected(why))?;
         let link = Link::new(client);
         schema::greet(&link, &self.target, self.durability).map_err(|failure| self.target.error(failure))?;
+        if let Some(name) = self.schema.get() {
+            schema::pin(&link, name).map_err(|failure| self.target.error(failure))?;
+        }
         Ok(link)
+    }
+
+    /// Settles which schema the tables stand in: on `link`, and on all connections from now on. Tables of the same names
+    /// in another schema are then never seen.
+    pub(super) fn settle_schema(&self, link: &Link) -> Result<(), StoreError> {
+        let settle = || {
+            let found = schema::home(link, &self.target)?;
+            schema::pin(link, self.schema.get_or_init(|| found))
+        };
+        settle().map_err(|failure| self.target.error(failure))
     }
 
     /// Calls `heard` when rules change, on a connection of its own, until what is returned is dropped.

@@ -41,6 +41,48 @@ pub(super) fn greet(link: &Link, target: &Target, durability: Durability) -> Res
     ))))
 }
 
+/// The schema in which the tables of Pintle stand, or are to be made: that of the URL, else the only one of the search
+/// path that has them, else the first one there.
+pub(super) fn home(link: &Link, target: &Target) -> Result<String, Failure> {
+    if let Some(named) = target.schema() {
+        return Ok(named.to_owned());
+    }
+    let sql = "SELECT n.nspname::text AS name FROM pg_catalog.pg_class c \
+               JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+               WHERE c.relname = 'pintle_schema' AND n.nspname = ANY (pg_catalog.current_schemas(false)) ORDER BY 1";
+    let mut found = (link as &dyn Db).all(sql, &[], |row| row.string("name"))?;
+    match (found.pop(), found.as_slice()) {
+        (Some(only), []) => Ok(only),
+        (Some(last), others) => Err(Failure::Said(StoreError::Unavailable(format!(
+            "`{}` has tables of Pintle in the schemas {} and {last}: say which one with `?schema=NAME` in `store.url`",
+            target.name(),
+            others.join(", ")
+        )))),
+        (None, _) => {
+            let sql = "SELECT pg_catalog.current_schema()::text AS name";
+            let first = (link as &dyn Db).one(sql, &[], |row| row.maybe_string("name"))?.flatten();
+            first.ok_or_else(|| {
+                let name = target.name();
+                Failure::Said(StoreError::Unavailable(format!(
+                    "`{name}` has no schema for tables: name one that is there with `?schema=NAME` in `store.url`"
+                )))
+            })
+        }
+    }
+}
+
+/// Works in the schema `name` and no other, temporary tables last.
+pub(super) fn pin(link: &Link, name: &str) -> Result<(), Failure> {
+    let wanted = format!("\"{}\", pg_temp", name.replace('"', "\"\""));
+    link.script(&format!("SET search_path TO {wanted}"))?;
+    let sql = "SELECT pg_catalog.current_schema()::text AS name";
+    let now = (link as &dyn Db).one(sql, &[], |row| row.maybe_string("name"))?.flatten();
+    if now.as_deref() == Some(name) {
+        return Ok(());
+    }
+    Err(Failure::Said(StoreError::Unavailable(format!("there is no schema `{}` to work in", name.escape_debug()))))
+}
+
 /// Brings the database to the schema `to`, all or nothing.
 pub(super) fn migrate(link: &Link, target: &Target, to: u32) -> Result<(), Failure> {
     let to = i64::from(to);

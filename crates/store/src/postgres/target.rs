@@ -29,6 +29,7 @@ pub(super) struct Target {
     config: Config,
     tls: MakeRustlsConnect,
     name: String,
+    schema: Option<String>,
 }
 
 /// Its name only: the rest has a password.
@@ -50,6 +51,7 @@ impl Target {
         let mut url = Url::parse(text)
             .map_err(|e| format!("it is no URL ({e}); a password with `@ : / ? # %` is written with percent signs"))?;
         let trust = take_trust(&mut url)?;
+        let schema = take_schema(&mut url);
         let mut config = Config::from_str(url.as_str()).map_err(|e| reasons(&e))?;
         if config.get_hosts().is_empty() {
             return Err("it names no host".into());
@@ -64,12 +66,17 @@ impl Target {
         }
         config.connect_timeout(config.get_connect_timeout().map_or(CONNECT_TIMEOUT, |it| CONNECT_TIMEOUT.min(*it)));
         config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL).tcp_user_timeout(UNHEARD);
-        Ok(Self { tls: tls::connector(&trust)?, config, name })
+        Ok(Self { tls: tls::connector(&trust)?, config, name, schema })
     }
 
     /// Host, port and database, for messages.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The schema that the tables stand in, if the URL names it.
+    pub(super) fn schema(&self) -> Option<&str> {
+        self.schema.as_deref()
     }
 
     /// The configuration and the TLS that a connection is made with.
@@ -192,6 +199,15 @@ fn name(config: &Config) -> Result<String, String> {
         return Err("its host is no name; a password with `@ : / ? # %` is written with percent signs".into());
     }
     Ok(format!("postgres://{}/{database}", hosts.join(",")))
+}
+
+/// Takes the option `schema` out, which the driver does not know.
+fn take_schema(url: &mut Url) -> Option<String> {
+    let schema = url.query_pairs().find(|(name, _)| name == "schema").map(|(_, value)| value.into_owned());
+    let rest = |query: &str| query.split('&').filter(|part| !part.starts_with("schema=")).collect::<Vec<_>>().join("&");
+    let rest = url.query().map(rest);
+    url.set_query(rest.as_deref().filter(|rest| !rest.is_empty()));
+    schema.filter(|schema| !schema.is_empty())
 }
 
 /// Takes what the driver does not know out of the options: how far the server's certificate is trusted.

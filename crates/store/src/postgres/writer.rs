@@ -78,6 +78,15 @@ impl Writer {
         if link.is_none_or(|link| link.transact(|db| sealer.tend(db, now)).is_err()) {
             self.sealer.forget();
         }
+        self.anchor();
+    }
+
+    /// The anchor knows what was signed.
+    fn anchor(&mut self) {
+        let signed = self.sealer.take_signed();
+        if let Some(anchor) = &self.sealing.anchor {
+            anchor.signed(&signed);
+        }
     }
 
     /// Signs whatever is not signed, as the store is dropped. One try, on the connection that is there: what stays
@@ -86,11 +95,12 @@ impl Writer {
         let Some(signing) = &self.sealing.signing else { return };
         let Some(link) = self.link.as_ref().filter(|link| !link.is_broken()) else { return };
         let seal = || match unsealed(link)?.as_slice() {
-            [] => Ok(()),
+            [] => Ok(Vec::new()),
             chains => link.transact(|db| seal_all(db, signing, chains)),
         };
-        if let Err(failure) = seal() {
-            tracing::warn!("security.audit.not_sealed: {}", self.base.target.error(failure));
+        match seal() {
+            Ok(signed) => self.sealing.anchor.iter().for_each(|anchor| anchor.signed(&signed)),
+            Err(failure) => tracing::warn!("security.audit.not_sealed: {}", self.base.target.error(failure)),
         }
     }
 
@@ -130,7 +140,10 @@ impl Writer {
                     let passes = passes(&failure);
                     return Err(UnwrittenBatch { why: self.base.target.error(failure), passes });
                 }
-                Ok(hows) => return Ok(hows),
+                Ok(hows) => {
+                    self.anchor();
+                    return Ok(hows);
+                }
             }
         }
     }

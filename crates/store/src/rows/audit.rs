@@ -7,33 +7,20 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind, ChainHead};
+use domain::audit::{AuditCheckpoint, AuditEntry, ChainHead};
 use domain::id::TenantId;
-use domain::json::{Object, canonical};
 use domain::store::StoreError;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::db::{Cell, Columns, Db, Dialect, Exclusive, Failure, Statement, limit_of, moment};
-use crate::evidence::{Note, note};
+use crate::evidence::Note;
+use crate::refusal::swallowed;
 
 mod seal;
 
 pub(crate) use seal::{Sealer, seal_all, unsealed};
-
-/// Appends an entry about `data` to the chain of `tenant`, in the transaction of whoever calls. They have locked all
-/// other rows by then.
-pub(crate) fn append(
-    db: &dyn Db,
-    tenant: &TenantId,
-    at: Timestamp,
-    kind: AuditKind,
-    data: Object,
-) -> Result<(), Failure> {
-    let note = note(tenant, at, kind, &canonical(&data.into())).map_err(Failure::Said)?;
-    append_all(db, &[&note]).map(drop)
-}
 
 /// A chain that grew.
 #[derive(Debug)]
@@ -64,8 +51,11 @@ pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<ChainGrowth
         }
         grown.push(ChainGrowth { tenant: tenant.clone(), from, to });
     }
-    db.run_all(&statements)?;
-    Ok(grown)
+    let written = db.run_each(&statements.iter().collect::<Vec<_>>())?;
+    match written.iter().all(|rows| *rows == 1) {
+        true => Ok(grown),
+        false => Err(swallowed("an entry of the audit chain", "audit_log")),
+    }
 }
 
 fn insert<'a>(tenant: &'a TenantId, entry: AuditEntry, at: &'a str) -> Statement<'a> {
@@ -82,7 +72,7 @@ fn insert<'a>(tenant: &'a TenantId, entry: AuditEntry, at: &'a str) -> Statement
     Statement::new(sql, cells)
 }
 
-fn number<'a>(seq: u64) -> Cell<'a> {
+pub(super) fn number<'a>(seq: u64) -> Cell<'a> {
     i64::try_from(seq).unwrap_or(i64::MAX).into()
 }
 
@@ -96,7 +86,7 @@ fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
 }
 
 /// The end of a chain. Where retention has cut all rows, the checkpoint that stayed knows it.
-fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
+pub(super) fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     let row = match db.dialect() {
         // SQLite prepares a statement that orders anew whenever a bare parameter is bound, which costs more than running
         // it; behind the sign it does not.
@@ -203,14 +193,17 @@ pub(crate) fn cut_at(db: &dyn Db, tenant: &TenantId, before: Timestamp) -> Resul
     db.one(sql, &[id.to_string().into(), moment(before).into()], |row| row.count("seq"))
 }
 
+/// How many rows of a chain went, 0 once nothing is left to be cut, and up to which one.
+type Cut = (usize, Option<u64>);
+
 /// Cuts the chain of `tenant` at a checkpoint no later than row `last`, at most `limit` rows; more only where
-/// checkpoints stand farther apart. Says how many went; 0 once nothing is left to be cut.
-pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64, limit: usize) -> Result<usize, Failure> {
-    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok(0) };
+/// checkpoints stand farther apart.
+pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64, limit: usize) -> Result<Cut, Failure> {
+    let Ok(id) = Uuid::parse_str(tenant.as_str()) else { return Ok((0, None)) };
     let id = id.to_string();
     let one = |sql: &str, cells: &[Cell<'_>]| db.one(sql, cells, |row| row.count("seq"));
     let first = one("SELECT seq FROM audit_log WHERE tenant_id = ?1 ORDER BY seq LIMIT 1", &[(&id).into()])?;
-    let Some(first) = first.filter(|first| *first <= last) else { return Ok(0) };
+    let Some(first) = first.filter(|first| *first <= last) else { return Ok((0, None)) };
     // A chain is cut where a signature stands in for what is gone, and nowhere else.
     let near = "SELECT seq FROM audit_checkpoints WHERE tenant_id = ?1 AND seq >= ?2 AND seq <= ?3 \
                 ORDER BY seq DESC LIMIT 1";
@@ -223,11 +216,11 @@ pub(crate) fn cut_some(db: &dyn Db, tenant: &TenantId, last: u64, limit: usize) 
         Some(stop) => stop,
         None => match up_to(next, last)? {
             Some(stop) => stop,
-            None => return Ok(0),
+            None => return Ok((0, None)),
         },
     };
     let cells = [(&id).into(), number(stop)];
     db.run("DELETE FROM audit_checkpoints WHERE tenant_id = ?1 AND seq < ?2", &cells)?;
     let gone = db.run("DELETE FROM audit_log WHERE tenant_id = ?1 AND seq <= ?2", &cells)?;
-    Ok(usize::try_from(gone).unwrap_or(usize::MAX))
+    Ok((usize::try_from(gone).unwrap_or(usize::MAX), Some(stop)))
 }

@@ -281,6 +281,8 @@ pub(crate) fn insert_all(
     for rows in taken {
         let (own, others) = touched.split_at(rows.statements.len());
         records::all_written(&rows.statements, own)?;
+        executions::all_written(db, &rows.statements, own)?;
+        outbox::all_written(db, &rows.statements, own)?;
         notes.extend(rows.new_notes(own));
         touched = others;
     }

@@ -7,6 +7,7 @@ use domain::store::Budget;
 use jiff::Timestamp;
 
 use crate::db::{Db, Failure};
+use crate::refusal::swallowed;
 use crate::rules::{self, Account, month_of};
 
 /// The budget that is left this month.
@@ -43,7 +44,9 @@ pub(crate) fn settle(db: &dyn Db, tenant: &TenantId, delta: i64, now: Timestamp)
     // Never before the month it is about: a slower clock may have said it.
     let warned_at = warns.then(|| rules::column(now.max(account.begin())));
     let id = rules::uuid(tenant.as_str());
-    db.run(sql, &[id.into(), account.used.into(), warned_at.into(), rules::column(now).into()])?;
+    if db.run(sql, &[id.into(), account.used.into(), warned_at.into(), rules::column(now).into()])? != 1 {
+        return Err(swallowed("what a judge cost", "tenant_hook_budget"));
+    }
     Ok((account.shown(), warns))
 }
 

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::body;
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of, moment};
 use crate::evidence::fit_session;
+use crate::refusal::swallowed;
 
 const COLUMNS: &str = "id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, session_id, turn_id, \
                        event_id, trace_id, event, tool_name, tool_call_id, input_hash, decision, reason, duration_ms, \
@@ -70,6 +71,25 @@ pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dia
         moment(execution.created_at).into(),
     ];
     Statement { sql, cells, orphan }
+}
+
+/// Whether each statement that keeps an execution touched its row, or the row was there before. A trigger of somebody
+/// else's may have swallowed it.
+///
+/// # Errors
+/// One did not: nothing of the transaction may count.
+pub(crate) fn all_written(db: &dyn Db, statements: &[Statement<'_>], touched: &[u64]) -> Result<(), Failure> {
+    for (statement, _) in statements.iter().zip(touched).filter(|(_, touched)| **touched == 0) {
+        if !statement.sql.starts_with("INSERT INTO hook_executions ") {
+            continue;
+        }
+        let (id, dedup_key) = (statement.cells[0].clone(), statement.cells[19].clone());
+        let sql = "SELECT id FROM hook_executions WHERE id = ?1 OR dedup_key = ?2";
+        if db.all(sql, &[id, dedup_key], |row| row.string("id"))?.is_empty() {
+            return Err(swallowed("the record of a rule", "hook_executions"));
+        }
+    }
+    Ok(())
 }
 
 /// The executions that `query` asks for, newest first.

@@ -7,38 +7,64 @@ mod columns;
 
 use std::collections::BTreeMap;
 
+use domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
 use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
+use domain::json::{canonical, json};
 use domain::rule::Rule;
 use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules};
 use jiff::Timestamp;
 
+use super::anchor::{EPOCH, ROW};
 use super::{audit, epoch, tenants};
 use crate::db::{Cell, Columns, Db, Failure, limit_of};
-use crate::evidence::Note;
+use crate::evidence::{self, Note};
+use crate::refusal::swallowed;
 use crate::rules::{self, CREATED, DELETED, RESET, RowChange, TRIPPED};
 use crate::{body, jsonb};
 use columns::{COLUMNS, cells, hook};
 
 /// Everything that puts rules in force. In one transaction, or the parts do not fit together.
 pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
-    let hooks =
-        db.all(&format!("SELECT {COLUMNS} FROM agent_hooks ORDER BY id"), &[], |row| hook(db.dialect(), row))?;
-    let mut found = StoredRules { epoch: epoch::now(db)?, hooks, tenants: tenants::all(db)?, ..StoredRules::default() };
+    let mut found = StoredRules { epoch: epoch::now(db)?, tenants: tenants::all(db)?, ..StoredRules::default() };
+    db.each(&format!("SELECT {COLUMNS} FROM agent_hooks ORDER BY id"), &[], &mut |row| {
+        match hook(db.dialect(), row) {
+            Ok(rule) => found.hooks.push(rule),
+            Err(why) => found.doubts.push(columns::odd(row, &why)),
+        }
+        Ok(())
+    })?;
     let sql = "SELECT hook_id, tenant_id, run, tripped_at FROM hook_breakers ORDER BY hook_id, tenant_id";
     db.each(sql, &[], &mut |row| {
-        let hook_id = HookId::new(row.string("hook_id")?);
-        let tenant_id = TenantId::new(row.string("tenant_id")?);
-        let run: BreakerRun = body::read(&row.text("run")?).map_err(|why| columns::foreign(&hook_id, why))?;
-        if !run.is_empty() {
-            found.runs.push((hook_id.clone(), tenant_id.clone(), run));
-        }
-        if let Some(since) = row.maybe_text("tripped_at")? {
-            found.trips.push(OpenBreaker { tripped_at: columns::moment(&since)?, hook_id, tenant_id });
+        match breaker(row) {
+            Ok((trip, run)) => {
+                found.trips.extend(trip);
+                found.runs.extend(run);
+            }
+            Err(why) => {
+                let id = row.maybe_string("hook_id").ok().flatten();
+                let rule = found.hooks.iter().find(|rule| Some(rule.id.as_str()) == id.as_deref());
+                found.doubts.extend(rule.map(|rule| RuleDoubt {
+                    hook: rule.id.clone(),
+                    rule: AnchoredRule::of(rule, &BTreeMap::new()),
+                    why: DoubtKind::Unreadable(format!("its breaker: {}", columns::said(&why))),
+                }));
+            }
         }
         Ok(())
     })?;
     Ok(found)
+}
+
+type Breaker = (Option<OpenBreaker>, Option<(HookId, TenantId, BreakerRun)>);
+
+fn breaker(row: &dyn Columns) -> Result<Breaker, Failure> {
+    let hook_id = HookId::new(row.string("hook_id")?);
+    let tenant_id = TenantId::new(row.string("tenant_id")?);
+    let run: BreakerRun = body::read(&row.text("run")?).map_err(|why| columns::foreign(&hook_id, why))?;
+    let run = (!run.is_empty()).then(|| (hook_id.clone(), tenant_id.clone(), run));
+    let since = row.maybe_text("tripped_at")?.map(|since| columns::moment(&since)).transpose()?;
+    Ok((since.map(|tripped_at| OpenBreaker { tripped_at, hook_id, tenant_id }), run))
 }
 
 /// The row `id`.
@@ -59,8 +85,7 @@ pub(crate) fn change(db: &dyn Db, changes: &[RuleChange], by: &Actor) -> Result<
     let epoch = epoch::raise(db)?;
     let mut lines = Vec::with_capacity(changes.len());
     let versions = changes.iter().map(|change| one(db, change, by, &mut lines)).collect::<Result<_, _>>()?;
-    let note = |line: &LoggedChange| rules::note(line, by.at).map_err(Failure::Said);
-    let notes: Vec<Note> = lines.iter().map(note).collect::<Result<_, _>>()?;
+    let notes: Vec<Note> = lines.iter().map(|line| note(db, line, (epoch, by.at))).collect::<Result<_, _>>()?;
     // Last, after all locks of rows.
     audit::append_all(db, &notes.iter().collect::<Vec<_>>())?;
     Ok(RuleChangeResult { epoch, versions })
@@ -86,7 +111,7 @@ fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChang
         }
         RuleChange::Delete(id) => {
             let old = row(db, id)?;
-            db.run("DELETE FROM agent_hooks WHERE id = ?1", &[old.id.as_str().into()])?;
+            whole(db.run("DELETE FROM agent_hooks WHERE id = ?1", &[old.id.as_str().into()])?)?;
             let gone = Rule { version: 0, ..old.clone() };
             lines.push(log(db, RowChange::of(&gone, DELETED, rules::diff(Some(&old), None)), by)?);
             Ok(gone.version)
@@ -99,10 +124,10 @@ fn insert(db: &dyn Db, new: &Rule) -> Result<(), Failure> {
         "INSERT INTO agent_hooks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
          ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25) ON CONFLICT (id) DO NOTHING"
     );
-    if db.run(&sql, &cells(db.dialect(), new)?)? == 0 {
-        return Err(Failure::Said(rules::hook_taken(&new.id)));
+    match db.run(&sql, &cells(db.dialect(), new)?)? {
+        0 if by_id(db, &new.id)?.is_some() => Err(Failure::Said(rules::hook_taken(&new.id))),
+        rows => whole(rows),
     }
-    Ok(())
 }
 
 fn update(db: &dyn Db, new: &Rule) -> Result<(), Failure> {
@@ -111,7 +136,12 @@ fn update(db: &dyn Db, new: &Rule) -> Result<(), Failure> {
                priority = ?13, enabled = ?14, version = ?15, source = ?16, may_rewrite = ?17, breaker = ?18, \
                on_trip = ?19, tripped_at = ?20, disabled_reason = ?21, metadata = ?22, created_by = ?23, \
                created_at = ?24, updated_at = ?25 WHERE id = ?1";
-    db.run(sql, &cells(db.dialect(), new)?).map(drop)
+    whole(db.run(sql, &cells(db.dialect(), new)?)?)
+}
+
+/// A change of one row touched `rows` of them: a trigger of somebody else's may have swallowed it.
+fn whole(rows: u64) -> Result<(), Failure> {
+    if rows == 1 { Ok(()) } else { Err(swallowed("the change of a rule", "agent_hooks")) }
 }
 
 /// Forgets what is open beside the row, and what counts: for everybody, or for one tenant.
@@ -133,10 +163,13 @@ fn forget_runs(db: &dyn Db, id: &HookId) -> Result<(), Failure> {
 
 /// One line in the change log in the name of `tenant`, whom it is about.
 fn log(db: &dyn Db, change: RowChange<'_>, by: &Actor) -> Result<LoggedChange, Failure> {
-    let line = rules::logged(change, by);
+    insert_line(db, rules::logged(change, by), by)
+}
+
+fn insert_line(db: &dyn Db, line: LoggedChange, by: &Actor) -> Result<LoggedChange, Failure> {
     let diff = jsonb::kept(db.dialect(), &line.diff)
         .map_err(|why| Failure::Said(rules::unkeepable(&format!("the change of hook `{}`", line.hook_id), &why)))?;
-    db.run(
+    let rows = db.run(
         "INSERT INTO hook_changes (id, tenant_id, hook_id, at, actor, action, version, diff) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         &[
@@ -150,14 +183,36 @@ fn log(db: &dyn Db, change: RowChange<'_>, by: &Actor) -> Result<LoggedChange, F
             diff.into(),
         ],
     )?;
-    Ok(line)
+    if rows == 1 { Ok(line) } else { Err(swallowed("the change of a rule", "hook_changes")) }
 }
 
 /// The same, and an entry in the audit chain: where nothing else is to be changed.
-fn log_alone(db: &dyn Db, change: RowChange<'_>, by: &Actor) -> Result<(), Failure> {
+fn log_alone(db: &dyn Db, change: RowChange<'_>, (epoch, by): (u64, &Actor)) -> Result<(), Failure> {
     let line = log(db, change, by)?;
-    let (kind, data) = rules::noted(&line);
-    audit::append(db, &line.tenant_id, by.at, kind, data)
+    audit::append_all(db, &[&note(db, &line, (epoch, by.at))?]).map(drop)
+}
+
+/// The entry of the audit chain about a change, with how the row was left: what is made of the row by other means is
+/// known by that.
+fn note(db: &dyn Db, line: &LoggedChange, (epoch, at): (u64, Timestamp)) -> Result<Note, Failure> {
+    let (kind, mut data) = rules::noted(line);
+    let left = by_id(db, &line.hook_id)?;
+    let left = left.map(|rule| Ok::<_, Failure>(AnchoredRule::of(&rule, &open_for(db, &rule.id)?))).transpose()?;
+    data.insert(EPOCH.to_owned(), epoch.into());
+    data.insert(ROW.to_owned(), json!(left));
+    evidence::note(&line.tenant_id, at, kind, &canonical(&data.into())).map_err(Failure::Said)
+}
+
+/// Takes rules as somebody else left them: a line and an entry for each that is in doubt.
+pub(crate) fn accept(db: &dyn Db, rules: &StoredRules, doubts: &[RuleDoubt], by: &Actor) -> Result<(), Failure> {
+    let epoch = epoch::raise(db)?;
+    for doubt in doubts {
+        let kept = rules.hooks.iter().find(|rule| rule.id == doubt.hook);
+        let line = rules::taken(&doubt.rule, (&doubt.hook, kept), by);
+        let line = insert_line(db, line, by)?;
+        audit::append_all(db, &[&note(db, &line, (epoch, by.at))?])?;
+    }
+    Ok(())
 }
 
 /// The newest `limit` changes of a hook, newest first. Identifiers sort by time, for those of one moment.
@@ -185,35 +240,36 @@ pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> R
     let old = row(db, id)?;
     let opened = if rules::trips_itself(&old) {
         forget_runs(db, &old.id)?;
-        trip_row(db, &old, by)?
+        trip_row(db, &old, (epoch, by))?
     } else {
-        trip_beside(db, &old, tenant, by)?
+        trip_beside(db, &old, tenant, (epoch, by))?
     };
     if opened { Ok(epoch) } else { epoch::lower(db, epoch) }
 }
 
-fn trip_row(db: &dyn Db, old: &Rule, by: &Actor) -> Result<bool, Failure> {
+fn trip_row(db: &dyn Db, old: &Rule, (epoch, by): (u64, &Actor)) -> Result<bool, Failure> {
     let Some(new) = rules::tripped(old, by.at) else { return Ok(false) };
     update(db, &new)?;
-    log_alone(db, RowChange::of(&new, TRIPPED, rules::diff(Some(old), Some(&new))), by)?;
+    log_alone(db, RowChange::of(&new, TRIPPED, rules::diff(Some(old), Some(&new))), (epoch, by))?;
     Ok(true)
 }
 
-fn trip_beside(db: &dyn Db, old: &Rule, tenant: &TenantId, by: &Actor) -> Result<bool, Failure> {
+fn trip_beside(db: &dyn Db, old: &Rule, tenant: &TenantId, (epoch, by): (u64, &Actor)) -> Result<bool, Failure> {
     let tenant = tenants::spelled(tenant)?;
     let before = open_for(db, &old.id)?;
     if !old.enabled || before.contains_key(&tenant) {
         keep_run(db, &old.id, &tenant, &BreakerRun::default(), by.at)?;
         return Ok(false);
     }
-    db.run(
+    let rows = db.run(
         "INSERT INTO hook_breakers (hook_id, tenant_id, run, tripped_at, updated_at) VALUES (?1, ?2, '[]', ?3, ?4) \
          ON CONFLICT (hook_id, tenant_id) DO UPDATE SET run = '[]', tripped_at = excluded.tripped_at, \
          updated_at = excluded.updated_at",
         &[old.id.as_str().into(), tenant.as_str().into(), rules::column(by.at).into(), rules::column(by.at).into()],
     )?;
+    whole(rows)?;
     let diff = rules::trips_diff(&before, &open_for(db, &old.id)?);
-    log_alone(db, RowChange::of(old, TRIPPED, diff).within(&tenant), by)?;
+    log_alone(db, RowChange::of(old, TRIPPED, diff).within(&tenant), (epoch, by))?;
     Ok(true)
 }
 
@@ -235,13 +291,14 @@ pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Ac
     let forgotten = forget_breakers(db, &old.id, only.as_ref())?;
     if let Some(new) = rules::closed(&old, by.at) {
         update(db, &new)?;
-        log_alone(db, RowChange::of(&new, RESET, rules::diff(Some(&old), Some(&new))), by)?;
+        log_alone(db, RowChange::of(&new, RESET, rules::diff(Some(&old), Some(&new))), (epoch, by))?;
         return Ok(epoch);
     }
     let after = open_for(db, &old.id)?;
     if before != after {
         let diff = rules::trips_diff(&before, &after);
-        log_alone(db, RowChange::of(&old, RESET, diff).within(only.as_ref().unwrap_or(&old.tenant_id)), by)?;
+        let change = RowChange::of(&old, RESET, diff).within(only.as_ref().unwrap_or(&old.tenant_id));
+        log_alone(db, change, (epoch, by))?;
     }
     if forgotten == 0 { epoch::lower(db, epoch) } else { Ok(epoch) }
 }

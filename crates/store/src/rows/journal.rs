@@ -73,7 +73,17 @@ impl Lines {
             ],
         ));
         statements.extend(progress.ended.iter().map(|turn| approvals::void_turn(key, turn)));
-        db.run_all(&statements)
+        let touched = db.run_each(&statements.iter().collect::<Vec<_>>())?;
+        let is_lost = |(statement, rows): (&Statement<'_>, &u64)| {
+            *rows != 1 && ["INSERT INTO journal ", "UPDATE sessions "].iter().any(|own| statement.sql.starts_with(own))
+        };
+        match statements.iter().zip(&touched).any(is_lost) {
+            // Not a refusal: nothing of the transaction may count.
+            true => {
+                Err(Failure::Foreign { what: "table `journal`".into(), why: "a trigger took an entry away".into() })
+            }
+            false => Ok(()),
+        }
     }
 
     /// Takes out of what was written before what gates replaced since.

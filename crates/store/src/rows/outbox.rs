@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
 use crate::keyring::{DecryptError, SealError, SealedPlace};
+use crate::refusal::swallowed;
 use crate::rules;
 use crate::sealing::StoreKeys;
 
@@ -126,6 +127,23 @@ fn open(job: Job, sealing: &StoreKeys) -> Option<OutboxJob> {
             None
         }
     }
+}
+
+/// Whether each statement that keeps a job touched its row, or the row was there before.
+///
+/// # Errors
+/// One did not: nothing of the transaction may count.
+pub(crate) fn all_written(db: &dyn Db, statements: &[Statement<'_>], touched: &[u64]) -> Result<(), Failure> {
+    for (statement, _) in statements.iter().zip(touched).filter(|(_, touched)| **touched == 0) {
+        if !statement.sql.starts_with("INSERT INTO hook_outbox ") {
+            continue;
+        }
+        let sql = "SELECT id FROM hook_outbox WHERE id = ?1";
+        if db.all(sql, &statement.cells[..1], |row| row.string("id"))?.is_empty() {
+            return Err(swallowed("a job for an observer", "hook_outbox"));
+        }
+    }
+    Ok(())
 }
 
 /// The job is over, whoever did it.

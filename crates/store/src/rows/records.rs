@@ -6,12 +6,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use domain::hex::{hex, unhex};
-use domain::store::{StoreError, StoredEvent, StoredRecord};
+use domain::store::{StoredEvent, StoredRecord};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::body;
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
+use crate::refusal::swallowed;
 use crate::timing::{HookTiming, Timings};
 
 mod before;
@@ -215,11 +216,9 @@ pub(crate) fn is_there(db: &dyn Db, statements: &[Statement<'_>]) -> Result<bool
 /// # Errors
 /// One did not: nothing of the transaction may count.
 pub(crate) fn all_written(statements: &[Statement<'_>], touched: &[u64]) -> Result<(), Failure> {
-    let swallowed = |(statement, touched): (&Statement<'_>, &u64)| statement.sql == EVENT && *touched != 1;
-    match statements.iter().zip(touched).any(swallowed) {
-        true => Err(Failure::Said(StoreError::Corrupt(
-            "the database took the record of an event and wrote no row; look for triggers on the table `events`".into(),
-        ))),
+    let is_swallowed = |(statement, touched): (&Statement<'_>, &u64)| statement.sql == EVENT && *touched != 1;
+    match statements.iter().zip(touched).any(is_swallowed) {
+        true => Err(swallowed("the record of an event", "events")),
         false => Ok(()),
     }
 }

@@ -91,6 +91,18 @@ impl Place {
         &self.path
     }
 
+    /// Syncs the log of SQLite. It has no locks, unlike the file itself, so it may be opened and closed.
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        let mut log = self.real_path()?.into_os_string();
+        log.push("-wal");
+        match fs::File::open(&log).and_then(|log| log.sync_data()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::Unavailable(format!("`{}` cannot be synced: {error}", self.path.display())))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// Waits until nobody else of this process writes. What is returned is kept until the end of the transaction.
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
         // A panic rolls its transaction back as it unwinds.

@@ -124,11 +124,24 @@ impl Writer {
         if self.sealer.due_in(Instant::now()) != Some(Duration::ZERO) {
             return;
         }
-        let _turn = self.place.turn();
+        let place = self.place.clone();
+        let turn = place.turn();
         let tended = self.place.check().is_ok()
             && file::transact(&mut self.connection, |db| self.sealer.tend(db, Instant::now())).is_ok();
         if !tended {
             self.sealer.forget();
+        }
+        drop(turn);
+        self.anchor();
+    }
+
+    /// The anchor knows what was signed, once it survives a loss of power.
+    fn anchor(&mut self) {
+        let signed = self.sealer.take_signed();
+        if let Some(anchor) = self.sealing.anchor.as_ref().filter(|_| !signed.is_empty())
+            && self.place.settle().is_ok()
+        {
+            anchor.signed(&signed);
         }
     }
 
@@ -141,12 +154,19 @@ impl Writer {
             return;
         }
         let seal = |connection: &mut Connection| match unsealed(connection)?.as_slice() {
-            [] => Ok(()),
+            [] => Ok(Vec::new()),
             chains => file::transact(connection, |db| seal_all(db, &signing, chains)),
         };
-        if let Err(failure) = seal(&mut self.connection) {
-            let why: StoreError = file::into_error(failure, self.place.path());
-            tracing::warn!("security.audit.not_sealed: {why}");
+        match seal(&mut self.connection) {
+            Ok(signed) => {
+                if let Some(anchor) = self.sealing.anchor.as_ref().filter(|_| self.place.settle().is_ok()) {
+                    anchor.signed(&signed);
+                }
+            }
+            Err(failure) => {
+                let why: StoreError = file::into_error(failure, self.place.path());
+                tracing::warn!("security.audit.not_sealed: {why}");
+            }
         }
     }
 
@@ -171,7 +191,10 @@ impl Writer {
             checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
         }
         match committed {
-            Ok(hows) => hows.into_iter().map(|how| how.map_err(UnwrittenBatch::from)).collect(),
+            Ok(hows) => {
+                self.anchor();
+                hows.into_iter().map(|how| how.map_err(UnwrittenBatch::from)).collect()
+            }
             Err(UnwrittenBatch { why, passes }) => {
                 self.sealer.forget();
                 rows.iter().map(|_| Err(UnwrittenBatch { why: why.clone(), passes })).collect()

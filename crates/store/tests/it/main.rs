@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+mod anchors;
+mod astray;
 mod child;
 mod conformance;
 mod evidence;

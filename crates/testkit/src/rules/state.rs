@@ -65,6 +65,7 @@ impl RuleState {
             trips: self.trips.iter().map(trip).collect(),
             runs: self.runs.iter().map(|((hook, tenant), run)| (hook.clone(), tenant.clone(), run.clone())).collect(),
             tenants: self.tenants.clone(),
+            ..StoredRules::default()
         }
     }
 

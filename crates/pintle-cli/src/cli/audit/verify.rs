@@ -8,13 +8,17 @@ use clap::Args;
 use domain::audit::{AuditLine, AuditLineError, AuditLines, Verifier, VerifyReport};
 use domain::id::TenantId;
 use domain::store::AuditStore;
+use store::Store;
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
 use super::range::{Pages, Points};
 use super::{chains, failed};
+use crate::clean::prose;
 use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
-use host::host::{load, open_store};
+use host::config::Config;
+use host::host::load;
+use host::host_rules::{anchor, audit_term, in_doubt, open_known_store};
 
 /// What is read of a file at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -34,12 +38,53 @@ pub struct VerifyArgs {
 }
 
 pub(super) fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CliError> {
-    let report = if args.files.is_empty() { of_store(global, args)? } else { of_files(global, args)? };
+    let (report, known) =
+        if args.files.is_empty() { of_store(global, args)? } else { (of_files(global, args)?, Known::default()) };
     terminal::say(&report.to_string())?;
+    known.wrong.iter().try_for_each(|line| terminal::say(&format!("{}\n", prose(line))))?;
+    if report.tenants.iter().all(|tenant| tenant.rows == 0) && known.rows > 0 {
+        return Err(CliError::usage(format!("there are no entries, and there were {} at least", known.rows)));
+    }
     if report.tenants.is_empty() && report.is_intact() {
         terminal::note("there are no entries, so there is nothing to prove");
     }
-    Ok(if report.is_intact() { 0 } else { FAILED })
+    Ok(if report.is_intact() && known.wrong.is_empty() { 0 } else { FAILED })
+}
+
+/// What is known of a store outside of it.
+#[derive(Default)]
+struct Known {
+    /// How many rows its chains had.
+    rows: u64,
+    /// What does not fit, a line each.
+    wrong: Vec<String>,
+}
+
+impl Known {
+    /// What the anchor of `config` says of its store and of the chains that were read.
+    fn of(config: &Config, store: &dyn Store, report: &VerifyReport) -> Result<Self, CliError> {
+        let Some(anchor) = anchor(config) else { return Ok(Self::default()) };
+        // Before the rules are read: where nothing is known, what is found then counts.
+        let before = anchor.read().ok().flatten();
+        let mut known = Self { rows: 0, wrong: in_doubt(&store.rules().map_err(failed)?) };
+        let Some(before) = before else { return Ok(known) };
+        known.rows = before.chains.values().map(|chain| chain.seq.saturating_sub(chain.cut)).sum();
+        let term = audit_term(&config.agent_hooks.kept);
+        let young = jiff::Timestamp::now().checked_sub(term).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        for (tenant, cut) in report.tenants.iter().filter_map(|it| Some((&it.tenant_id, it.anchor?))) {
+            let had = before.chains.get(tenant).map_or(0, |chain| chain.cut);
+            let point = store.checkpoints(tenant, cut, 1).map_err(failed)?.pop();
+            if cut > had && point.is_some_and(|point| point.at > young) {
+                let days = term.as_hours() / 24;
+                known.wrong.push(format!(
+                    "tenant {tenant}: rows {} to {cut} are gone, and the last of them is not {days} days old: retention \
+                     has not cut them",
+                    had + 1
+                ));
+            }
+        }
+        Ok(known)
+    }
 }
 
 /// Checks files, which takes nothing but a public key.
@@ -98,7 +143,7 @@ fn read(file: &Path, mut each: impl FnMut(Result<AuditLine, AuditLineError>)) ->
 }
 
 /// Checks the store itself.
-fn of_store(global: &Global, args: &VerifyArgs) -> Result<VerifyReport, CliError> {
+fn of_store(global: &Global, args: &VerifyArgs) -> Result<(VerifyReport, Known), CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let own = loaded.config.home.join(PUBLIC_KEY_FILE);
     let keys = match &args.key {
@@ -111,7 +156,7 @@ fn of_store(global: &Global, args: &VerifyArgs) -> Result<VerifyReport, CliError
         }
         None => PublicKeys::default(),
     };
-    let store = open_store(&loaded.config)?;
+    let store = open_known_store(&loaded.config)?;
     let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
     let mut verifier = Verifier::new(&check);
     let chains = chains(&*store, None)?;
@@ -119,12 +164,13 @@ fn of_store(global: &Global, args: &VerifyArgs) -> Result<VerifyReport, CliError
         feed(&*store, &chain.tenant, &mut verifier)?;
     }
     let mut report = verifier.finish();
+    let known = Known::of(&loaded.config, &*store, &report)?;
     for tenant in &mut report.tenants {
         if let Some(chain) = chains.iter().find(|chain| chain.tenant == tenant.tenant_id) {
             tenant.tenant_id = TenantId::from(chain.slug.as_str());
         }
     }
-    Ok(report)
+    Ok((report, known))
 }
 
 /// Hands one chain of a store to `verifier`, each checkpoint after its row.

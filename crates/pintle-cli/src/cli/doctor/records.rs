@@ -27,7 +27,11 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
             Ok(files) => Check::new("rules", "", State::Ok, format!("{}: {files} files", dir.display())),
         }
     });
-    folders.chain(odd).collect()
+    let doubts = host.host_rules.doubts();
+    let odd = odd.filter(|check| !doubts.contains(&check.message));
+    let doubted =
+        doubts.iter().map(|line| Check { guard: true, ..Check::new("rules", "", State::Failed, line.clone()) });
+    folders.chain(odd).chain(doubted).collect()
 }
 
 /// The key that encrypts secrets.

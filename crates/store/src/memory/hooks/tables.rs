@@ -76,6 +76,7 @@ impl RuleTables {
             trips: trips.map(trip).collect(),
             runs: runs.map(|(hook, (tenant, run))| (hook.clone(), tenant.clone(), run.clone())).collect(),
             tenants: self.tenants.clone(),
+            ..StoredRules::default()
         }
     }
 

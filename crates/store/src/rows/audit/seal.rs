@@ -15,6 +15,7 @@ use super::super::records::KnownRows;
 use super::{ChainGrowth, audited, head, last_signed, lock_head, number};
 use crate::db::{Db, Failure, moment};
 use crate::keyring::signing::SigningKey;
+use crate::refusal::swallowed;
 
 /// Most chains that are watched at once. A chain that is not watched any more is looked up again when it grows.
 const MAX_WATCHED: usize = 10_000;
@@ -29,6 +30,8 @@ const MAX_AT_STOP: usize = 1000;
 pub(crate) struct Sealer {
     signing: Option<Arc<SigningKey>>,
     chains: HashMap<TenantId, Watched>,
+    /// What was signed in the transaction that is under way, or in the last one.
+    signed: Vec<(TenantId, ChainHead)>,
     /// What else the writer has written by now.
     pub(crate) known: KnownRows,
 }
@@ -52,7 +55,7 @@ impl Watched {
 impl Sealer {
     /// Signs with `signing`; without it, never.
     pub(crate) fn new(signing: Option<Arc<SigningKey>>) -> Self {
-        Self { signing, chains: HashMap::new(), known: KnownRows::default() }
+        Self { signing, chains: HashMap::new(), signed: Vec::new(), known: KnownRows::default() }
     }
 
     /// Takes note of chains that have just grown, in their transaction, and signs those that are due. If the transaction
@@ -70,6 +73,7 @@ impl Sealer {
             watched.end = to.seq;
             if watched.is_due(now) {
                 sign(db, &signing, tenant, to)?;
+                self.signed.push((tenant.clone(), *to));
                 watched.signed = to.seq;
             }
             if self.chains.len() >= MAX_WATCHED {
@@ -84,6 +88,12 @@ impl Sealer {
     pub(crate) fn forget(&mut self) {
         self.known.forget();
         self.chains.clear();
+        self.signed.clear();
+    }
+
+    /// What was signed and is committed by now; once.
+    pub(crate) fn take_signed(&mut self) -> Vec<(TenantId, ChainHead)> {
+        std::mem::take(&mut self.signed)
     }
 
     /// How long until a chain is due if nothing comes; nothing if all are signed.
@@ -101,6 +111,7 @@ impl Sealer {
         for (tenant, watched) in waiting {
             let end = lock_head(db, tenant)?;
             sign(db, &signing, tenant, &end)?;
+            self.signed.push((tenant.clone(), end));
             *watched = Watched { signed: end.seq, end: end.seq, since: now };
         }
         Ok(())
@@ -130,7 +141,10 @@ fn sign(db: &dyn Db, signing: &SigningKey, tenant: &TenantId, end: &ChainHead) -
         (&point.kid).into(),
         crate::db::Cell::Bytes(signature.into()),
     ];
-    db.run(sql, &cells).map(drop)
+    if db.run(sql, &cells)? == 0 && last_signed(db, tenant)?.is_none_or(|signed| signed.seq < end.seq) {
+        return Err(swallowed("a signature of the audit chain", "audit_checkpoints"));
+    }
+    Ok(())
 }
 
 /// The chains with rows that are not signed, but for those beyond what is signed at once.
@@ -148,11 +162,17 @@ pub(crate) fn unsealed(db: &dyn Db) -> Result<Vec<TenantId>, Failure> {
     Ok(found)
 }
 
-/// Signs the ends of `chains`, which stand in the order of their names.
-pub(crate) fn seal_all(db: &dyn Db, signing: &SigningKey, chains: &[TenantId]) -> Result<(), Failure> {
+/// Signs the ends of `chains`, which stand in the order of their names, and says which these are.
+pub(crate) fn seal_all(
+    db: &dyn Db,
+    signing: &SigningKey,
+    chains: &[TenantId],
+) -> Result<Vec<(TenantId, ChainHead)>, Failure> {
+    let mut signed = Vec::with_capacity(chains.len());
     for tenant in chains {
         let end = lock_head(db, tenant)?;
         sign(db, signing, tenant, &end)?;
+        signed.push((tenant.clone(), end));
     }
-    Ok(())
+    Ok(signed)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
 use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
@@ -99,6 +100,48 @@ fn settings(dialect: Dialect, row: &dyn Columns, id: &HookId) -> Result<Rule, Fa
         updated_at: moment(&row.text("updated_at")?)?,
         id: id.clone(),
     })
+}
+
+/// What can be said of a row that is no rule, because of `why`: what it was to guard stays shut, as far as that can be
+/// told.
+pub(super) fn odd(row: &dyn Columns, why: &Failure) -> RuleDoubt {
+    let text = |column: &str| row.maybe_string(column).ok().flatten();
+    let id = text("id").unwrap_or_default();
+    let tenant = text("tenant_id");
+    let agent_ids: Option<Vec<String>> = text("agent_ids").and_then(|ids| body::read(&ids).ok());
+    let scope = match (text("scope").as_deref().and_then(HookScope::named), &tenant, &agent_ids) {
+        (_, None, _) | (Some(HookScope::Global), ..) => HookScope::Global,
+        (Some(HookScope::Agent), _, Some(_)) => HookScope::Agent,
+        (Some(HookScope::Agent | HookScope::Tenant) | None, ..) => HookScope::Tenant,
+    };
+    let is_tripped = !matches!(row.maybe_text("tripped_at"), Ok(None));
+    let rule = AnchoredRule {
+        tenant_id: tenant.map_or_else(TenantId::sentinel, TenantId::new),
+        name: text("name").filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone()),
+        event: text("event").as_deref().and_then(CheckpointKind::named),
+        // One that cannot be read matches everything.
+        matcher: text("matcher").unwrap_or_default(),
+        scope,
+        agent_ids: agent_ids.unwrap_or_default(),
+        acts: row.flag("enabled").unwrap_or(true) || is_tripped,
+        digest: String::new(),
+    };
+    RuleDoubt { hook: HookId::new(id), rule, why: DoubtKind::Unreadable(said(why)) }
+}
+
+/// A failure of a row in words, without a value of it that nobody knows.
+pub(super) fn said(why: &Failure) -> String {
+    let with_source = |error: &dyn std::error::Error| match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    match why {
+        Failure::Foreign { what, why } => format!("{what}: {why}"),
+        Failure::Postgres(error) => with_source(error),
+        Failure::Sqlite(error) => with_source(error),
+        Failure::Said(error) => error.to_string(),
+        Failure::Silence => "the database did not answer".to_owned(),
+    }
 }
 
 /// Somebody else wrote the row of the hook `id`.

@@ -1,0 +1,104 @@
+//! A store as it is found, and what can be wrong with its rules.
+
+use std::collections::BTreeMap;
+
+use super::known::AnchoredRule;
+use crate::audit::{ChainHead, Hash};
+use crate::id::{HookId, TenantId};
+
+/// A store as it is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreSeen {
+    /// Which store it is.
+    pub store_id: String,
+    /// The counter of the changes of rules.
+    pub epoch: u64,
+    /// Its audit chains.
+    pub chains: BTreeMap<TenantId, ChainSeen>,
+    /// What the chains say of rules, of the rows that were not read before.
+    pub changes: Vec<RuleEntry>,
+    /// Its rules.
+    pub rules: BTreeMap<HookId, AnchoredRule>,
+    /// Rows that are no rules: what can be said of them, and what is wrong.
+    pub unreadable: Vec<RuleDoubt>,
+}
+
+/// An audit chain as it is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainSeen {
+    /// Its end.
+    pub head: ChainHead,
+    /// The hash of the row that was the last one; nothing if that row is gone.
+    pub anchored: Option<Hash>,
+    /// Up to which row it is cut.
+    pub cut: u64,
+}
+
+/// What one entry of an audit chain says of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleEntry {
+    /// The counter of the changes of rules, then the row: entries come in this order, whichever chain they are in.
+    pub order: (u64, u64),
+    /// Which rule.
+    pub hook: HookId,
+    /// How it left the rule.
+    pub left: RuleLeft,
+}
+
+/// How a change left a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleLeft {
+    /// As this.
+    As(Box<AnchoredRule>),
+    /// Gone.
+    Gone,
+    /// The entry does not say it: a program wrote it that did not know of digests.
+    Unsaid,
+}
+
+/// A rule that is not as Pintle left it: what it was to guard stays shut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleDoubt {
+    /// Which rule.
+    pub hook: HookId,
+    /// What it guards.
+    pub rule: AnchoredRule,
+    /// What is wrong.
+    pub why: DoubtKind,
+}
+
+/// What is wrong with a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DoubtKind {
+    /// Its row is another one than was written.
+    Edited,
+    /// Its row is gone.
+    Missing,
+    /// Nobody wrote its row but by other means.
+    Foreign,
+    /// Its row is none.
+    Unreadable(String),
+}
+
+impl RuleDoubt {
+    /// The sentence about it, without what to do.
+    pub fn text(&self) -> String {
+        let name = self.rule.name.escape_debug();
+        match &self.why {
+            DoubtKind::Edited => format!("the stored rule `{name}` was changed by something else than Pintle"),
+            DoubtKind::Missing => format!("the stored rule `{name}` was deleted by something else than Pintle"),
+            DoubtKind::Foreign => format!("the stored rule `{name}` was written by something else than Pintle"),
+            DoubtKind::Unreadable(why) => format!("the stored rule `{name}` cannot be read: {why}"),
+        }
+    }
+
+    /// What a person does about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.why {
+            DoubtKind::Unreadable(_) => "mend or delete its row with a tool for databases, then `pintle store accept`",
+            DoubtKind::Edited | DoubtKind::Missing | DoubtKind::Foreign => {
+                "if that is meant, `pintle store accept`; else `pintle store restore FILE`"
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+DROP INDEX audit_log_changes;
+DROP TABLE store_identity;

@@ -1,0 +1,200 @@
+//! The file that knows a store from outside of it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::anchor::{Anchor, AnchorStanding, AnchoredRule};
+use domain::audit::ChainHead;
+use domain::hex::hex;
+use domain::id::TenantId;
+use domain::shown_url::shown_url;
+use domain::store::StoreError;
+use nix::fcntl::{Flock, FlockArg};
+use sha2::{Digest as _, Sha256};
+
+/// How the names of these files begin.
+pub const ANCHOR_PREFIX: &str = "anchor-";
+
+/// Most names of guards that a message has.
+const MAX_NAMES: usize = 10;
+
+/// Bytes of the digest of a URL that a name has.
+const NAME_BYTES: usize = 8;
+
+/// The anchor of one store: a file beside the keys, written whole or not at all, by one process at a time.
+#[derive(Debug)]
+pub struct AnchorFile {
+    path: PathBuf,
+    shown: String,
+    /// Whether the store is what it was when its rules were read: what is signed before is not taken for its end.
+    pub(crate) is_good: AtomicBool,
+}
+
+impl AnchorFile {
+    /// The anchor in `home` of the store at `url`; nothing is read yet.
+    pub fn beside(home: &Path, url: &str) -> Self {
+        // Two schemas of one database are two stores.
+        let options = url.split_once('?').map_or("", |(_, options)| options);
+        let schema = options.split('&').find(|option| option.starts_with("schema=")).unwrap_or_default();
+        let digest: [u8; 32] = Sha256::digest([shown_url(url).as_str(), schema].concat()).into();
+        let name = hex(digest.first_chunk::<NAME_BYTES>().expect("8 of 32 bytes"));
+        Self {
+            path: home.join(format!("{ANCHOR_PREFIX}{name}.json")),
+            shown: shown_url(url),
+            is_good: AtomicBool::new(false),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says; nothing if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or says nothing that can be understood.
+    pub fn read(&self) -> Result<Option<Anchor>, StoreError> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(StoreError::Unavailable(format!("`{}` cannot be read: {error}", self.path.display())));
+            }
+        };
+        serde_json::from_slice(&text).map(Some).map_err(|error| {
+            StoreError::Corrupt(format!("`{}`, which knows the store, is damaged: {error}", self.path.display()))
+        })
+    }
+
+    /// Forgets the store: the next one that stands there is taken as it is.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub fn forget(&self) -> Result<(), StoreError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::Unavailable(format!("`{}` cannot be removed: {error}", self.path.display())))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// What is lost with a store that cannot be opened, and what to do; nothing if no guard is.
+    pub fn lost(&self) -> Option<String> {
+        let anchor = self.read().ok()??;
+        let guards: Vec<&AnchoredRule> = anchor.guards().collect();
+        (!guards.is_empty()).then(|| lost(&guards))
+    }
+
+    /// Keeps other processes from it until what is returned is dropped.
+    pub(crate) fn lock(&self) -> Result<Flock<File>, StoreError> {
+        let path = self.path.with_extension("lock");
+        let cannot = |why: String| StoreError::Unavailable(format!("`{}` cannot be locked: {why}", path.display()));
+        if let Some(home) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(|error| cannot(error.to_string()))?;
+        }
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = file.map_err(|error| cannot(error.to_string()))?;
+        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| cannot(error.to_string()))
+    }
+
+    /// Writes it, by whoever has the lock.
+    pub(crate) fn write(&self, anchor: &Anchor) -> std::io::Result<()> {
+        let text = serde_json::to_vec_pretty(anchor).expect("maps with text keys always serialise");
+        // Whoever writes holds the lock, so nobody else has the same draft.
+        let draft = self.path.with_extension("new");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&draft, &self.path)?;
+        self.path.parent().map_or(Ok(()), |home| File::open(home)?.sync_all())
+    }
+
+    /// How the store is called, without passwords.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Writes what `change` makes of it, if it makes something else. What cannot be written is told: the anchor is old
+    /// then, and says less.
+    fn follow(&self, change: impl FnOnce(&mut Anchor)) {
+        if !self.is_good.load(Ordering::Relaxed) {
+            return;
+        }
+        let followed = self.lock().and_then(|_lock| {
+            let Some(before) = self.read()? else { return Ok(()) };
+            let mut after = before.clone();
+            change(&mut after);
+            if after == before { Ok(()) } else { self.write(&after).map_err(|error| self.unwritten(&error)) }
+        });
+        if let Err(why) = followed {
+            tracing::warn!("store.anchor_not_written: {why}");
+        }
+    }
+
+    /// It could not be written.
+    pub(crate) fn unwritten(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Unavailable(format!("`{}` cannot be written: {error}", self.path.display()))
+    }
+
+    /// The ends of chains that were signed, and are on the disk.
+    pub(crate) fn signed(&self, ends: &[(TenantId, ChainHead)]) {
+        if ends.is_empty() {
+            return;
+        }
+        self.follow(|anchor| {
+            for (tenant, end) in ends {
+                let chain = anchor.chains.entry(tenant.clone()).or_default();
+                // Another process may have been faster.
+                if end.seq > chain.seq {
+                    (chain.seq, chain.hash) = (end.seq, end.hash.to_hex());
+                }
+            }
+        });
+    }
+
+    /// Retention has cut the chain of `tenant` up to row `cut`.
+    pub(crate) fn cut(&self, tenant: &TenantId, cut: u64) {
+        self.follow(|anchor| {
+            if let Some(chain) = anchor.chains.get_mut(tenant) {
+                chain.cut = chain.cut.max(cut);
+            }
+        });
+    }
+
+    /// Why every gate stays shut; nothing if the store is what it was.
+    pub(crate) fn shut(&self, anchor: Option<&Anchor>, standing: &AnchorStanding) -> Option<String> {
+        let shown = &self.shown;
+        let guards: Vec<&AnchoredRule> = anchor.into_iter().flat_map(Anchor::guards).collect();
+        match standing {
+            AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => None,
+            AnchorStanding::Older(why) => Some(format!(
+                "the store at {shown} is an older copy of itself: {why}; every gate stays shut: put the newer one back \
+                 with `pintle store restore FILE`, or take this one with `pintle store accept`"
+            )),
+            AnchorStanding::Lost { .. } => {
+                Some(format!("the store at {shown} is new, and not the one that was here: {}", lost(&guards)))
+            }
+            AnchorStanding::Foreign { .. } => Some(format!("the store at {shown} is another one: {}", lost(&guards))),
+        }
+    }
+}
+
+/// What is lost, and what to do.
+fn lost(guards: &[&AnchoredRule]) -> String {
+    let mut names: Vec<String> = guards.iter().map(|rule| format!("`{}`", rule.name.escape_debug())).collect();
+    names.sort();
+    let (count, more) = (names.len(), names.len().saturating_sub(MAX_NAMES));
+    names.truncate(MAX_NAMES);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let what = if count == 1 { "guard is" } else { "guards are" };
+    format!(
+        "{count} {what} lost ({}{more}), so every gate stays shut; bring the store back with `pintle store restore \
+         FILE`, or go on without with `pintle store forget --yes-i-lose-{count}-guards`",
+        names.join(", ")
+    )
+}

@@ -1,0 +1,105 @@
+//! A store compared with its anchor: when its rules are read, before they change, and when somebody takes it as it is.
+
+use std::sync::atomic::Ordering;
+
+use domain::anchor::{Anchor, AnchorStanding, Comparison, DoubtKind, RuleDoubt, compare};
+use domain::id::HookId;
+use domain::store::{Actor, StoreError, StoredRules};
+
+use crate::database::Database;
+use crate::rows::{anchor, hooks};
+
+/// Everything that puts rules in force, compared with the anchor, which then knows it.
+pub(crate) fn rules<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
+    let Some(file) = &database.sealing().anchor else { return database.read_at_once(hooks::rules) };
+    // Where the home cannot be written there is nothing to keep others from.
+    let lock = file.lock().map_err(|why| tracing::warn!("store.anchor_not_written: {why}"));
+    let anchor = match file.read() {
+        Ok(anchor) => anchor,
+        Err(why) => {
+            let mut rules = database.read_at_once(hooks::rules)?;
+            rules.shut = Some(format!("{why}; every gate stays shut until `pintle store accept`"));
+            return Ok(rules);
+        }
+    };
+    let (mut rules, Comparison { standing, doubts, next }) = compared(database, anchor.as_ref())?;
+    rules.doubts = doubts;
+    rules.shut = file.shut(anchor.as_ref(), &standing);
+    file.is_good.store(rules.shut.is_none(), Ordering::Relaxed);
+    if let Some(next) = next.filter(|next| lock.is_ok() && anchor.as_ref() != Some(next)) {
+        if anchor.is_none() {
+            tracing::info!(
+                "store.anchored: {} is known from now on, with {} guards",
+                file.shown(),
+                next.guards().count()
+            );
+        }
+        // It must not know more than a loss of power leaves.
+        let written = database.settle().and_then(|()| file.write(&next).map_err(|error| file.unwritten(&error)));
+        if let Err(why) = written {
+            tracing::warn!("store.anchor_not_written: {why}");
+        }
+    }
+    Ok(rules)
+}
+
+fn compared<D: Database>(database: &D, known: Option<&Anchor>) -> Result<(StoredRules, Comparison), StoreError> {
+    let (rules, seen) = database.read_at_once(|db| {
+        let rules = hooks::rules(db)?;
+        let seen = anchor::seen(db, known, &rules)?;
+        Ok((rules, seen))
+    })?;
+    let comparison = compare(known, &seen);
+    Ok((rules, comparison))
+}
+
+/// Refuses to change rules of a store that is not what it was, and rules that are not: a change would take for granted
+/// what nobody accepted. Rules of files and shipped ones may be written over, since their rows are not what counts.
+pub(crate) fn may_change<D: Database>(database: &D, hooks: &[&HookId]) -> Result<(), StoreError> {
+    let Some(file) = &database.sealing().anchor else { return Ok(()) };
+    let _lock = file.lock();
+    let anchor = file.read()?;
+    let (_, Comparison { standing, doubts, .. }) = compared(database, anchor.as_ref())?;
+    if let Some(why) = file.shut(anchor.as_ref(), &standing) {
+        return Err(StoreError::Conflict(why));
+    }
+    match doubts.iter().find(|doubt| hooks.contains(&&doubt.hook)) {
+        Some(doubt) => Err(StoreError::Conflict(format!("{}; {}", doubt.text(), doubt.remedy()))),
+        None => Ok(()),
+    }
+}
+
+/// Takes the store as it is found, rules that somebody else changed among it. Says what was taken.
+pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String>, StoreError> {
+    let Some(file) = &database.sealing().anchor else { return Ok(Vec::new()) };
+    let _lock = file.lock()?;
+    let anchor = file.read().unwrap_or_default();
+    let (_, found) = compared(database, anchor.as_ref())?;
+    let mut taken = Vec::new();
+    let known = match &found.standing {
+        AnchorStanding::Lost { .. } | AnchorStanding::Foreign { .. } => {
+            return Err(StoreError::Conflict(file.shut(anchor.as_ref(), &found.standing).unwrap_or_default()));
+        }
+        AnchorStanding::Older(why) => {
+            taken.push(format!("an older copy of the store: {why}"));
+            None
+        }
+        AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => anchor.as_ref(),
+    };
+    let (rules, Comparison { doubts, .. }) = compared(database, known)?;
+    let unreadable = |doubt: &&RuleDoubt| matches!(doubt.why, DoubtKind::Unreadable(_));
+    if let Some(odd) = doubts.iter().find(unreadable) {
+        return Err(StoreError::Conflict(format!("{}; {}", odd.text(), odd.remedy())));
+    }
+    if !doubts.is_empty() {
+        database.write(|db| hooks::accept(db, &rules, &doubts, by))?;
+    }
+    taken.extend(doubts.iter().map(RuleDoubt::text));
+    let (_, Comparison { next, .. }) = compared(database, known)?;
+    if let Some(next) = next {
+        database.settle()?;
+        file.write(&next).map_err(|error| file.unwritten(&error))?;
+        file.is_good.store(true, Ordering::Relaxed);
+    }
+    Ok(taken)
+}
