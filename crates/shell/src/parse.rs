@@ -318,15 +318,28 @@ impl<'t> Parser<'t> {
         loop {
             negated |= self.bangs();
             // Elsewhere `time` is a program, which takes options of its own.
-            if self.word_here() != "time" || !self.is_bash() {
+            let before = self.at;
+            if !self.is_bash() || !self.keyword("time") {
                 return negated;
             }
-            self.keyword("time");
             self.blanks();
-            if self.word_here() == "-p" {
-                self.keyword("-p");
+            let option = self.word_here();
+            if option.starts_with('-') {
+                let only_bash = self.keyword("-p") && self.begins_no_program();
+                // A bash that is called `sh` runs the program as soon as an option follows; both run what it measures.
+                if !only_bash {
+                    self.at = before;
+                    return negated;
+                }
             }
         }
+    }
+
+    /// Whether what stands next can only follow the word `time` of the grammar.
+    fn begins_no_program(&mut self) -> bool {
+        self.blanks();
+        let word = self.word_here();
+        is_reserved(word) || word.contains('=') || self.rest().starts_with('(')
     }
 
     fn command(&mut self) -> Result<Command, Problem> {

@@ -10,7 +10,7 @@ use domain::id::{CallId, HookId, TenantId, TurnId};
 use domain::json::{Members, Object, Value};
 use domain::record::EventRecord;
 use domain::rule::AGENT_EVENTS;
-use domain::store::StoreError;
+use domain::store::{StoreError, StoredCall};
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -108,6 +108,11 @@ fn decision(event: &EventRecord) -> Result<Note, StoreError> {
     let who = &event.who;
     let mut data = Members::with_capacity(DECISION_BYTES);
     data.text("agent_id", Some(who.agent_id.as_str()));
+    // What ran is told by the digest of its permit; what did not run stands nowhere else in the chain.
+    let refused = event.input.as_ref().filter(|_| event.ruling.stops()).map(|arguments| StoredCall::of(arguments));
+    if let Some(Ok(Value::Object(call))) = refused.map(domain::json::to_value) {
+        data.object("call", &call);
+    }
     data.text("checkpoint", Some(event.checkpoint.name()));
     data.text("event_id", Some(event.event_id.as_str()));
     data.text("permit", event.ruling.permit.map(|digest| digest.to_string()).as_deref());

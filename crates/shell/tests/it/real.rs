@@ -64,12 +64,13 @@ fn names(texts: &[Twin]) -> BTreeSet<String> {
         let cut = |letter: char| letter.is_whitespace() || ";|&()<>'\"`$={}\\,/".contains(letter);
         for word in twin.text.split(cut).chain(twin.text.split_whitespace()) {
             let plain = !word.is_empty() && word.len() < 60 && !word.contains(['/', '\0']) && !word.starts_with('.');
-            // Shells stand there as they are; commands of bash alone are programs that nobody installs.
-            if plain && !["sh", "bash", "dash", "rbash", "pushd", "popd"].contains(&word) {
+            if plain {
                 names.insert(word.to_owned());
             }
         }
     }
+    // Shells stand there as they are; commands of bash alone are programs that nobody installs.
+    names.retain(|name| !["sh", "bash", "dash", "rbash", "pushd", "popd"].contains(&name.as_str()));
     names
 }
 

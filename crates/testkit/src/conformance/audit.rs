@@ -1,6 +1,7 @@
 //! What every store of audit chains has to do.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::thread;
 
 use domain::audit::{
@@ -178,6 +179,15 @@ fn every_decision_has_its_entry(store: &dyn EvidenceStore) {
         "agent_id": "main", "session_id": "cli:1", "turn_id": turn_id, "text": "told [REDACTED]",
     });
     assert_eq!(newest(store, DEFAULT_TENANT, 1), [(AuditKind::Decision, expected)]);
+    let refused = |arguments: Value| {
+        let mut events = clearing(&[(PreToolUse, VerdictKind::Deny)]);
+        events[0].input = arguments.as_object().cloned().map(Arc::new);
+        keep(store, events).expect("they are kept");
+        newest(store, DEFAULT_TENANT, 1).pop().expect("it was refused").1["call"].clone()
+    };
+    let call = json!({"arguments": {"to": "[REDACTED]", "n": 1}});
+    assert_eq!(refused(json!({"to": "ann@example.org", "n": 1})), call, "what was refused, without secrets");
+    assert_eq!(refused(json!({"text": "x".repeat(5000)}))["bytes"], json!(5011));
     let before = length(store, DEFAULT_TENANT);
     events.iter_mut().for_each(|event| event.who.is_test = true);
     keep(store, events).expect("they are kept");

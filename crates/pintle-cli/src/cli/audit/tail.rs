@@ -9,7 +9,7 @@ use clap::Args;
 use domain::audit::{AuditEntry, AuditKind};
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::AuditStore;
+use domain::store::{AuditStore, StoredCall};
 use store::Store;
 
 use super::range::{Pages, head};
@@ -166,7 +166,9 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             (format!("{} {}", text("event"), text("tool_name")), text("decision"), text("hook_name").to_owned(), why)
         }
         AuditKind::Decision => {
-            (format!("{} {}", text("checkpoint"), text("tool")), text("ruling"), String::new(), text("text"))
+            let call: Option<StoredCall> = domain::json::from_value(data["call"].clone()).ok();
+            let call = call.map(|call| format!(" {}", clip(&call.shown()))).unwrap_or_default();
+            (format!("{} {}{call}", text("checkpoint"), text("tool")), text("ruling"), String::new(), text("text"))
         }
         AuditKind::Change | AuditKind::Trip => {
             (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), "")
@@ -220,6 +222,9 @@ mod tests {
         let record = json!({"event": "pre_tool_use", "tool_name": "exec", "decision": "block", "hook_name": "no-rm", "reason": "\u{1b}[2Jnever"});
         insta::assert_snapshot!(check(AuditKind::Record, record), @r"2027-01-15 08:00:00 UTC  record    pre_tool_use exec  block  no-rm  \u{1b}[2Jnever  #1");
         let decision = json!({"checkpoint": "before_tool", "tool": "exec", "ruling": "continue", "permit": "04d9"});
+        let refused = json!({"checkpoint": "pre_tool_use", "tool": "exec", "ruling": "deny", "text": "no",
+            "call": {"arguments": {"command": "git push --force"}}});
+        insta::assert_snapshot!(check(AuditKind::Decision, refused), @"2027-01-15 08:00:00 UTC  decision  pre_tool_use exec git push --force  deny    no  #1");
         insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
         let trip = json!({"hook_id": "h1", "action": "tripped", "actor": "system:breaker"});
         insta::assert_snapshot!(check(AuditKind::Trip, trip), @"2027-01-15 08:00:00 UTC  trip      no-rm  tripped  by system:breaker  #1");

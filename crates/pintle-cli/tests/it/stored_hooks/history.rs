@@ -105,7 +105,7 @@ fn a_page_that_ends_before_the_end_says_how_to_go_on() {
     assert_eq!((rest.code, rest.out.lines().count()), (Some(0), 1), "{rest}");
 }
 
-/// A command that fails with a secret in its words.
+/// A command that fails with secrets in its words, which do not stand in the rule.
 const LEAKS: &str = r#"[[hook]]
 name = "leaks"
 event = "pre_tool_use"
@@ -114,7 +114,7 @@ scope = "tenant"
 matcher = "^exec$"
 
 [hook.config]
-command = "echo 'mail ann@example.org, Authorization: Bearer s3cr3t-t0ken-0123456789' >&2; exit 3"
+command = 'a=ann; b=0123456789; echo "mail $a@example.org, Authorization: Bearer s3cr3t-t0ken-$b" >&2; exit 3'
 "#;
 
 #[test]
