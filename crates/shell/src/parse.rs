@@ -318,28 +318,21 @@ impl<'t> Parser<'t> {
         loop {
             negated |= self.bangs();
             // Elsewhere `time` is a program, which takes options of its own.
-            let before = self.at;
-            if !self.is_bash() || !self.keyword("time") {
+            if self.word_here() != "time" || !self.is_bash() {
                 return negated;
             }
+            let before = self.at;
+            self.keyword("time");
             self.blanks();
-            let option = self.word_here();
-            if option.starts_with('-') {
-                let only_bash = self.keyword("-p") && self.begins_no_program();
-                // A bash that is called `sh` runs the program as soon as an option follows; both run what it measures.
-                if !only_bash {
-                    self.at = before;
-                    return negated;
-                }
+            // A bash that was started as `sh` takes it for the program as soon as an option follows.
+            if self.dialect == Dialect::PosixBash && self.word_here().starts_with('-') {
+                self.at = before;
+                return negated;
+            }
+            if self.word_here() == "-p" {
+                self.keyword("-p");
             }
         }
-    }
-
-    /// Whether what stands next can only follow the word `time` of the grammar.
-    fn begins_no_program(&mut self) -> bool {
-        self.blanks();
-        let word = self.word_here();
-        is_reserved(word) || word.contains('=') || self.rest().starts_with('(')
     }
 
     fn command(&mut self) -> Result<Command, Problem> {

@@ -7,6 +7,8 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Bash,
+    /// A bash that was started as `sh`.
+    PosixBash,
     Dash,
     /// A dash that reads `$'…'` as the newest standard has it.
     LaterDash,
@@ -16,11 +18,14 @@ impl Dialect {
     /// Every dialect; what runs a text in an unknown shell runs it in one of them.
     pub(crate) const ALL: &[Dialect] = &[Dialect::Bash, Dialect::Dash, Dialect::LaterDash];
 
+    /// Those of a shell that was started as `sh`.
+    pub(crate) const SH: &[Dialect] = &[Dialect::PosixBash, Dialect::Dash, Dialect::LaterDash];
+
     /// Those of dash.
     pub(crate) const DASH: &[Dialect] = &[Dialect::Dash, Dialect::LaterDash];
 
     pub(crate) fn is_bash(self) -> bool {
-        self == Dialect::Bash
+        matches!(self, Dialect::Bash | Dialect::PosixBash)
     }
 }
 

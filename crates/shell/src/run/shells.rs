@@ -78,6 +78,7 @@ fn dialects(name: &str) -> &'static [Dialect] {
     match name {
         "bash" | "rbash" => &[Dialect::Bash],
         "dash" => Dialect::DASH,
+        "sh" => Dialect::SH,
         _ => Dialect::ALL,
     }
 }

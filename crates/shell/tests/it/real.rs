@@ -69,8 +69,9 @@ fn names(texts: &[Twin]) -> BTreeSet<String> {
             }
         }
     }
-    // Shells stand there as they are; commands of bash alone are programs that nobody installs.
-    names.retain(|name| !["sh", "bash", "dash", "rbash", "pushd", "popd"].contains(&name.as_str()));
+    // Shells stand there as they are; commands of bash alone and words like options are programs that nobody installs.
+    let stands = ["sh", "bash", "dash", "rbash", "pushd", "popd"];
+    names.retain(|name| !stands.contains(&name.as_str()) && !name.starts_with('-'));
     names
 }
 
