@@ -46,8 +46,10 @@ const WORKERS: usize = 2;
 const LEAST_SHARE: f64 = 0.8;
 /// A permitted call waits at most this many times as long as for a bare transaction.
 const MOST_TIMES: f64 = 1.2;
-/// The tables of evidence.
-const TABLES: [&str; 3] = ["events", "hook_executions", "audit_log"];
+/// The tables of evidence to which each call adds, those first that others point at.
+const TABLES: [&str; 4] = ["turns", "events", "hook_executions", "audit_log"];
+/// What the hooks of events have in common: calls that are alike share one row.
+const SHARED: &str = "hook_sets";
 
 fn main() -> ExitCode {
     match measure() {
@@ -176,7 +178,7 @@ impl Bench {
 
     /// How long bare inserts of the same rows take.
     fn bare(&self, durability: Durability, times: usize, make: Make<'_>, pace: Pace) -> anyhow::Result<Duration> {
-        let rows = self.rows(times, make)?;
+        let (rows, shared) = self.rows(times, make)?;
         let mut connection = Connection::open(self.file("bare.db")?)?;
         connection.pragma_update(None, "foreign_keys", true)?;
         let synchronous = match durability {
@@ -184,6 +186,10 @@ impl Bench {
             Durability::BeforeEffect => "FULL",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
+        let insert_shared = insert_into(&connection, SHARED)?;
+        for values in shared {
+            connection.execute(&insert_shared, params_from_iter(values))?;
+        }
         let inserts = inserts(&connection)?;
         let group = match pace {
             Pace::Batched => MAX_GROUP_BATCHES,
@@ -206,13 +212,13 @@ impl Bench {
         }
     }
 
-    /// The rows of so many batches, as our store writes them.
-    fn rows(&self, times: usize, make: Make<'_>) -> anyhow::Result<Vec<Left>> {
+    /// The rows of so many batches, as our store writes them, and those that all of them share.
+    fn rows(&self, times: usize, make: Make<'_>) -> anyhow::Result<(Vec<Left>, Vec<Vec<Value>>)> {
         let file = self.file("rows.db")?;
         let store = Sqlite::open_with(&file, Durability::Commit, self.sealing.clone())?;
         let connection = Connection::open(&file)?;
         let (say, hear) = channel();
-        let (mut ends, mut counts) = (Vec::new(), [0; 3]);
+        let (mut ends, mut counts) = (Vec::new(), [0; TABLES.len()]);
         let first = make(&self.hook);
         let mut batches = vec![first];
         batches.extend((1..times).map(|_| make(&self.hook)));
@@ -227,9 +233,10 @@ impl Bench {
             ends.push(counts);
         }
         drop(store);
+        let shared = all(&connection, SHARED)?;
         let mut tables = TABLES.map(|table| all(&connection, table)).into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut tables: Vec<_> = tables.iter_mut().map(|rows| rows.drain(..)).collect();
-        let of_batch = |counts: [usize; 3]| {
+        let of_batch = |counts: [usize; TABLES.len()]| {
             let of_table = |(table, count): (usize, usize)| -> Left {
                 tables[table].by_ref().take(count).map(|values| (table, values)).collect()
             };
@@ -237,7 +244,7 @@ impl Bench {
         };
         let rows: Vec<Left> = ends.into_iter().map(of_batch).collect();
         ensure!(rows.iter().all(|left| left.len() == rows[0].len()), "the batches are not alike");
-        Ok(rows)
+        Ok((rows, shared))
     }
 }
 
@@ -260,8 +267,8 @@ fn on_a_worker(turn: impl Future<Output = anyhow::Result<Duration>> + Send + 'st
     runtime.block_on(TaskTracker::new().spawn_on(turn, runtime.handle()))?
 }
 
-fn counted(connection: &Connection) -> rusqlite::Result<[usize; 3]> {
-    let mut counts = [0; 3];
+fn counted(connection: &Connection) -> rusqlite::Result<[usize; TABLES.len()]> {
+    let mut counts = [0; TABLES.len()];
     for (table, count) in TABLES.iter().zip(&mut counts) {
         let sql = format!("SELECT count(*) FROM {table}");
         *count = connection.query_row(&sql, [], |row| row.get::<_, i64>(0))?.unsigned_abs() as usize;
@@ -277,12 +284,16 @@ fn all(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Vec<Value>>
 }
 
 /// The statements that insert whole rows.
-fn inserts(connection: &Connection) -> rusqlite::Result<[String; 3]> {
+fn inserts(connection: &Connection) -> rusqlite::Result<[String; TABLES.len()]> {
     let mut inserts = TABLES.map(str::to_owned);
     for insert in &mut inserts {
-        let columns = connection.prepare(&format!("SELECT * FROM {insert}"))?.column_count();
-        let places: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
-        *insert = format!("INSERT INTO {insert} VALUES ({})", places.join(", "));
+        *insert = insert_into(connection, insert)?;
     }
     Ok(inserts)
+}
+
+fn insert_into(connection: &Connection, table: &str) -> rusqlite::Result<String> {
+    let columns = connection.prepare(&format!("SELECT * FROM {table}"))?.column_count();
+    let places: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
+    Ok(format!("INSERT INTO {table} VALUES ({})", places.join(", ")))
 }
