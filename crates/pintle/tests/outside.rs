@@ -143,6 +143,8 @@ fn misuses() -> Vec<Misuse> {
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(words).arg("--offline").current_dir(folder).env_remove("RUSTFLAGS");
+    // Our lints are not for the crates of others.
+    command.env_remove("RUSTC_WORKSPACE_WRAPPER").env_remove("CLIPPY_ARGS");
     // What was built for the workspace is not built again where it is the same.
     command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap());
     command

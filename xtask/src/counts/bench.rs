@@ -49,6 +49,8 @@ pub(crate) fn built(root: &Path) -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
     for name in own.filter(|name| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|it| starts(name, it))) {
         cargo.env_remove(name);
     }
+    // What counts is built by the compiler itself, also where `./pintle test` has lints looked at while it builds.
+    cargo.env_remove("RUSTC_WORKSPACE_WRAPPER").env_remove("CLIPPY_ARGS");
     let told = cargo
         .args(["bench", "--locked", "--no-run", "--profile", "counts", "--message-format=json-render-diagnostics"])
         .args(BENCHES)
