@@ -85,7 +85,7 @@ const ERRANDS: &[Errand] = &[
             "sh",
             "-c",
             "export PINTLE_GENERATE=1 && cargo test --quiet -p pintle-domain -p pintle-cli --test generated \
-             && cargo test --quiet -p pintle-cli --test it transcripts::",
+             && cargo test --quiet -p pintle-cli --test it -- transcripts:: pictures::",
         ],
     },
     Errand {

@@ -10,7 +10,7 @@ use regex::{Captures, Regex};
 
 /// Runs a program on a terminal of its own and answers its question there. Arguments: the answer, the program, its
 /// arguments.
-const ON_TERMINAL: &str = "
+pub(crate) const ON_TERMINAL: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:

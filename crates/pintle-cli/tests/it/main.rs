@@ -27,6 +27,7 @@ mod mcp;
 mod mcp_serve;
 mod media;
 mod observers;
+mod pictures;
 mod notes;
 mod redactor;
 mod reload;
