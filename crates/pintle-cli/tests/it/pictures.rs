@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use anstyle_svg::Term;
+use anstyle::RgbColor;
+use anstyle_svg::{Palette, Term};
 use regex::Regex;
 
 use super::env::{ON_TERMINAL, PINTLE, TestEnv};
@@ -16,6 +17,28 @@ const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skil
 
 /// As wide as the lines of explanations are in pictures.
 const COLUMNS: &str = "104";
+
+/// The sixteen colours, and those of paper and ink, light enough for the dark paper.
+const PALETTE: Palette = Palette([
+    RgbColor(0x1b, 0x1f, 0x26),
+    RgbColor(0xf0, 0x7a, 0x75),
+    RgbColor(0x8c, 0xc8, 0x81),
+    RgbColor(0xe3, 0xb6, 0x5c),
+    RgbColor(0x7f, 0xae, 0xee),
+    RgbColor(0xc7, 0x9b, 0xe6),
+    RgbColor(0x66, 0xc5, 0xcf),
+    RgbColor(0xd9, 0xdc, 0xe1),
+    RgbColor(0x9a, 0x9d, 0xa3),
+    RgbColor(0xf5, 0x9a, 0x96),
+    RgbColor(0xa6, 0xda, 0x9d),
+    RgbColor(0xee, 0xcb, 0x82),
+    RgbColor(0xa3, 0xc5, 0xf5),
+    RgbColor(0xd8, 0xb8, 0xf0),
+    RgbColor(0x8e, 0xd8, 0xe0),
+    RgbColor(0xf2, 0xf3, 0xf5),
+]);
+const PAPER: RgbColor = RgbColor(0x1b, 0x1f, 0x26);
+const INK: RgbColor = RgbColor(0xd9, 0xdc, 0xe1);
 
 /// One terminal: what was typed, and what came.
 struct Screen<'a> {
@@ -37,7 +60,8 @@ impl<'a> Screen<'a> {
         let mut command = self.env.command("python3");
         command.args(["-c", ON_TERMINAL, "y\n", PINTLE, "--color", "always"]).args(args).env("COLUMNS", COLUMNS);
         let output = command.stdin(Stdio::null()).output().unwrap();
-        self.shown.push_str(&String::from_utf8(output.stdout).unwrap());
+        let here = self.env.path("here").display().to_string();
+        self.shown.push_str(&String::from_utf8(output.stdout).unwrap().replace(&here, "/home/you/project"));
         self
     }
 }
@@ -61,7 +85,9 @@ fn same(text: &str) -> String {
 /// Compares the picture `name` with what is `shown`; or draws it, where it shows anything else.
 fn check(name: &str, shown: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images").join(format!("{name}.svg"));
-    let drawn = Term::new().render_svg(shown.trim_end());
+    let term = Term::new().palette(PALETTE).bg_color(PAPER.into()).fg_color(INK.into());
+    // What is dim by the usual opacity is too dark to read.
+    let drawn = term.render_svg(shown.trim_end()).replace("opacity: 0.4", "opacity: 0.65");
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     if same(&kept) == same(&drawn) {
         return;
